@@ -1,0 +1,17 @@
+"""Everything that Inspect may look up by name. Light to import: every eval start loads it."""
+
+from compression_eval.grading.compression import compression as compression_scorer
+from compression_eval.grading.fact_retention import fact_retention
+from compression_eval.grading.six_dimensions import six_dimensions
+from compression_eval.offline.registration import embedded
+from compression_eval.probing.run_hooks import RunHooks
+from compression_eval.tasks import compression
+
+__all__ = [
+    "RunHooks",
+    "compression",
+    "compression_scorer",
+    "embedded",
+    "fact_retention",
+    "six_dimensions",
+]

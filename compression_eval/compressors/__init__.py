@@ -1,0 +1,1 @@
+"""Every strategy by name, and the state that is left after it."""

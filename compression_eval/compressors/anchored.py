@@ -1,0 +1,120 @@
+"""Anchored iterative summarising: a persistent, sectioned memory that code merges into.
+
+Source: "Evaluating Context Compression for AI Agents" (Factory, 2025) describes the idea: fixed
+sections, and only the newly dropped span is summarised. The typed operations, the merge by code
+and the eviction rule are ours.
+"""
+
+import re
+from typing import Any
+
+from inspect_ai.model import (
+    ChatMessage,
+    ChatMessageAssistant,
+    ChatMessageUser,
+    CompactionStrategy,
+    GenerateConfig,
+    Model,
+    ResponseSchema,
+)
+from inspect_ai.tool import ToolInfo
+from inspect_ai.util import json_schema
+from pydantic import ValidationError
+
+from compression_eval.compressors.arguments import SummaryArguments
+from compression_eval.compressors.errors import CompressionError
+from compression_eval.compressors.material import data_block
+from compression_eval.compressors.memory import Memory, Operations
+from compression_eval.compressors.prompts import prompt
+from compression_eval.compressors.summarising import carrier, completion, find_span, request
+from compression_eval.compressors.tokens import token_counter
+
+_KEY = "compression_eval_memory"
+_REPAIRS = 1
+_SCHEMA = ResponseSchema(name="anchored_operations", json_schema=json_schema(Operations))
+
+
+class AnchoredCompaction(CompactionStrategy):
+    """Replace the middle of a conversation by a memory that survives from cycle to cycle.
+
+    The memory lives in the metadata of the message that carries it, not in this object, so that
+    one object can serve many conversations at once.
+
+    Args:
+        arguments: Budgets, prompt and focus topic.
+        threshold: When an agent that uses this strategy compresses; see Inspect.
+    """
+
+    def __init__(self, arguments: SummaryArguments, *, threshold: int | float = 0.9) -> None:
+        super().__init__(type="summary", threshold=threshold, memory=False)
+        self.arguments = arguments
+
+    async def compact(
+        self,
+        model: Model,
+        messages: list[ChatMessage],
+        tools: list[ToolInfo],  # noqa: ARG002
+    ) -> tuple[list[ChatMessage], ChatMessageUser | None]:
+        """Compress a conversation.
+
+        Args:
+            model: Writes the operations; one call, and one more if its reply cannot be read.
+            messages: The conversation, perhaps with the memory of an earlier compression.
+            tools: Not used.
+
+        Returns:
+            Head, memory and tail; and the message that carries the memory.
+
+        Raises:
+            CompressionError: Nothing to summarise, or no usable reply.
+        """
+        counter = token_counter()
+        arguments = self.arguments
+        span = find_span(messages, _KEY, arguments.head_tokens, arguments.tail_tokens, counter)
+        memory = _memory_of(span.previous)
+        header: dict[str, Any] = {"current_summary": memory.for_model()}
+        header["budget_tokens"] = arguments.summary_tokens
+        if arguments.focus_topic:
+            header["focus_topic"] = arguments.focus_topic
+        operations = await _operations(
+            model,
+            request(
+                arguments.prompt or prompt("anchored"),
+                "anchored_protocol",
+                data_block(header, span.dropped),
+            ),
+        )
+        memory = memory.merged(operations).fitted(arguments.summary_tokens, counter.count)
+        if not any(memory.sections.values()):
+            raise CompressionError("empty", "the memory holds no entry")
+        message = carrier(memory.render(), {_KEY: memory.model_dump(mode="json")})
+        return [*span.head, message, *span.tail], message
+
+
+def _memory_of(message: ChatMessageUser | None) -> Memory:
+    return Memory.model_validate((message.metadata or {})[_KEY]) if message else Memory()
+
+
+async def _operations(model: Model, messages: list[ChatMessage]) -> Operations:
+    config = GenerateConfig(response_schema=_SCHEMA)
+    reason = ""
+    for _ in range(1 + _REPAIRS):
+        text = completion(await model.generate(messages, config=config))
+        try:
+            return Operations.model_validate_json(_json_part(text))
+        except ValidationError as error:
+            detail = error.errors(include_url=False, include_input=False)[0]
+            where = ".".join(str(part) for part in detail["loc"])
+            reason = f"{where}: {detail['msg']}" if where else detail["msg"]
+        messages = [
+            *messages,
+            ChatMessageAssistant(content=text),
+            ChatMessageUser(content=f"{prompt('repair')}\n\n{reason}"),
+        ]
+    raise CompressionError("error", f"the summarising model's operations are unusable: {reason}")
+
+
+def _json_part(text: str) -> str:
+    """Return the JSON object in a reply that may have a code fence or prose around it."""
+    found = re.search(r"\{.*\}", text, re.DOTALL)
+    return found.group() if found else text

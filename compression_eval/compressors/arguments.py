@@ -1,0 +1,54 @@
+"""Arguments that strategies take; checked, with defaults, and writable in YAML."""
+
+from pydantic import BaseModel, ConfigDict, Field
+
+
+class Arguments(BaseModel):
+    """No arguments; the base of all."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+
+class WindowArguments(Arguments):
+    """What is kept verbatim."""
+
+    head_tokens: int = Field(default=0, ge=0)
+    """Tokens kept at the start, beyond the system messages."""
+    tail_tokens: int = Field(default=2_000, ge=0)
+    """Tokens kept at the end; with a budget above 0 at least the last turn is kept."""
+
+
+class SummaryArguments(WindowArguments):
+    """What a summarising strategy is told."""
+
+    summary_tokens: int = Field(default=1_500, gt=0)
+    """Budget of the summary in tokens. ``anchored`` enforces it; to a model it is a request."""
+    prompt: str | None = Field(default=None, min_length=1)
+    """Text that replaces the strategy's instructions; the reply form is always added."""
+    focus_topic: str | None = Field(default=None, min_length=1)
+    """A topic that deserves the most room."""
+
+
+class InspectSummaryArguments(Arguments):
+    """Arguments of Inspect's ``CompactionSummary``."""
+
+    instructions: str | None = None
+    """Added to its prompt."""
+    prompt: str | None = Field(default=None, min_length=1)
+    """Replaces its prompt; braces and all, Inspect's own ``{addendums}`` included."""
+
+
+class InspectEditArguments(Arguments):
+    """Arguments of Inspect's ``CompactionEdit``."""
+
+    keep_thinking_turns: int = Field(default=1, ge=0)
+    keep_tool_uses: int = Field(default=3, ge=0)
+    keep_tool_inputs: bool = True
+    exclude_tools: list[str] | None = None
+
+
+class InspectTrimArguments(Arguments):
+    """Arguments of Inspect's ``CompactionTrim``."""
+
+    preserve: float = Field(default=0.2, ge=0, le=1)
+    """Share of the messages kept, by count, newest first. Inspect's own default is 0.8."""

@@ -1,0 +1,179 @@
+"""The persistent summary of the anchored strategy, and the code that merges into it.
+
+A model proposes typed operations; this code carries them out. An entry that no operation names
+stays byte for byte what it was, and what does not fit the budget goes by a stated rule.
+"""
+
+from collections.abc import Callable, Sequence
+from typing import Annotated, Literal, get_args
+
+from pydantic import BaseModel, ConfigDict, Field
+
+Section = Literal["intent", "constraints", "files", "decisions", "state", "problems", "next_steps"]
+SECTIONS: tuple[Section, ...] = get_args(Section)
+
+_PREFIXES = dict(zip(SECTIONS, "icfdspn", strict=True))
+_TITLES = {name: name.replace("_", " ").capitalize() for name in SECTIONS}
+_EVICTION_ORDER: tuple[str, ...] = ("problems", "state", "files", "decisions", "next_steps")
+"""Sections that give up entries when the budget is short; intent and constraints come last."""
+
+
+class _Model(BaseModel):
+    model_config = ConfigDict(extra="forbid")
+
+
+class Add(_Model):
+    """Put a new entry into a section."""
+
+    op: Literal["add"]
+    section: Section
+    text: str = Field(min_length=1)
+
+
+class Supersede(_Model):
+    """Replace what an entry says by what holds now."""
+
+    op: Literal["supersede"]
+    id: str
+    text: str = Field(min_length=1)
+
+
+class Close(_Model):
+    """Mark an entry as done or settled."""
+
+    op: Literal["close"]
+    id: str
+    text: str = ""
+
+
+class Operations(_Model):
+    """A model's reply."""
+
+    operations: list[Annotated[Add | Supersede | Close, Field(discriminator="op")]]
+
+
+class Entry(_Model):
+    """One fact of the memory."""
+
+    id: str
+    text: str
+    closed: bool = False
+    cycle: int
+    """The compression that wrote it, from 1."""
+
+
+def _no_entries() -> dict[Section, list[Entry]]:
+    return {name: [] for name in SECTIONS}
+
+
+class Memory(_Model):
+    """All entries by section, with what is needed to go on with them."""
+
+    sections: dict[Section, list[Entry]] = Field(default_factory=_no_entries)
+    cycle: int = 0
+    next_number: int = 1
+    evicted: int = 0
+    """Entries given up so far to stay within the budget."""
+    refused: int = 0
+    """Operations that named no existing entry."""
+
+    def merged(self, operations: Operations) -> "Memory":
+        """Return this memory after a model's operations; `self` is left as it was.
+
+        An operation on an id that does not exist is not carried out; `refused` counts it.
+        """
+        memory = self.model_copy(deep=True)
+        memory.cycle += 1
+        known = {entry.id: entry for entries in memory.sections.values() for entry in entries}
+        for operation in operations.operations:
+            if isinstance(operation, Add):
+                entry = Entry(
+                    id=f"{_PREFIXES[operation.section]}{memory.next_number}",
+                    text=_one_line(operation.text),
+                    cycle=memory.cycle,
+                )
+                memory.next_number += 1
+                memory.sections[operation.section].append(entry)
+            elif (target := known.get(operation.id)) is None:
+                memory.refused += 1
+            elif isinstance(operation, Supersede):
+                target.text = _one_line(operation.text)
+                target.closed = False
+                target.cycle = memory.cycle
+            else:
+                target.closed = True
+                if operation.text:
+                    target.text = f"{target.text} -> {_one_line(operation.text)}"
+        return memory
+
+    def fitted(self, budget: int, count: Callable[[str], int]) -> "Memory":
+        """Return this memory with entries given up until its text fits the budget.
+
+        Closed entries go first, oldest first; then the oldest entry of the longest section among
+        problems, state, files, decisions and next steps; then, if nothing else is left, of
+        constraints and intent.
+
+        Args:
+            budget: Tokens for the rendered text.
+            count: Counts the tokens of a text.
+        """
+        memory = self.model_copy(deep=True)
+        while count(memory.render()) > budget and memory._evict_one(count):
+            memory.evicted += 1
+        return memory
+
+    def _evict_one(self, count: Callable[[str], int]) -> bool:
+        closed = [
+            (entry.cycle, position, name)
+            for name, entries in self.sections.items()
+            for position, entry in enumerate(entries)
+            if entry.closed
+        ]
+        if closed:
+            _, position, name = min(closed)
+            del self.sections[name][position]
+            return True
+        for choice in (_EVICTION_ORDER, ("constraints", "intent")):
+            filled = [name for name in self.sections if name in choice and self.sections[name]]
+            if filled:
+                longest = max(
+                    filled, key=lambda name: sum(count(entry.text) for entry in self.sections[name])
+                )
+                oldest = min(entry.cycle for entry in self.sections[longest])
+                victim = next(e for e in self.sections[longest] if e.cycle == oldest)
+                self.sections[longest].remove(victim)
+                return True
+        return False
+
+    def render(self) -> str:
+        """Return the memory as the agent reads it; an empty section says so."""
+        blocks: list[str] = []
+        for name, entries in self.sections.items():
+            lines = [
+                f"- {entry.text}" if not entry.closed else f"- [closed] {entry.text}"
+                for entry in entries
+            ]
+            blocks.append("\n".join([f"## {_TITLES[name]}", *(lines or ["(none)"])]))
+        if self.evicted:
+            blocks.append(f"({self.evicted} older entries were dropped to stay within the budget.)")
+        return "\n\n".join(blocks)
+
+    def for_model(self) -> dict[str, dict[str, Sequence[dict[str, str]]]]:
+        """Return the memory as the summarising model reads it, with ids to refer to."""
+        return {
+            "sections": {
+                name: [
+                    {
+                        "id": entry.id,
+                        "text": entry.text,
+                        **({"closed": "yes"} if entry.closed else {}),
+                    }
+                    for entry in entries
+                ]
+                for name, entries in self.sections.items()
+            }
+        }
+
+
+def _one_line(text: str) -> str:
+    return " ".join(text.split())

@@ -1,0 +1,24 @@
+"""The texts that a summarising strategy sends to its model, as data, one file each."""
+
+import hashlib
+from functools import cache
+from importlib.resources import files
+
+
+@cache
+def prompt(name: str) -> str:
+    """Return the text of ``NAME.md`` in this folder."""
+    return (files(__package__) / f"{name}.md").read_text(encoding="utf-8").strip()
+
+
+def prompts_digest() -> str:
+    """Return one digest over all texts of this folder."""
+    texts = sorted(
+        (entry.name, entry.read_bytes())
+        for entry in files(__package__).iterdir()
+        if entry.name.endswith(".md")
+    )
+    whole = hashlib.sha256()
+    for name, content in texts:
+        whole.update(name.encode() + b"\0" + content + b"\0")
+    return whole.hexdigest()

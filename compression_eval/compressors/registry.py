@@ -1,0 +1,167 @@
+"""Every named strategy: its arguments, how it is built, and what may be expected of it."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from difflib import get_close_matches
+from typing import Any, Generic, TypeVar
+
+from inspect_ai.model import (
+    CompactionEdit,
+    CompactionStrategy,
+    CompactionSummary,
+    CompactionTrim,
+)
+from pydantic import ValidationError
+
+from compression_eval.compressors.anchored import AnchoredCompaction
+from compression_eval.compressors.arguments import (
+    Arguments,
+    InspectEditArguments,
+    InspectSummaryArguments,
+    InspectTrimArguments,
+    SummaryArguments,
+    WindowArguments,
+)
+from compression_eval.compressors.controls import FullContext, NoContext, TailOnly
+from compression_eval.compressors.regenerative import RegenerativeCompaction
+from compression_eval.fixtures.errors import DataError
+
+A = TypeVar("A", bound=Arguments)
+
+
+@dataclass(frozen=True)
+class Compressor(Generic[A]):
+    """A strategy as it is known by name."""
+
+    name: str
+    summary: str
+    """What it does, in one line."""
+    arguments: type[A]
+    build: Callable[[A], CompactionStrategy]
+    calls_model: bool
+    exempt: bool = False
+    """A control that need not shrink anything nor leave anything."""
+
+
+@dataclass(frozen=True)
+class CompressorSpec:
+    """A named strategy with its checked arguments: what a log and a YAML file can hold."""
+
+    compressor: Compressor[Any]
+    arguments: Arguments
+
+    @property
+    def name(self) -> str:
+        """The strategy's registered name."""
+        return self.compressor.name
+
+    def build(self) -> CompactionStrategy:
+        """Return a new strategy object."""
+        return self.compressor.build(self.arguments)
+
+    def described(self) -> dict[str, Any]:
+        """Return name and effective arguments as plain data."""
+        return {"name": self.name, "arguments": self.arguments.model_dump(mode="json")}
+
+
+COMPRESSORS: Mapping[str, Compressor[Any]] = {
+    compressor.name: compressor
+    for compressor in (
+        Compressor(
+            "full",
+            "control: keeps everything",
+            Arguments,
+            lambda _: FullContext(),
+            calls_model=False,
+            exempt=True,
+        ),
+        Compressor(
+            "none",
+            "control: keeps the system prompt only",
+            Arguments,
+            lambda _: NoContext(),
+            calls_model=False,
+            exempt=True,
+        ),
+        Compressor(
+            "tail",
+            "control: keeps what a summarising arm keeps verbatim, without its summary",
+            WindowArguments,
+            TailOnly,
+            calls_model=False,
+        ),
+        Compressor(
+            "anchored",
+            "persistent sectioned memory; only the dropped span is summarised, code merges",
+            SummaryArguments,
+            AnchoredCompaction,
+            calls_model=True,
+        ),
+        Compressor(
+            "regenerative",
+            "the whole summary is written anew at each compression",
+            SummaryArguments,
+            RegenerativeCompaction,
+            calls_model=True,
+        ),
+        Compressor(
+            "summary",
+            "Inspect's CompactionSummary",
+            InspectSummaryArguments,
+            lambda a: CompactionSummary(memory=False, instructions=a.instructions, prompt=a.prompt),
+            calls_model=True,
+        ),
+        Compressor(
+            "edit",
+            "Inspect's CompactionEdit: older tool results and thinking are cleared",
+            InspectEditArguments,
+            lambda a: CompactionEdit(
+                memory=False,
+                keep_thinking_turns=a.keep_thinking_turns,
+                keep_tool_uses=a.keep_tool_uses,
+                keep_tool_inputs=a.keep_tool_inputs,
+                exclude_tools=a.exclude_tools,
+            ),
+            calls_model=False,
+        ),
+        Compressor(
+            "trim",
+            "Inspect's CompactionTrim: the newest share of the messages is kept",
+            InspectTrimArguments,
+            lambda a: CompactionTrim(memory=False, preserve=a.preserve),
+            calls_model=False,
+        ),
+    )
+}
+"""All strategies by name."""
+
+
+def compressor_spec(name: str, arguments: Mapping[str, Any] | None = None) -> CompressorSpec:
+    """Return a checked spec.
+
+    Args:
+        name: A name of `COMPRESSORS`.
+        arguments: Arguments by name; defaults fill the rest.
+
+    Raises:
+        DataError: The name is unknown, or an argument is unknown or out of range.
+    """
+    compressor = COMPRESSORS.get(name)
+    if compressor is None:
+        close = get_close_matches(str(name), COMPRESSORS, n=1)
+        hint = f"; did you mean {close[0]!r}?" if close else ""
+        raise DataError(
+            f"compressor: unknown strategy {name!r}, expected one of {', '.join(COMPRESSORS)}{hint}"
+        )
+    try:
+        checked = compressor.arguments.model_validate(dict(arguments or {}))
+    except ValidationError as error:
+        known = ", ".join(compressor.arguments.model_fields) or "none"
+        problems = "; ".join(
+            f"{'.'.join(str(part) for part in detail['loc'])}: {detail['msg']}"
+            for detail in error.errors(include_url=False, include_input=False)
+        )
+        raise DataError(
+            f"compressor_args of {name!r}: {problems} (arguments it takes: {known})"
+        ) from error
+    return CompressorSpec(compressor, checked)

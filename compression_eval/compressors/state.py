@@ -1,0 +1,93 @@
+"""What is left after a compression, and how the compression went."""
+
+from typing import Literal
+
+from inspect_ai.model import ChatMessage
+from pydantic import BaseModel, ConfigDict, Field
+
+StateStatus = Literal[
+    "ok",
+    "not_applied",
+    "not_smaller",
+    "fallback",
+    "aborted",
+    "empty",
+    "invalid_structure",
+    "unsupported",
+    "error",
+]
+"""How a compression ended; everything but ``ok`` is a failure, never a low score."""
+
+Region = Literal["head", "summary", "tail"]
+"""Where in a state something stands: kept verbatim at the start, rewritten, kept at the end."""
+
+
+class FactRecord(BaseModel):
+    """Where one expected fact was before, during and after the compression."""
+
+    model_config = ConfigDict(frozen=True)
+
+    probe_id: str
+    fact: str
+    evidence: list[int] = Field(default_factory=list)
+    """Indices of the messages that hold the fact in the original history."""
+    in_history: bool
+    fed: bool | None = None
+    """Whether it reached a summarising model; None if no model call was seen."""
+    in_state: bool | None = None
+    """Whether it is in the state; None if the state cannot be read."""
+    regions: list[Region] = Field(default_factory=list)
+    cycles: int = 0
+    """How many compressions it has been through: those whose input held its first evidence."""
+
+
+class CycleRecord(BaseModel):
+    """One compression of a chain."""
+
+    model_config = ConfigDict(frozen=True)
+
+    cut: int
+    """Number of messages of the original history that came before it."""
+    applied: str
+    """Class name of the strategy that produced the result."""
+    fallback_reason: str | None = None
+    tokens_before: int
+    tokens_after: int
+    messages_before: int
+    messages_after: int
+    model_calls: int = 0
+    input_tokens: int = 0
+    output_tokens: int = 0
+    seconds: float = 0.0
+    """Wall time of the compression."""
+
+
+class State(BaseModel):
+    """The outcome of compressing one fixture at one cut, shared by the probes about it."""
+
+    state_id: str
+    fixture: str
+    cut: int
+    replicate: int
+    """Which fresh compression of the run this is, from 0."""
+    status: StateStatus = "ok"
+    failure: str = ""
+    """Why the status is not ``ok``."""
+    messages: list[ChatMessage] = Field(default_factory=list)
+    regions: list[Region] = Field(default_factory=list)
+    """Region of each message, in the same order."""
+    readable: bool = True
+    """Whether the text of the state can be read; false for an encrypted one."""
+    cycles: list[CycleRecord] = Field(default_factory=list)
+    facts: list[FactRecord] = Field(default_factory=list)
+    """One entry per expected fact of every probe at this cut."""
+    token_counter: str = ""
+    """How tokens were counted, for example ``o200k_base`` or a stated estimate."""
+    original_tokens: int = 0
+    """Tokens of the history before the cut, uncompressed."""
+    state_tokens: int = 0
+
+    @property
+    def tokens_removed(self) -> float:
+        """Share of the history's tokens that is gone, from 0 to 1."""
+        return 1 - self.state_tokens / self.original_tokens if self.original_tokens else 0.0

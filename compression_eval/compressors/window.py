@@ -1,0 +1,76 @@
+"""Which messages a strategy keeps verbatim, by budgets in tokens, without breaking tool calls."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from inspect_ai.model import ChatMessage, ChatMessageAssistant
+
+from compression_eval.compressors.tokens import TokenCounter
+
+
+@dataclass(frozen=True)
+class Window:
+    """A conversation in three parts that together hold every message once, in order."""
+
+    head: list[ChatMessage]
+    """System messages at the start, then as much as the head budget holds."""
+    span: list[ChatMessage]
+    """What is to be replaced."""
+    tail: list[ChatMessage]
+    """The most recent messages, as much as the tail budget holds."""
+
+
+def groups(messages: Sequence[ChatMessage]) -> list[list[ChatMessage]]:
+    """Split messages into pieces that must stay together: a call with its results, or one message.
+
+    A result that follows no call opens a group of its own.
+    """
+    result: list[list[ChatMessage]] = []
+    open_calls: set[str] = set()
+    for message in messages:
+        if message.role == "tool" and result and message.tool_call_id in open_calls:
+            result[-1].append(message)
+            continue
+        result.append([message])
+        calls = (message.tool_calls or []) if isinstance(message, ChatMessageAssistant) else []
+        open_calls = {call.id for call in calls}
+    return result
+
+
+def split(
+    messages: Sequence[ChatMessage], head_tokens: int, tail_tokens: int, counter: TokenCounter
+) -> Window:
+    """Split a conversation into head, span and tail.
+
+    Args:
+        messages: The conversation.
+        head_tokens: Tokens kept after the leading system messages, which are always kept.
+        tail_tokens: Tokens kept at the end. With a budget above zero the last group is kept even
+            if it alone is larger, since nothing can go on from a state without its last turn.
+        counter: Counts the tokens.
+
+    Returns:
+        The three parts. The head is filled first; a short conversation may leave no span.
+    """
+    pieces = groups(messages)
+    start = 0
+    while start < len(pieces) and pieces[start][0].role == "system":
+        start += 1
+    spent = 0
+    while start < len(pieces):
+        spent += counter.messages(pieces[start])
+        if spent > head_tokens:
+            break
+        start += 1
+    end = len(pieces)
+    spent = 0
+    while end > start and tail_tokens > 0:
+        spent += counter.messages(pieces[end - 1])
+        if spent > tail_tokens and end < len(pieces):
+            break
+        end -= 1
+    return Window(
+        head=[message for piece in pieces[:start] for message in piece],
+        span=[message for piece in pieces[start:end] for message in piece],
+        tail=[message for piece in pieces[end:] for message in piece],
+    )

@@ -1,0 +1,63 @@
+"""Compute each state once and share it among the samples that need it."""
+
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass, field
+
+import anyio
+
+from compression_eval.compressors.state import State
+from compression_eval.probing.run_identity import current_run
+from compression_eval.probing.state_files import StateFiles
+
+MAX_INTERRUPTIONS = 3
+"""After so many owners were cancelled or ran into a limit, the state counts as failed."""
+
+
+@dataclass
+class _Slot:
+    lock: anyio.Lock = field(default_factory=anyio.Lock)
+    state: State | None = None
+    interruptions: int = 0
+
+
+class SharedStates:
+    """States by run and key; the first sample that needs one computes it, the others wait.
+
+    A sample that computes one may be cancelled or run into a limit: then the next one that waits
+    takes over. A strategy that fails is not tried again in the same logical run; its failure is
+    the state that all samples get.
+    """
+
+    def __init__(self) -> None:
+        self._slots: dict[tuple[str, str], _Slot] = {}
+
+    async def get(self, key: str, compute: Callable[[], Awaitable[State]]) -> tuple[State, bool]:
+        """Return the state for a key, and whether this call computed it.
+
+        Args:
+            key: Names the state within its logical run.
+            compute: Computes it; called by one caller at a time.
+        """
+        run = current_run()
+        slot = self._slots.setdefault((run.eval_id, key), _Slot())
+        async with slot.lock:
+            if slot.state is not None:
+                return slot.state, False
+            files = StateFiles(run.log_folder, run.task_id) if run.log_folder else None
+            if files and (kept := await anyio.to_thread.run_sync(files.load, key)):
+                slot.state = kept
+                return kept, False
+            if slot.interruptions >= MAX_INTERRUPTIONS:
+                raise InterruptedStateError(
+                    f"the compression was interrupted {slot.interruptions} times"
+                )
+            slot.interruptions += 1
+            state = await compute()
+            if files:
+                await anyio.to_thread.run_sync(files.save, key, state)
+            slot.state = state
+            return state, True
+
+
+class InterruptedStateError(Exception):
+    """A state could not be had because its owners kept being interrupted."""

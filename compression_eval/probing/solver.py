@@ -1,0 +1,163 @@
+"""Put each probe to the model, from the compressed state alone."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from inspect_ai.log import transcript
+from inspect_ai.model import (
+    ChatMessageUser,
+    ContentText,
+    Model,
+    ModelOutput,
+    get_model,
+)
+from inspect_ai.solver import Generate, Solver, TaskState, solver
+from inspect_ai.util import span
+
+from compression_eval.compressors.running import CompressionPlan, compress
+from compression_eval.compressors.state import State
+from compression_eval.fixtures.models import Language, Probe
+from compression_eval.probing.overview import state_overview
+from compression_eval.probing.prefix import prefix_first
+from compression_eval.probing.prompts import question_preamble
+from compression_eval.probing.record import AnswerRecord, ProbeRecord, StateRecord
+from compression_eval.probing.sharing import InterruptedStateError, SharedStates
+
+
+@dataclass(frozen=True)
+class ProbePlan:
+    """One probe with the compression it is about."""
+
+    probe: Probe
+    language: Language
+    compression: CompressionPlan
+    digests: Mapping[str, str]
+
+
+def probe_solver(
+    plans: Mapping[str, ProbePlan],
+    *,
+    compressor: str,
+    compressor_args: dict[str, Any],
+    cycles: int,
+    answers: int,
+) -> Solver:
+    """Return the solver that compresses once per state and asks each probe.
+
+    Args:
+        plans: What to do for each sample, by sample id.
+        compressor: Name of the strategy; it stands in the log.
+        compressor_args: Its effective arguments; they stand in the log.
+        cycles: How many compressions each state has been through.
+        answers: How many epochs share a state.
+    """
+    shared = SharedStates()
+
+    @solver(name="answer_from_compressed")
+    def answer_from_compressed(
+        compressor: str, compressor_args: dict[str, Any], cycles: int, answers: int
+    ) -> Solver:
+        # The arguments are for the log; the plans were made from the same ones.
+        del compressor, compressor_args, cycles
+
+        async def solve(state: TaskState, generate: Generate) -> TaskState:  # noqa: ARG001
+            plan = plans[str(state.sample_id)]
+            replicate = (state.epoch - 1) // answers
+            compressed, computed_here = await _shared_state(shared, plan, replicate)
+            _keep(state, plan, compressed, computed_here)
+            if compressed.status == "ok":
+                await _ask(state, plan, compressed)
+            return state
+
+        return solve
+
+    return answer_from_compressed(compressor, compressor_args, cycles, answers)
+
+
+async def _shared_state(
+    shared: SharedStates, plan: ProbePlan, replicate: int
+) -> tuple[State, bool]:
+    job = plan.compression
+
+    async def compute() -> State:
+        model = get_model(role="compressor", default=get_model())
+        async with span(name="compression", type="compression"):
+            state = await compress(job, replicate, model)
+            transcript().info(state_overview(state), source="compression")
+        return state
+
+    key = f"{job.fixture.name}\n{job.cuts}\n{replicate}"
+    try:
+        return await shared.get(key, compute)
+    except InterruptedStateError as error:
+        failed = State(
+            state_id=f"interrupted-{replicate}",
+            fixture=job.fixture.name,
+            cut=job.cut,
+            replicate=replicate,
+            status="aborted",
+            failure=str(error),
+        )
+        return failed, False
+
+
+def _keep(state: TaskState, plan: ProbePlan, compressed: State, computed_here: bool) -> None:
+    """Put everything a scorer needs into the sample's store."""
+    if not computed_here:
+        transcript().info(
+            f"State `{compressed.state_id}` was computed by another sample of this run.",
+            source="compression",
+        )
+    shared_fields = set(StateRecord.model_fields) & set(State.model_fields) - {"facts"}
+    record = state.store_as(ProbeRecord)
+    record.fixture = compressed.fixture
+    record.cut = compressed.cut
+    record.replicate = compressed.replicate
+    record.language = plan.language
+    record.probe = plan.probe
+    record.digests = dict(plan.digests)
+    record.state = StateRecord(
+        **{name: getattr(compressed, name) for name in shared_fields},
+        computed_here=computed_here,
+        facts=[fact for fact in compressed.facts if fact.probe_id == plan.probe.id],
+    )
+
+
+async def _ask(state: TaskState, plan: ProbePlan, compressed: State) -> None:
+    model = get_model()
+    # The preamble is the same for every probe, so a provider can cache everything up to its end.
+    question = ChatMessageUser(
+        id=f"question-{plan.probe.id}",
+        content=[
+            ContentText(text=question_preamble(), cache_breakpoint=True),
+            ContentText(text=plan.probe.question),
+        ],
+    )
+    state.messages = [*compressed.messages, question]
+    async with prefix_first(f"answer:{compressed.state_id}", model):
+        # "none" makes Inspect leave the tools out, except where a provider demands that tools
+        # which the history calls are declared.
+        output = await model.generate(
+            state.messages, tools=list(plan.compression.tools), tool_choice="none"
+        )
+    state.output = output
+    state.messages.append(output.message)
+    state.store_as(ProbeRecord).answer = _answer(output, model)
+
+
+def _answer(output: ModelOutput, model: Model) -> AnswerRecord:
+    failure = ""
+    if output.error:
+        failure = output.error
+    elif output.stop_reason == "model_length":
+        failure = "the state and question do not fit the model's context window"
+    elif output.stop_reason == "content_filter":
+        failure = "the model refused to answer"
+    return AnswerRecord(
+        text=output.completion,
+        model=str(model),
+        stop_reason=output.stop_reason,
+        tool_calls=[call.function for call in (output.message.tool_calls or [])],
+        failure=failure,
+    )

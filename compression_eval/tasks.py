@@ -1,0 +1,68 @@
+"""The tasks that Inspect knows by name."""
+
+from typing import Any, Literal
+
+from inspect_ai import Task, task
+
+from compression_eval.fixtures.models import Language
+from compression_eval.task import task_from
+
+
+@task
+def compression(
+    fixtures: str | list[str] | None = None,
+    probes: str | None = None,
+    probe_types: str | list[str] | None = None,
+    cut: int | float | str | list[int | float | str] = "end",
+    compressor: str = "anchored",
+    compressor_args: dict[str, Any] | None = None,
+    prompt: str | None = None,
+    focus_topic: str | None = None,
+    cycles: int = 1,
+    answers: int = 1,
+    criteria: Literal["by_type", "all"] = "by_type",
+    grader_context: Literal["state", "none"] = "state",
+    language: Language | None = None,
+    **unknown: Any,
+) -> Task:
+    """Measure what a coding agent still knows after its context was compressed.
+
+    Args:
+        fixtures: Names of shipped fixtures, paths, globs, or ``all``; a list or one of them.
+            The four default ones if not given.
+        probes: A probe bank (or a folder of banks) that lies elsewhere than beside the fixture.
+        probe_types: Only these types: recall, artifact, continuation, decision.
+        cut: Where history ends: a number of messages, a share of the conversation (0 to 1), or
+            ``end``; a list evaluates each.
+        compressor: Name of the strategy: anchored, regenerative, summary, edit, trim, or a
+            control: full, none, tail.
+        compressor_args: Its arguments, budgets among them.
+        prompt: A file whose text replaces the instructions of a summarising strategy.
+        focus_topic: A topic that a summarising strategy gives the most room.
+        cycles: How many compressions the conversation goes through, one after another.
+        answers: How many answers are taken from each state.
+        criteria: ``by_type`` grades the criteria that fit a probe's type, ``all`` all 14.
+        grader_context: ``state`` shows the grader the compressed state, ``none`` does not.
+        language: Language of the rubric: en, zh or ja; that of each fixture if not given.
+        unknown: Refused, so that a misspelt argument is not silently ignored.
+
+    Returns:
+        The task.
+    """
+    given: dict[str, Any] = {
+        "probes": probes,
+        "probe_types": probe_types,
+        "cut": cut,
+        "compressor": compressor,
+        "compressor_args": compressor_args,
+        "prompt": prompt,
+        "focus_topic": focus_topic,
+        "cycles": cycles,
+        "answers": answers,
+        "criteria": criteria,
+        "grader_context": grader_context,
+        "language": language,
+    }
+    if fixtures is not None:
+        given["fixtures"] = fixtures
+    return task_from({**given, **unknown})

@@ -1,0 +1,68 @@
+"""How Inspect's viewer shows the samples of this eval."""
+
+from inspect_ai.viewer import (
+    SampleScoreView,
+    SampleScoreViewSort,
+    ScoreColorScale,
+    TaskSamplesColumn,
+    TaskSamplesSort,
+    TaskSamplesView,
+    ViewerConfig,
+)
+
+_DIMENSIONS = {
+    "overall": "overall",
+    "accuracy": "accuracy",
+    "context_awareness": "context",
+    "artifact_trail": "artifact",
+    "completeness": "complete",
+    "continuity": "continuity",
+    "instruction_following": "instruction",
+}
+
+
+def viewer_config() -> ViewerConfig:
+    """Return one row per probe: its scores by dimension, then what happened to its facts."""
+    grade = ScoreColorScale(palette="good-high", min=0, max=5)
+    share = ScoreColorScale(palette="good-high", min=0, max=1)
+    columns = [
+        TaskSamplesColumn(id="sampleStatus"),
+        TaskSamplesColumn(id="sampleId"),
+        TaskSamplesColumn(id="epoch"),
+        *(TaskSamplesColumn.score("six_dimensions", name) for name in _DIMENSIONS),
+        TaskSamplesColumn.score("fact_retention", "fact_recall"),
+        TaskSamplesColumn.score("fact_retention", "fact_survival"),
+        TaskSamplesColumn.score("compression", "tokens_removed"),
+        TaskSamplesColumn(id="input", visible=False),
+        TaskSamplesColumn(id="target", visible=False),
+        TaskSamplesColumn(id="answer", visible=False),
+    ]
+    view = TaskSamplesView(
+        name="Probes",
+        columns=columns,
+        sort=[TaskSamplesSort(column="sampleId", dir="asc")],
+        multiline=False,
+        compact_scores=True,
+        score_labels={
+            **_DIMENSIONS,
+            "fact_recall": "facts in answer",
+            "fact_survival": "facts in state",
+            "fact_violations": "stale values",
+            "tokens_removed": "removed",
+        },
+        score_color_scales={
+            **dict.fromkeys(_DIMENSIONS, grade),
+            "fact_recall": share,
+            "fact_survival": share,
+            "fact_violations": ScoreColorScale(palette="good-low", min=0, max=1),
+            "tokens_removed": ScoreColorScale(palette="neutral", min=0, max=1),
+        },
+        color_scales_enabled=True,
+    )
+    return ViewerConfig(
+        trust_content=False,
+        task_samples_view=view,
+        sample_score_view=SampleScoreView(
+            default="grid", sort=SampleScoreViewSort(column="name", dir="asc")
+        ),
+    )
