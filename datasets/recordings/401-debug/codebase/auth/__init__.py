@@ -1,0 +1,1 @@
+"""Sign-in: credentials, tokens and the login controller."""

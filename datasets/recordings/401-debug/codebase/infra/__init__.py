@@ -1,0 +1,1 @@
+"""Clock, Redis stand-in and connection pool."""

@@ -1,0 +1,1 @@
+"""Request middleware, outermost first; see chain.py for the order."""

@@ -1,0 +1,1 @@
+"""Diagnostics that run against the in-process service."""

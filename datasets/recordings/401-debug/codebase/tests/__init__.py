@@ -1,0 +1,1 @@
+"""Test suite; run with `python -m tests`."""

@@ -1,0 +1,1 @@
+"""Requests, responses and the in-process dispatcher."""

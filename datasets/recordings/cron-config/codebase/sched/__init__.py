@@ -1,0 +1,1 @@
+"""Weekly timetable for prompted reports."""

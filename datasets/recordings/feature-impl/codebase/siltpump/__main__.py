@@ -1,0 +1,3 @@
+from siltpump.cli import main
+
+raise SystemExit(main())

@@ -1,0 +1,5 @@
+records=18
+ko=2747
+hako=24
+case=5
+pieces=3707

@@ -1,0 +1,3 @@
+"""Gateway between chat platforms and bots."""
+
+__version__ = "0.19.2"
