@@ -35,7 +35,9 @@ def main() -> None:
             depth -= text.startswith(("leave", "raised"))
             print(f"  {'  ' * depth}{stage}: {text}")
             depth += text == "enter"
-        print(f"  answer   {response.status} {response.body[:60]}")
+        data = response.data() or {}
+        shown = data if "error" in data else f"fields {', '.join(sorted(data))} (hidden)"
+        print(f"  answer   {response.status} {shown}")
         for name in sorted(response.headers):
             value = response.headers[name]
             if name == "Set-Cookie":
