@@ -33,6 +33,16 @@ def viewer_config() -> ViewerConfig:
         TaskSamplesColumn.score("fact_retention", "fact_recall"),
         TaskSamplesColumn.score("fact_retention", "fact_survival"),
         TaskSamplesColumn.score("compression", "tokens_removed"),
+        *(
+            TaskSamplesColumn.score(scorer, name, visible=False)
+            for scorer, name in (
+                ("fact_retention", "fact_violations"),
+                ("compression", "tokens_retained"),
+                ("compression", "failed_states"),
+            )
+        ),
+        TaskSamplesColumn(id="tokens", visible=False),
+        TaskSamplesColumn(id="duration", visible=False),
         TaskSamplesColumn(id="input", visible=False),
         TaskSamplesColumn(id="target", visible=False),
         TaskSamplesColumn(id="answer", visible=False),
@@ -60,7 +70,6 @@ def viewer_config() -> ViewerConfig:
         color_scales_enabled=True,
     )
     return ViewerConfig(
-        trust_content=False,
         task_samples_view=view,
         sample_score_view=SampleScoreView(
             default="grid", sort=SampleScoreViewSort(column="name", dir="asc")

@@ -130,7 +130,7 @@ async def _ask(state: TaskState, plan: ProbePlan, compressed: State) -> None:
     question = ChatMessageUser(
         id=f"question-{plan.probe.id}",
         content=[
-            ContentText(text=question_preamble(), cache_breakpoint=True),
+            ContentText(text=question_preamble() + "\n\n", cache_breakpoint=True),
             ContentText(text=plan.probe.question),
         ],
     )
