@@ -1,0 +1,1 @@
+"""The embedded model: lexical answers, summaries and grades without a language model."""

@@ -1,0 +1,139 @@
+"""The embedded model: an Inspect model provider that runs no language model.
+
+It tells three jobs apart by the request alone: a response schema named ``criterion_results`` asks
+for grades, one named ``anchored_operations`` or a request for a summary asks for a summary, and
+anything else is a question about the messages before it.
+"""
+
+import json
+import re
+from typing import Any
+
+from inspect_ai.model import (
+    ChatMessage,
+    GenerateConfig,
+    ModelAPI,
+    ModelOutput,
+    ModelUsage,
+)
+from inspect_ai.tool import ToolChoice, ToolInfo
+
+from compression_eval.offline.answering import Answerer
+from compression_eval.offline.grading import grade
+from compression_eval.offline.reading import (
+    from_messages,
+    json_lines,
+    last_request,
+    user_records,
+)
+from compression_eval.offline.summarising import operations, summarise
+from compression_eval.offline.tokens import estimate_tokens
+
+MODELS = ("lexical",)
+GRADE_SCHEMA = "criterion_results"
+OPERATIONS_SCHEMA = "anchored_operations"
+
+_SUMMARY = re.compile(
+    r"\bsummar(?:y|ies|i[sz]e[sd]?|i[sz]ing|i[sz]ation)\b|\bcompact(?:ion|ing)?\b"
+    r"|总结|摘要|压缩|概括|要約|圧縮|まとめ",
+    re.IGNORECASE,
+)
+_ORDER = re.compile(
+    r"\bsummari[sz]e (?:the|this|our|all|what)\b"
+    r"|\b(?:write|create|provide|produce|give|make)\b[^.?]{0,40}\bsummary of (?:the|this|our)\b"
+    r"|(?:总结|概括|压缩)[^。？]{0,12}(?:对话|会话)|(?:对话|会话)[^。？]{0,12}(?:总结|摘要)"
+    r"|(?:会話|対話)[^。？]{0,12}(?:要約|まとめ)",
+    re.IGNORECASE,
+)
+_QUESTION_MARK = re.compile(r"[?？]")
+_LONG_REQUEST = 1_200
+"""Characters from which a text is a request with instructions and not a question."""
+
+_LEAST_MENTIONS = 3
+
+
+class EmbeddedAPI(ModelAPI):
+    """Answers, summarises and grades lexically; needs no network, credentials or GPU.
+
+    The same request always gets the same reply. Indices of the last few conversations are kept
+    in memory; nothing else is remembered between requests.
+    """
+
+    def __init__(
+        self,
+        model_name: str,
+        base_url: str | None = None,
+        api_key: str | None = None,
+        config: GenerateConfig = GenerateConfig(),  # noqa: B008 - as its base class has it
+        **model_args: object,
+    ) -> None:
+        """Create the model.
+
+        Raises:
+            ValueError: There is no embedded model of that name, or arguments were given.
+        """
+        if model_name not in MODELS:
+            expected = ", ".join(f"embedded/{name}" for name in MODELS)
+            raise ValueError(f"embedded/{model_name}: no such model; there is {expected}")
+        if model_args:
+            names = ", ".join(sorted(model_args))
+            raise ValueError(f"embedded/{model_name} takes no model arguments, but got: {names}")
+        super().__init__(model_name, base_url, api_key, [], config)
+        self._answerer = Answerer()
+
+    async def generate(
+        self,
+        input: list[ChatMessage],  # noqa: A002 - named by Inspect
+        tools: list[ToolInfo],  # noqa: ARG002 - it never calls tools
+        tool_choice: ToolChoice,  # noqa: ARG002
+        config: GenerateConfig,
+    ) -> ModelOutput:
+        """Return the reply to a request, with an estimate of its tokens as usage."""
+        text = self._reply(input, config)
+        output = ModelOutput.from_content(model=f"embedded/{self.model_name}", content=text)
+        read = sum(_tokens_of(message) for message in input)
+        written = estimate_tokens(text)
+        output.usage = ModelUsage(
+            input_tokens=read, output_tokens=written, total_tokens=read + written
+        )
+        return output
+
+    def _reply(self, messages: list[ChatMessage], config: GenerateConfig) -> str:
+        schema = config.response_schema.name if config.response_schema else ""
+        if schema == GRADE_SCHEMA:
+            return grade(messages)
+        at, parts = last_request(messages)
+        if schema == OPERATIONS_SCHEMA:
+            data = user_records(messages)
+            return operations(data[-1] if data else [])
+        history = from_messages(messages[: max(at, 0)])
+        request = "\n".join(parts)
+        records = json_lines(request)
+        if _asks_for_summary(request, records):
+            return summarise(history, records)
+        # Parts before the last one introduce the question; their words are not asked about.
+        return self._answerer.answer(history, parts[-1] if parts else "")
+
+    async def count_text_tokens(self, text: str) -> int:
+        """Return the same estimate that usage is given in; the vocabulary of a tokenizer would
+        have to be downloaded.
+        """  # noqa: D205 - one sentence
+        return estimate_tokens(text)
+
+    def max_connections(self) -> int:
+        """Return how many requests may wait at once; each is computed in turn."""
+        return 32
+
+
+def _tokens_of(message: ChatMessage) -> int:
+    calls = getattr(message, "tool_calls", None) or []
+    arguments = sum(estimate_tokens(json.dumps(call.arguments, default=str)) for call in calls)
+    return estimate_tokens(message.text) + arguments + 4
+
+
+def _asks_for_summary(request: str, records: list[dict[str, Any]]) -> bool:
+    if any("budget_tokens" in record for record in records):
+        return True
+    if len(request) >= _LONG_REQUEST and len(_SUMMARY.findall(request)) >= _LEAST_MENTIONS:
+        return True
+    return _ORDER.search(request) is not None and _QUESTION_MARK.search(request) is None
