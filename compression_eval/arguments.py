@@ -1,0 +1,153 @@
+"""The arguments of the task, as a command line gives them, and their checks."""
+
+import os
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Literal, get_args
+
+from compression_eval.compressors.registry import CompressorSpec, compressor_spec
+from compression_eval.fixtures.cuts import CutArgument
+from compression_eval.fixtures.errors import DataError
+from compression_eval.fixtures.loading import DEFAULT_FIXTURES, FixtureWithBank, load_pairs
+from compression_eval.fixtures.models import Language, ProbeType
+
+Several = str | Sequence[str]
+
+
+@dataclass(frozen=True)
+class TaskArguments:
+    """The arguments of the task; `compression_eval.tasks.compression` documents them."""
+
+    fixtures: Several = DEFAULT_FIXTURES
+    probes: str | None = None
+    probe_types: Several | None = None
+    cut: CutArgument | Sequence[CutArgument] = "end"
+    compressor: str = "anchored"
+    compressor_args: Mapping[str, Any] | None = None
+    prompt: str | None = None
+    focus_topic: str | None = None
+    cycles: int = 1
+    answers: int = 1
+    criteria: Literal["by_type", "all"] = "by_type"
+    grader_context: Literal["state", "none"] = "state"
+    language: Language | None = None
+
+
+@dataclass(frozen=True)
+class CheckedArguments:
+    """What the arguments mean, once they are checked and the files are read."""
+
+    spec: CompressorSpec
+    pairs: list[FixtureWithBank]
+    cuts: list[CutArgument]
+    types: frozenset[ProbeType] | None
+
+
+def checked(arguments: TaskArguments) -> CheckedArguments:
+    """Check the arguments and read the files they name.
+
+    Raises:
+        DataError: An argument or a file is not what it must be; the text names it.
+    """
+    _check(arguments)
+    several = not isinstance(arguments.cut, int | float | str)
+    return CheckedArguments(
+        spec=_spec(arguments),
+        pairs=load_pairs(_found(arguments.fixtures), _found_path(arguments.probes)),
+        cuts=list(arguments.cut) if several else [arguments.cut],  # type: ignore[arg-type,list-item]
+        types=_probe_types(arguments.probe_types),
+    )
+
+
+def _check(arguments: TaskArguments) -> None:
+    for name in ("cycles", "answers"):
+        value = getattr(arguments, name)
+        if not isinstance(value, int) or isinstance(value, bool) or value < 1:
+            raise DataError(f"{name}: {value!r} is not a whole number of at least 1")
+    for name, allowed in (
+        ("criteria", ("by_type", "all")),
+        ("grader_context", ("state", "none")),
+        ("language", (None, *get_args(Language))),
+    ):
+        value = getattr(arguments, name)
+        # YAML on the command line reads a bare `none` as a string and `null` as None.
+        if value not in allowed:
+            expected = ", ".join(str(item) for item in allowed if item is not None)
+            raise DataError(f"{name}: unknown value {value!r}, expected one of {expected}")
+
+
+def _spec(arguments: TaskArguments) -> CompressorSpec:
+    given = arguments.compressor_args
+    if given is not None and not isinstance(given, Mapping):
+        raise DataError(
+            f"compressor_args: {given!r} is not a mapping; write it as "
+            "-T 'compressor_args={tail_tokens: 2000}'"
+        )
+    merged = dict(given or {})
+    for name, value in (
+        ("prompt", _prompt_text(arguments.prompt)),
+        ("focus_topic", arguments.focus_topic),
+    ):
+        if value is None:
+            continue
+        if name in merged:
+            raise DataError(f"{name}: given both by itself and in compressor_args")
+        merged[name] = str(value)
+    return compressor_spec(str(arguments.compressor), merged)
+
+
+def _prompt_text(path: str | None) -> str | None:
+    if path is None:
+        return None
+    file = _invoked_path(str(path))
+    try:
+        text = file.read_text(encoding="utf-8")
+    except OSError as error:
+        raise DataError(f"prompt: {path}: cannot be read ({error.strerror})") from error
+    except UnicodeDecodeError as error:
+        raise DataError(f"prompt: {path}: not UTF-8 text") from error
+    if not text.strip():
+        raise DataError(f"prompt: {path}: the file is empty")
+    return text
+
+
+def _probe_types(value: Several | None) -> frozenset[ProbeType] | None:
+    if value is None:
+        return None
+    names = [value] if isinstance(value, str) else [str(item) for item in value]
+    known = get_args(ProbeType)
+    for name in names:
+        if name not in known:
+            raise DataError(
+                f"probe_types: unknown type {name!r}, expected one of {', '.join(known)}"
+            )
+    return frozenset(name for name in known if name in names)
+
+
+def _found(fixtures: Several) -> list[str]:
+    names = [fixtures] if isinstance(fixtures, str) else [str(item) for item in fixtures]
+    return [_found_path(name) or name for name in names]
+
+
+def _found_path(path: str | None) -> str | None:
+    """Return a path or glob as seen from where the user is; a bare name stays as it is."""
+    if path is None or not any(mark in str(path) for mark in "/\\*?.") or Path(path).is_absolute():
+        return path
+    return str(_invoked_path(str(path)))
+
+
+def _invoked_path(path: str) -> Path:
+    """Return a relative path from the folder that Inspect was called in.
+
+    Inspect creates the tasks of a file in that file's own folder, so the current folder is not
+    the one that the user meant. What is found first counts: from the shell's folder, from the
+    current one, from the one above it.
+    """
+    candidates = [Path(os.environ["PWD"])] if "PWD" in os.environ else []
+    candidates += [Path.cwd(), Path.cwd().parent]
+    for folder in candidates:
+        absolute = Path(path).is_absolute()
+        if (folder / path).exists() or (not absolute and any(folder.glob(path))):
+            return folder / path
+    return Path(path)
