@@ -18,20 +18,52 @@ from inspect_ai.model import (
     ResponseSchema,
 )
 from inspect_ai.tool import ToolInfo
-from inspect_ai.util import json_schema
+from inspect_ai.util import JSONSchema
 from pydantic import ValidationError
 
 from compression_eval.compressors.arguments import SummaryArguments
 from compression_eval.compressors.errors import CompressionError
 from compression_eval.compressors.material import data_block
-from compression_eval.compressors.memory import Memory, Operations
+from compression_eval.compressors.memory import SECTIONS, Memory, Operations
 from compression_eval.compressors.prompts import prompt
 from compression_eval.compressors.summarising import carrier, completion, find_span, request
 from compression_eval.compressors.tokens import token_counter
 
 _KEY = "compression_eval_memory"
 _REPAIRS = 1
-_SCHEMA = ResponseSchema(name="anchored_operations", json_schema=json_schema(Operations))
+
+
+def _schema() -> ResponseSchema:
+    """Return the form of `Operations`, for providers that can hold a model to one.
+
+    It is written out because a schema derived from the models loses what an operation is, and
+    because strict modes want every field named as required.
+    """
+    text = JSONSchema(type="string")
+    fields: dict[str, dict[str, JSONSchema]] = {
+        "add": {"section": JSONSchema(type="string", enum=list(SECTIONS)), "text": text},
+        "supersede": {"id": text, "text": text},
+        "close": {"id": text, "text": text},
+    }
+    operations = [
+        JSONSchema(
+            type="object",
+            properties={"op": JSONSchema(type="string", enum=[op]), **properties},
+            required=["op", *properties],
+            additionalProperties=False,
+        )
+        for op, properties in fields.items()
+    ]
+    return ResponseSchema(
+        name="anchored_operations",
+        json_schema=JSONSchema(
+            type="object",
+            properties={"operations": JSONSchema(type="array", items=JSONSchema(anyOf=operations))},
+            required=["operations"],
+            additionalProperties=False,
+        ),
+        strict=True,
+    )
 
 
 class AnchoredCompaction(CompactionStrategy):
@@ -96,7 +128,7 @@ def _memory_of(message: ChatMessageUser | None) -> Memory:
 
 
 async def _operations(model: Model, messages: list[ChatMessage]) -> Operations:
-    config = GenerateConfig(response_schema=_SCHEMA)
+    config = GenerateConfig(response_schema=_schema())
     reason = ""
     for _ in range(1 + _REPAIRS):
         text = completion(await model.generate(messages, config=config))

@@ -1,0 +1,117 @@
+"""What this eval costs beside a bare Inspect task, in wall time.
+
+    python benchmarks/overhead.py            # instant model: ratio to a bare task
+    python benchmarks/overhead.py --latency  # 100 ms a call, 2 s a compression, 10 connections
+
+The bare task has the same number of samples, epochs and calls: one `generate()` and one
+`model_graded_qa()` each. It is run twice, once with a short question as input and once with the
+same compressed conversation that this eval puts its probes to.
+"""
+
+import argparse
+import statistics
+import tempfile
+import time
+from pathlib import Path
+
+from inspect_ai import Task, eval  # noqa: A004
+from inspect_ai.dataset import MemoryDataset, Sample
+from inspect_ai.log import EvalLog
+from inspect_ai.scorer import model_graded_qa
+from inspect_ai.solver import generate
+
+from benchmarks.models import CALLS
+from compression_eval.probing.record import ProbeRecord
+from compression_eval.task import TaskArguments, compression_task
+
+EPOCHS = 3
+ROUNDS = 3
+FIXTURES = ["feature-impl","pr-triage","cron-config"]
+
+
+def run(task: Task, model: str, folder: str, max_samples: int | None = None) -> tuple[float, EvalLog]:
+    """Return the wall time in seconds, and the log."""
+    started = time.perf_counter()
+    (log,) = eval(
+        task,
+        model=model,
+        log_dir=folder,
+        display="none",
+        max_connections=10,
+        max_samples=max_samples,
+        model_roles={"grader": model, "compressor": model},
+    )
+    if log.status != "success":
+        raise SystemExit(f"the run ended with status {log.status}: {log.error}")
+    return time.perf_counter() - started, log
+
+
+def ours() -> Task:
+    """The eval with its default arguments."""
+    return compression_task(TaskArguments(fixtures=FIXTURES))
+
+
+def bare(samples: list[Sample]) -> Task:
+    """A task that generates and is graded once."""
+    return Task(
+        dataset=MemoryDataset(samples),
+        solver=generate(),
+        scorer=model_graded_qa(),
+        epochs=EPOCHS,
+    )
+
+
+def same_context(log: EvalLog) -> list[Sample]:
+    """The compressed conversations and questions of a run, as plain samples."""
+    result = []
+    for sample in log.samples or []:
+        if sample.epoch == 1:
+            record = sample.store_as(ProbeRecord)
+            assert record.state is not None  # noqa: S101
+            result.append(
+                Sample(id=sample.id, input=sample.messages[:-1], target=str(sample.target))
+            )
+    return result
+
+
+def overhead() -> None:
+    """Print the ratio of wall times on an instant model, rounds taken in turn."""
+    with tempfile.TemporaryDirectory() as folder:
+        _, log = run(ours(), "bench/0-0", folder)
+        context = same_context(log)
+        short = [Sample(id=s.id, input="What was the code?", target="42") for s in context]
+        times: dict[str, list[float]] = {"ours": [], "same context": [], "short input": []}
+        for _ in range(ROUNDS):
+            times["ours"].append(run(ours(), "bench/0-0", folder)[0])
+            calls = len(CALLS)
+            times["same context"].append(run(bare(context), "bench/0-0", folder)[0])
+            CALLS[:calls] = []
+            times["short input"].append(run(bare(short), "bench/0-0", folder)[0])
+        medians = {name: statistics.median(values) for name, values in times.items()}
+        for name, value in medians.items():
+            print(f"{name:13} {value:6.2f} s  ratio ours / it {medians['ours'] / value:5.2f}")
+
+
+def latency() -> None:
+    """Print the wall time against the critical path with latencies."""
+    with tempfile.TemporaryDirectory() as folder:
+        base, _ = run(ours(), "bench/0-0", folder)
+        for max_samples in (None, 200):
+            seconds, log = run(ours(), "bench/100-2000", folder, max_samples)
+            samples = log.samples or []
+            states = {s.store_as(ProbeRecord).state.state_id for s in samples}  # type: ignore[union-attr]
+            work = len(states) * 2.0 + len(samples) * 2 * 0.1
+            path = max(work / 10, 2.0 + 0.2)
+            print(
+                f"--max-samples {max_samples or 'default'}: {seconds:.2f} s; {len(states)} states, "
+                f"{len(samples)} samples; calls alone over 10 connections {path:.2f} s; "
+                f"the same run on an instant model {base:.2f} s; "
+                f"ratio to the sum of both {seconds / (path + base):.2f}"
+            )
+
+
+if __name__ == "__main__":
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--latency", action="store_true")
+    Path("logs").mkdir(exist_ok=True)
+    latency() if parser.parse_args().latency else overhead()

@@ -1,0 +1,1 @@
+"""How answers and states are scored: the rubric, the graders, mechanical facts, the scorers."""

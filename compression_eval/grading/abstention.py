@@ -1,0 +1,37 @@
+"""Whether an answer says nothing, or says that it does not know."""
+
+import re
+
+from compression_eval.fixtures.matching import Text
+from compression_eval.fixtures.models import Probe
+from compression_eval.grading.rubric_models import Abstention
+
+_LONGEST = 600
+"""An answer longer than this, in letters of the Latin script, says more than that."""
+
+_EDGES = " \t\r\n.!?。！？…*_`'\"「」“”()（）{}[]"
+_WIDE = re.compile("[\u2e80-\u9fff\uf900-\ufaff\uac00-\ud7af]")
+
+
+def abstained(answer: str, probe: Probe, abstention: Abstention) -> bool:
+    """Return whether an answer is empty or says that it does not know.
+
+    An answer that holds an expected fact, or that goes on at length, has not abstained, whatever
+    it says it is unsure about.
+
+    Args:
+        answer: What the model said.
+        probe: The question with its expected facts.
+        abstention: How the answer's language says so.
+    """
+    plain = answer.strip(_EDGES).casefold()
+    if not plain:
+        return True
+    if plain in {word.casefold() for word in abstention.whole}:
+        return True
+    text = Text(answer)
+    if len(plain) + 2 * len(_WIDE.findall(plain)) > _LONGEST:
+        return False
+    if any(text.has_any(fact.forms) for fact in probe.expected_facts):
+        return False
+    return any(phrase.casefold() in plain for phrase in abstention.phrases)

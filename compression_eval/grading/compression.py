@@ -1,0 +1,134 @@
+"""The scorer that reports how far the history was compressed, and whether that worked."""
+
+import math
+
+from inspect_ai.scorer import (
+    Metric,
+    SampleScore,
+    Score,
+    Scorer,
+    Target,
+    mean,
+    metric,
+    scorer,
+    stderr,
+)
+from inspect_ai.solver import TaskState
+
+from compression_eval.grading.markdown import escaped, number, table
+from compression_eval.grading.sample import CLUSTER, Sample, nothing_recorded, read_sample
+
+KEYS = ("tokens_removed", "tokens_retained", "failed_states")
+"""Keys of the score, on every sample that has a record."""
+
+
+@metric(scores="unreduced")
+def failed_states() -> Metric:
+    """Count the compressions that failed.
+
+    Many samples share a state, so states are counted, not samples; and every epoch is a
+    compression of its own, so epochs are not reduced first.
+    """
+
+    def count(scores: list[SampleScore]) -> float:
+        failed = {
+            _state_key(item)
+            for item in scores
+            if isinstance(item.score.value, int | float) and item.score.value == 1
+        }
+        return float(len(failed))
+
+    return count
+
+
+def _state_key(item: SampleScore) -> tuple[object, ...]:
+    metadata = item.score.metadata or {}
+    return tuple(metadata.get(part) for part in ("fixture", "cut", "replicate"))
+
+
+def compression_metrics() -> dict[str, list[Metric]]:
+    """Return the metrics: means clustered by fixture, and a count of failed states."""
+    return {
+        "tokens_removed": [mean(), stderr(cluster=CLUSTER)],
+        "tokens_retained": [mean(), stderr(cluster=CLUSTER)],
+        "failed_states": [failed_states()],
+    }
+
+
+@scorer(metrics=compression_metrics())
+def compression() -> Scorer:
+    """Report the compression of the sample's state; calls no model.
+
+    ``tokens_removed`` is the share of the history's tokens that is gone (0 to 1),
+    ``tokens_retained`` the size of the state in tokens; both are NaN for a failed compression.
+    ``failed_states`` is 1 for a failed compression and 0 otherwise.
+    """
+
+    async def score(state: TaskState, target: Target) -> Score:  # noqa: ARG001
+        sample = read_sample(state)
+        if sample is None:
+            return nothing_recorded()
+        failure = sample.compression_failure
+        removed = _removed(sample)
+        return Score(
+            value={
+                "tokens_removed": math.nan if failure else removed,
+                "tokens_retained": math.nan if failure else float(sample.state.state_tokens),
+                "failed_states": 1 if failure else 0,
+            },
+            reason=failure,
+            explanation=_explanation(sample),
+            metadata={
+                "fixture": sample.record.fixture,
+                "cut": sample.record.cut,
+                "replicate": sample.record.replicate,
+                "state_id": sample.state.state_id,
+                "status": sample.state.status,
+                "token_counter": sample.state.token_counter,
+                "original_tokens": sample.state.original_tokens,
+                "state_tokens": sample.state.state_tokens,
+            },
+        )
+
+    return score
+
+
+def _removed(sample: Sample) -> float:
+    original = sample.state.original_tokens
+    return 1 - sample.state.state_tokens / original if original else math.nan
+
+
+def _explanation(sample: Sample) -> str:
+    state = sample.state
+    heads = [
+        "Cut",
+        "Strategy",
+        "Tokens",
+        "Messages",
+        "Model calls",
+        "Tokens in",
+        "Tokens out",
+        "Seconds",
+    ]
+    rows = [
+        [
+            str(cycle.cut),
+            f"{cycle.applied} ({cycle.fallback_reason})"
+            if cycle.fallback_reason
+            else cycle.applied,
+            f"{cycle.tokens_before} → {cycle.tokens_after}",
+            f"{cycle.messages_before} → {cycle.messages_after}",
+            str(cycle.model_calls),
+            str(cycle.input_tokens),
+            str(cycle.output_tokens),
+            number(cycle.seconds),
+        ]
+        for cycle in state.cycles
+    ]
+    failure = f": {escaped(state.failure)}" if state.failure else ""
+    notes = [
+        f"Status: {state.status}{failure}",
+        f"History {state.original_tokens} tokens, state {state.state_tokens} tokens, "
+        f"removed {number(_removed(sample))}; counted with {escaped(state.token_counter)}",
+    ]
+    return "\n\n".join([table(heads, rows), *notes] if rows else notes)

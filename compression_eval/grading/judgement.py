@@ -1,0 +1,99 @@
+"""From what the graders said to the scores that count.
+
+The graders' scores are not the last word on two things that can be decided without them: an
+answer that says nothing gets nothing, and one that gives a value as current which is not so gets
+no more than `CAP` for accuracy.
+"""
+
+import math
+from dataclasses import dataclass
+
+from compression_eval.grading.abstention import abstained
+from compression_eval.grading.panel import PanelGrading
+from compression_eval.grading.request import GradingRequest
+from compression_eval.grading.rubric import Criterion, dimension_scores, overall
+from compression_eval.grading.rubric_models import Dimension
+from compression_eval.grading.sample import Sample
+from compression_eval.grading.values import violations
+
+CAP = 3.0
+"""Most that the accuracy criteria give an answer with a wrong value among right ones."""
+
+_CAPPED: Dimension = "accuracy"
+_KEPT_ON_ABSTENTION: Dimension = "instruction_following"
+
+
+@dataclass(frozen=True)
+class CriterionScore:
+    """One criterion's score and how it came about."""
+
+    criterion: Criterion
+    score: float
+    """The score that counts, 0 to 5; NaN if there is none."""
+    graded: float
+    """The median of the graders, before the mechanical rules; NaN if there is none."""
+    spread: float
+    """Highest minus lowest grader; NaN if there is none."""
+    reasoning: str
+
+
+@dataclass(frozen=True)
+class Judgement:
+    """Everything that was found out about one answer."""
+
+    scores: tuple[CriterionScore, ...]
+    panel: PanelGrading
+    abstained: bool
+    wanted_tools: bool
+    """Whether the model tried to call tools, that is, to fetch something again."""
+    violations: tuple[str, ...]
+    """Superseded or forbidden values that the answer gives as current."""
+
+    @property
+    def dimensions(self) -> dict[Dimension, float]:
+        """Each dimension's score, 0 to 5; NaN if it has none."""
+        return dimension_scores({item.criterion.id: item.score for item in self.scores})
+
+    @property
+    def overall(self) -> float:
+        """The overall score, 0 to 5; NaN if there is none."""
+        return overall(self.dimensions)
+
+
+def judge(request: GradingRequest, sample: Sample, panel: PanelGrading) -> Judgement:
+    """Combine the graders' scores with what can be decided mechanically.
+
+    Args:
+        request: What the graders were asked.
+        sample: The probe and the answer.
+        panel: What the graders said.
+    """
+    texts = request.rubric.text
+    answer = sample.answer.text
+    silent = abstained(answer, sample.probe, texts.abstention)
+    wrong = violations(sample.probe, answer, texts.values)
+    graded = request.criteria if panel.succeeded else ()
+    return Judgement(
+        scores=tuple(
+            CriterionScore(
+                criterion=criterion,
+                score=_final(criterion, panel.score(criterion.id), silent, bool(wrong)),
+                graded=panel.score(criterion.id),
+                spread=panel.spread(criterion.id),
+                reasoning=panel.reasoning(criterion.id),
+            )
+            for criterion in graded
+        ),
+        panel=panel,
+        abstained=silent,
+        wanted_tools=bool(sample.answer.tool_calls),
+        violations=tuple(wrong),
+    )
+
+
+def _final(criterion: Criterion, score: float, silent: bool, wrong: bool) -> float:
+    if silent and criterion.dimension != _KEPT_ON_ABSTENTION:
+        return 0.0
+    if wrong and criterion.dimension == _CAPPED and not math.isnan(score):
+        return min(score, CAP)
+    return score

@@ -1,0 +1,126 @@
+"""The shape of the rubric's data files."""
+
+from collections import Counter
+from typing import Annotated, Literal, Self
+
+from pydantic import BaseModel, ConfigDict, Field, model_validator
+
+from compression_eval.fixtures.models import Language, ProbeType
+
+Dimension = Literal[
+    "accuracy",
+    "context_awareness",
+    "artifact_trail",
+    "completeness",
+    "continuity",
+    "instruction_following",
+]
+
+Text = Annotated[str, Field(min_length=1)]
+Phrases = Annotated[list[Text], Field(min_length=1)]
+
+
+class _Strict(BaseModel):
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+
+class CriterionStructure(_Strict):
+    """What a criterion is in every language."""
+
+    id: Text
+    dimension: Dimension
+    weight: float = Field(gt=0, le=1)
+    """Share of the dimension, if all of the dimension's criteria are graded."""
+    graded_on: Annotated[list[ProbeType], Field(min_length=1)]
+    needs: Literal["constraint"] | None = None
+    """Something that the probe must carry for this criterion to be graded on it."""
+
+
+class Structure(_Strict):
+    """The criteria and dimensions, in the order in which tables show them."""
+
+    dimensions: list[Dimension]
+    criteria: list[CriterionStructure]
+
+    @model_validator(mode="after")
+    def _adds_up(self) -> Self:
+        repeated = [id_ for id_, n in Counter(c.id for c in self.criteria).items() if n > 1]
+        if repeated:
+            raise ValueError(f"criteria given more than once: {', '.join(repeated)}")
+        for dimension in self.dimensions:
+            total = sum(c.weight for c in self.criteria if c.dimension == dimension)
+            if abs(total - 1) > 1e-9:
+                raise ValueError(f"weights of {dimension} add up to {total:g}, not 1")
+        return self
+
+
+class CriterionText(_Strict):
+    """A criterion in words."""
+
+    question: Text
+    score_0: Text
+    score_3: Text
+    score_5: Text
+
+
+class GraderText(_Strict):
+    """What the grader is told."""
+
+    instructions: Text
+    rubric_heading: Text
+
+
+class Corrections(_Strict):
+    """What a grader is told about an unusable reply.
+
+    ``{detail}`` stands for what was wrong and ``{ids}`` for the requested criteria.
+    """
+
+    empty: Text
+    truncated: Text
+    not_json: Text
+    wrong_shape: Text
+    missing: Text
+    unknown: Text
+    duplicate: Text
+    out_of_range: Text
+    again: Text
+
+
+class Abstention(_Strict):
+    """How an answer says that it does not know."""
+
+    phrases: Phrases
+    """Phrases that say so wherever they stand."""
+    whole: Phrases
+    """Words that say so when they are the whole answer."""
+
+
+class ValueMarkers(_Strict):
+    """How an answer names a value as an earlier one; see `values.given_as_current`."""
+
+    window_before: int = Field(gt=0)
+    """How far before a value a marker may begin, in characters."""
+    window_after: int = Field(gt=0)
+    """How far after a value a marker may begin, in characters."""
+    word_boundaries: bool
+    """Whether a marker must stand as whole words; not so where words are not set apart."""
+    past_before: Phrases
+    weak_past_before: list[Text] = Field(default_factory=list)
+    current_before: Phrases
+    past_after: Phrases
+    weak_past_after: list[Text] = Field(default_factory=list)
+    past_after_closing: list[Text] = Field(default_factory=list)
+    """Markers that count after a value only where they end a clause."""
+
+
+class RubricText(_Strict):
+    """One language's texts."""
+
+    language: Language
+    dimensions: dict[Dimension, Text]
+    criteria: dict[str, CriterionText]
+    grader: GraderText
+    corrections: Corrections
+    abstention: Abstention
+    values: ValueMarkers

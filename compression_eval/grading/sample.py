@@ -1,0 +1,92 @@
+"""What a scorer reads of a sample, and why a sample may have no score."""
+
+from inspect_ai.scorer import Score
+from inspect_ai.solver import TaskState
+
+from compression_eval.compressors.state import FactRecord
+from compression_eval.fixtures.errors import DataError
+from compression_eval.fixtures.models import Probe
+from compression_eval.probing.record import (
+    RECORD_VERSION,
+    AnswerRecord,
+    ProbeRecord,
+    StateRecord,
+)
+
+CLUSTER = "fixture"
+"""Key of the sample's metadata by which standard errors are clustered."""
+
+_REASON_LENGTH = 100
+
+
+class Sample:
+    """A sample's record, with the parts that a scorer cannot do without.
+
+    Attributes:
+        record: All that the log holds.
+        probe: The question with its ground truth.
+        state: What the answering model was shown.
+    """
+
+    def __init__(self, record: ProbeRecord, probe: Probe, state: StateRecord) -> None:
+        self.record = record
+        self.probe = probe
+        self.state = state
+
+    @property
+    def compression_failure(self) -> str | None:
+        """Why the state is no result of a compression; None if it is one."""
+        if self.state.status == "ok":
+            return None
+        return f"compression_failed: {self.state.status}"
+
+    @property
+    def answer(self) -> AnswerRecord:
+        """What the model said; if nothing is recorded, that is the failure."""
+        return self.record.answer or AnswerRecord(failure="no answer was recorded")
+
+    @property
+    def answer_failure(self) -> str | None:
+        """Why there is no answer to grade; None if there is one."""
+        failure = self.answer.failure
+        return f"answer_failed: {_first_line(failure)}" if failure else None
+
+    @property
+    def facts(self) -> list[FactRecord]:
+        """What was recorded about the probe's facts at compression time."""
+        return self.state.facts
+
+    @property
+    def answer_text(self) -> str | None:
+        """The answer; None if there is none to grade."""
+        return None if self.answer_failure else self.answer.text
+
+
+def read_sample(state: TaskState) -> Sample | None:
+    """Return what the sample's store holds; None if its solver never came to a state.
+
+    Raises:
+        DataError: The record was written by an incompatible version.
+    """
+    record = state.store_as(ProbeRecord)
+    if record.record_version != RECORD_VERSION:
+        raise DataError(
+            f"sample {state.sample_id}: record_version: is {record.record_version}, "
+            f"this version of compression_eval reads {RECORD_VERSION}"
+        )
+    if record.probe is None or record.state is None:
+        return None
+    return Sample(record, record.probe, record.state)
+
+
+def nothing_recorded() -> Score:
+    """Return the score of a sample that has no record."""
+    return Score.unscored(
+        reason="scoring_failed: no record",
+        explanation="The sample's store holds no state: its solver did not get that far.",
+    )
+
+
+def _first_line(text: str) -> str:
+    line = text.strip().splitlines()[0] if text.strip() else "unknown"
+    return line[:_REASON_LENGTH]

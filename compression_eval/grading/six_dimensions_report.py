@@ -1,0 +1,115 @@
+"""How a judgement is shown in the viewer and kept in the log."""
+
+import math
+from typing import Any
+
+from compression_eval.grading.grader import Grading
+from compression_eval.grading.judgement import CAP, CriterionScore, Judgement
+from compression_eval.grading.markdown import escaped, number, table
+from compression_eval.grading.rubric import FORMULA, structure
+
+
+def explanation(judgement: Judgement) -> str:
+    """Return a judgement as Markdown: a table of the criteria, then how it was computed."""
+    panel = len(judgement.panel.gradings) > 1
+    heads = ["Dimension", "Criterion", "Weight", "Score", *(["Spread"] if panel else []), "Reason"]
+    rows = [
+        [
+            item.criterion.dimension,
+            item.criterion.id,
+            f"{item.criterion.weight:g}",
+            number(item.score),
+            *([number(item.spread)] if panel else []),
+            _reason(item, judgement),
+        ]
+        for item in judgement.scores
+    ]
+    return "\n\n".join([table(heads, rows), *_notes(judgement)])
+
+
+def _reason(item: CriterionScore, judgement: Judgement) -> str:
+    changed = not (item.score == item.graded or math.isnan(item.score))
+    if not changed:
+        return item.reasoning
+    rule = "abstained" if judgement.abstained else "wrong value given as current"
+    return f"[{rule}: {number(item.graded)} counts as {number(item.score)}] {item.reasoning}"
+
+
+def _notes(judgement: Judgement) -> list[str]:
+    dimensions = ", ".join(f"{name} {number(x)}" for name, x in judgement.dimensions.items())
+    notes = [f"Dimensions: {dimensions}. Overall: {number(judgement.overall)}.", f"{FORMULA}."]
+    if judgement.abstained:
+        notes.append(
+            "The answer is empty or says that it does not know: 0 on everything but "
+            "instruction following."
+        )
+    if judgement.wanted_tools:
+        notes.append("The model tried to call a tool, that is, to fetch something again.")
+    if judgement.violations:
+        values = ", ".join(escaped(value, 80) for value in judgement.violations)
+        notes.append(f"Given as current, but not so: {values}. Accuracy is at most {CAP:g}.")
+    for n, grading in enumerate(judgement.panel.gradings, start=1):
+        mark = ", judging its own answer" if grading.self_graded else ""
+        failure = f", failed: {escaped(grading.detail or grading.failure)}"
+        notes.append(
+            f"Grader {n}: {escaped(grading.grader)} ({_calls(grading.attempts)}{mark}"
+            f"{failure if grading.failure else ''})"
+        )
+    return notes
+
+
+def _calls(count: int) -> str:
+    return "1 call" if count == 1 else f"{count} calls"
+
+
+def metadata(judgement: Judgement, settings: dict[str, str]) -> dict[str, Any]:
+    """Return a judgement as the log keeps it, in the shape that graders' replies have too.
+
+    Args:
+        judgement: What was found out.
+        settings: How the grading was set up; copied as it is.
+    """
+    dimensions = (
+        judgement.dimensions
+        if judgement.scores
+        else dict.fromkeys(structure().dimensions, math.nan)
+    )
+    panel = len(judgement.panel.gradings) > 1
+    return {
+        "criterionResults": [
+            {
+                "criterionId": item.criterion.id,
+                "score": _or_none(item.score),
+                "reasoning": item.reasoning,
+                "graded": _or_none(item.graded),
+                **({"spread": _or_none(item.spread)} if panel else {}),
+            }
+            for item in judgement.scores
+        ],
+        "aggregateScore": _or_none(judgement.overall),
+        "dimensionScores": {name: _or_none(value) for name, value in dimensions.items()},
+        "graders": [_grader(grading, panel=panel) for grading in judgement.panel.gradings],
+        "self_graded": judgement.panel.self_graded,
+        "attempts": judgement.panel.attempts,
+        "abstained": judgement.abstained,
+        "wanted_tools": judgement.wanted_tools,
+        "violations": list(judgement.violations),
+        **settings,
+    }
+
+
+def _grader(grading: Grading, *, panel: bool) -> dict[str, Any]:
+    """Return one grader's part; a single grader's results already stand beside it."""
+    part: dict[str, Any] = {
+        "model": grading.grader,
+        "self_graded": grading.self_graded,
+        "attempts": grading.attempts,
+        "failure": grading.failure,
+    }
+    if panel:
+        part["criterionResults"] = [item.model_dump() for item in grading.results.values()]
+    return part
+
+
+def _or_none(value: float) -> float | None:
+    return None if math.isnan(value) else value

@@ -1,0 +1,288 @@
+"""Every bad input is refused with a message, before a model is called and a log is begun."""
+
+import json
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from compression_eval.fixtures.errors import DataError
+from tests.e2e import small
+from tests.e2e.scripted import Script
+
+Arguments = dict[str, Any]
+
+
+def refused(folder: Path, log_dir: Path, scripts: dict[str, Script], given: Arguments) -> str:
+    """Start a run that must be refused; returns the message."""
+    arguments = {"fixtures": str(folder / "tiny.json"), **given}
+    with pytest.raises(DataError) as caught:
+        small.run(log_dir, **arguments)
+    assert not any(script.calls for script in scripts.values()), "a model was called"
+    left = [path for path in log_dir.rglob("*") if path.is_file()] if log_dir.exists() else []
+    assert left == [], "something was written"
+    return str(caught.value)
+
+
+ARGUMENTS: list[tuple[Arguments, Sequence[str]]] = [
+    ({"fixturess": "x"}, ["unknown task argument", "fixturess", "probe_types"]),
+    ({"compresor": "full", "tail": 3}, ["compresor, tail"]),
+    ({"fixtures": ["feature-imp"]}, ["fixtures", "'feature-imp'", "did you mean feature-impl"]),
+    ({"fixtures": ["./absent.json"]}, ["fixtures", "absent.json", "no such file"]),
+    ({"fixtures": ["/nowhere/*.json"]}, ["fixtures", "nothing matches", "/nowhere/*.json"]),
+    ({"fixtures": []}, ["fixtures", "empty"]),
+    ({"compressor": "anchord"}, ["compressor", "'anchord'", "did you mean 'anchored'", "edit"]),
+    ({"compressor": 5}, ["compressor", "'5'", "regenerative"]),
+    ({"compressor_args": {"tail": 5}}, ["compressor_args", "tail:", "tail_tokens"]),
+    ({"compressor_args": {"tail_tokens": -1}}, ["compressor_args", "tail_tokens", "equal to 0"]),
+    ({"compressor_args": {"tail_tokens": "many"}}, ["compressor_args", "tail_tokens", "integer"]),
+    ({"compressor_args": "tail_tokens"}, ["compressor_args", "not a mapping", "tail_tokens: 2000"]),
+    ({"compressor_args": ["tail_tokens"]}, ["compressor_args", "not a mapping"]),
+    (
+        {"compressor": "full", "compressor_args": {"tail_tokens": 5}},
+        ["compressor_args", "'full'", "tail_tokens", "none"],
+    ),
+    (
+        {"compressor": "trim", "compressor_args": {"preserve": 2}},
+        ["compressor_args", "'trim'", "preserve", "less than or equal to 1"],
+    ),
+    (
+        {"compressor": "none", "compressor_args": {}, "focus_topic": "x"},
+        ["'none'", "focus_topic"],
+    ),
+    ({"focus_topic": ""}, ["focus_topic", "at least 1"]),
+    ({"criteria": "some"}, ["criteria", "'some'", "by_type, all"]),
+    ({"grader_context": "full"}, ["grader_context", "'full'", "state, none"]),
+    ({"language": "fr"}, ["language", "'fr'", "en, zh, ja"]),
+    ({"probe_types": "fact"}, ["probe_types", "'fact'", "recall, artifact"]),
+    ({"probe_types": ["recall", "facts"]}, ["probe_types", "'facts'"]),
+    ({"probe_types": "decision"}, ["tiny.probes.json", "no probe", "decision"]),
+    ({"cut": 0}, ["cut", "0", "1 to 11"]),
+    ({"cut": -3}, ["cut", "-3", "1 to 11"]),
+    ({"cut": 12}, ["cut", "12", "1 to 11"]),
+    ({"cut": 3}, ["cut", "3", "part a tool call", "nearest boundary is 2"]),
+    ({"cut": 9}, ["cut", "9", "part a tool call", "nearest boundary is 10"]),
+    ({"cut": 2.5}, ["cut", "2.5", "share"]),
+    ({"cut": "middle"}, ["cut", "'middle'", "'end'"]),
+    ({"cut": True}, ["cut", "True", "'end'"]),
+    ({"cut": ["end", 40]}, ["cut", "40", "1 to 11"]),
+    ({"cycles": 0}, ["cycles", "0", "at least 1"]),
+    ({"cycles": "two"}, ["cycles", "'two'", "whole number"]),
+    ({"cycles": 1.0}, ["cycles", "1.0", "whole number"]),
+    ({"cycles": 30}, ["cycles", "too short", "30"]),
+    ({"answers": 0}, ["answers", "0", "at least 1"]),
+    ({"answers": True}, ["answers", "True", "whole number"]),
+    ({"probes": "./no-such-folder"}, ["probes", "no-such-folder", "no such file"]),
+    ({"prompt": "./absent.md"}, ["prompt", "absent.md", "No such file"]),
+    ({"prompt": ""}, ["prompt", "directory"]),
+    ({"prompt": "."}, ["prompt", "directory"]),
+]
+
+
+@pytest.mark.parametrize(("given", "said"), ARGUMENTS, ids=[str(given) for given, _ in ARGUMENTS])
+def test_an_argument_is_refused(
+    given: Arguments,
+    said: Sequence[str],
+    tiny: Path,
+    log_dir: Path,
+    scripts: dict[str, Script],
+) -> None:
+    message = refused(tiny.parent, log_dir, scripts, given)
+    for part in said:
+        assert part in message
+
+
+# An argument of another type than any that is meant; each must be a DataError that names it.
+WRONG_TYPES: list[Arguments] = [
+    {"fixtures": 5},
+    {"fixtures": True},
+    {"probe_types": 5},
+    {"probes": 5},
+    {"probes": {"a": 1}},
+    {"cut": None},
+    {"cut": {"at": 3}},
+    {"cut": [11, [3]]},
+    {"cut": []},
+    {"cut": [11, "end"]},
+]
+
+
+@pytest.mark.xfail(strict=True, reason="reported: the type of these arguments is not checked")
+@pytest.mark.parametrize("given", WRONG_TYPES, ids=str)
+def test_an_argument_of_another_type_is_refused(
+    given: Arguments, tiny: Path, log_dir: Path, scripts: dict[str, Script]
+) -> None:
+    assert next(iter(given)) in refused(tiny.parent, log_dir, scripts, given)
+
+
+Edit = Callable[[dict[str, Any]], object]
+
+
+def message(index: int, **fields: Any) -> Edit:
+    return lambda data: data["messages"][index].update(fields)
+
+
+def without(index: int) -> Edit:
+    return lambda data: data["messages"].pop(index)
+
+
+def field(name: str, value: Any) -> Edit:
+    return lambda data: data.update({name: value})
+
+
+def probe(**fields: Any) -> Edit:
+    return lambda data: data["probes"][1].update(fields)
+
+
+FIXTURES: dict[str, tuple[Edit, Sequence[str]]] = {
+    "no messages": (field("messages", []), ["messages", "at least 1"]),
+    "only a system prompt": (
+        lambda data: data.update(messages=data["messages"][:1]),
+        ["messages", "empty conversation"],
+    ),
+    "messages is no list": (field("messages", "hello"), ["messages", "list"]),
+    "no name": (field("name", ""), ["name", "at least 1 character"]),
+    "name of two lines": (field("name", "a\nb"), ["name", "one printable line"]),
+    "unknown field": (field("messagess", []), ["messagess", "not permitted"]),
+    "unknown role": (message(1, role="human"), ["messages[1].role", "'system', 'user'"]),
+    "content is a number": (message(1, content=7), ["messages[1].content", "string"]),
+    "unknown language": (field("language", "fr"), ["language", "'en', 'zh' or 'ja'"]),
+    "call without result": (without(3), ["messages[2]", "'c1'", "has no result"]),
+    "result without call": (without(4), ["messages[4]", "'c2'", "no assistant message"]),
+    "one of two results missing": (without(9), ["messages[7]", "'c4'", "has no result"]),
+    "result twice": (message(9, tool_call_id="c3"), ["messages[9]", "'c3'"]),
+    "result without an id": (message(3, tool_call_id=None), ["messages[3]", "tool_call_id"]),
+    "arguments are not JSON": (
+        message(2, tool_calls=[{"id": "c1", "function": {"name": "bash", "arguments": "{"}}]),
+        ["messages[2].tool_calls[0].function.arguments", "not JSON"],
+    ),
+    "arguments are a list": (
+        message(2, tool_calls=[{"id": "c1", "function": {"name": "bash", "arguments": "[]"}}]),
+        ["messages[2].tool_calls[0].function.arguments", "JSON object"],
+    ),
+    "own cut out of range": (field("cuts", [6, 40]), ["cuts[1]", "40", "1 to 11"]),
+    "own cut within a call": (field("cuts", [9]), ["cuts[0]", "9", "between a tool call"]),
+    "own cuts fall": (field("cuts", [6, 4]), ["cuts[1]", "4", "does not rise"]),
+    "own cut is no number": (field("cuts", ["six"]), ["cuts[0]", "integer"]),
+}
+
+
+@pytest.mark.parametrize("case", FIXTURES)
+def test_a_fixture_is_refused(
+    case: str, tmp_path: Path, log_dir: Path, scripts: dict[str, Script]
+) -> None:
+    edit, said = FIXTURES[case]
+    data = small.conversation()
+    edit(data)
+    path = small.write(tmp_path / "data", fixture=data)
+    message = refused(path.parent, log_dir, scripts, {})
+    for part in (str(path), *said):
+        assert part in message
+
+
+BANKS: dict[str, tuple[Edit, Sequence[str]]] = {
+    "of another fixture": (field("fixture", "huge"), ["fixture", "'huge'", "'tiny'"]),
+    "no probes": (field("probes", []), ["probes", "at least 1"]),
+    "unknown type": (probe(type="memory"), ["probes[1].type", "'recall', 'artifact'"]),
+    "no question": (probe(question=""), ["probes[1].question", "at least 1"]),
+    "no facts": (probe(expected_facts=[]), ["probes[1].expected_facts", "at least 1"]),
+    "misspelt field": (probe(expected_fact=["x"]), ["probes[1].expected_fact", "not permitted"]),
+    "cut out of range": (probe(cut=40), ["probes[1].cut", "40", "11 messages"]),
+    "unknown format": (probe(format={"kind": "prose"}), ["probes[1].format.kind", "'json'"]),
+}
+
+
+@pytest.mark.parametrize("case", BANKS)
+def test_a_bank_is_refused(
+    case: str, tmp_path: Path, log_dir: Path, scripts: dict[str, Script]
+) -> None:
+    edit, said = BANKS[case]
+    data = small.bank()
+    edit(data)
+    path = small.write(tmp_path / "data", probes=data)
+    message = refused(path.parent, log_dir, scripts, {})
+    for part in (str(path.with_name("tiny.probes.json")), *said):
+        assert part in message
+
+
+CONTENTS: dict[str, tuple[bytes, str]] = {
+    "cut short": (b'{"name": "tiny", "messages": [', "not JSON"),
+    "empty": (b"", "not JSON"),
+    "not UTF-8": (b'{"name": "\xff\xfe"}', "not UTF-8"),
+    "a list": (b"[]", "dictionary"),
+    "NaN": (b'{"name": "tiny", "context_length": NaN}', "NaN"),
+    "nested too deeply": (b"[" * 200_000, "nested too deeply"),
+}
+
+
+@pytest.mark.parametrize("name", ["tiny.json", "tiny.probes.json"])
+@pytest.mark.parametrize("case", CONTENTS)
+def test_a_file_that_is_no_json_object_is_refused(
+    case: str, name: str, tiny: Path, log_dir: Path, scripts: dict[str, Script]
+) -> None:
+    content, said = CONTENTS[case]
+    (tiny.parent / name).write_bytes(content)
+    message = refused(tiny.parent, log_dir, scripts, {})
+    assert str(tiny.parent / name) in message
+    assert said in message
+
+
+@pytest.mark.parametrize(
+    ("content", "said"), [(b"  \n", "empty"), (b"\xff\xfea", "UTF-8")], ids=["empty", "not UTF-8"]
+)
+def test_a_prompt_file_is_refused(
+    content: bytes, said: str, tiny: Path, log_dir: Path, scripts: dict[str, Script]
+) -> None:
+    prompt = tiny.with_name("prompt.md")
+    prompt.write_bytes(content)
+    message = refused(tiny.parent, log_dir, scripts, {"prompt": str(prompt)})
+    assert "prompt" in message
+    assert str(prompt) in message
+    assert said in message
+
+
+def test_a_prompt_given_twice_is_refused(
+    tiny: Path, log_dir: Path, scripts: dict[str, Script]
+) -> None:
+    prompt = tiny.with_name("prompt.md")
+    prompt.write_text("Summarise.")
+    given = {"prompt": str(prompt), "compressor_args": {"prompt": "Other."}}
+    assert "prompt: given both" in refused(tiny.parent, log_dir, scripts, given)
+
+
+def test_a_fixture_without_a_bank_is_refused(
+    tiny: Path, log_dir: Path, scripts: dict[str, Script]
+) -> None:
+    tiny.with_name("tiny.probes.json").unlink()
+    message = refused(tiny.parent, log_dir, scripts, {})
+    assert f"{tiny}: no probe bank" in message
+    assert "tiny.probes.json" in message
+
+
+def test_one_bank_for_several_fixtures_is_refused(
+    tmp_path: Path, log_dir: Path, scripts: dict[str, Script]
+) -> None:
+    paths = [small.write(tmp_path / "data", name) for name in ("tiny", "other")]
+    bank = paths[0].with_name("tiny.probes.json")
+    message = refused(tmp_path, log_dir, scripts, {"fixtures": [str(path) for path in paths], "probes": str(bank)})
+    assert "probes" in message
+    assert "2 fixtures" in message
+
+
+def test_two_fixtures_of_one_name_are_refused(
+    tmp_path: Path, log_dir: Path, scripts: dict[str, Script]
+) -> None:
+    paths = [small.write(tmp_path / folder) for folder in ("a", "b")]
+    message = refused(tmp_path, log_dir, scripts, {"fixtures": [str(path) for path in paths]})
+    assert "'tiny' is also the name of" in message
+
+
+def test_one_bad_fixture_among_good_ones_stops_all(
+    tmp_path: Path, log_dir: Path, scripts: dict[str, Script]
+) -> None:
+    good = small.write(tmp_path / "data", "good")
+    bad = small.write(tmp_path / "data", "bad")
+    bad.write_text(json.dumps({"name": "bad", "messages": []}))
+    message = refused(tmp_path, log_dir, scripts, {"fixtures": [str(good), str(bad)]})
+    assert str(bad) in message

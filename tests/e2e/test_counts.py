@@ -1,0 +1,151 @@
+"""How often each model is called, and which probes share a state."""
+
+from collections import Counter, defaultdict
+from pathlib import Path
+
+import pytest
+from inspect_ai import eval as inspect_eval
+from inspect_ai.log import EvalLog
+
+from tests.e2e import small
+from tests.e2e.scripted import ANSWERS, COMPRESSES, GRADES, Script
+from tests.e2e.small import EPOCHS, PROBES
+
+Scripts = dict[str, Script]
+
+
+def calls(scripts: Scripts) -> dict[str, int]:
+    return {name: len(script.calls) for name, script in scripts.items()}
+
+
+def states(log: EvalLog) -> dict[tuple[str, int, int], set[str]]:
+    """Return the ids of the states that the samples of each fixture, cut and epoch had."""
+    found: dict[tuple[str, int, int], set[str]] = defaultdict(set)
+    for sample in small.samples(log):
+        record = small.record(sample)
+        found[record.fixture, record.cut, sample.epoch].add(small.state(sample).state_id)
+    return found
+
+
+@pytest.mark.parametrize("compressor", ["anchored", "regenerative", "summary"])
+def test_one_compression_per_epoch_and_one_answer_and_grading_per_probe(
+    scripts: Scripts, tiny: Path, log_dir: Path, compressor: str
+) -> None:
+    scripts[COMPRESSES].seconds = 0.05
+    args = {"compressor_args": {}} if compressor == "summary" else {}
+    log = small.run(log_dir, tiny, compressor=compressor, **args)
+    assert len(small.samples(log)) == PROBES * EPOCHS
+    assert calls(scripts) == {
+        COMPRESSES: EPOCHS,
+        ANSWERS: PROBES * EPOCHS,
+        GRADES: PROBES * EPOCHS,
+    }
+    by_epoch = states(log)
+    assert [len(ids) for ids in by_epoch.values()] == [1] * EPOCHS
+    assert len(set.union(*by_epoch.values())) == EPOCHS
+    computed = Counter(
+        small.state(sample).state_id
+        for sample in small.samples(log)
+        if small.state(sample).computed_here
+    )
+    assert set(computed.values()) == {1}
+    assert len(computed) == EPOCHS
+
+
+def test_every_fixture_and_cut_has_its_own_compressions(
+    scripts: Scripts, tmp_path: Path, log_dir: Path
+) -> None:
+    scripts[COMPRESSES].seconds = 0.02
+    paths = [small.write(tmp_path / "data", name) for name in ("one", "two", "three")]
+    log = small.run(log_dir, paths, cut=[10, "end"], options={"max_samples": 40})
+    found = states(log)
+    assert set(found) == {
+        (name, cut, epoch)
+        for name in ("one", "two", "three")
+        for cut in (10, 11)
+        for epoch in range(1, EPOCHS + 1)
+    }
+    assert all(len(ids) == 1 for ids in found.values())
+    assert len(set.union(*found.values())) == len(found) == len(scripts[COMPRESSES].calls)
+    # What only the last message tells is not asked before it.
+    assert len(small.samples(log)) == 3 * EPOCHS * (PROBES + PROBES - 1)
+
+
+def test_compressions_of_different_states_run_side_by_side(
+    scripts: Scripts, tmp_path: Path, log_dir: Path
+) -> None:
+    scripts[COMPRESSES].seconds = 0.3
+    paths = [small.write(tmp_path / "data", name) for name in ("one", "two", "three")]
+    small.run(log_dir, paths, epochs=1, options={"max_samples": 3})
+    assert scripts[COMPRESSES].most_running == 3
+
+
+def test_few_slots_do_not_block_each_other(
+    scripts: Scripts, tmp_path: Path, log_dir: Path
+) -> None:
+    paths = [small.write(tmp_path / "data", name) for name in ("one", "two")]
+    log = small.run(log_dir, paths, options={"max_samples": 1})
+    assert len(small.samples(log)) == 2 * PROBES * EPOCHS
+    assert len(scripts[COMPRESSES].calls) == 2 * EPOCHS
+
+
+def test_several_answers_share_a_state(scripts: Scripts, tiny: Path, log_dir: Path) -> None:
+    log = small.run(log_dir, tiny, answers=2)
+    assert calls(scripts) == {
+        COMPRESSES: EPOCHS,
+        ANSWERS: PROBES * EPOCHS * 2,
+        GRADES: PROBES * EPOCHS * 2,
+    }
+    found = states(log)
+    for epoch in (1, 3, 5):
+        assert len(found["tiny", 11, epoch] | found["tiny", 11, epoch + 1]) == 1
+    assert len(set.union(*found.values())) == EPOCHS
+
+
+def test_two_cycles_make_two_compressions_of_one_state(
+    scripts: Scripts, tmp_path: Path, log_dir: Path
+) -> None:
+    path = small.write(tmp_path / "data", fixture={**small.conversation(), "cuts": [6]})
+    log = small.run(log_dir, path, cycles=2)
+    assert len(scripts[COMPRESSES].calls) == 2 * EPOCHS
+    for sample in small.samples(log):
+        state = small.state(sample)
+        assert [cycle.model_calls for cycle in state.cycles] == [1, 1]
+        assert [cycle.cut for cycle in state.cycles] == [6, 11]
+    second = [call for call in scripts[COMPRESSES].calls if "written by call" in call.text]
+    assert len(second) == EPOCHS, "each second compression starts from what the first one wrote"
+
+
+def test_controls_and_mechanical_arms_call_no_compressor(
+    scripts: Scripts, tiny: Path, log_dir: Path
+) -> None:
+    for compressor in ("full", "none", "edit", "trim"):
+        small.run(log_dir, tiny, compressor=compressor, compressor_args={}, epochs=1)
+    small.run(log_dir, tiny, compressor="tail", compressor_args={"tail_tokens": 60}, epochs=1)
+    assert scripts[COMPRESSES].calls == []
+
+
+def test_two_runs_of_one_arm_share_no_state(scripts: Scripts, tiny: Path, log_dir: Path) -> None:
+    first = states(small.run(log_dir, tiny))
+    second = states(small.run(log_dir, tiny))
+    assert not set.union(*first.values()) & set.union(*second.values())
+    assert len(scripts[COMPRESSES].calls) == 2 * EPOCHS
+
+
+def test_two_tasks_side_by_side_share_no_state(
+    scripts: Scripts, tiny: Path, log_dir: Path
+) -> None:
+    scripts[COMPRESSES].seconds = 0.05
+    arguments = {"fixtures": str(tiny), "compressor_args": small.BUDGETS}
+    logs = inspect_eval(
+        [small.TASK, small.TASK],
+        task_args=arguments,
+        model=f"scripted/{ANSWERS}",
+        model_roles=small.ROLES,
+        max_tasks=2,
+        log_dir=str(log_dir),
+        display="none",
+    )
+    first, second = (set.union(*states(log).values()) for log in logs)
+    assert not first & second
+    assert len(scripts[COMPRESSES].calls) == 2 * EPOCHS

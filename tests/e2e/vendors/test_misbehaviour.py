@@ -1,0 +1,160 @@
+"""What becomes of a run whose models break off, refuse, or talk nonsense: never a low score."""
+
+import math
+from pathlib import Path
+
+import pytest
+from inspect_ai.log import EvalLog
+from inspect_ai.scorer import Score
+
+from tests.e2e import scripted, small
+from tests.e2e.vendors.conftest import Setup, answer, compress, grade
+from tests.e2e.vendors.wire import Asked, Failed, Said, Speech
+
+SAMPLES = small.PROBES
+
+
+def graded(log: EvalLog) -> list[Score]:
+    """Return what the rubric made of each sample."""
+    return [(sample.scores or {})["six_dimensions"] for sample in small.samples(log)]
+
+
+def unscored(log: EvalLog) -> list[str]:
+    """Return the reasons why samples have no score; fails if one has."""
+    scores = graded(log)
+    assert all(isinstance(s.value, float) and math.isnan(s.value) for s in scores)
+    return [score.reason or "" for score in scores]
+
+
+def is_correction(asked: Asked) -> bool:
+    """Tell a request that asks again from a first one."""
+    return any(part.role == "assistant" for part in asked.parts)
+
+
+def test_a_malformed_grading_is_asked_for_again(setup: Setup, tiny: Path, log_dir: Path) -> None:
+    def careless(asked: Asked) -> str:
+        return grade(asked) if is_correction(asked) else "All fine, 5 out of 5."
+
+    setup.vendor.speeches[setup.grades] = careless
+    log = setup.run(log_dir, tiny)
+    assert [score.as_dict()["overall"] for score in graded(log)] == [4] * SAMPLES
+    assert setup.counts() == (1, SAMPLES, 2 * SAMPLES)
+    again = [asked for asked in setup.vendor.of(setup.grades) if is_correction(asked)]
+    assert all("All fine, 5 out of 5." in asked.text for asked in again)
+
+
+def missing_one(asked: Asked) -> str:
+    return scripted.grading(scripted.criteria_in(asked.text)[1:])
+
+
+def out_of_range(asked: Asked) -> str:
+    return scripted.grading(scripted.criteria_in(asked.text), score=7)
+
+
+@pytest.mark.parametrize(
+    ("speech", "reason"),
+    [
+        (lambda _: "no", "grader_failed: not_json"),
+        (lambda _: "{}", "grader_failed: not_json"),
+        (missing_one, "grader_failed: missing"),
+        (out_of_range, "grader_failed: out_of_range"),
+        (lambda _: Said(refused=True), "grader_failed: refusal"),
+        (lambda _: Said('{"criterionResults": [', cut_off=True), "grader_failed: truncated"),
+        (lambda _: Failed(400, "invalid_request_error", "no"), "grader_failed: error"),
+    ],
+    ids=["prose", "other JSON", "one missing", "out of range", "refuses", "cut off", "error"],
+)
+def test_a_grader_that_never_succeeds_leaves_no_score(
+    speech: Speech, reason: str, setup: Setup, tiny: Path, log_dir: Path
+) -> None:
+    setup.vendor.speeches[setup.grades] = speech
+    log = setup.run(log_dir, tiny)
+    assert unscored(log) == [reason] * SAMPLES
+    assert setup.counts() == (1, SAMPLES, 3 * SAMPLES)
+    assert math.isnan(small.means(log)["overall"])
+    assert small.means(log)["fact_recall"] == pytest.approx(1 / 3), "look-ups need no grader"
+
+
+def too_long(setup: Setup) -> Failed:
+    if setup.is_anthropic:
+        message = "prompt is too long: 210000 tokens > 200000 maximum"
+        return Failed(400, "invalid_request_error", message)
+    message = "This model's maximum context length is 128000 tokens. Your messages resulted in more."
+    return Failed(400, "invalid_request_error", message, "context_length_exceeded")
+
+
+def test_a_state_too_long_to_answer_from_is_no_low_score(
+    setup: Setup, tiny: Path, log_dir: Path
+) -> None:
+    setup.vendor.speeches[setup.answers] = lambda _: too_long(setup)
+    log = setup.run(log_dir, tiny, compressor="full", compressor_args={})
+    assert all("answer_failed" in reason and "context window" in reason for reason in unscored(log))
+    assert setup.vendor.of(setup.grades) == []
+    recall = [(sample.scores or {})["fact_retention"] for sample in small.samples(log)]
+    assert all(math.isnan(score.as_dict()["fact_recall"]) for score in recall)
+    assert all(score.as_dict()["fact_survival"] == 1 for score in recall)
+
+
+def test_a_refused_answer_is_no_low_score(setup: Setup, tiny: Path, log_dir: Path) -> None:
+    setup.vendor.speeches[setup.answers] = lambda _: Said(refused=True)
+    log = setup.run(log_dir, tiny)
+    assert all(reason.startswith("answer_failed") for reason in unscored(log))
+    assert setup.vendor.of(setup.grades) == []
+
+
+def test_a_hiccup_of_the_vendor_is_waited_out(setup: Setup, tiny: Path, log_dir: Path) -> None:
+    overloaded = Failed(529 if setup.is_anthropic else 500, "overloaded_error", "try again")
+
+    def at_second(speech: Speech) -> Speech:
+        return lambda asked: overloaded if asked.number == 0 else speech(asked)
+
+    vendor = setup.vendor
+    for model, speech in ((setup.answers, answer), (setup.grades, grade), (setup.compresses, compress)):
+        vendor.speeches[model] = at_second(speech)
+    log = setup.run(log_dir, tiny)
+    assert [score.as_dict()["overall"] for score in graded(log)] == [4] * SAMPLES
+    # Inspect's trial of the responses interface comes first and takes that interface's hiccup.
+    trial = any(asked.trial for asked in vendor.asked)
+    assert setup.counts() == (2, SAMPLES + (0 if trial else 1), SAMPLES + 1)
+
+
+@pytest.mark.parametrize(
+    ("speech", "status"),
+    [
+        (lambda _: Said(""), "empty"),
+        (lambda _: "{}", "error"),
+        (lambda _: '{"operations": []}', "empty"),
+        (lambda _: "I will not.", "error"),
+        (lambda _: Said(refused=True), "aborted"),
+        (lambda _: Said("half a", cut_off=True), "error"),
+        (lambda _: Failed(400, "invalid_request_error", "no"), "error"),
+    ],
+    ids=["says nothing", "other JSON", "no operation", "prose", "refuses", "cut off", "error"],
+)
+def test_a_compression_that_fails_is_no_low_score(
+    speech: Speech, status: str, setup: Setup, tiny: Path, log_dir: Path
+) -> None:
+    setup.vendor.speeches[setup.compresses] = speech
+    log = setup.run(log_dir, tiny)
+    assert unscored(log) == [f"compression_failed: {status}"] * SAMPLES
+    assert setup.vendor.of(setup.answers) == []
+    assert setup.vendor.of(setup.grades) == []
+    assert small.means(log)["failed_states"] == 1
+    assert all(small.state(sample).failure for sample in small.samples(log))
+    assert 1 <= len(setup.vendor.of(setup.compresses)) <= 2
+
+
+def test_a_tool_call_is_an_answer_that_asks_to_fetch_again(
+    setup: Setup, tiny: Path, log_dir: Path
+) -> None:
+    call = Said(call=("bash", {"command": "cat login.log"}))
+    setup.vendor.speeches[setup.answers] = lambda _: call
+    log = setup.run(log_dir, tiny)
+    for sample, score in zip(small.samples(log), graded(log), strict=True):
+        answered = small.record(sample).answer
+        assert answered is not None
+        assert answered.tool_calls == ["bash"]
+        assert answered.failure == ""
+        assert score.as_dict()["accuracy"] == 0
+        assert score.as_dict()["continuity"] == 0
+    assert setup.counts()[1] == SAMPLES, "the call is not carried out"

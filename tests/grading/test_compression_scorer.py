@@ -1,0 +1,81 @@
+import math
+from pathlib import Path
+from typing import Any
+
+from inspect_ai import Epochs
+from inspect_ai.scorer import Score
+
+from compression_eval.grading.compression import KEYS, compression
+from tests.grading.samples import metric, only_score, record, run, samples, state_record, values
+
+
+def figures(tmp_path: Path, given: dict[str, Any]) -> Score:
+    log = run(compression(), {("a", 1): given}, log_dir=tmp_path)
+    return only_score(log, "compression")
+
+
+def test_tokens_and_cycles(tmp_path: Path) -> None:
+    score = figures(tmp_path, record())
+    assert list(score.as_dict()) == list(KEYS)
+    assert values(score) == {"tokens_removed": 0.9, "tokens_retained": 100, "failed_states": 0}
+    explanation = score.explanation or ""
+    assert "| 40 | SomeStrategy | 1000 → 100 | 40 → 2 | 1 | 0 | 0 | 2.50 |" in explanation
+    assert "Status: ok" in explanation
+    assert "o200k_base" in explanation
+
+
+def test_a_failed_compression_counts_and_measures_nothing(tmp_path: Path) -> None:
+    failed = state_record(status="not_smaller", failure="grew <b>", state_tokens=2000)
+    score = figures(tmp_path, record(state=failed))
+    assert values(score)["failed_states"] == 1
+    assert math.isnan(values(score)["tokens_removed"])
+    assert math.isnan(values(score)["tokens_retained"])
+    assert score.reason == "compression_failed: not_smaller"
+    assert "Status: not_smaller: grew &#60;b&#62;" in (score.explanation or "")
+
+
+def test_an_empty_history_removes_no_share(tmp_path: Path) -> None:
+    score = figures(tmp_path, record(state=state_record(original_tokens=0, state_tokens=0)))
+    assert math.isnan(values(score)["tokens_removed"])
+    assert values(score)["tokens_retained"] == 0
+
+
+def test_states_without_cycles_have_no_table(tmp_path: Path) -> None:
+    score = figures(tmp_path, record(state=state_record(cycles=[])))
+    assert "|" not in (score.explanation or "|")
+
+
+def test_failed_states_are_counted_not_samples(tmp_path: Path) -> None:
+    failed = state_record(status="error")
+
+    def sample(replicate: int, *, ok: bool, fixture: str = "one") -> dict[str, Any]:
+        return record(state=state_record() if ok else failed, replicate=replicate, fixture=fixture)
+
+    records = {
+        ("a", 1): sample(0, ok=False),
+        ("b", 1): sample(0, ok=False),
+        ("c", 1): sample(0, ok=True, fixture="two"),
+        ("a", 2): sample(1, ok=False),
+        ("b", 2): sample(1, ok=False),
+        ("c", 2): sample(1, ok=False, fixture="two"),
+    }
+    log = run(compression(), records, log_dir=tmp_path, epochs=Epochs(2, "median"))
+    assert len(samples(log)) == 6
+    assert metric(log, "failed_states", "compression_eval/failed_states") == 3
+    assert metric(log, "tokens_removed") == 0.9
+    assert log.results
+    assert {item.name: item.scored_samples for item in log.results.scores} == {
+        "tokens_removed": 1,
+        "tokens_retained": 1,
+        "failed_states": 6,
+    }
+
+
+def test_a_sample_without_a_record_is_unscored(tmp_path: Path) -> None:
+    log = run(
+        compression(),
+        {("a", 1): record() | {"state": None}, ("b", 1): record()},
+        log_dir=tmp_path,
+    )
+    assert metric(log, "tokens_removed") == 0.9
+    assert metric(log, "failed_states", "compression_eval/failed_states") == 0

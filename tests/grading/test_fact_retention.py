@@ -1,0 +1,154 @@
+import math
+from pathlib import Path
+from typing import Any
+
+import pytest
+from inspect_ai import Epochs
+from inspect_ai.scorer import Score
+
+from compression_eval.compressors.state import FactRecord, Region
+from compression_eval.grading.fact_retention import KEYS, fact_retention
+from compression_eval.grading.facts import FactFinding, Stage
+from tests.grading.samples import (
+    answer_record,
+    metric,
+    only_score,
+    probe,
+    record,
+    run,
+    state_record,
+    values,
+)
+
+
+def retention(tmp_path: Path, given: dict[str, Any]) -> Score:
+    log = run(fact_retention(), {("a", 1): given}, log_dir=tmp_path)
+    return only_score(log, "fact_retention")
+
+
+def test_shares_of_answer_and_state(tmp_path: Path) -> None:
+    score = retention(tmp_path, record(answer="See gateway.toml."))
+    assert list(score.as_dict()) == list(KEYS)
+    assert values(score) == {"fact_recall": 0.5, "fact_survival": 0.5, "fact_violations": 0}
+    facts = {item["fact"]: item for item in (score.metadata or {})["facts"]}
+    assert facts["8080"]["stage"] == "ignored"
+    assert facts["gateway.toml"]["stage"] == "guessed"
+    assert facts["8080"]["regions"] == ["summary"]
+    assert facts["8080"]["cycles"] == 1
+    assert "| 8080 | yes | yes | yes (summary) | no | ignored |" in (score.explanation or "")
+
+
+def test_any_accepted_form_counts(tmp_path: Path) -> None:
+    asked = probe(expected_facts=[{"fact": "45 s", "any_of": ["45 seconds"]}, "absent.py"])
+    score = retention(tmp_path, record(asked=asked, answer="after 45 seconds"))
+    assert values(score)["fact_recall"] == 0.5
+
+
+def test_violations_are_counted(tmp_path: Path) -> None:
+    asked = probe(forbidden_facts=["9090"])
+    score = retention(tmp_path, record(asked=asked, answer="3000 and 9090"))
+    assert values(score)["fact_violations"] == 2
+    assert (score.metadata or {})["violations"] == ["3000", "9090"]
+    assert "superseded or forbidden: 3000, 9090" in (score.explanation or "")
+
+
+def test_violations_follow_the_language(tmp_path: Path) -> None:
+    given = record(answer="端口从 3000 改为 8080。", language="zh")
+    assert values(retention(tmp_path, given))["fact_violations"] == 0
+
+
+def test_without_such_values_there_are_no_violations_to_count(tmp_path: Path) -> None:
+    score = retention(tmp_path, record(asked=probe(expected_facts=["8080"])))
+    assert math.isnan(values(score)["fact_violations"])
+
+
+def test_a_failed_answer_leaves_the_survival(tmp_path: Path) -> None:
+    given = record(answer=answer_record("", failure="context overflow"))
+    score = retention(tmp_path, given)
+    assert values(score)["fact_survival"] == 0.5
+    assert math.isnan(values(score)["fact_recall"])
+    assert math.isnan(values(score)["fact_violations"])
+    assert score.reason == "answer_failed: context overflow"
+
+
+def test_an_empty_answer_recalls_nothing(tmp_path: Path) -> None:
+    assert values(retention(tmp_path, record(answer="")))["fact_recall"] == 0
+
+
+def test_a_state_that_cannot_be_read_has_no_survival(tmp_path: Path) -> None:
+    facts = [
+        FactRecord(probe_id="port", fact=name, in_history=True) for name in ("8080", "gateway.toml")
+    ]
+    given = record(state=state_record(readable=False, facts=facts))
+    score = retention(tmp_path, given)
+    assert math.isnan(values(score)["fact_survival"])
+    assert values(score)["fact_recall"] == 1
+    assert {item["stage"] for item in (score.metadata or {})["facts"]} == {"answered"}
+
+
+def test_a_failed_compression_is_unscored_but_explained(tmp_path: Path) -> None:
+    score = retention(tmp_path, record(state=state_record(status="invalid_structure")))
+    assert score.reason == "compression_failed: invalid_structure"
+    assert math.isnan(score.as_float())
+    assert "gateway.toml" in (score.explanation or "")
+
+
+def test_no_record_is_unscored(tmp_path: Path) -> None:
+    score = retention(tmp_path, record() | {"probe": None})
+    assert score.reason == "scoring_failed: no record"
+
+
+def test_failed_epochs_move_no_median(tmp_path: Path) -> None:
+    failed = record(answer=answer_record("", failure="overflow"))
+    records = {
+        ("a", 1): failed,
+        ("a", 2): record(answer="8080"),
+        ("a", 3): record(state=state_record(status="empty")),
+    }
+    log = run(fact_retention(), records, log_dir=tmp_path, epochs=Epochs(3, "median"))
+    assert metric(log, "fact_recall") == 0.5
+    assert metric(log, "fact_survival") == 0.5
+
+
+@pytest.mark.parametrize(
+    ("in_history", "fed", "in_state", "regions", "in_answer", "stage"),
+    [
+        (False, None, False, [], True, "absent"),
+        (True, True, True, ["summary"], True, "used"),
+        (True, True, True, ["summary", "tail"], True, "used"),
+        (True, None, True, [], True, "used"),
+        (True, True, True, ["tail"], True, "verbatim"),
+        (True, True, True, ["head"], True, "verbatim"),
+        (True, True, True, ["summary"], False, "ignored"),
+        (True, True, True, ["tail"], None, "survived"),
+        (True, True, False, [], True, "guessed"),
+        (True, True, False, [], False, "dropped"),
+        (True, True, False, [], None, "dropped"),
+        (True, False, False, [], False, "unfed"),
+        (True, None, False, [], False, "lost"),
+        (True, None, None, [], True, "answered"),
+        (True, None, None, [], False, "unanswered"),
+        (True, None, None, [], None, "unknown"),
+    ],
+)
+def test_the_stage_at_which_a_fact_was_lost(
+    in_history: bool,
+    fed: bool | None,
+    in_state: bool | None,
+    regions: list[Region],
+    in_answer: bool | None,
+    stage: Stage,
+) -> None:
+    kept = FactRecord(
+        probe_id="port",
+        fact="8080",
+        in_history=in_history,
+        fed=fed,
+        in_state=in_state,
+        regions=regions,
+    )
+    assert FactFinding(probe().expected_facts[0], kept, in_answer).stage == stage
+
+
+def test_a_fact_without_a_record_is_not_made_up() -> None:
+    assert FactFinding(probe().expected_facts[0], None, True).stage == "answered"

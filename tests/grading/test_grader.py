@@ -1,0 +1,247 @@
+import logging
+import math
+from pathlib import Path
+from typing import Any
+
+import anyio
+import pytest
+from inspect_ai.model import ChatMessageAssistant, ChatMessageUser, ModelOutput, get_model
+from inspect_ai.scorer import Score
+from inspect_ai.util import LimitExceededError, token_limit
+
+import compression_eval.offline.registration  # noqa: F401  (makes embedded/… known)
+from compression_eval.fixtures.models import Language
+from compression_eval.grading.grader import Grader, grade
+from compression_eval.grading.request import GradingRequest, grading_request
+from compression_eval.grading.rubric import load_rubric
+from compression_eval.grading.six_dimensions import six_dimensions
+from compression_eval.probing import prefix
+from tests.grading.samples import (
+    LANGUAGES,
+    MockGrader,
+    ids,
+    only_score,
+    output,
+    probe,
+    record,
+    reply,
+    run,
+    state_record,
+    values,
+)
+
+BAD = "Five out of five!"
+
+
+def grade_once(tmp_path: Path, grader: MockGrader, language: Language = "en") -> Score:
+    log = run(
+        six_dimensions(language=language),
+        {("a", 1): record()},
+        log_dir=tmp_path,
+        roles={"grader": grader.model},
+    )
+    return only_score(log)
+
+
+def test_a_good_reply_takes_one_call_with_the_schema(tmp_path: Path) -> None:
+    grader = MockGrader([reply(4)])
+    score = grade_once(tmp_path, grader)
+    assert values(score)["overall"] == 4
+    assert len(grader.requests) == 1
+    schema = grader.configs[0].response_schema
+    assert schema is not None
+    assert schema.name == "criterion_results"
+    assert score.metadata is not None
+    assert score.metadata["attempts"] == 1
+
+
+@pytest.mark.parametrize("language", LANGUAGES)
+def test_an_unusable_reply_is_sent_back_with_what_was_wrong(
+    tmp_path: Path, language: Language
+) -> None:
+    missing = reply(dict.fromkeys(ids()[:-1], 3))
+    grader = MockGrader([missing, reply(2)])
+    assert values(grade_once(tmp_path, grader, language))["overall"] == 2
+    assert len(grader.requests) == 2
+    first, second = grader.requests
+    assert [message.text for message in second[: len(first)]] == [m.text for m in first]
+    echo, correction = second[len(first) :]
+    assert isinstance(echo, ChatMessageAssistant)
+    assert echo.text == missing
+    assert isinstance(correction, ChatMessageUser)
+    wanted = load_rubric(language).text.corrections.missing.replace("{detail}", ids()[-1])
+    assert wanted in correction.text
+    assert ", ".join(ids()) in correction.text
+
+
+def test_only_the_last_reply_is_sent_back(tmp_path: Path) -> None:
+    grader = MockGrader([BAD, "still no JSON", reply(1)])
+    assert values(grade_once(tmp_path, grader))["overall"] == 1
+    assert [len(request) for request in grader.requests] == [2, 4, 4]
+    assert grader.requests[2][2].text == "still no JSON"
+
+
+@pytest.mark.parametrize(
+    ("said", "reason"),
+    [
+        (BAD, "grader_failed: not_json"),
+        ("", "grader_failed: empty"),
+        (output(BAD, "content_filter"), "grader_failed: refusal"),
+        (output(reply(4)[:40], "max_tokens"), "grader_failed: truncated"),
+        (reply(6), "grader_failed: out_of_range"),
+        (reply({"accuracy_factual": 4}), "grader_failed: missing"),
+        (reply(dict.fromkeys([*ids(), "charm"], 4)), "grader_failed: unknown"),
+        (ValueError("no such deployment"), "grader_failed: error"),
+    ],
+)
+def test_after_three_calls_the_sample_is_unscored(
+    tmp_path: Path, said: str | ModelOutput | Exception, reason: str
+) -> None:
+    grader = MockGrader([said])
+    score = grade_once(tmp_path, grader)
+    assert score.reason == reason
+    assert score.value != score.value  # NaN: unscored, not zero
+    assert len(grader.requests) == 3
+    assert score.metadata is not None
+    assert score.metadata["attempts"] == 3
+    assert score.metadata["aggregateScore"] is None
+
+
+def test_null_is_a_score_only_for_the_embedded_grader(tmp_path: Path) -> None:
+    grader = MockGrader([reply(dict.fromkeys(ids(), None))])
+    assert grade_once(tmp_path, grader).reason == "grader_failed: out_of_range"
+
+
+def test_a_complete_reply_counts_even_at_the_length_limit(tmp_path: Path) -> None:
+    grader = MockGrader([output(reply(3), "max_tokens")])
+    assert values(grade_once(tmp_path, grader))["overall"] == 3
+
+
+def test_a_provider_that_refuses_the_schema_is_asked_without(tmp_path: Path) -> None:
+    grader = MockGrader([ValueError("response_format is not supported"), reply(3)])
+    assert values(grade_once(tmp_path, grader))["overall"] == 3
+    assert [config.response_schema is None for config in grader.configs] == [False, True]
+    assert len(grader.requests[0]) == len(grader.requests[1])
+
+
+def test_an_error_of_the_provider_is_told_in_the_explanation(tmp_path: Path) -> None:
+    score = grade_once(tmp_path, MockGrader([ValueError("no such deployment")]))
+    assert score.explanation == "mockllm/grader: ValueError: no such deployment"
+
+
+def request() -> GradingRequest:
+    rubric = load_rubric("en")
+    return grading_request(
+        rubric=rubric,
+        criteria=rubric.criteria_for(probe()),
+        probe=probe(),
+        answer="8080",
+        state=state_record(),
+    )
+
+
+def test_a_limit_of_inspect_is_no_failure_of_the_grader() -> None:
+    mock = MockGrader([BAD])
+
+    async def limited() -> None:
+        with token_limit(15):
+            await grade(request(), Grader(mock.model, self_graded=False))
+
+    with pytest.raises(LimitExceededError):
+        anyio.run(limited)
+    assert len(mock.requests) == 1
+
+
+def test_cancellation_goes_through() -> None:
+    calls = 0
+
+    async def slow(*_: Any) -> ModelOutput:
+        nonlocal calls
+        calls += 1
+        await anyio.sleep(60)
+        return output(reply(4))
+
+    model = get_model("mockllm/slow", custom_outputs=slow, memoize=False)
+
+    async def cancelled() -> bool:
+        with anyio.move_on_after(0.2) as scope:
+            await grade(request(), Grader(model, self_graded=False))
+        return scope.cancelled_caught
+
+    assert anyio.run(cancelled)
+    assert calls == 1
+
+
+def test_the_embedded_grader_leaves_out_what_it_has_no_formula_for(tmp_path: Path) -> None:
+    asked = probe(type="continuation")
+    log = run(
+        six_dimensions(),
+        {("a", 1): record(asked=asked)},
+        log_dir=tmp_path,
+        roles={"grader": "embedded/lexical"},
+    )
+    score = only_score(log)
+    by_id = {item["criterionId"]: item for item in (score.metadata or {})["criterionResults"]}
+    assert by_id["accuracy_factual"]["score"] == 5
+    assert by_id["continuity_todo_state"]["score"] is None
+    assert by_id["continuity_todo_state"]["reasoning"]
+    assert math.isnan(values(score)["artifact_trail"])
+    assert values(score)["overall"] == 5
+    assert log.results
+    unscored = {item.name: item.unscored_samples for item in log.results.scores}
+    assert unscored["artifact_trail"] == 1
+    assert unscored["overall"] == 0
+
+
+def test_the_first_call_about_a_state_goes_ahead(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(prefix, "has_prompt_cache", lambda _: True)
+    running = 0
+    seen: list[int] = []
+
+    async def slow(*_: Any) -> ModelOutput:
+        nonlocal running
+        running += 1
+        seen.append(running)
+        await anyio.sleep(0.05)
+        running -= 1
+        return output(reply(4))
+
+    run(
+        six_dimensions(),
+        {(name, 1): record() for name in "abcd"},
+        log_dir=tmp_path,
+        roles={"grader": get_model("mockllm/slow", custom_outputs=slow, memoize=False)},
+    )
+    assert seen[:2] == [1, 1]
+    assert max(seen) > 1
+
+
+def test_self_grading_is_marked_and_warned_of_once(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    answerer = MockGrader([reply(4)], name="mockllm/answerer")
+    with caplog.at_level(logging.WARNING):
+        log = run(
+            six_dimensions(),
+            {("a", 1): record(), ("b", 1): record()},
+            log_dir=tmp_path,
+            model=answerer.model,
+        )
+    assert log.samples
+    for sample in log.samples:
+        assert sample.scores is not None
+        assert (sample.scores["six_dimensions"].metadata or {})["self_graded"] is True
+        assert "judging its own answer" in (sample.scores["six_dimensions"].explanation or "")
+    warnings = [r for r in caplog.records if "grades its own answers" in r.getMessage()]
+    assert len(warnings) == 1
+    assert "mockllm/answerer" in warnings[0].getMessage()
+
+
+@pytest.mark.parametrize(("name", "marked"), [("mockllm/answerer", True), ("mockllm/x", False)])
+def test_a_bound_grader_is_compared_with_the_answerer(
+    tmp_path: Path, name: str, marked: bool
+) -> None:
+    score = grade_once(tmp_path, MockGrader([reply(4)], name=name))
+    assert (score.metadata or {})["self_graded"] is marked

@@ -1,0 +1,152 @@
+import json
+from typing import Any
+
+import pytest
+
+from compression_eval.grading.reply import ReplyError, read_reply, response_schema
+from compression_eval.grading.rubric import structure
+
+WANTED = ["accuracy_factual", "instruction_format"]
+
+
+def results(**scores: Any) -> str:
+    return json.dumps(
+        {
+            "criterionResults": [
+                {"criterionId": id_, "score": score, "reasoning": "r"}
+                for id_, score in scores.items()
+            ]
+        }
+    )
+
+
+GOOD = results(accuracy_factual=4, instruction_format=2.5)
+OTHER = results(accuracy_factual=1, instruction_format=2.5)
+ONE = '{"criterionId": "accuracy_factual", "score": 4, "reasoning": "r"}'
+
+USABLE = {
+    "plain": GOOD,
+    "white space": f"\n\n  {GOOD}\n",
+    "fenced": f"```json\n{GOOD}\n```",
+    "fenced without a language": f"```\n{GOOD}\n```",
+    "prose around": f"Here are the results {{as asked}}:\n{GOOD}\nI hope that helps.",
+    "indented": json.dumps(json.loads(GOOD), indent=2),
+    "another object first": f'{{"note": "draft"}}\n{GOOD}',
+    "an incomplete one first": f'{{"criterionResults": [{ONE}]}}\n{GOOD}',
+    "the same twice": f"{GOOD}\n{GOOD}",
+    "wrapped": f'{{"result": {GOOD}}}',
+    "its own sums": GOOD[:-1] + ', "aggregateScore": 5, "dimensionScores": {"accuracy": 5}}',
+    "more fields": GOOD.replace('"reasoning"', '"confidence": 1, "reasoning"'),
+    "an unclosed brace first": "{ let me think: " + GOOD,
+}
+
+UNUSABLE: dict[str, tuple[str, str]] = {
+    "nothing": ("", "empty"),
+    "white space": (" \n\t", "empty"),
+    "prose": ("The response is excellent: 5 out of 5.", "not_json"),
+    "cut off": (GOOD[:-20], "not_json"),
+    "single quotes": (GOOD.replace('"', "'"), "not_json"),
+    "a trailing comma": (GOOD.replace("]}", ",]}"), "not_json"),
+    "a list": (json.dumps(json.loads(GOOD)["criterionResults"]), "not_json"),
+    "another object": ('{"scores": {"accuracy_factual": 4}}', "not_json"),
+    "an empty object": ("{}", "not_json"),
+    "a repeated key": (
+        GOOD.replace('"reasoning": "r"', '"score": 0, "reasoning": "r"'),
+        "not_json",
+    ),
+    "deep nesting": ('{"a":' * 5_000, "not_json"),
+    "huge number": (GOOD.replace("2.5", "1" * 5_000), "not_json"),
+    "results that are no list": ('{"criterionResults": {}}', "wrong_shape"),
+    "results that are null": ('{"criterionResults": null}', "wrong_shape"),
+    "results that are text": ('{"criterionResults": ["accuracy_factual: 4"]}', "wrong_shape"),
+    "no id": (GOOD.replace('"criterionId": "accuracy_factual", ', ""), "wrong_shape"),
+    "an id that is a number": (GOOD.replace('"accuracy_factual"', "1"), "wrong_shape"),
+    "no score": (GOOD.replace('"score": 4, ', ""), "wrong_shape"),
+    "no reason": (GOOD.replace(', "reasoning": "r"', ""), "wrong_shape"),
+    "a reason that is a list": (GOOD.replace('"r"', "[]"), "wrong_shape"),
+    "two different results": (f"{GOOD}\n{OTHER}", "wrong_shape"),
+    "no results": ('{"criterionResults": []}', "missing"),
+    "one is missing": (results(accuracy_factual=4), "missing"),
+    "one is not asked for": (results(accuracy_factual=4, instruction_format=1, x=3), "unknown"),
+    "another case": (GOOD.replace("accuracy_factual", "Accuracy_Factual"), "unknown"),
+    "an id with spaces": (GOOD.replace("accuracy_factual", " accuracy_factual"), "unknown"),
+    "one twice": (GOOD.replace("instruction_format", "accuracy_factual"), "duplicate"),
+    "a third time the same": (GOOD.replace("]}", f", {ONE}]}}"), "duplicate"),
+    "above the scale": (results(accuracy_factual=6, instruction_format=1), "out_of_range"),
+    "slightly above": (results(accuracy_factual=5.0001, instruction_format=1), "out_of_range"),
+    "below the scale": (results(accuracy_factual=-1, instruction_format=1), "out_of_range"),
+    "text": (results(accuracy_factual="4", instruction_format=1), "out_of_range"),
+    "a fraction as text": (results(accuracy_factual="4/5", instruction_format=1), "out_of_range"),
+    "true": (results(accuracy_factual=True, instruction_format=1), "out_of_range"),
+    "a list as a score": (results(accuracy_factual=[4], instruction_format=1), "out_of_range"),
+    "null": (results(accuracy_factual=None, instruction_format=1), "out_of_range"),
+    "NaN": (GOOD.replace("2.5", "NaN"), "out_of_range"),
+    "infinity": (GOOD.replace("2.5", "Infinity"), "out_of_range"),
+    "an enormous exponent": (GOOD.replace("2.5", "1e999"), "out_of_range"),
+}
+
+
+@pytest.mark.parametrize("text", USABLE.values(), ids=USABLE.keys())
+def test_wrapping_does_not_matter(text: str) -> None:
+    read = read_reply(text, WANTED)
+    assert {id_: result.score for id_, result in read.items()} == {
+        "accuracy_factual": 4,
+        "instruction_format": 2.5,
+    }
+
+
+@pytest.mark.parametrize(("text", "problem"), UNUSABLE.values(), ids=UNUSABLE.keys())
+def test_content_must_be_complete_and_in_range(text: str, problem: str) -> None:
+    with pytest.raises(ReplyError) as caught:
+        read_reply(text, WANTED)
+    assert caught.value.problem == problem
+
+
+def test_results_come_in_the_order_requested() -> None:
+    swapped = results(instruction_format=1, accuracy_factual=2)
+    assert list(read_reply(swapped, WANTED)) == WANTED
+
+
+def test_both_ends_of_the_scale_count() -> None:
+    read = read_reply(results(accuracy_factual=0, instruction_format=5), WANTED)
+    assert [result.score for result in read.values()] == [0, 5]
+
+
+def test_the_embedded_grader_may_leave_a_criterion_out() -> None:
+    text = results(accuracy_factual=None, instruction_format=5)
+    read = read_reply(text, WANTED, allow_ungraded=True)
+    assert read["accuracy_factual"].score is None
+
+
+def test_the_detail_names_what_is_wrong_and_stays_short() -> None:
+    with pytest.raises(ReplyError) as missing:
+        read_reply(results(accuracy_factual=4), WANTED)
+    assert missing.value.detail == "instruction_format"
+    with pytest.raises(ReplyError) as unknown:
+        read_reply(results(**{"x" * 5_000 + '"\n': 4}), WANTED)
+    assert unknown.value.detail == '"' + "x" * 80 + '"'
+    with pytest.raises(ReplyError) as shape:
+        read_reply('{"criterionResults": {}}', WANTED)
+    assert shape.value.detail == "criterionResults"
+
+
+def test_a_quoted_result_inside_a_reason_is_no_second_result() -> None:
+    text = json.dumps(
+        {
+            "criterionResults": [
+                {"criterionId": id_, "score": 1, "reasoning": f"it says {OTHER}"} for id_ in WANTED
+            ]
+        }
+    )
+    assert read_reply(text, WANTED)["instruction_format"].score == 1
+
+
+def test_the_schema_allows_the_criteria_and_nothing_else() -> None:
+    schema = response_schema()
+    assert schema.name == "criterion_results"
+    dumped = schema.json_schema.model_dump(exclude_none=True)
+    entry = dumped["properties"]["criterionResults"]["items"]
+    assert entry["properties"]["criterionId"]["enum"] == [c.id for c in structure().criteria]
+    assert set(entry["required"]) == set(entry["properties"])
+    assert dumped["additionalProperties"] is False
+    assert entry["additionalProperties"] is False

@@ -1,0 +1,135 @@
+import importlib.util
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+from inspect_ai import score
+from inspect_ai.log import EvalLog, read_eval_log
+from inspect_ai.scorer import Scorer
+
+from compression_eval.grading.compression import compression
+from compression_eval.grading.fact_retention import fact_retention
+from compression_eval.grading.six_dimensions import six_dimensions
+from compression_eval.probing import prefix
+from tests.grading.samples import MockGrader, metric, record, reply, run, samples
+
+SCORERS = Path(__file__).parents[2] / "scorers"
+
+
+@pytest.fixture
+def log(tmp_path: Path) -> EvalLog:
+    grader = MockGrader([reply(4)])
+    made = run(
+        [six_dimensions(), fact_retention(), compression()],
+        {("a", 1): record(), ("b", 1): record(answer="It uses 3000.", fixture="two")},
+        log_dir=tmp_path,
+        roles={"grader": grader.model},
+    )
+    return read_eval_log(made.location)
+
+
+def front_door(name: str) -> Scorer:
+    spec = importlib.util.spec_from_file_location(f"front_{name}", SCORERS / f"{name}.py")
+    assert spec
+    assert spec.loader
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    made: Scorer = getattr(module, name)()
+    return made
+
+
+def test_another_grader_reads_a_log_from_disk(log: EvalLog) -> None:
+    second = MockGrader([reply(2)], name="mockllm/second")
+    again = score(
+        log,
+        six_dimensions(),
+        model_roles={"grader": second.model},
+        action="overwrite",
+        display="none",
+    )
+    assert metric(again, "overall") == 2
+    assert len(second.requests) == 2
+    for sample in samples(again):
+        assert sample.scores is not None
+        graders = (sample.scores["six_dimensions"].metadata or {})["graders"]
+        assert [grader["model"] for grader in graders] == ["mockllm/second"]
+
+
+def test_appending_keeps_the_first_grading(log: EvalLog) -> None:
+    second = MockGrader([reply(2)], name="mockllm/second")
+    again = score(
+        log,
+        six_dimensions(criteria="by_type", grader_context="none"),
+        model_roles={"grader": second.model},
+        action="append",
+        display="none",
+    )
+    assert again.results
+    means = {
+        item.scorer: item.metrics["mean"].value
+        for item in again.results.scores
+        if item.name == "overall"
+    }
+    assert means == {"six_dimensions": pytest.approx((4 + 23 / 6) / 2), "six_dimensions1": 2}
+
+
+def test_a_vendor_model_can_grade_a_log_again(
+    log: EvalLog, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Scoring again is no run, and turns for a vendor's prompt cache are kept per run."""
+    monkeypatch.setattr(prefix, "has_prompt_cache", lambda _: True)
+    second = MockGrader([reply(2)], name="mockllm/second")
+    again = score(
+        log,
+        six_dimensions(),
+        model_roles={"grader": second.model},
+        action="overwrite",
+        display="none",
+    )
+    assert metric(again, "overall") == 2
+
+
+@pytest.mark.parametrize(
+    ("name", "key", "value"),
+    [("fact_retention", "fact_recall", 0.5), ("compression", "tokens_removed", 0.9)],
+)
+def test_the_front_doors_score_as_the_package_does(
+    log: EvalLog, name: str, key: str, value: float
+) -> None:
+    again = score(log, front_door(name), action="overwrite", display="none")
+    assert metric(again, key) == value
+    assert again.eval.scorers
+    assert [item.name for item in again.eval.scorers] == [name]
+
+
+def test_the_front_door_of_the_grader(log: EvalLog) -> None:
+    second = MockGrader([reply(1)], name="mockllm/second")
+    again = score(
+        log,
+        front_door("six_dimensions"),
+        model_roles={"grader": second.model},
+        action="overwrite",
+        display="none",
+    )
+    assert metric(again, "overall") == 1
+
+
+@pytest.mark.parametrize("scorer", [str(SCORERS / "fact_retention.py"), "scorers/compression.py"])
+def test_the_command_line_finds_the_front_doors(log: EvalLog, tmp_path: Path, scorer: str) -> None:
+    out = tmp_path / "again.eval"
+    command: list[Any] = [sys.executable, "-m", "inspect_ai", "score", log.location]
+    command += ["--scorer", scorer, "--action", "overwrite", "--output-file", out]
+    done = subprocess.run(
+        [*command, "--display", "none"],
+        capture_output=True,
+        text=True,
+        cwd=SCORERS.parent,
+        check=False,
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+    again = read_eval_log(str(out))
+    assert {item.scorer for item in (again.results.scores if again.results else [])} == {
+        Path(scorer).stem
+    }

@@ -1,0 +1,178 @@
+import math
+from typing import get_args
+
+import pytest
+from pydantic import ValidationError
+
+from compression_eval.fixtures.errors import DataError
+from compression_eval.fixtures.models import Language, ProbeType
+from compression_eval.grading.rubric import (
+    dimension_scores,
+    load_rubric,
+    overall,
+    rubric_digest,
+    structure,
+)
+from compression_eval.grading.rubric_models import Structure
+from tests.grading.samples import LANGUAGES, probe
+
+WEIGHTS = {
+    "accuracy_factual": 0.6,
+    "accuracy_technical": 0.4,
+    "context_conversation_state": 0.5,
+    "context_artifact_state": 0.5,
+    "artifact_files_created": 0.3,
+    "artifact_files_modified": 0.4,
+    "artifact_key_details": 0.3,
+    "completeness_coverage": 0.6,
+    "completeness_depth": 0.4,
+    "continuity_work_state": 0.4,
+    "continuity_todo_state": 0.3,
+    "continuity_reasoning": 0.3,
+    "instruction_format": 0.5,
+    "instruction_constraints": 0.5,
+}
+ALWAYS = {
+    "accuracy_factual",
+    "accuracy_technical",
+    "completeness_coverage",
+    "completeness_depth",
+    "continuity_work_state",
+    "instruction_format",
+}
+BY_TYPE = {
+    "recall": {"context_conversation_state", "artifact_key_details"},
+    "artifact": {
+        "context_artifact_state",
+        "artifact_files_created",
+        "artifact_files_modified",
+        "artifact_key_details",
+    },
+    "continuation": {
+        "context_conversation_state",
+        "context_artifact_state",
+        "artifact_files_modified",
+        "continuity_todo_state",
+        "continuity_reasoning",
+    },
+    "decision": {"context_conversation_state", "artifact_key_details", "continuity_reasoning"},
+}
+
+
+@pytest.mark.parametrize("language", LANGUAGES)
+def test_every_language_has_the_same_criteria_in_its_own_words(language: Language) -> None:
+    rubric = load_rubric(language)
+    assert {item.id: item.weight for item in rubric.criteria} == WEIGHTS
+    other = load_rubric("zh" if language != "zh" else "ja")
+    for item, counterpart in zip(rubric.criteria, other.criteria, strict=True):
+        assert item.id == counterpart.id
+        assert item.text.question != counterpart.text.question
+        assert len({item.text.score_0, item.text.score_3, item.text.score_5}) == 3
+
+
+@pytest.mark.parametrize("language", LANGUAGES)
+def test_the_rubric_as_text_names_every_criterion_with_its_guide(language: Language) -> None:
+    rubric = load_rubric(language)
+    text = rubric.as_text()
+    for item in rubric.criteria:
+        for part in (item.id, item.text.question, item.text.score_0, item.text.score_5):
+            assert part in text
+
+
+@pytest.mark.parametrize("language", LANGUAGES)
+def test_corrections_have_room_for_what_was_wrong(language: Language) -> None:
+    texts = load_rubric(language).text.corrections
+    for name in ("wrong_shape", "missing", "unknown", "duplicate", "out_of_range"):
+        assert "{detail}" in getattr(texts, name)
+    assert "{ids}" in texts.again
+
+
+@pytest.mark.parametrize("language", LANGUAGES)
+def test_the_instructions_show_the_shape_of_the_reply_and_its_input(language: Language) -> None:
+    text = load_rubric(language).text.grader.instructions
+    for word in (
+        "criterionResults",
+        "criterionId",
+        "reasoning",
+        "compacted_context",
+        "ground_truth",
+        "rubric_criteria",
+        "model_response",
+        "superseded",
+        "must_not_appear",
+    ):
+        assert word in text
+
+
+def test_weights_add_up_in_every_dimension() -> None:
+    for dimension in structure().dimensions:
+        total = sum(c.weight for c in structure().criteria if c.dimension == dimension)
+        assert total == pytest.approx(1)
+
+
+@pytest.mark.parametrize("kind", get_args(ProbeType))
+def test_criteria_fit_the_type_and_reach_every_dimension(kind: ProbeType) -> None:
+    rubric = load_rubric("en")
+    chosen = rubric.criteria_for(probe(type=kind))
+    assert {item.id for item in chosen} == ALWAYS | BY_TYPE[kind]
+    assert {item.dimension for item in chosen} == set(structure().dimensions)
+    bound = rubric.criteria_for(probe(type=kind, constraint={"text": "be brief"}))
+    assert {item.id for item in bound} - {item.id for item in chosen} == {"instruction_constraints"}
+
+
+def test_all_criteria_on_request() -> None:
+    chosen = load_rubric("en").criteria_for(probe(), "all")
+    assert [item.id for item in chosen] == list(WEIGHTS)
+
+
+def test_a_dimension_is_the_weighted_mean_of_what_was_graded() -> None:
+    scores = {
+        "accuracy_factual": 5.0,
+        "accuracy_technical": 0.0,
+        "artifact_files_created": 1.0,
+        "artifact_files_modified": math.nan,
+        "artifact_key_details": 4.0,
+        "instruction_format": 2.0,
+    }
+    dimensions = dimension_scores(scores)
+    assert dimensions["accuracy"] == pytest.approx(3.0)
+    assert dimensions["artifact_trail"] == pytest.approx((0.3 * 1 + 0.3 * 4) / 0.6)
+    assert dimensions["instruction_following"] == 2.0
+    assert math.isnan(dimensions["completeness"])
+    assert list(dimensions) == structure().dimensions
+    assert overall(dimensions) == pytest.approx((3.0 + 2.5 + 2.0) / 3)
+
+
+def test_nothing_graded_has_no_overall() -> None:
+    assert math.isnan(overall(dimension_scores({})))
+    assert math.isnan(overall(dimension_scores({"accuracy_factual": math.nan})))
+
+
+def test_a_score_for_an_unknown_criterion_is_an_error() -> None:
+    with pytest.raises(KeyError, match="charm"):
+        dimension_scores({"charm": 5.0})
+
+
+def test_digests_tell_the_languages_apart_and_stay() -> None:
+    digests = [rubric_digest(language) for language in LANGUAGES]
+    assert len(set(digests)) == len(LANGUAGES)
+    assert digests == [rubric_digest(language) for language in LANGUAGES]
+    assert all(len(digest) == 64 for digest in digests)
+
+
+def test_an_unknown_language_is_named_with_what_there_is() -> None:
+    with pytest.raises(DataError, match=r"language: .*'../en'.*en, zh, ja"):
+        load_rubric("../en")
+    with pytest.raises(DataError, match="'fr'"):
+        rubric_digest("fr")  # type: ignore[arg-type]
+
+
+def test_a_skeleton_that_does_not_add_up_is_refused() -> None:
+    whole = structure().model_dump()
+    lighter = [dict(item) for item in whole["criteria"]]
+    lighter[0]["weight"] = 0.5
+    with pytest.raises(ValidationError, match=r"weights of accuracy add up to 0\.9"):
+        Structure.model_validate(whole | {"criteria": lighter})
+    twice = [*whole["criteria"], whole["criteria"][0]]
+    with pytest.raises(ValidationError, match="more than once: accuracy_factual"):
+        Structure.model_validate(whole | {"criteria": twice})

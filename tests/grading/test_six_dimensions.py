@@ -1,0 +1,282 @@
+import math
+from pathlib import Path
+from typing import Any
+
+import pytest
+from inspect_ai import Epochs
+from inspect_ai.scorer import Score
+
+from compression_eval.fixtures.errors import DataError
+from compression_eval.grading.rubric import rubric_digest
+from compression_eval.grading.six_dimensions import KEYS, six_dimensions
+from tests.grading.samples import (
+    MockGrader,
+    answer_record,
+    ids,
+    metric,
+    only_score,
+    probe,
+    record,
+    reply,
+    run,
+    samples,
+    state_record,
+    texts,
+    values,
+)
+
+
+def grade(tmp_path: Path, given: dict[str, Any], said: str | None = None, **args: Any) -> Score:
+    grader = MockGrader([said or reply(5, given["probe"])])
+    log = run(
+        six_dimensions(**args),
+        {("a", 1): given},
+        log_dir=tmp_path,
+        roles={"grader": grader.model},
+    )
+    return only_score(log)
+
+
+def test_the_score_has_every_key_and_its_computation(tmp_path: Path) -> None:
+    scores = dict.fromkeys(ids(), 4) | {"accuracy_factual": 5, "accuracy_technical": 2.5}
+    score = grade(tmp_path, record(), reply(scores))
+    assert list(score.as_dict()) == list(KEYS)
+    assert values(score)["accuracy"] == pytest.approx(4.0)
+    assert values(score)["overall"] == pytest.approx(4.0)
+    metadata = score.metadata or {}
+    assert metadata["aggregateScore"] == pytest.approx(4.0)
+    assert set(metadata["dimensionScores"]) == set(KEYS) - {"overall"}
+    assert metadata["criterionResults"][0] == {
+        "criterionId": "accuracy_factual",
+        "score": 5,
+        "reasoning": "because accuracy_factual",
+        "graded": 5,
+    }
+    assert metadata["rubric_digest"] == rubric_digest("en")
+    assert metadata["language"] == "en"
+    explanation = score.explanation or ""
+    assert "| accuracy | accuracy_technical | 0.4 | 2.50 | because accuracy_technical |" in (
+        explanation
+    )
+    assert "dimension = weighted mean of its graded criteria" in explanation
+    assert "Grader 1: mockllm/grader (1 call)" in explanation
+    assert score.answer == "It uses 8080, see gateway.toml."
+
+
+def test_the_graders_own_sums_are_ignored(tmp_path: Path) -> None:
+    said = reply(2)[:-1] + ', "aggregateScore": 5, "dimensionScores": {"accuracy": 5}}'
+    score = grade(tmp_path, record(), said)
+    assert values(score)["overall"] == 2
+    assert (score.metadata or {})["aggregateScore"] == 2
+
+
+@pytest.mark.parametrize(
+    ("given", "reason"),
+    [
+        (
+            record(state=state_record(status="not_smaller", failure="grew by 3 tokens")),
+            "compression_failed: not_smaller",
+        ),
+        (
+            record(
+                state=state_record(status="error", failure="boom"),
+                answer=answer_record("", failure="not asked"),
+            ),
+            "compression_failed: error",
+        ),
+        (
+            record(answer=answer_record("", failure="context overflow\nlong trace")),
+            "answer_failed: context overflow",
+        ),
+        (record() | {"answer": None}, "answer_failed: no answer was recorded"),
+        (record() | {"state": None}, "scoring_failed: no record"),
+    ],
+)
+def test_failures_are_unscored_and_not_graded(
+    tmp_path: Path, given: dict[str, Any], reason: str
+) -> None:
+    grader = MockGrader([reply(5)])
+    log = run(six_dimensions(), {("a", 1): given}, log_dir=tmp_path, roles={"grader": grader.model})
+    score = only_score(log)
+    assert score.reason == reason
+    assert math.isnan(float(score.as_float()))
+    assert grader.requests == []
+    assert score.explanation
+    assert math.isnan(metric(log, "overall"))
+
+
+@pytest.mark.parametrize("answer", ["", "  \n", "I do not know."])
+def test_an_abstention_gets_nothing_but_for_instructions(tmp_path: Path, answer: str) -> None:
+    asked = probe(constraint={"text": "Be brief."})
+    score = grade(tmp_path, record(asked=asked, answer=answer))
+    assert values(score) == {
+        "overall": pytest.approx(5 / 6),
+        "accuracy": 0,
+        "context_awareness": 0,
+        "artifact_trail": 0,
+        "completeness": 0,
+        "continuity": 0,
+        "instruction_following": 5,
+    }
+    assert (score.metadata or {})["abstained"] is True
+    assert "abstained: 5.00 counts as 0.00" in (score.explanation or "")
+
+
+def test_a_wish_to_call_a_tool_is_recorded(tmp_path: Path) -> None:
+    given = record(answer=answer_record("", tool_calls=["read_file"]))
+    score = grade(tmp_path, given)
+    assert (score.metadata or {})["wanted_tools"] is True
+    assert values(score)["continuity"] == 0
+    assert "fetch something again" in (score.explanation or "")
+
+
+def test_a_wrong_value_caps_accuracy_and_nothing_else(tmp_path: Path) -> None:
+    score = grade(tmp_path, record(answer="It uses 3000, see gateway.toml."))
+    assert values(score)["accuracy"] == 3
+    assert values(score)["completeness"] == 5
+    assert (score.metadata or {})["violations"] == ["3000"]
+    assert (score.metadata or {})["criterionResults"][0]["graded"] == 5
+    assert "Given as current, but not so: 3000" in (score.explanation or "")
+
+
+def test_the_cap_raises_nothing(tmp_path: Path) -> None:
+    score = grade(tmp_path, record(answer="It uses 3000."), reply(1))
+    assert values(score)["accuracy"] == 1
+
+
+def test_a_value_named_as_past_is_not_capped(tmp_path: Path) -> None:
+    score = grade(tmp_path, record(answer="It changed from 3000 to 8080."))
+    assert values(score)["accuracy"] == 5
+    assert (score.metadata or {})["violations"] == []
+
+
+def test_all_criteria_on_request(tmp_path: Path) -> None:
+    score = grade(tmp_path, record(), reply(dict.fromkeys(ids(mode="all"), 3)), criteria="all")
+    assert len((score.metadata or {})["criterionResults"]) == 14
+    assert values(score)["overall"] == 3
+
+
+def test_language_and_context_are_chosen(tmp_path: Path) -> None:
+    grader = MockGrader([reply(3)])
+    run(
+        six_dimensions(grader_context="none"),
+        {("a", 1): record(language="ja")},
+        log_dir=tmp_path,
+        roles={"grader": grader.model},
+    )
+    run(
+        six_dimensions(language="zh"),
+        {("a", 1): record(language="ja")},
+        log_dir=tmp_path,
+        roles={"grader": grader.model},
+    )
+    japanese, chinese = (texts(request) for request in grader.requests)
+    assert "評価基準：" in japanese[0]
+    assert len(japanese) == 2
+    assert "评分标准：" in chinese[0]
+    assert "compacted_context" in chinese[1]
+
+
+def test_two_arms_with_equal_state_and_answer_get_equal_requests(tmp_path: Path) -> None:
+    requests: list[list[str]] = []
+    for name in ("anchored", "opaque"):
+        grader = MockGrader([reply(3)])
+        given = record(
+            state=state_record(state_id=f"{name}-1"),
+            answer=answer_record("8080", model=f"mockllm/{name}"),
+            fixture=name,
+            replicate=len(requests),
+            digests={"prompt": name},
+        )
+        run(six_dimensions(), {("a", 1): given}, log_dir=tmp_path, roles={"grader": grader.model})
+        requests.append(texts(grader.requests[0]))
+    assert requests[0] == requests[1]
+    assert "anchored" not in "".join(requests[0])
+
+
+def test_markup_in_reasons_stays_in_its_cell(tmp_path: Path) -> None:
+    said = reply(4).replace("because accuracy_factual", "<b>a | b</b>\\n| x | y |")
+    score = grade(tmp_path, record(), said)
+    row = (score.explanation or "").splitlines()[2]
+    assert row.count("|") == 6
+    assert "<b>" not in row
+
+
+def test_failed_epochs_move_no_median_and_no_mean(tmp_path: Path) -> None:
+    grader = MockGrader(lambda text: reply(4 if "good" in text else 1))
+    failed = record(state=state_record(status="empty"))
+    mute = record(answer=answer_record("", failure="overflow"))
+    records = {
+        ("a", 1): failed,
+        ("a", 2): record(answer="good, 8080"),
+        ("a", 3): record(answer="good, 8080"),
+        ("b", 1): record(answer="bad, 8080", fixture="two"),
+        ("b", 2): mute,
+        ("b", 3): record(answer="good, 8080", fixture="two"),
+        ("c", 1): failed,
+        ("c", 2): failed,
+        ("c", 3): mute,
+    }
+    log = run(
+        six_dimensions(),
+        records,
+        log_dir=tmp_path,
+        roles={"grader": grader.model},
+        epochs=Epochs(3, "median"),
+    )
+    assert log.reductions
+    reduced = {item.sample_id: item.value for item in log.reductions[0].samples}
+    assert isinstance(reduced["a"], dict)
+    assert isinstance(reduced["b"], dict)
+    assert reduced["a"]["overall"] == 4
+    assert reduced["b"]["overall"] == 2.5
+    assert isinstance(reduced["c"], float)
+    assert math.isnan(reduced["c"])
+    assert metric(log, "overall") == pytest.approx((4 + 2.5) / 2)
+    assert log.results
+    assert {(s.scored_samples, s.unscored_samples) for s in log.results.scores} == {(2, 1)}
+
+
+def test_every_sample_has_every_key(tmp_path: Path) -> None:
+    grader = MockGrader([reply(3)])
+    log = run(
+        six_dimensions(),
+        {("a", 1): record(state=state_record(status="error")), ("b", 1): record()},
+        log_dir=tmp_path,
+        roles={"grader": grader.model},
+    )
+    assert log.results
+    assert [item.name for item in log.results.scores] == list(KEYS)
+    assert {(s.scored_samples, s.unscored_samples) for s in log.results.scores} == {(1, 1)}
+    assert len(samples(log)) == 2
+
+
+@pytest.mark.parametrize(
+    ("args", "message"),
+    [
+        ({"criteria": "some"}, r"criteria: 'some' is not one of by_type, all"),
+        ({"grader_context": "full"}, r"grader_context: 'full' is not one of state, none"),
+        ({"language": "fr"}, r"language: 'fr' is not one of en, zh, ja"),
+    ],
+)
+def test_a_wrong_argument_is_named_before_anything_runs(args: dict[str, Any], message: str) -> None:
+    with pytest.raises(DataError, match=message):
+        six_dimensions(**args)
+
+
+def test_a_record_of_another_version_is_refused(tmp_path: Path) -> None:
+    from inspect_ai import Task
+    from inspect_ai import eval as inspect_eval
+    from inspect_ai.dataset import Sample
+
+    from tests.grading.samples import fill_record
+
+    task = Task(
+        dataset=[Sample(id="a", input="probe", metadata={"fixture": "one"})],
+        solver=fill_record({("a", 1): record(record_version=99)}),
+        scorer=six_dimensions(),
+    )
+    (log,) = inspect_eval(task, model="mockllm/answerer", log_dir=str(tmp_path), display="none")
+    assert log.status == "error"
+    assert log.error
+    assert "record_version: is 99" in log.error.message
