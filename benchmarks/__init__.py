@@ -1,0 +1,1 @@
+"""Measurements, run by hand: ratios taken in one run. See docs/performance.md."""

@@ -77,7 +77,9 @@ class BenchAPI(ModelAPI):
 
 
 def _grades(request: str) -> str:
-    data = json.loads(request.splitlines()[-1][request.splitlines()[-1].rindex('{"probe_question"') :])
+    data = json.loads(
+        request.splitlines()[-1][request.splitlines()[-1].rindex('{"probe_question"') :]
+    )
     return json.dumps(
         {
             "criterionResults": [

@@ -21,15 +21,17 @@ from inspect_ai.scorer import model_graded_qa
 from inspect_ai.solver import generate
 
 from benchmarks.models import CALLS
+from compression_eval.arguments import TaskArguments
 from compression_eval.probing.record import ProbeRecord
-from compression_eval.task import TaskArguments, compression_task
+from compression_eval.task import compression_task
 
 EPOCHS = 3
 ROUNDS = 3
-FIXTURES = ["feature-impl","pr-triage","cron-config"]
 
 
-def run(task: Task, model: str, folder: str, max_samples: int | None = None) -> tuple[float, EvalLog]:
+def run(
+    task: Task, model: str, folder: str, max_samples: int | None = None
+) -> tuple[float, EvalLog]:
     """Return the wall time in seconds, and the log."""
     started = time.perf_counter()
     (log,) = eval(
@@ -48,7 +50,7 @@ def run(task: Task, model: str, folder: str, max_samples: int | None = None) -> 
 
 def ours() -> Task:
     """The eval with its default arguments."""
-    return compression_task(TaskArguments(fixtures=FIXTURES))
+    return compression_task(TaskArguments())
 
 
 def bare(samples: list[Sample]) -> Task:
@@ -66,8 +68,6 @@ def same_context(log: EvalLog) -> list[Sample]:
     result = []
     for sample in log.samples or []:
         if sample.epoch == 1:
-            record = sample.store_as(ProbeRecord)
-            assert record.state is not None  # noqa: S101
             result.append(
                 Sample(id=sample.id, input=sample.messages[:-1], target=str(sample.target))
             )
@@ -99,7 +99,8 @@ def latency() -> None:
         for max_samples in (None, 200):
             seconds, log = run(ours(), "bench/100-2000", folder, max_samples)
             samples = log.samples or []
-            states = {s.store_as(ProbeRecord).state.state_id for s in samples}  # type: ignore[union-attr]
+            records = [sample.store_as(ProbeRecord).sample for sample in samples]
+            states = {record.state.state_id for record in records if record}
             work = len(states) * 2.0 + len(samples) * 2 * 0.1
             path = max(work / 10, 2.0 + 0.2)
             print(

@@ -6,7 +6,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal, get_args
 
-from compression_eval.compressors.registry import CompressorSpec, compressor_spec
+from compression_eval.compressors.registry import compressor_spec
+from compression_eval.compressors.spec import CompressorSpec
 from compression_eval.fixtures.cuts import CutArgument
 from compression_eval.fixtures.errors import DataError
 from compression_eval.fixtures.loading import DEFAULT_FIXTURES, FixtureWithBank, load_pairs

@@ -10,7 +10,7 @@ from inspect_ai.model import get_model, model_roles
 
 from compression_eval._version import __version__
 from compression_eval.arguments import CheckedArguments, TaskArguments, checked
-from compression_eval.compressors.registry import CompressorSpec
+from compression_eval.compressors.spec import CompressorSpec
 from compression_eval.compressors.tokens import token_counter
 from compression_eval.dataset import planned_dataset, rubric_language
 from compression_eval.fixtures.digests import digest

@@ -1,13 +1,11 @@
 """Every named strategy: its arguments, how it is built, and what may be expected of it."""
 
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from collections.abc import Mapping
 from difflib import get_close_matches
-from typing import Any, Generic, TypeVar
+from typing import Any
 
 from inspect_ai.model import (
     CompactionEdit,
-    CompactionStrategy,
     CompactionSummary,
     CompactionTrim,
 )
@@ -24,45 +22,8 @@ from compression_eval.compressors.arguments import (
 )
 from compression_eval.compressors.controls import FullContext, NoContext, TailOnly
 from compression_eval.compressors.regenerative import RegenerativeCompaction
+from compression_eval.compressors.spec import Compressor, CompressorSpec
 from compression_eval.fixtures.errors import DataError
-
-A = TypeVar("A", bound=Arguments)
-
-
-@dataclass(frozen=True)
-class Compressor(Generic[A]):
-    """A strategy as it is known by name."""
-
-    name: str
-    summary: str
-    """What it does, in one line."""
-    arguments: type[A]
-    build: Callable[[A], CompactionStrategy]
-    calls_model: bool
-    exempt: bool = False
-    """A control that need not shrink anything nor leave anything."""
-
-
-@dataclass(frozen=True)
-class CompressorSpec:
-    """A named strategy with its checked arguments: what a log and a YAML file can hold."""
-
-    compressor: Compressor[Any]
-    arguments: Arguments
-
-    @property
-    def name(self) -> str:
-        """The strategy's registered name."""
-        return self.compressor.name
-
-    def build(self) -> CompactionStrategy:
-        """Return a new strategy object."""
-        return self.compressor.build(self.arguments)
-
-    def described(self) -> dict[str, Any]:
-        """Return name and effective arguments as plain data."""
-        return {"name": self.name, "arguments": self.arguments.model_dump(mode="json")}
-
 
 COMPRESSORS: Mapping[str, Compressor[Any]] = {
     compressor.name: compressor

@@ -14,7 +14,7 @@ from inspect_ai.util import LimitExceededError
 from compression_eval.compressors.errors import CompressionError
 from compression_eval.compressors.facts import TrackedFact, fact_records
 from compression_eval.compressors.regions import regions
-from compression_eval.compressors.registry import CompressorSpec
+from compression_eval.compressors.spec import CompressorSpec
 from compression_eval.compressors.state import CycleRecord, State, StateStatus
 from compression_eval.compressors.tokens import message_text, token_counter
 from compression_eval.compressors.validity import structural_problem
@@ -22,7 +22,7 @@ from compression_eval.fixtures.conversation import conversation
 from compression_eval.fixtures.models import Fixture
 
 
-@dataclass(frozen=True)
+@dataclass(eq=False)
 class CompressionPlan:
     """What is to be compressed, where and how; the same for every replicate."""
 
@@ -32,6 +32,13 @@ class CompressionPlan:
     """Compression points, rising; the last is the one that probes are put at."""
     spec: CompressorSpec
     tracked: Sequence[TrackedFact]
+    _history: list[ChatMessage] | None = None
+
+    async def history(self) -> list[ChatMessage]:
+        """Return the conversation before the last cut; converted once for all replicates."""
+        if self._history is None:
+            self._history = (await conversation(self.fixture))[: self.cut]
+        return list(self._history)
 
     @property
     def cut(self) -> int:
@@ -62,7 +69,7 @@ async def compress(plan: CompressionPlan, replicate: int, model: Model) -> State
     """
     counter = token_counter()
     strategy = plan.spec.build()
-    original = (await conversation(plan.fixture))[: plan.cut]
+    original = await plan.history()
     state = State(
         state_id=uuid4().hex,
         fixture=plan.fixture.name,

@@ -95,7 +95,7 @@ def compression() -> Scorer:
 
 def _removed(sample: Sample) -> float:
     original = sample.state.original_tokens
-    return 1 - sample.state.state_tokens / original if original else math.nan
+    return round(1 - sample.state.state_tokens / original, 4) if original else math.nan
 
 
 def _explanation(sample: Sample) -> str:

@@ -70,7 +70,7 @@ def _share(known: list[bool | None]) -> float:
     """Return the share of ``True``; NaN if anything is not known, because it would be a guess."""
     if not known or any(item is None for item in known):
         return math.nan
-    return sum(bool(item) for item in known) / len(known)
+    return round(sum(bool(item) for item in known) / len(known), 3)
 
 
 def _explanation(findings: list[FactFinding], wrong: list[str] | None) -> str:

@@ -1,7 +1,6 @@
 """One grader's work on one answer: ask, and ask again if the reply cannot be used."""
 
 import logging
-from contextlib import AbstractAsyncContextManager, nullcontext
 from dataclasses import dataclass, field
 
 from inspect_ai.model import (
@@ -22,7 +21,6 @@ from compression_eval.grading.reply import (
 )
 from compression_eval.grading.request import GradingRequest
 from compression_eval.probing.prefix import prefix_first
-from compression_eval.probing.run_identity import current_run
 
 logger = logging.getLogger(__name__)
 
@@ -41,8 +39,13 @@ class Grader:
     """A model in the role of the grader."""
 
     model: Model
-    self_graded: bool
-    """Whether it judges its own answer."""
+    answer_model: str
+    """Name of the model that gave the answer."""
+
+    @property
+    def self_graded(self) -> bool:
+        """Whether it judges its own answer; formulas cannot be partial to theirs."""
+        return self.name == self.answer_model and not self.embedded
 
     @property
     def name(self) -> str:
@@ -86,7 +89,7 @@ async def grade(request: GradingRequest, grader: Grader) -> Grading:
     failure = detail = ""
     for attempt in range(1, MAX_ATTEMPTS + 1):
         try:
-            async with _in_turn(request, grader):
+            async with prefix_first(request.prefix_key, grader.model):
                 output = await grader.model.generate(messages, config=schema or GenerateConfig())
         except LimitExceededError:
             raise
@@ -108,18 +111,6 @@ async def grade(request: GradingRequest, grader: Grader) -> Grading:
             continue
         return Grading(grader.name, grader.self_graded, attempt, results)
     return Grading(grader.name, grader.self_graded, MAX_ATTEMPTS, failure=failure, detail=detail)
-
-
-def _in_turn(request: GradingRequest, grader: Grader) -> AbstractAsyncContextManager[None]:
-    """Let one call go ahead to warm a provider's cache; not where a log is scored again.
-
-    Scoring a log again is no run, so there is nothing that the turns could be kept by.
-    """
-    try:
-        current_run()
-    except RuntimeError:
-        return nullcontext()
-    return prefix_first(request.prefix_key, grader.model)
 
 
 def _with_cause(error: ReplyError, output: ModelOutput) -> ReplyError:

@@ -79,7 +79,7 @@ class SelfGradingNotice:
 
     def check(self, graders: Sequence[Grader]) -> None:
         """Warn if a language model is among its own graders, unless that was said before."""
-        partial = [grader for grader in graders if grader.self_graded and not grader.embedded]
+        partial = [grader for grader in graders if grader.self_graded]
         if partial and not self._given:
             self._given = True
             logger.warning(
@@ -97,9 +97,9 @@ def graders_for(answer_model: str) -> list[Grader]:
     """
     bound = model_roles().get(GRADER_ROLE)
     if bound is None:
-        return [Grader(get_model(), self_graded=True)]
+        bound = get_model()
     models: list[Model] = bound if isinstance(bound, list) else [bound]
-    return [Grader(model, self_graded=str(model) == answer_model) for model in models]
+    return [Grader(model, answer_model) for model in models]
 
 
 async def grade_with_panel(request: GradingRequest, graders: Sequence[Grader]) -> PanelGrading:

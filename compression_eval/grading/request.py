@@ -10,6 +10,7 @@ quotation mark inside is escaped there, so no text can end its line and speak to
 
 import json
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -55,6 +56,7 @@ def grading_request(
     probe: Probe,
     answer: str,
     state: StateRecord,
+    context: Sequence[ChatMessage],
     grader_context: GraderContext = "state",
 ) -> GradingRequest:
     """Build the request for one answer.
@@ -64,14 +66,16 @@ def grading_request(
         criteria: Those of its criteria that the answer is graded on.
         probe: The question with its ground truth.
         answer: The text to grade.
-        state: What the answering model was shown.
+        state: How the state came about.
+        context: The messages of the state: what the answering model was shown.
         grader_context: ``state`` shows the grader the state too, if it can be read.
     """
     system = f"{rubric.text.grader.instructions}\n{rubric.as_text()}"
     content: list[Content] = []
     if grader_context == "state" and state.readable:
-        shown = {"compacted_context": render_messages(state.messages)}
-        content.append(ContentText(text=one_line_json(shown)))
+        shown = {"compacted_context": render_messages(context)}
+        # All probes of a state share what comes before this mark.
+        content.append(ContentText(text=one_line_json(shown), cache_breakpoint=True))
     question = {
         "probe_question": probe.question,
         "ground_truth": ground_truth(probe),

@@ -1,16 +1,16 @@
 """What a scorer reads of a sample, and why a sample may have no score."""
 
+from inspect_ai.model import ChatMessage
 from inspect_ai.scorer import Score
 from inspect_ai.solver import TaskState
 
 from compression_eval.compressors.state import FactRecord
-from compression_eval.fixtures.errors import DataError
 from compression_eval.fixtures.models import Probe
 from compression_eval.probing.record import (
-    RECORD_VERSION,
     AnswerRecord,
-    ProbeRecord,
+    SampleRecord,
     StateRecord,
+    read_record,
 )
 
 CLUSTER = "fixture"
@@ -20,18 +20,26 @@ _REASON_LENGTH = 100
 
 
 class Sample:
-    """A sample's record, with the parts that a scorer cannot do without.
+    """A sample's record, read once.
 
     Attributes:
-        record: All that the log holds.
-        probe: The question with its ground truth.
-        state: What the answering model was shown.
+        record: All that the store holds.
+        context: The messages of the state: what the answering model was shown.
     """
 
-    def __init__(self, record: ProbeRecord, probe: Probe, state: StateRecord) -> None:
+    def __init__(self, record: SampleRecord, context: list[ChatMessage]) -> None:
         self.record = record
-        self.probe = probe
-        self.state = state
+        self.context = context
+
+    @property
+    def probe(self) -> Probe:
+        """The question with its ground truth."""
+        return self.record.probe
+
+    @property
+    def state(self) -> StateRecord:
+        """How the state came about."""
+        return self.record.state
 
     @property
     def compression_failure(self) -> str | None:
@@ -68,15 +76,10 @@ def read_sample(state: TaskState) -> Sample | None:
     Raises:
         DataError: The record was written by an incompatible version.
     """
-    record = state.store_as(ProbeRecord)
-    if record.record_version != RECORD_VERSION:
-        raise DataError(
-            f"sample {state.sample_id}: record_version: is {record.record_version}, "
-            f"this version of compression_eval reads {RECORD_VERSION}"
-        )
-    if record.probe is None or record.state is None:
+    record = read_record(state.store)
+    if record is None:
         return None
-    return Sample(record, record.probe, record.state)
+    return Sample(record, state.messages[: record.state.message_count])
 
 
 def nothing_recorded() -> Score:

@@ -16,6 +16,9 @@ from compression_eval.grading.sample import CLUSTER, Sample, nothing_recorded, r
 from compression_eval.grading.six_dimensions_report import explanation, metadata
 
 OVERALL = "overall"
+_DIGITS = 3
+"""Digits that a score is kept to; the criteria it is made of are kept in full."""
+
 KEYS: tuple[str, ...] = (OVERALL, *structure().dimensions)
 """Keys of the score, on every sample that has one."""
 
@@ -65,6 +68,7 @@ def six_dimensions(
             probe=sample.probe,
             answer=sample.answer.text,
             state=sample.state,
+            context=sample.context,
             grader_context=grader_context,
         )
         graders = graders_for(sample.answer.model)
@@ -98,7 +102,10 @@ def _score(sample: Sample, judgement: Judgement, settings: dict[str, str]) -> Sc
             metadata=metadata(judgement, settings),
         )
     return Score(
-        value={OVERALL: judgement.overall, **judgement.dimensions},
+        value={
+            OVERALL: round(judgement.overall, _DIGITS),
+            **{name: round(value, _DIGITS) for name, value in judgement.dimensions.items()},
+        },
         answer=sample.answer.text,
         explanation=explanation(judgement),
         metadata=metadata(judgement, settings),

@@ -46,7 +46,7 @@ async def prefix_first(key: str, model: Model) -> AsyncIterator[None]:
     if not has_prompt_cache(model):
         yield
         return
-    gate = _gates.setdefault((current_run().eval_id, str(model), key), _Gate())
+    gate = _gates.setdefault((_run_key(), str(model), key), _Gate())
     if gate.opened:
         yield
         return
@@ -56,6 +56,14 @@ async def prefix_first(key: str, model: Model) -> AsyncIterator[None]:
             gate.opened = True
             return
     yield
+
+
+def _run_key() -> str:
+    """Return the id of the attempt that is running; empty while an old log is scored again."""
+    try:
+        return current_run().eval_id
+    except RuntimeError:
+        return ""
 
 
 def forget_gates(eval_id: str) -> None:

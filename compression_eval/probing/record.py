@@ -1,14 +1,18 @@
 """What every sample's log holds, so that scorers need nothing else.
 
 The log is the record: a scorer that is run again on an old log, with another grader or another
-rubric, reads only this. A change of its fields raises `RECORD_VERSION`.
+rubric, reads only this and the sample's messages. A change of its fields raises `RECORD_VERSION`.
+
+The messages of the state are the sample's own first messages, as the model was given them. They
+are not copied into the store: with the control ``full`` that would put the whole history into
+every sample once more.
 """
 
-from inspect_ai.model import ChatMessage
-from inspect_ai.util import StoreModel
+from inspect_ai.util import Store, StoreModel
 from pydantic import BaseModel, Field
 
 from compression_eval.compressors.state import CycleRecord, FactRecord, Region, StateStatus
+from compression_eval.fixtures.errors import DataError
 from compression_eval.fixtures.models import Language, Probe
 
 RECORD_VERSION = 1
@@ -22,8 +26,10 @@ class StateRecord(BaseModel):
     """Whether this sample carried out the compression, so that its transcript shows it."""
     status: StateStatus
     failure: str = ""
-    messages: list[ChatMessage] = Field(default_factory=list)
+    message_count: int = 0
+    """How many of the sample's messages, from the first on, are the state."""
     regions: list[Region] = Field(default_factory=list)
+    """Region of each of them."""
     readable: bool = True
     cycles: list[CycleRecord] = Field(default_factory=list)
     facts: list[FactRecord] = Field(default_factory=list)
@@ -44,17 +50,50 @@ class AnswerRecord(BaseModel):
     """Why there is no answer to grade (context overflow and the like); empty if there is one."""
 
 
-class ProbeRecord(StoreModel):
-    """Everything a scorer may read about one sample."""
+class SampleRecord(BaseModel):
+    """Everything a scorer may read about one sample, beside its messages."""
 
-    record_version: int = RECORD_VERSION
-    fixture: str = ""
-    cut: int = 0
-    replicate: int = 0
-    language: Language = "en"
-    probe: Probe | None = None
+    fixture: str
+    cut: int
+    replicate: int
+    language: Language
+    probe: Probe
     """The probe with its answer key, as asked."""
-    state: StateRecord | None = None
+    state: StateRecord
     answer: AnswerRecord | None = None
     digests: dict[str, str] = Field(default_factory=dict)
     """Digest of the fixture, bank, rubric and prompts that made this sample."""
+
+
+class ProbeRecord(StoreModel):
+    """The place of a sample's record in its store: ``sample.store_as(ProbeRecord).sample``."""
+
+    record_version: int = RECORD_VERSION
+    sample: SampleRecord | None = None
+
+
+# A StoreModel builds a validator for each field whenever one is made, which would take more time
+# than all else that is done for a sample. So runs write and read its two keys directly.
+_VERSION_KEY = f"{ProbeRecord.__name__}:record_version"
+_SAMPLE_KEY = f"{ProbeRecord.__name__}:sample"
+
+
+def write_record(store: Store, record: SampleRecord) -> None:
+    """Put a sample's record into its store."""
+    store.set(_VERSION_KEY, RECORD_VERSION)
+    store.set(_SAMPLE_KEY, record.model_dump(mode="json", exclude_defaults=True))
+
+
+def read_record(store: Store) -> SampleRecord | None:
+    """Return the record that a sample's store holds, or None if it holds none.
+
+    Raises:
+        DataError: The record was written by an incompatible version.
+    """
+    version = store.get(_VERSION_KEY, RECORD_VERSION)
+    if version != RECORD_VERSION:
+        raise DataError(
+            f"record_version: is {version}, this version of compression_eval reads {RECORD_VERSION}"
+        )
+    found = store.get(_SAMPLE_KEY)
+    return None if found is None else SampleRecord.model_validate(found)

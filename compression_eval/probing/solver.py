@@ -21,7 +21,12 @@ from compression_eval.fixtures.models import Language, Probe
 from compression_eval.probing.overview import state_overview
 from compression_eval.probing.prefix import prefix_first
 from compression_eval.probing.prompts import question_preamble
-from compression_eval.probing.record import AnswerRecord, ProbeRecord, StateRecord
+from compression_eval.probing.record import (
+    AnswerRecord,
+    SampleRecord,
+    StateRecord,
+    write_record,
+)
 from compression_eval.probing.sharing import InterruptedStateError, SharedStates
 
 
@@ -65,9 +70,11 @@ def probe_solver(
             plan = plans[str(state.sample_id)]
             replicate = (state.epoch - 1) // answers
             compressed, computed_here = await _shared_state(shared, plan, replicate)
-            _keep(state, plan, compressed, computed_here)
+            record = _record(plan, compressed, computed_here)
+            write_record(state.store, record)
             if compressed.status == "ok":
-                await _ask(state, plan, compressed)
+                record.answer = await _ask(state, plan, compressed)
+                write_record(state.store, record)
             return state
 
         return solve
@@ -102,29 +109,31 @@ async def _shared_state(
         return failed, False
 
 
-def _keep(state: TaskState, plan: ProbePlan, compressed: State, computed_here: bool) -> None:
-    """Put everything a scorer needs into the sample's store."""
+def _record(plan: ProbePlan, compressed: State, computed_here: bool) -> SampleRecord:
+    """Return everything a scorer needs, but for the answer."""
     if not computed_here:
         transcript().info(
             f"State `{compressed.state_id}` was computed by another sample of this run.",
             source="compression",
         )
     shared_fields = set(StateRecord.model_fields) & set(State.model_fields) - {"facts"}
-    record = state.store_as(ProbeRecord)
-    record.fixture = compressed.fixture
-    record.cut = compressed.cut
-    record.replicate = compressed.replicate
-    record.language = plan.language
-    record.probe = plan.probe
-    record.digests = dict(plan.digests)
-    record.state = StateRecord(
-        **{name: getattr(compressed, name) for name in shared_fields},
-        computed_here=computed_here,
-        facts=[fact for fact in compressed.facts if fact.probe_id == plan.probe.id],
+    return SampleRecord(
+        fixture=compressed.fixture,
+        cut=compressed.cut,
+        replicate=compressed.replicate,
+        language=plan.language,
+        probe=plan.probe,
+        digests=dict(plan.digests),
+        state=StateRecord(
+            **{name: getattr(compressed, name) for name in shared_fields},
+            computed_here=computed_here,
+            message_count=len(compressed.messages),
+            facts=[fact for fact in compressed.facts if fact.probe_id == plan.probe.id],
+        ),
     )
 
 
-async def _ask(state: TaskState, plan: ProbePlan, compressed: State) -> None:
+async def _ask(state: TaskState, plan: ProbePlan, compressed: State) -> AnswerRecord:
     model = get_model()
     # The preamble is the same for every probe, so a provider can cache everything up to its end.
     question = ChatMessageUser(
@@ -143,7 +152,7 @@ async def _ask(state: TaskState, plan: ProbePlan, compressed: State) -> None:
         )
     state.output = output
     state.messages.append(output.message)
-    state.store_as(ProbeRecord).answer = _answer(output, model)
+    return _answer(output, model)
 
 
 def _answer(output: ModelOutput, model: Model) -> AnswerRecord:

@@ -19,8 +19,9 @@ from inspect_ai.util import LimitExceededError
 
 from compression_eval.compressors.arguments import Arguments
 from compression_eval.compressors.facts import track
-from compression_eval.compressors.registry import Compressor, CompressorSpec, compressor_spec
+from compression_eval.compressors.registry import compressor_spec
 from compression_eval.compressors.running import CompressionPlan, compress
+from compression_eval.compressors.spec import Compressor, CompressorSpec
 from compression_eval.compressors.state import State
 from compression_eval.compressors.tokens import token_counter
 from compression_eval.fixtures.models import Fixture, Probe

@@ -26,9 +26,24 @@ from inspect_ai.tool import ToolChoice, ToolInfo
 from compression_eval.compressors.state import CycleRecord, FactRecord
 from compression_eval.fixtures.models import Language, Probe
 from compression_eval.grading.rubric import CriteriaMode, load_rubric
-from compression_eval.probing.record import AnswerRecord, ProbeRecord, StateRecord
+from compression_eval.probing.record import (
+    RECORD_VERSION,
+    AnswerRecord,
+    ProbeRecord,
+    SampleRecord,
+    StateRecord,
+    write_record,
+)
 
 ANSWERER = "mockllm/answerer"
+
+
+def context() -> list[ChatMessage]:
+    """Return the messages of the state that `state_record` describes."""
+    return [
+        ChatMessageSystem(content="You help."),
+        ChatMessageUser(content="Summary: the service listens on 8080."),
+    ]
 
 
 def probe(**changes: Any) -> Probe:
@@ -47,10 +62,7 @@ def state_record(**changes: Any) -> StateRecord:
     fields: dict[str, Any] = {
         "state_id": "s-1",
         "status": "ok",
-        "messages": [
-            ChatMessageSystem(content="You help."),
-            ChatMessageUser(content="Summary: the service listens on 8080."),
-        ],
+        "message_count": 2,
         "regions": ["head", "summary"],
         "cycles": [
             CycleRecord(
@@ -104,10 +116,12 @@ def record(
     state: StateRecord | None = None,
     **changes: Any,
 ) -> dict[str, Any]:
-    """Return the fields of a `ProbeRecord`."""
+    """Return the fields of a `SampleRecord`, and perhaps a `record_version`."""
     fields: dict[str, Any] = {
         "fixture": "one",
         "cut": 40,
+        "replicate": 0,
+        "language": "en",
         "probe": asked or probe(),
         "state": state or state_record(),
         "answer": answer_record(answer) if isinstance(answer, str) else answer,
@@ -124,9 +138,12 @@ def fill_record(records: Records) -> Solver:
     """Put the record of this sample and epoch into its store."""
 
     async def solve(state: TaskState, generate: Generate) -> TaskState:  # noqa: ARG001
-        record_ = state.store_as(ProbeRecord)
-        for name, value in records[str(state.sample_id), state.epoch].items():
-            setattr(record_, name, value)
+        fields = dict(records[str(state.sample_id), state.epoch])
+        version = fields.pop("record_version", RECORD_VERSION)
+        if fields.get("state") is not None and fields.get("probe") is not None:
+            write_record(state.store, SampleRecord(**fields))
+            state.store_as(ProbeRecord).record_version = version
+        state.messages = [*context(), ChatMessageUser(content="the question")]
         return state
 
     return solve

@@ -19,6 +19,7 @@ from compression_eval.probing import prefix
 from tests.grading.samples import (
     LANGUAGES,
     MockGrader,
+    context,
     ids,
     only_score,
     output,
@@ -137,6 +138,7 @@ def request() -> GradingRequest:
         probe=probe(),
         answer="8080",
         state=state_record(),
+        context=context(),
     )
 
 
@@ -145,7 +147,7 @@ def test_a_limit_of_inspect_is_no_failure_of_the_grader() -> None:
 
     async def limited() -> None:
         with token_limit(15):
-            await grade(request(), Grader(mock.model, self_graded=False))
+            await grade(request(), Grader(mock.model, answer_model="mockllm/other"))
 
     with pytest.raises(LimitExceededError):
         anyio.run(limited)
@@ -165,7 +167,7 @@ def test_cancellation_goes_through() -> None:
 
     async def cancelled() -> bool:
         with anyio.move_on_after(0.2) as scope:
-            await grade(request(), Grader(model, self_graded=False))
+            await grade(request(), Grader(model, answer_model="mockllm/other"))
         return scope.cancelled_caught
 
     assert anyio.run(cancelled)
