@@ -33,14 +33,9 @@ def viewer_config() -> ViewerConfig:
         TaskSamplesColumn.score("fact_retention", "fact_recall"),
         TaskSamplesColumn.score("fact_retention", "fact_survival"),
         TaskSamplesColumn.score("compression", "tokens_removed"),
-        *(
-            TaskSamplesColumn.score(scorer, name, visible=False)
-            for scorer, name in (
-                ("fact_retention", "fact_violations"),
-                ("compression", "tokens_retained"),
-                ("compression", "failed_states"),
-            )
-        ),
+        TaskSamplesColumn.score("compression", "tokens_retained"),
+        TaskSamplesColumn.score("fact_retention", "fact_violations"),
+        TaskSamplesColumn.score("compression", "failed_states"),
         TaskSamplesColumn(id="tokens", visible=False),
         TaskSamplesColumn(id="duration", visible=False),
         TaskSamplesColumn(id="input", visible=False),
@@ -59,6 +54,8 @@ def viewer_config() -> ViewerConfig:
             "fact_survival": "facts in state",
             "fact_violations": "stale values",
             "tokens_removed": "removed",
+            "tokens_retained": "tokens left",
+            "failed_states": "failed",
         },
         score_color_scales={
             **dict.fromkeys(_DIMENSIONS, grade),
