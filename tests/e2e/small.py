@@ -7,7 +7,7 @@ from typing import Any
 from inspect_ai import eval as inspect_eval
 from inspect_ai.log import EvalLog, EvalSample
 
-from compression_eval.probing.record import ProbeRecord, StateRecord
+from compression_eval.probing.record import ProbeRecord, SampleRecord, StateRecord
 from tests.e2e.scripted import ANSWERS, COMPRESSES, GRADES
 
 TASK = "compression_eval/compression"
@@ -134,16 +134,16 @@ def run(log_dir: Path, fixtures: Any, *, epochs: int | None = None, **given: Any
     return logs[0]
 
 
-def record(sample: EvalSample) -> ProbeRecord:
+def record(sample: EvalSample) -> SampleRecord:
     """Return what a sample's store holds."""
-    return sample.store_as(ProbeRecord)
+    found = sample.store_as(ProbeRecord).sample
+    assert found is not None, "the sample has no record"
+    return found
 
 
 def state(sample: EvalSample) -> StateRecord:
     """Return the state that a sample was about."""
-    found = record(sample).state
-    assert found is not None, "the sample has no state"
-    return found
+    return record(sample).state
 
 
 def samples(log: EvalLog) -> list[EvalSample]:
@@ -152,9 +152,17 @@ def samples(log: EvalLog) -> list[EvalSample]:
     return log.samples or []
 
 
+def values(sample: EvalSample, scorer: str) -> dict[str, float]:
+    """Return what a scorer gave a sample, by key."""
+    assert sample.scores is not None
+    return {
+        key: float(value)
+        for key, value in sample.scores[scorer].as_dict().items()
+        if isinstance(value, int | float)
+    }
+
+
 def means(log: EvalLog) -> dict[str, float]:
     """Return the mean (or the count) under every key of every scorer."""
     assert log.results is not None
-    return {
-        score.name: next(iter(score.metrics.values())).value for score in log.results.scores
-    }
+    return {score.name: next(iter(score.metrics.values())).value for score in log.results.scores}

@@ -108,7 +108,6 @@ WRONG_TYPES: list[Arguments] = [
 ]
 
 
-@pytest.mark.xfail(strict=True, reason="reported: the type of these arguments is not checked")
 @pytest.mark.parametrize("given", WRONG_TYPES, ids=str)
 def test_an_argument_of_another_type_is_refused(
     given: Arguments, tiny: Path, log_dir: Path, scripts: dict[str, Script]
@@ -265,7 +264,9 @@ def test_one_bank_for_several_fixtures_is_refused(
 ) -> None:
     paths = [small.write(tmp_path / "data", name) for name in ("tiny", "other")]
     bank = paths[0].with_name("tiny.probes.json")
-    message = refused(tmp_path, log_dir, scripts, {"fixtures": [str(path) for path in paths], "probes": str(bank)})
+    message = refused(
+        tmp_path, log_dir, scripts, {"fixtures": [str(path) for path in paths], "probes": str(bank)}
+    )
     assert "probes" in message
     assert "2 fixtures" in message
 

@@ -11,7 +11,10 @@ FILE, PACKAGE = "tasks/compression.py", "compression_eval/compression"
 
 CASES: dict[str, tuple[list[str], list[str]]] = {
     "unknown argument": ([FILE, "-T", "fixturess=x"], ["fixturess", "arguments: fixtures, probes"]),
-    "unknown fixture": ([PACKAGE, "-T", "fixtures=pr-triag"], ["'pr-triag'", "did you mean pr-triage"]),
+    "unknown fixture": (
+        [PACKAGE, "-T", "fixtures=pr-triag"],
+        ["'pr-triag'", "did you mean pr-triage"],
+    ),
     "budget below zero": (
         [FILE, "-T", "fixtures=DATA/tiny.json", "-T", "compressor_args={tail_tokens: -1}"],
         ["compressor_args", "tail_tokens", "greater than or equal to 0"],
@@ -35,7 +38,10 @@ def ended(tmp_path_factory: pytest.TempPathFactory) -> dict[str, tuple[command.E
     for case, (arguments, _) in CASES.items():
         given = [part.replace("DATA", str(data)) for part in arguments]
         log_dir = tmp_path_factory.mktemp("logs")
-        started[case] = (command.start(["eval", *given, "--model", "mockllm/model"], log_dir), log_dir)
+        started[case] = (
+            command.start(["eval", *given, "--model", "mockllm/model"], log_dir),
+            log_dir,
+        )
     return {case: (command.finish(process), folder) for case, (process, folder) in started.items()}
 
 
@@ -48,4 +54,5 @@ def test_the_command_fails_with_a_message(
     closing = " ".join(result.errors.splitlines()[-3:])
     for part in CASES[case][1]:
         assert part in closing
+    assert "Traceback" not in result.errors
     assert list(log_dir.iterdir()) == []

@@ -27,13 +27,18 @@ def states(log: EvalLog) -> dict[tuple[str, int, int], set[str]]:
     return found
 
 
+def state_ids(log: EvalLog) -> set[str]:
+    """Return the ids of all states of a run."""
+    return {small.state(sample).state_id for sample in small.samples(log)}
+
+
 @pytest.mark.parametrize("compressor", ["anchored", "regenerative", "summary"])
 def test_one_compression_per_epoch_and_one_answer_and_grading_per_probe(
     scripts: Scripts, tiny: Path, log_dir: Path, compressor: str
 ) -> None:
     scripts[COMPRESSES].seconds = 0.05
-    args = {"compressor_args": {}} if compressor == "summary" else {}
-    log = small.run(log_dir, tiny, compressor=compressor, **args)
+    args = {} if compressor == "summary" else small.BUDGETS
+    log = small.run(log_dir, tiny, compressor=compressor, compressor_args=args)
     assert len(small.samples(log)) == PROBES * EPOCHS
     assert calls(scripts) == {
         COMPRESSES: EPOCHS,
@@ -80,9 +85,7 @@ def test_compressions_of_different_states_run_side_by_side(
     assert scripts[COMPRESSES].most_running == 3
 
 
-def test_few_slots_do_not_block_each_other(
-    scripts: Scripts, tmp_path: Path, log_dir: Path
-) -> None:
+def test_few_slots_do_not_block_each_other(scripts: Scripts, tmp_path: Path, log_dir: Path) -> None:
     paths = [small.write(tmp_path / "data", name) for name in ("one", "two")]
     log = small.run(log_dir, paths, options={"max_samples": 1})
     assert len(small.samples(log)) == 2 * PROBES * EPOCHS
@@ -126,15 +129,12 @@ def test_controls_and_mechanical_arms_call_no_compressor(
 
 
 def test_two_runs_of_one_arm_share_no_state(scripts: Scripts, tiny: Path, log_dir: Path) -> None:
-    first = states(small.run(log_dir, tiny))
-    second = states(small.run(log_dir, tiny))
-    assert not set.union(*first.values()) & set.union(*second.values())
+    first, second = (state_ids(small.run(log_dir, tiny)) for _ in range(2))
+    assert not first & second
     assert len(scripts[COMPRESSES].calls) == 2 * EPOCHS
 
 
-def test_two_tasks_side_by_side_share_no_state(
-    scripts: Scripts, tiny: Path, log_dir: Path
-) -> None:
+def test_two_tasks_side_by_side_share_no_state(scripts: Scripts, tiny: Path, log_dir: Path) -> None:
     scripts[COMPRESSES].seconds = 0.05
     arguments = {"fixtures": str(tiny), "compressor_args": small.BUDGETS}
     logs = inspect_eval(
@@ -146,6 +146,6 @@ def test_two_tasks_side_by_side_share_no_state(
         log_dir=str(log_dir),
         display="none",
     )
-    first, second = (set.union(*states(log).values()) for log in logs)
+    first, second = (state_ids(log) for log in logs)
     assert not first & second
     assert len(scripts[COMPRESSES].calls) == 2 * EPOCHS

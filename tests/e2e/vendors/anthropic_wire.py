@@ -1,4 +1,4 @@
-"""Anthropic's messages interface: what a request must be, what it says, and how it is replied to."""
+"""Anthropic's messages interface: what a request must be, what it says, and its replies."""
 
 from collections.abc import Iterator
 from typing import Any
@@ -14,7 +14,7 @@ def parts(path: str, body: Body) -> list[Part]:
     """Take a request apart; refuses it as the vendor would.
 
     Raises:
-        Refused: The request is not acceptable.
+        RefusedError: The request is not acceptable.
     """
     need(path.endswith("/v1/messages"), f"no such interface: {path}")
     need(body.get("max_tokens", 0) > 0, "max_tokens: field required")

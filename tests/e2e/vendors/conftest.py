@@ -29,29 +29,45 @@ def compress(asked: Asked) -> str:
     return scripted.operations(f"Logins failed with E4401; summary {asked.number}.")
 
 
+@pytest.fixture(scope="session")
+def openai_server() -> Iterator[tuple[Vendor, str]]:
+    """Serve for all tests: Inspect keeps a model's client, and with it the address."""
+    vendor = Vendor()
+    with serving(vendor, openai_wire) as address:
+        yield vendor, address
+
+
+@pytest.fixture(scope="session")
+def anthropic_server() -> Iterator[tuple[Vendor, str]]:
+    """Serve for all tests."""
+    vendor = Vendor()
+    with serving(vendor, anthropic_wire) as address:
+        yield vendor, address
+
+
 @pytest.fixture
-def openai(monkeypatch: pytest.MonkeyPatch) -> Iterator[Vendor]:
+def openai(openai_server: tuple[Vendor, str], monkeypatch: pytest.MonkeyPatch) -> Vendor:
     """OpenAI: gpt-4o and gpt-5 answer, gpt-4o-mini grades, gpt-4.1-mini compresses."""
-    vendor = Vendor(
+    vendor, address = openai_server
+    vendor.begin(
         {"gpt-4o": answer, "gpt-5": answer, "gpt-4o-mini": grade, "gpt-4.1-mini": compress}
     )
-    with serving(vendor, openai_wire) as address:
-        monkeypatch.setenv("OPENAI_BASE_URL", f"{address}/v1")
-        monkeypatch.setenv("OPENAI_API_KEY", "not-a-key")
-        yield vendor
+    monkeypatch.setenv("OPENAI_BASE_URL", f"{address}/v1")
+    monkeypatch.setenv("OPENAI_API_KEY", "not-a-key")
+    return vendor
 
 
 @pytest.fixture
-def anthropic(monkeypatch: pytest.MonkeyPatch) -> Iterator[Vendor]:
+def anthropic(anthropic_server: tuple[Vendor, str], monkeypatch: pytest.MonkeyPatch) -> Vendor:
     """Anthropic: Sonnet answers, Opus grades, Haiku compresses."""
-    vendor = Vendor(
+    vendor, address = anthropic_server
+    vendor.begin(
         {"claude-sonnet-4-5": answer, "claude-opus-4-5": grade, "claude-haiku-4-5": compress}
     )
-    with serving(vendor, anthropic_wire) as address:
-        monkeypatch.setenv("ANTHROPIC_BASE_URL", address)
-        monkeypatch.setenv("ANTHROPIC_API_KEY", "not-a-key")
-        monkeypatch.delenv("ANTHROPIC_AUTH_TOKEN", raising=False)
-        yield vendor
+    monkeypatch.setenv("ANTHROPIC_BASE_URL", address)
+    monkeypatch.setenv("ANTHROPIC_API_KEY", "not-a-key")
+    monkeypatch.delenv("ANTHROPIC_AUTH_TOKEN", raising=False)
+    return vendor
 
 
 @dataclass(frozen=True)
@@ -75,7 +91,7 @@ class Setup:
             "grader": f"{self.provider}/{self.grades}",
             "compressor": f"{self.provider}/{self.compresses}",
         }
-        given = {"epochs": 1, "model_roles": roles, **given}
+        given = {"epochs": 1, "model_roles": roles, "options": {"max_retries": 2}, **given}
         return small.run(log_dir, fixture, model=f"{self.provider}/{self.answers}", **given)
 
     def counts(self) -> tuple[int, int, int]:
@@ -85,13 +101,24 @@ class Setup:
         return compresses, answers, grades
 
 
-@pytest.fixture(params=["openai chat", "openai responses", "anthropic"])
-def setup(request: pytest.FixtureRequest) -> Setup:
-    """Each interface in turn."""
-    if request.param == "anthropic":
+def models_of(name: str, request: pytest.FixtureRequest) -> Setup:
+    """Return the models behind an interface."""
+    if name == "anthropic":
         vendor: Vendor = request.getfixturevalue("anthropic")
         models = ("claude-sonnet-4-5", "claude-opus-4-5", "claude-haiku-4-5")
         return Setup(vendor, "anthropic", *models)
-    answers = "gpt-4o" if request.param == "openai chat" else "gpt-5"
+    answers = "gpt-4o" if name == "openai chat" else "gpt-5"
     vendor = request.getfixturevalue("openai")
     return Setup(vendor, "openai", answers, "gpt-4o-mini", "gpt-4.1-mini")
+
+
+@pytest.fixture(params=["openai chat", "openai responses", "anthropic"])
+def setup(request: pytest.FixtureRequest) -> Setup:
+    """Each interface in turn."""
+    return models_of(request.param, request)
+
+
+@pytest.fixture(params=["openai chat", "anthropic"])
+def either(request: pytest.FixtureRequest) -> Setup:
+    """Each vendor in turn, for what does not depend on how the answering model is asked."""
+    return models_of(request.param, request)

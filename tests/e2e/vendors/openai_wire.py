@@ -13,7 +13,7 @@ def parts(path: str, body: Body) -> list[Part]:
     """Take a request apart; refuses it as the vendor would.
 
     Raises:
-        Refused: The request is not acceptable.
+        RefusedError: The request is not acceptable.
     """
     _check_common(body)
     if path.endswith("/responses"):
@@ -121,7 +121,9 @@ def reply(asked: Asked, said: Said) -> Body:
 
 def _chat(asked: Asked, said: Said) -> Body:
     message: Body = {"role": "assistant", "content": said.text or None, "refusal": None}
-    reason = "length" if said.cut_off else "content_filter" if said.refused else "stop"
+    if said.refused:
+        message |= {"content": None, "refusal": "I cannot help with that."}
+    reason = "length" if said.cut_off else "stop"
     if said.call:
         name, arguments = said.call
         function = {"name": name, "arguments": json.dumps(arguments)}

@@ -8,7 +8,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from types import ModuleType
 from typing import Any
 
-from tests.e2e.vendors.wire import Asked, Failed, Refused, Said, Vendor
+from tests.e2e.vendors.wire import Asked, Failed, RefusedError, Said, Vendor
 
 _MOST_BYTES = 5_000_000
 
@@ -27,7 +27,7 @@ def serving(vendor: Vendor, wire: ModuleType) -> Iterator[str]:
         protocol_version = "HTTP/1.1"
         timeout = 30
 
-        def do_POST(self) -> None:  # noqa: N802 - named by http.server
+        def do_POST(self) -> None:
             size = int(self.headers.get("Content-Length", 0))
             if size > _MOST_BYTES:
                 self._send(413, "{}")
@@ -54,7 +54,7 @@ def serving(vendor: Vendor, wire: ModuleType) -> Iterator[str]:
             self.end_headers()
             self.wfile.write(content)
 
-        def log_message(self, format: str, *args: object) -> None:  # noqa: A002, ARG002
+        def log_message(self, format: str, *args: object) -> None:  # noqa: A002
             """Say nothing on the console."""
 
     server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
@@ -74,7 +74,7 @@ def _answer(
 ) -> tuple[int, dict[str, Any]]:
     try:
         parts = wire.parts(path, body)
-    except Refused as problem:
+    except RefusedError as problem:
         vendor.refused.append(str(problem))
         return 400, wire.error(Failed(400, "invalid_request_error", str(problem)))
     model = str(body["model"])

@@ -31,15 +31,15 @@ def is_correction(asked: Asked) -> bool:
     return any(part.role == "assistant" for part in asked.parts)
 
 
-def test_a_malformed_grading_is_asked_for_again(setup: Setup, tiny: Path, log_dir: Path) -> None:
+def test_a_malformed_grading_is_asked_for_again(either: Setup, tiny: Path, log_dir: Path) -> None:
     def careless(asked: Asked) -> str:
         return grade(asked) if is_correction(asked) else "All fine, 5 out of 5."
 
-    setup.vendor.speeches[setup.grades] = careless
-    log = setup.run(log_dir, tiny)
+    either.vendor.speeches[either.grades] = careless
+    log = either.run(log_dir, tiny)
     assert [score.as_dict()["overall"] for score in graded(log)] == [4] * SAMPLES
-    assert setup.counts() == (1, SAMPLES, 2 * SAMPLES)
-    again = [asked for asked in setup.vendor.of(setup.grades) if is_correction(asked)]
+    assert either.counts() == (1, SAMPLES, 2 * SAMPLES)
+    again = [asked for asked in either.vendor.of(either.grades) if is_correction(asked)]
     assert all("All fine, 5 out of 5." in asked.text for asked in again)
 
 
@@ -65,12 +65,12 @@ def out_of_range(asked: Asked) -> str:
     ids=["prose", "other JSON", "one missing", "out of range", "refuses", "cut off", "error"],
 )
 def test_a_grader_that_never_succeeds_leaves_no_score(
-    speech: Speech, reason: str, setup: Setup, tiny: Path, log_dir: Path
+    speech: Speech, reason: str, either: Setup, tiny: Path, log_dir: Path
 ) -> None:
-    setup.vendor.speeches[setup.grades] = speech
-    log = setup.run(log_dir, tiny)
-    assert unscored(log) == [reason] * SAMPLES
-    assert setup.counts() == (1, SAMPLES, 3 * SAMPLES)
+    either.vendor.speeches[either.grades] = speech
+    log = either.run(log_dir, tiny)
+    assert all(text.startswith(reason) for text in unscored(log))
+    assert either.counts() == (1, SAMPLES, 3 * SAMPLES)
     assert math.isnan(small.means(log)["overall"])
     assert small.means(log)["fact_recall"] == pytest.approx(1 / 3), "look-ups need no grader"
 
@@ -79,7 +79,9 @@ def too_long(setup: Setup) -> Failed:
     if setup.is_anthropic:
         message = "prompt is too long: 210000 tokens > 200000 maximum"
         return Failed(400, "invalid_request_error", message)
-    message = "This model's maximum context length is 128000 tokens. Your messages resulted in more."
+    message = (
+        "This model's maximum context length is 128000 tokens. Your messages resulted in more."
+    )
     return Failed(400, "invalid_request_error", message, "context_length_exceeded")
 
 
@@ -90,16 +92,22 @@ def test_a_state_too_long_to_answer_from_is_no_low_score(
     log = setup.run(log_dir, tiny, compressor="full", compressor_args={})
     assert all("answer_failed" in reason and "context window" in reason for reason in unscored(log))
     assert setup.vendor.of(setup.grades) == []
-    recall = [(sample.scores or {})["fact_retention"] for sample in small.samples(log)]
-    assert all(math.isnan(score.as_dict()["fact_recall"]) for score in recall)
-    assert all(score.as_dict()["fact_survival"] == 1 for score in recall)
+    facts = [small.values(sample, "fact_retention") for sample in small.samples(log)]
+    assert all(math.isnan(values["fact_recall"]) for values in facts)
+    assert all(values["fact_survival"] == 1 for values in facts)
 
 
 def test_a_refused_answer_is_no_low_score(setup: Setup, tiny: Path, log_dir: Path) -> None:
     setup.vendor.speeches[setup.answers] = lambda _: Said(refused=True)
     log = setup.run(log_dir, tiny)
-    assert all(reason.startswith("answer_failed") for reason in unscored(log))
+    assert unscored(log) == ["answer_failed: the model refused to answer"] * SAMPLES
     assert setup.vendor.of(setup.grades) == []
+
+
+def test_a_refusal_is_no_summary(either: Setup, tiny: Path, log_dir: Path) -> None:
+    either.vendor.speeches[either.compresses] = lambda _: Said(refused=True)
+    log = either.run(log_dir, tiny, compressor="regenerative")
+    assert unscored(log) == ["compression_failed: aborted"] * SAMPLES
 
 
 def test_a_hiccup_of_the_vendor_is_waited_out(setup: Setup, tiny: Path, log_dir: Path) -> None:
@@ -109,7 +117,11 @@ def test_a_hiccup_of_the_vendor_is_waited_out(setup: Setup, tiny: Path, log_dir:
         return lambda asked: overloaded if asked.number == 0 else speech(asked)
 
     vendor = setup.vendor
-    for model, speech in ((setup.answers, answer), (setup.grades, grade), (setup.compresses, compress)):
+    for model, speech in (
+        (setup.answers, answer),
+        (setup.grades, grade),
+        (setup.compresses, compress),
+    ):
         vendor.speeches[model] = at_second(speech)
     log = setup.run(log_dir, tiny)
     assert [score.as_dict()["overall"] for score in graded(log)] == [4] * SAMPLES
@@ -132,16 +144,16 @@ def test_a_hiccup_of_the_vendor_is_waited_out(setup: Setup, tiny: Path, log_dir:
     ids=["says nothing", "other JSON", "no operation", "prose", "refuses", "cut off", "error"],
 )
 def test_a_compression_that_fails_is_no_low_score(
-    speech: Speech, status: str, setup: Setup, tiny: Path, log_dir: Path
+    speech: Speech, status: str, either: Setup, tiny: Path, log_dir: Path
 ) -> None:
-    setup.vendor.speeches[setup.compresses] = speech
-    log = setup.run(log_dir, tiny)
+    either.vendor.speeches[either.compresses] = speech
+    log = either.run(log_dir, tiny)
     assert unscored(log) == [f"compression_failed: {status}"] * SAMPLES
-    assert setup.vendor.of(setup.answers) == []
-    assert setup.vendor.of(setup.grades) == []
+    assert either.vendor.of(either.answers) == []
+    assert either.vendor.of(either.grades) == []
     assert small.means(log)["failed_states"] == 1
     assert all(small.state(sample).failure for sample in small.samples(log))
-    assert 1 <= len(setup.vendor.of(setup.compresses)) <= 2
+    assert 1 <= len(either.vendor.of(either.compresses)) <= 2
 
 
 def test_a_tool_call_is_an_answer_that_asks_to_fetch_again(

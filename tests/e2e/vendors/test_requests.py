@@ -1,19 +1,24 @@
 """What arrives at the vendors: the conversation whole and in their form, each role at its model."""
 
 import json
-import os
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from compression_eval.compressors.registry import COMPRESSORS
 from tests.e2e import scripted, small
 from tests.e2e.vendors.conftest import Setup
 from tests.e2e.vendors.wire import Asked, Vendor, as_json
 
 QUESTIONS = [probe["question"] for probe in small.bank()["probes"]]
 SAMPLES = len(QUESTIONS)
+
+
+def shared_start(texts: list[str]) -> str:
+    """Return the longest text that all begin with."""
+    first, last = min(texts), max(texts)
+    length = next((n for n, (a, b) in enumerate(zip(first, last, strict=False)) if a != b), None)
+    return first[:length]
 
 
 def items(asked: Asked) -> list[dict[str, Any]]:
@@ -34,7 +39,8 @@ def asked(setup: Setup, tiny: Path, log_dir: Path) -> list[Asked]:
 def test_the_history_arrives_whole_and_paired(asked: list[Asked]) -> None:
     messages = small.conversation()["messages"]
     for request in asked:
-        texts = [part.text for part in request.parts if part.kind == "text"]
+        # Inspect gives Anthropic a placeholder where a message has calls and no text.
+        texts = [p.text for p in request.parts if p.kind == "text" and p.text != "(no content)"]
         said = [m["content"] for m in messages if m["role"] != "tool" and m["content"]]
         assert texts[: len(said)] == said
         calls = [part for part in request.parts if part.kind == "call"]
@@ -70,20 +76,22 @@ def test_roles_and_order_are_those_of_the_conversation(asked: list[Asked], setup
         ("user", "text"),
     ]
     for request in asked:
-        got = [(part.role, part.kind) for part in request.parts]
+        got = [(part.role, part.kind) for part in request.parts if part.text != "(no content)"]
         assert got[: len(expected)] == expected
 
 
 def test_the_question_comes_last_and_all_before_it_is_alike(asked: list[Asked]) -> None:
     dumps = [json.dumps(items(request)) for request in asked]
     assert sorted(next(q for q in QUESTIONS if q in dump) for dump in dumps) == sorted(QUESTIONS)
-    shared = os.path.commonprefix(dumps)
+    shared = shared_start(dumps)
     for dump, request in zip(dumps, asked, strict=True):
         question = next(q for q in QUESTIONS if q in dump)
         # Nothing but the question, and the brackets and marks that close the message, differs.
         assert dump.index(question) - len(shared) <= 0
-        assert request.parts[-1].text == question
-        rest = {key: value for key, value in request.body.items() if key not in ("messages", "input")}
+        assert request.parts[-1].text.endswith(question)
+        rest = {
+            key: value for key, value in request.body.items() if key not in ("messages", "input")
+        }
         first = {key: value for key, value in asked[0].body.items() if key in rest}
         assert as_json(rest) == as_json(first)
 
@@ -103,7 +111,9 @@ def test_tools_are_declared_only_where_the_vendor_demands_it(
 def test_anthropic_is_told_where_the_shared_prefix_ends(
     anthropic: Vendor, tiny: Path, log_dir: Path
 ) -> None:
-    setup = Setup(anthropic, "anthropic", "claude-sonnet-4-5", "claude-opus-4-5", "claude-haiku-4-5")
+    setup = Setup(
+        anthropic, "anthropic", "claude-sonnet-4-5", "claude-opus-4-5", "claude-haiku-4-5"
+    )
     setup.run(log_dir, tiny)
     for request in anthropic.of("claude-sonnet-4-5"):
         *before, question = items(request)[-1]["content"]
@@ -119,13 +129,13 @@ def test_anthropic_is_told_where_the_shared_prefix_ends(
 
 
 def test_the_grader_is_asked_in_a_form_it_can_be_held_to(
-    setup: Setup, tiny: Path, log_dir: Path
+    either: Setup, tiny: Path, log_dir: Path
 ) -> None:
-    setup.run(log_dir, tiny)
-    requests = setup.vendor.of(setup.grades)
+    either.run(log_dir, tiny)
+    requests = either.vendor.of(either.grades)
     assert len(requests) == SAMPLES
     for request in requests:
-        if setup.is_anthropic:
+        if either.is_anthropic:
             schema = request.body["output_format"]["schema"]
         else:
             form = request.body["response_format"]
@@ -159,11 +169,11 @@ def test_each_role_is_asked_at_its_own_model(setup: Setup, tiny: Path, log_dir: 
 
 
 def test_the_anchored_reply_is_held_to_its_operations(
-    setup: Setup, tiny: Path, log_dir: Path
+    either: Setup, tiny: Path, log_dir: Path
 ) -> None:
-    setup.run(log_dir, tiny)
-    (request,) = setup.vendor.of(setup.compresses)
-    if setup.is_anthropic:
+    either.run(log_dir, tiny)
+    (request,) = either.vendor.of(either.compresses)
+    if either.is_anthropic:
         schema = request.body["output_format"]["schema"]
     else:
         schema = request.body["response_format"]["json_schema"]["schema"]
@@ -176,23 +186,27 @@ def test_the_anchored_reply_is_held_to_its_operations(
     }
 
 
-@pytest.mark.parametrize(
-    "compressor", [name for name in COMPRESSORS if name not in ("full", "anchored")]
-)
+# Inspect's own summary is not among them: it counts tokens at the vendor or downloads a vocabulary.
+STRATEGIES: dict[str, dict[str, Any]] = {
+    "none": {},
+    "tail": {"tail_tokens": 60},
+    "regenerative": small.BUDGETS,
+    "edit": {"keep_tool_uses": 1},
+    "trim": {"preserve": 0.6},
+}
+
+
+@pytest.mark.parametrize("compressor", STRATEGIES)
 def test_every_state_is_one_that_the_vendor_accepts(
-    compressor: str, setup: Setup, tiny: Path, log_dir: Path
+    compressor: str, either: Setup, tiny: Path, log_dir: Path
 ) -> None:
-    taken = COMPRESSORS[compressor].arguments.model_fields
-    arguments = {key: value for key, value in small.BUDGETS.items() if key in taken}
-    if compressor == "edit":
-        arguments = {"keep_tool_uses": 1}
-    setup.vendor.speeches[setup.compresses] = lambda _: "Logins failed with E4401. Retry limit 7."
-    log = setup.run(log_dir, tiny, compressor=compressor, compressor_args=arguments)
-    assert setup.vendor.refused == []
+    either.vendor.speeches[either.compresses] = lambda _: "Logins failed with E4401. Limit 7."
+    arguments = STRATEGIES[compressor]
+    log = either.run(log_dir, tiny, compressor=compressor, compressor_args=arguments)
+    assert either.vendor.refused == []
     for sample in small.samples(log):
         assert small.state(sample).status == "ok", small.state(sample).failure
-        assert sample.scores is not None
-        assert sample.scores["six_dimensions"].as_dict()["overall"] == 4
+        assert small.values(sample, "six_dimensions")["overall"] == 4
 
 
 @pytest.mark.parametrize("answers", ["openai/gpt-4o", "anthropic/claude-sonnet-4-5"])

@@ -72,7 +72,7 @@ class Failed:
     code: str | None = None
 
 
-class Refused(Exception):
+class RefusedError(Exception):
     """A request that the vendor does not accept; the text says why."""
 
 
@@ -89,6 +89,12 @@ class Vendor:
     refused: list[str] = field(default_factory=list)
     """Why requests were not accepted."""
 
+    def begin(self, speeches: dict[str, Speech]) -> None:
+        """Forget what was asked, and let the models speak so."""
+        self.speeches = speeches
+        self.asked.clear()
+        self.refused.clear()
+
     def of(self, model: str) -> list[Asked]:
         """Return the requests to one model, but for Inspect's own trial of an interface."""
         return [asked for asked in self.asked if asked.model == model and not asked.trial]
@@ -97,7 +103,7 @@ class Vendor:
 def need(condition: object, problem: str) -> None:
     """Refuse a request unless a condition holds."""
     if not condition:
-        raise Refused(problem)
+        raise RefusedError(problem)
 
 
 def as_json(value: object) -> str:

@@ -1,0 +1,199 @@
+"""Deliberate damage shows: each check holds on the product as it is, and fails on a broken one."""
+
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from compression_eval.compressors.anchored import AnchoredCompaction
+from compression_eval.compressors.registry import COMPRESSORS
+from compression_eval.fixtures.matching import Text
+from compression_eval.grading import request as grading_request
+from compression_eval.grading.rubric import Rubric
+from tests.e2e import small
+from tests.e2e.scripted import ANSWERS, COMPRESSES, GRADES, Script, criteria_in
+
+Scripts = dict[str, Script]
+Patch = pytest.MonkeyPatch
+Check = Callable[[Scripts, Path, Path], None]
+
+
+def controls_mean_what_they_say(_: Scripts, fixture: Path, log_dir: Path) -> None:
+    """With everything kept all facts are found, with nothing kept none is."""
+    given: dict[str, Any] = {"compressor_args": {}, "epochs": 1, "model": "embedded/lexical"}
+    full = small.means(small.run(log_dir, fixture, compressor="full", **given))
+    none = small.means(small.run(log_dir, fixture, compressor="none", **given))
+    assert (full["fact_survival"], none["fact_survival"]) == (1, 0)
+    assert (full["fact_recall"], none["fact_recall"]) == (1, 0)
+    assert full["tokens_removed"] == 0
+    assert none["tokens_removed"] > 0.9
+
+
+def the_answer_is_given_from_the_state(scripts: Scripts, fixture: Path, log_dir: Path) -> None:
+    """What the compressor wrote, and the kept tail, are what the answering model reads."""
+    log = small.run(log_dir, fixture, epochs=1)
+    for sample in small.samples(log):
+        assert small.state(sample).status == "ok"
+        assert small.state(sample).message_count == 3
+    for call in scripts[ANSWERS].calls:
+        assert [message.role for message in call.messages] == [
+            "system",
+            "user",
+            "assistant",
+            "user",
+        ]
+        assert "(written by call 0)" in call.messages[1].text
+        assert call.messages[2].text.startswith("All green.")
+        assert "session check of worker" not in call.text, "the rest of the history leaks in"
+
+
+ALWAYS = {"accuracy_factual", "accuracy_technical", "completeness_coverage", "completeness_depth"}
+ALWAYS |= {"continuity_work_state", "instruction_format"}
+BY_TYPE = {
+    "recall": ALWAYS | {"context_conversation_state", "artifact_key_details"},
+    "artifact": ALWAYS
+    | {
+        "context_artifact_state",
+        "artifact_files_created",
+        "artifact_files_modified",
+        "artifact_key_details",
+    },
+    "continuation": ALWAYS
+    | {
+        "context_conversation_state",
+        "context_artifact_state",
+        "artifact_files_modified",
+        "continuity_todo_state",
+        "continuity_reasoning",
+    },
+}
+"""The table of the specification, for probes without a constraint."""
+
+
+def the_grader_is_asked_for_every_criterion(scripts: Scripts, fixture: Path, log: Path) -> None:
+    """Each type of probe is graded on its criteria, no more and no fewer."""
+    small.run(log, fixture, epochs=1)
+    types = {probe["question"]: probe["type"] for probe in small.bank()["probes"]}
+    asked = {
+        types[question]: set(criteria_in(call.text))
+        for call in scripts[GRADES].calls
+        for question in types
+        if question in call.last
+    }
+    assert asked == BY_TYPE
+
+
+def the_grader_is_blind(scripts: Scripts, fixture: Path, log_dir: Path) -> None:
+    """Arms with the same state and answer ask the grader the same, byte for byte."""
+    scripts[COMPRESSES].reply = lambda _: (
+        '{"operations": [{"op": "add", "section": "state", "text": "E4401."}]}'
+    )
+    small.run(log_dir, fixture, epochs=1)
+    other = {**small.BUDGETS, "focus_topic": "Redis"}
+    small.run(log_dir, fixture, epochs=1, compressor="another_arm", compressor_args=other)
+    inputs = [tuple(message.text for message in call.messages) for call in scripts[GRADES].calls]
+    first, second = sorted(inputs[: small.PROBES]), sorted(inputs[small.PROBES :])
+    assert first == second
+    told = "\n".join(text for texts in first for text in texts).lower()
+    for name in ("anchored", "another_arm", "scripted/", "focus_topic", "compactor"):
+        assert name not in told
+
+
+@pytest.fixture(autouse=True)
+def _another_arm(monkeypatch: Patch) -> None:
+    """Register the anchored strategy a second time, under another name."""
+    again = replace(COMPRESSORS["anchored"], name="another_arm")
+    monkeypatch.setitem(COMPRESSORS, "another_arm", again)
+
+
+CHECKS: list[Check] = [
+    controls_mean_what_they_say,
+    the_answer_is_given_from_the_state,
+    the_grader_is_asked_for_every_criterion,
+    the_grader_is_blind,
+]
+
+
+@pytest.mark.parametrize("check", CHECKS, ids=lambda check: check.__name__)
+def test_the_product_is_sound(check: Check, scripts: Scripts, tiny: Path, log_dir: Path) -> None:
+    check(scripts, tiny, log_dir)
+
+
+def swap_controls(patch: Patch) -> None:
+    """Let ``full`` keep nothing and ``none`` everything."""
+    full, none = COMPRESSORS["full"], COMPRESSORS["none"]
+    patch.setitem(COMPRESSORS, "full", replace(full, build=none.build))
+    patch.setitem(COMPRESSORS, "none", replace(none, build=full.build))
+
+
+def find_every_fact(patch: Patch) -> None:
+    """Let the matcher say yes to everything."""
+    patch.setattr(Text, "has_any", lambda *_: True)
+
+
+def find_no_fact(patch: Patch) -> None:
+    """Let the matcher say no to everything."""
+    patch.setattr(Text, "has_any", lambda *_: False)
+
+
+def empty_states(patch: Patch) -> None:
+    """Let the strategy return nothing."""
+
+    async def nothing(*_: Any) -> tuple[list[Any], None]:
+        return [], None
+
+    patch.setattr(AnchoredCompaction, "compact", nothing)
+
+
+def leak_the_history(patch: Patch) -> None:
+    """Let the strategy return the history after its summary."""
+    sound = AnchoredCompaction.compact
+
+    async def leaking(self: Any, model: Any, messages: Any, tools: Any) -> Any:
+        kept, carrier = await sound(self, model, messages, tools)
+        return [*kept[:-1], *messages[3:4], *kept[-1:]], carrier
+
+    patch.setattr(AnchoredCompaction, "compact", leaking)
+
+
+def forget_a_criterion(patch: Patch) -> None:
+    """Let the rubric leave out one criterion."""
+    sound = Rubric.criteria_for
+
+    def fewer(self: Rubric, *given: Any) -> Any:
+        return [item for item in sound(self, *given) if item.id != "completeness_depth"]
+
+    patch.setattr(Rubric, "criteria_for", fewer)
+
+
+def tell_the_strategy(patch: Patch) -> None:
+    """Let the state that the grader reads say which strategy left it."""
+    patch.setattr(grading_request, "render_messages", lambda _: "left by anchored")
+
+
+@pytest.mark.parametrize(
+    ("damage", "check"),
+    [
+        (swap_controls, controls_mean_what_they_say),
+        (find_every_fact, controls_mean_what_they_say),
+        (find_no_fact, controls_mean_what_they_say),
+        (empty_states, the_answer_is_given_from_the_state),
+        (leak_the_history, the_answer_is_given_from_the_state),
+        (forget_a_criterion, the_grader_is_asked_for_every_criterion),
+        (tell_the_strategy, the_grader_is_blind),
+    ],
+    ids=lambda part: part.__name__,
+)
+def test_damage_is_caught(
+    damage: Callable[[Patch], None],
+    check: Check,
+    scripts: Scripts,
+    tiny: Path,
+    log_dir: Path,
+    monkeypatch: Patch,
+) -> None:
+    damage(monkeypatch)
+    with pytest.raises(AssertionError):
+        check(scripts, tiny, log_dir)

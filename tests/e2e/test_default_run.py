@@ -1,0 +1,153 @@
+"""The default, as a newcomer runs it: no model chosen, no network, nothing installed beside it."""
+
+import shutil
+from math import isnan
+from pathlib import Path
+
+import pytest
+from inspect_ai.log import EvalLog, read_eval_log
+
+from compression_eval.fixtures.finding_files import shipped_fixtures
+from compression_eval.grading.rubric import structure
+from tests.e2e import command, small
+
+REAL = command.ROOT.parent / "shared" / "samples" / "fixtures" / "real-cc-mid.json"
+"""A conversation recorded from an agent at work; it is not part of this repository."""
+
+
+def ran(log_dir: Path, *arguments: str) -> EvalLog:
+    """Run ``inspect eval`` and read its log."""
+    result = command.inspect(["eval", *arguments], log_dir)
+    assert result.code == 0, result.errors
+    return read_eval_log(str(command.logs(log_dir)[-1]))
+
+
+@pytest.fixture(scope="module")
+def by_file(tmp_path_factory: pytest.TempPathFactory) -> EvalLog:
+    """The shipped task by its file, on the two short fixtures."""
+    fixtures = "fixtures=[zh-log-rotation, ja-csv-import]"
+    folder = tmp_path_factory.mktemp("logs")
+    return ran(folder, "tasks/compression.py", "-T", fixtures, "--epochs", "1")
+
+
+def test_all_six_dimensions_have_values(by_file: EvalLog) -> None:
+    samples = small.samples(by_file)
+    assert len(samples) >= 16
+    assert {small.record(sample).fixture for sample in samples} == {
+        "zh-log-rotation",
+        "ja-csv-import",
+    }
+    for sample in samples:
+        values = small.values(sample, "six_dimensions")
+        assert set(values) == {"overall", *structure().dimensions}
+        # The embedded grader has no formula for key details that a bank does not list.
+        measured = {key: value for key, value in values.items() if not isnan(value)}
+        assert set(values) - set(measured) <= {"artifact_trail"}
+        assert all(0 <= value <= 5 for value in measured.values())
+    means = small.means(by_file)
+    assert all(0 < means[key] <= 5 for key in ("overall", *structure().dimensions))
+
+
+def test_the_log_says_that_no_language_model_took_part(by_file: EvalLog) -> None:
+    metadata = by_file.eval.metadata or {}
+    assert by_file.eval.model == "embedded/lexical"
+    assert "no language model" in metadata["note"]
+    assert "no-language-model" in (by_file.eval.tags or [])
+    assert metadata["models"]["answers"] == "embedded/lexical"
+    assert metadata["models"]["grades"] == ["embedded/lexical"]
+    assert metadata["models"]["compresses"] == "embedded/lexical"
+    assert metadata["compression_eval"]
+    assert "o200k_base" in metadata["token_counter"]
+    assert all(
+        small.state(s).token_counter == metadata["token_counter"] for s in small.samples(by_file)
+    )
+
+
+def test_the_states_are_compressed_and_kept_beside_the_log(by_file: EvalLog) -> None:
+    for sample in small.samples(by_file):
+        state = small.state(sample)
+        assert state.status == "ok", state.failure
+        assert 0 < state.state_tokens < state.original_tokens
+        assert sample.messages[-1].role == "assistant"
+    folder = Path(by_file.location).parent / "compression_states" / by_file.eval.task_id
+    assert len(list(folder.glob("*.state.gz"))) == 2
+
+
+@pytest.mark.slow
+def test_the_task_by_name_gives_the_same_figures(by_file: EvalLog, log_dir: Path) -> None:
+    fixtures = "fixtures=[zh-log-rotation, ja-csv-import]"
+    by_name = ran(log_dir, "compression_eval/compression", "-T", fixtures, "--epochs", "1")
+    assert small.means(by_name) == pytest.approx(small.means(by_file), nan_ok=True)
+    assert by_name.eval.task_version == by_file.eval.task_version
+    assert by_name.eval.packages["compression_eval"]
+
+
+@pytest.mark.parametrize(
+    ("scorer", "action"),
+    [
+        ("compression_eval/six_dimensions", "append"),
+        pytest.param("compression_eval/six_dimensions", "overwrite", marks=pytest.mark.slow),
+        pytest.param("scorers/six_dimensions.py", "append", marks=pytest.mark.slow),
+        ("scorers/six_dimensions.py", "overwrite"),
+    ],
+)
+def test_a_log_can_be_graded_again(
+    scorer: str, action: str, by_file: EvalLog, tmp_path: Path
+) -> None:
+    again = tmp_path / "again.eval"
+    shutil.copy(by_file.location, again)
+    arguments = [str(again), "--scorer", scorer, "--action", action, "--overwrite"]
+    result = command.inspect(
+        ["score", *arguments, "--model-role", "grader=embedded/lexical"], tmp_path
+    )
+    assert result.code == 0, result.errors
+    scored = read_eval_log(str(again))
+    for sample, before in zip(small.samples(scored), small.samples(by_file), strict=True):
+        assert sample.scores is not None
+        assert before.scores is not None
+        first = before.scores["six_dimensions"].as_dict()
+        added = {"six_dimensions1"} if action == "append" else set()
+        kept = set(before.scores) if action == "append" else {"six_dimensions"}
+        assert set(sample.scores) == kept | added
+        latest = sample.scores["six_dimensions1" if added else "six_dimensions"].as_dict()
+        assert latest == pytest.approx(first, nan_ok=True)
+
+
+def mean_of(log: EvalLog, key: str) -> float:
+    """Return a mean over fixtures of the means over their probes."""
+    by_fixture: dict[str, list[float]] = {}
+    for sample in small.samples(log):
+        value = small.values(sample, "fact_retention")[key]
+        assert not isnan(value)
+        by_fixture.setdefault(small.record(sample).fixture, []).append(value)
+    return sum(sum(values) / len(values) for values in by_fixture.values()) / len(by_fixture)
+
+
+@pytest.mark.slow
+def test_strategies_stand_between_the_controls(log_dir: Path) -> None:
+    folder = command.ROOT / "datasets" / "probes"
+    names = [name for name in shipped_fixtures() if (folder / f"{name}.probes.json").exists()]
+    recall = {}
+    for compressor in ("full", "anchored", "regenerative", "tail", "none"):
+        log = small.run(
+            log_dir,
+            names,
+            epochs=1,
+            compressor=compressor,
+            compressor_args={},
+            model="embedded/lexical",
+            model_roles={"grader": "embedded/lexical"},
+        )
+        recall[compressor] = mean_of(log, "fact_recall")
+    assert recall["full"] > recall["anchored"] > recall["tail"], recall
+    assert recall["full"] > recall["regenerative"] > recall["tail"], recall
+    assert recall["tail"] > recall["none"], recall
+
+
+@pytest.mark.slow
+def test_a_real_conversation_runs_by_its_path(log_dir: Path) -> None:
+    if not REAL.exists():
+        pytest.skip(f"there is no {REAL}")
+    log = ran(log_dir, "tasks/compression.py", "-T", f"fixtures={REAL}", "--epochs", "1")
+    for sample in small.samples(log):
+        assert small.state(sample).status == "ok", small.state(sample).failure

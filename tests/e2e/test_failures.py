@@ -1,0 +1,102 @@
+"""A compression that fails: the run goes on, its samples have a reason and no score."""
+
+import math
+from pathlib import Path
+
+import pytest
+
+from tests.e2e import small
+from tests.e2e.scripted import COMPRESSES, Call, Script, output, proper_compression
+
+KEYS = ("overall", "accuracy", "continuity", "fact_recall", "fact_survival", "tokens_removed")
+
+
+def failing_for(name: str) -> Script:
+    """A compressor that says nothing about one fixture and does well on the others."""
+
+    def reply(call: Call) -> str:
+        return "" if f"We speak of {name}." in call.text else proper_compression(call)
+
+    return Script(reply)
+
+
+def named(folder: Path, name: str) -> Path:
+    """Write a fixture whose history says what its name is."""
+    data = small.conversation(name)
+    data["messages"][1]["content"] += f" We speak of {name}."
+    return small.write(folder, name, fixture=data)
+
+
+def test_only_the_failed_states_samples_are_unscored(
+    scripts: dict[str, Script], tmp_path: Path, log_dir: Path
+) -> None:
+    good, bad = (named(tmp_path / "data", name) for name in ("good", "bad"))
+    alone = small.means(small.run(log_dir, good))
+    scripts[COMPRESSES] = failing_for("bad")
+    log = small.run(log_dir, [bad, good])
+    for sample in small.samples(log):
+        assert sample.scores is not None
+        score = sample.scores["six_dimensions"]
+        if small.record(sample).fixture == "bad":
+            assert math.isnan(float(score.value))  # type: ignore[arg-type]
+            assert score.reason == "compression_failed: empty"
+            assert sample.scores["fact_retention"].reason == "compression_failed: empty"
+            assert sample.scores["compression"].as_dict()["failed_states"] == 1
+            assert sample.output.completion == ""
+        else:
+            assert score.as_dict()["overall"] == 4
+    means = small.means(log)
+    assert means["failed_states"] == small.EPOCHS, "states are counted, not their samples"
+    assert {key: means[key] for key in KEYS} == pytest.approx({key: alone[key] for key in KEYS})
+    assert log.results is not None
+    by_key = {score.name: score for score in log.results.scores}
+    assert by_key["overall"].scored_samples == small.PROBES
+    assert by_key["overall"].unscored_samples == small.PROBES
+
+
+def test_one_failed_epoch_does_not_lower_the_others(
+    scripts: dict[str, Script], tiny: Path, log_dir: Path
+) -> None:
+    def second_fails(call: Call) -> str:
+        return "" if call.number == 1 else proper_compression(call)
+
+    scripts[COMPRESSES].reply = second_fails
+    log = small.run(log_dir, tiny)
+    means = small.means(log)
+    assert means["failed_states"] == 1
+    assert means["overall"] == 4
+
+
+def test_a_failing_compression_is_not_tried_again_by_each_probe(
+    scripts: dict[str, Script], tiny: Path, log_dir: Path
+) -> None:
+    scripts[COMPRESSES].reply = lambda _: output("", "content_filter")
+    log = small.run(log_dir, tiny)
+    assert len(scripts[COMPRESSES].calls) == small.EPOCHS
+    assert {small.state(sample).status for sample in small.samples(log)} == {"aborted"}
+    assert small.means(log)["failed_states"] == small.EPOCHS
+
+
+@pytest.mark.parametrize(
+    ("reply", "status"),
+    [("", "empty"), ("x " * 4000, "not_smaller")],
+    ids=["says nothing", "longer than the history"],
+)
+def test_the_status_says_what_went_wrong(
+    reply: str, status: str, scripts: dict[str, Script], tiny: Path, log_dir: Path
+) -> None:
+    scripts[COMPRESSES].reply = lambda _: reply
+    log = small.run(log_dir, tiny, compressor="regenerative", epochs=1)
+    for sample in small.samples(log):
+        assert small.state(sample).status == status
+        assert small.state(sample).message_count == 0
+        assert [message.role for message in sample.messages] == ["user"], "the question alone"
+
+
+def test_a_budget_that_leaves_nothing_to_compress_is_a_failure(
+    scripts: dict[str, Script], tiny: Path, log_dir: Path
+) -> None:
+    log = small.run(log_dir, tiny, compressor_args={"tail_tokens": 100_000}, epochs=1)
+    for sample in small.samples(log):
+        assert small.state(sample).status == "not_applied"
+    assert all(script.calls == [] for script in scripts.values())

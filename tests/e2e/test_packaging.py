@@ -1,0 +1,121 @@
+"""The package works from another folder, however it was installed."""
+
+import json
+import subprocess
+import sys
+import sysconfig
+import tarfile
+import venv
+import zipfile
+from importlib.util import find_spec
+from pathlib import Path
+
+import pytest
+
+from tests.e2e import command
+
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.skipif(find_spec("hatchling") is None, reason="hatchling is not installed"),
+]
+
+PROGRAM = """
+import json
+from importlib.metadata import entry_points
+import compression_eval
+from compression_eval.fixtures.loading import load_pairs
+pair, = load_pairs("zh-log-rotation")
+points = [p.value for p in entry_points(group="inspect_ai") if p.name == "compression_eval"]
+print(json.dumps({"package": compression_eval.__file__, "fixture": str(pair.fixture_path),
+                  "probes": len(pair.bank.probes), "points": points}))
+"""
+
+
+@pytest.fixture(scope="module")
+def built(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
+    """Build both distributions of the checkout."""
+    folder = tmp_path_factory.mktemp("dist")
+    for target in ("wheel", "sdist"):
+        program = [sys.executable, "-m", "hatchling", "build", "-t", target, "-d", str(folder)]
+        subprocess.run(program, cwd=command.ROOT, check=True, capture_output=True, timeout=300)
+    (wheel,), (sdist,) = folder.glob("*.whl"), folder.glob("*.tar.gz")
+    return {"wheel": wheel, "sdist": sdist}
+
+
+def installed(distribution: Path, folder: Path) -> Path:
+    """Install a distribution alone; the dependencies are those of this interpreter."""
+    venv.create(folder, with_pip=False, symlinks=True)
+    python = folder / "bin" / "python"
+    found = subprocess.run(
+        [str(python), "-c", "import sysconfig; print(sysconfig.get_path('purelib'))"],
+        check=True,
+        capture_output=True,
+        text=True,
+    )
+    packages = Path(found.stdout.strip())
+    (packages / "dependencies.pth").write_text(sysconfig.get_path("purelib") + "\n")
+    program = [sys.executable, "-m", "pip", "--python", str(python), "install", "--quiet"]
+    program += ["--no-deps", "--no-index", "--no-build-isolation", "--ignore-installed"]
+    subprocess.run([*program, str(distribution)], check=True, capture_output=True, timeout=300)
+    return python
+
+
+def seen_by(python: Path | str, cwd: Path, **more: str) -> dict[str, str]:
+    """Run the program in another folder."""
+    result = subprocess.run(
+        [str(python), "-c", PROGRAM],
+        cwd=cwd,
+        env=command.environment(cwd, **more),
+        check=True,
+        capture_output=True,
+        text=True,
+        timeout=300,
+    )
+    found: dict[str, str] = json.loads(result.stdout)
+    return found
+
+
+@pytest.mark.parametrize("kind", ["wheel", "sdist"])
+def test_an_installed_package_finds_its_fixtures(
+    kind: str, built: dict[str, Path], tmp_path: Path
+) -> None:
+    python = installed(built[kind], tmp_path / "venv")
+    found = seen_by(python, tmp_path)
+    assert found["package"].startswith(str(tmp_path))
+    assert found["fixture"].startswith(str(tmp_path))
+    assert "_data/fixtures/zh-log-rotation.json" in found["fixture"]
+    assert int(found["probes"]) >= 8
+    assert "compression_eval._registry" in found["points"]
+
+
+def test_a_checkout_finds_its_fixtures(tmp_path: Path) -> None:
+    found = seen_by(sys.executable, tmp_path, PYTHONPATH=str(command.ROOT))
+    assert found["fixture"] == str(command.ROOT / "datasets" / "fixtures" / "zh-log-rotation.json")
+
+
+def test_an_unpacked_sdist_finds_its_fixtures(built: dict[str, Path], tmp_path: Path) -> None:
+    with tarfile.open(built["sdist"]) as archive:
+        archive.extractall(tmp_path, filter="data")
+    (root,) = tmp_path.glob("compression_eval-*")
+    found = seen_by(sys.executable, tmp_path, PYTHONPATH=str(root))
+    assert found["fixture"] == str(root / "datasets" / "fixtures" / "zh-log-rotation.json")
+    assert (root / "datasets" / "recordings").is_dir()
+    assert (root / "tasks" / "compression.py").is_file()
+    assert not list(root.rglob("*.eval")), "a log of somebody's run"
+
+
+def test_the_wheel_holds_the_package_and_its_data_only(built: dict[str, Path]) -> None:
+    names = zipfile.ZipFile(built["wheel"]).namelist()
+    top = {name.split("/")[0] for name in names}
+    assert "compression_eval" in top
+    assert all(name == "compression_eval" or name.endswith(".dist-info") for name in top)
+    assert "compression_eval/py.typed" in names
+    shipped = {path.name for path in (command.ROOT / "datasets").glob("[fp]*/*.json")}
+    assert {Path(name).name for name in names if "/_data/" in name} == shipped
+    texts = [name for name in names if name.endswith((".md", ".yaml"))]
+    sources = [
+        path.relative_to(command.ROOT).as_posix()
+        for path in (command.ROOT / "compression_eval").rglob("*")
+        if path.suffix in (".md", ".yaml")
+    ]
+    assert set(texts) >= set(sources), "prompts and rubrics are read at run time"

@@ -1,0 +1,72 @@
+"""Everything that is exported is found by Inspect under its name, at a low price."""
+
+import inspect as introspection
+import json
+import subprocess
+import sys
+
+import pytest
+from inspect_ai.model import get_model
+from inspect_ai.util import registry_info
+
+import compression_eval._registry as registry
+from tests.e2e import command
+
+NAMES = {
+    "RunHooks": ("hooks", "compression_eval/compression_eval_runs"),
+    "compression": ("task", "compression_eval/compression"),
+    "compression_scorer": ("scorer", "compression_eval/compression"),
+    "embedded": ("modelapi", "compression_eval/embedded"),
+    "fact_retention": ("scorer", "compression_eval/fact_retention"),
+    "six_dimensions": ("scorer", "compression_eval/six_dimensions"),
+}
+
+HEAVY = {"openai", "anthropic", "datasets", "pandas", "matplotlib", "bm25s", "numpy", "tiktoken"}
+HEAVY |= {"bpe_openai", "fsspec", "pyarrow", "torch", "jieba"}
+
+
+def test_every_export_has_its_name() -> None:
+    assert set(NAMES) == set(registry.__all__)
+    for export, (kind, name) in NAMES.items():
+        found = getattr(registry, export)
+        if kind == "hooks" and introspection.isclass(found):
+            continue  # Inspect keeps an instance, which the next test sees
+        info = registry_info(found)
+        assert (info.type, info.name) == (kind, name)
+
+
+HOOKS = """
+import tempfile
+from inspect_ai import Task, eval
+from inspect_ai.dataset import Sample
+task = Task(dataset=[Sample(input="x")], solver=[])
+eval(task, model="none", log_dir=tempfile.mkdtemp(), display="plain")
+"""
+
+
+def test_inspect_announces_the_hooks() -> None:
+    result = subprocess.run(
+        [sys.executable, "-c", HOOKS], capture_output=True, text=True, check=True, cwd=command.ROOT
+    )
+    assert "compression_eval/compression_eval_runs" in result.stdout
+
+
+def test_the_embedded_model_is_known_by_name() -> None:
+    assert str(get_model("embedded/lexical")) == "embedded/lexical"
+    with pytest.raises(ValueError, match="no such model"):
+        get_model("embedded/huge")
+
+
+def imported_by(statement: str) -> set[str]:
+    """Return the top-level modules that a fresh interpreter has after a statement."""
+    code = f"{statement}; import sys, json; print(json.dumps(sorted(sys.modules)))"
+    result = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, check=True, cwd=command.ROOT
+    )
+    return {name.partition(".")[0] for name in json.loads(result.stdout)}
+
+
+def test_the_registry_imports_nothing_heavy() -> None:
+    base = imported_by("import inspect_ai, inspect_ai.viewer, inspect_ai.hooks")
+    ours = imported_by("import compression_eval._registry")
+    assert not (ours - base) & HEAVY

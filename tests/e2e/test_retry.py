@@ -1,0 +1,140 @@
+"""A run that dies is taken up again with the states it has; nothing is compressed twice."""
+
+import signal
+import subprocess
+import sys
+from collections import defaultdict
+from pathlib import Path
+from uuid import uuid4
+
+import pytest
+from inspect_ai import eval_retry
+from inspect_ai.log import EvalLog, read_eval_log
+
+from compression_eval.probing.record import ProbeRecord
+from tests.e2e import command, scripted, small
+from tests.e2e.scripted import ANSWERS, COMPRESSES, Call, Script, proper_answer
+
+
+def random_compression(call: Call) -> str:
+    """Summarise in words that no other call uses."""
+    return scripted.operations(f"E4401, summary {uuid4().hex}")
+
+
+def states_over(*logs: EvalLog) -> dict[tuple[str, int], set[str]]:
+    """Return the ids of the states of each fixture and epoch, over all samples that finished."""
+    found: dict[tuple[str, int], set[str]] = defaultdict(set)
+    for log in logs:
+        for sample in log.samples or []:
+            # A sample that was interrupted early has no record.
+            record = sample.store_as(ProbeRecord).sample
+            if record is not None:
+                found[record.fixture, sample.epoch].add(record.state.state_id)
+    return found
+
+
+def breaking_at(number: int) -> Script:
+    """An answering model that breaks at one call, and works from then on."""
+
+    def reply(call: Call) -> str:
+        if call.number == number:
+            raise RuntimeError("the connection is gone")
+        return proper_answer(call)
+
+    return Script(reply)
+
+
+@pytest.mark.parametrize("dies_at", [0, 1, 5])
+def test_a_retried_run_goes_on_with_its_states(
+    dies_at: int, scripts: dict[str, Script], tiny: Path, log_dir: Path
+) -> None:
+    scripts[ANSWERS] = breaking_at(dies_at)
+    scripts[COMPRESSES].reply = random_compression
+    first = small.run(log_dir, tiny, options={"max_samples": 2})
+    assert first.status == "error"
+    compressed = len(scripts[COMPRESSES].calls)
+    assert compressed >= 1
+    second = eval_retry(first, log_dir=str(log_dir), display="none")[0]
+    assert len(small.samples(second)) == small.PROBES * small.EPOCHS
+    assert second.eval.task_id == first.eval.task_id
+    assert len(scripts[COMPRESSES].calls) == small.EPOCHS, "nothing was compressed twice"
+    over_both = states_over(first, second)
+    assert [len(ids) for ids in over_both.values()] == [1] * small.EPOCHS
+    assert small.means(second)["overall"] == 4
+
+
+def test_a_retried_run_does_not_try_a_failed_compression_again(
+    scripts: dict[str, Script], tiny: Path, tmp_path: Path, log_dir: Path
+) -> None:
+    other = small.write(tmp_path / "data", "other")
+    scripts[ANSWERS] = breaking_at(2)
+    scripts[COMPRESSES].reply = lambda call: "" if call.number == 0 else random_compression(call)
+    first = small.run(
+        log_dir, [tiny, other], compressor="regenerative", epochs=1, options={"max_samples": 1}
+    )
+    assert first.status == "error"
+    second = eval_retry(first, log_dir=str(log_dir), display="none")[0]
+    assert small.means(second)["failed_states"] == 1
+    assert len(scripts[COMPRESSES].calls) == 2
+
+
+PROGRAM = """
+import os, signal, sys
+from pathlib import Path
+from tests.e2e import scripted, small
+from tests.e2e.test_retry import counted, random_compression
+
+log_dir, fixture, count, dies_at = sys.argv[1:]
+scripted.SCRIPTS.update(scripted.proper_scripts())
+scripted.SCRIPTS["compresses"].reply = counted(Path(count))
+
+def reply(call):
+    if call.number == int(dies_at):
+        os.kill(os.getpid(), signal.SIGKILL)
+    return scripted.proper_answer(call)
+
+scripted.SCRIPTS["answers"].reply = reply
+small.run(Path(log_dir), Path(fixture), options={"max_samples": 2, "log_buffer": 1})
+"""
+
+
+def counted(file: Path) -> scripted.Reply:
+    """Return a compressing reply that adds a line to a file at each call."""
+
+    def reply(call: Call) -> str:
+        with file.open("a") as lines:
+            lines.write("compressed\n")
+        return random_compression(call)
+
+    return reply
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(not hasattr(signal, "SIGKILL"), reason="this system has no SIGKILL")
+def test_a_killed_run_goes_on_with_its_states(
+    scripts: dict[str, Script], tiny: Path, tmp_path: Path, log_dir: Path
+) -> None:
+    count = tmp_path / "count"
+    killed = subprocess.run(
+        [sys.executable, "-c", PROGRAM, str(log_dir), str(tiny), str(count), "4"],
+        cwd=command.ROOT,
+        env=command.environment(log_dir, PYTHONPATH=str(command.ROOT)),
+        capture_output=True,
+        check=False,
+        timeout=command.TIME_LIMIT,
+    )
+    assert killed.returncode == -signal.SIGKILL, killed.stderr.decode()
+    before = len(count.read_text().splitlines())
+    assert before >= 1
+    kept = list((log_dir / "compression_states").rglob("*.state.gz"))
+    assert len(kept) >= 1
+    assert not list(log_dir.rglob("*.partial"))
+    (path,) = command.logs(log_dir)
+    first = read_eval_log(str(path))
+    assert first.status == "started"
+    scripts[COMPRESSES].reply = counted(count)
+    second = eval_retry(first, log_dir=str(log_dir), display="none")[0]
+    assert len(small.samples(second)) == small.PROBES * small.EPOCHS
+    assert len(count.read_text().splitlines()) == small.EPOCHS
+    over_both = states_over(first, second)
+    assert [len(ids) for ids in over_both.values()] == [1] * small.EPOCHS

@@ -1,0 +1,202 @@
+"""The vendors' own compaction through whole runs: compress, answer from what came back, grade."""
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, cast
+
+import pytest
+from inspect_ai.event import InfoEvent, ModelEvent
+from inspect_ai.log import EvalLog
+from inspect_ai.model import get_model
+
+from compression_eval.compressors import registry
+from compression_eval.compressors.vendors import (
+    anthropic_clear_tools,
+    anthropic_edit,
+    anthropic_on_demand,
+    openai_compact,
+)
+from compression_eval.compressors.vendors.accounting import vendor_call
+from tests.compressors.vendors.anthropic_rules import SUMMARY, AnthropicRules
+from tests.compressors.vendors.openai_rules import ITEM_TOKENS, OpenAIRules
+from tests.e2e import small
+from tests.e2e.scripted import Script
+from tests.e2e.vendors.server import serving
+from tests.e2e.vendors.wire import Asked, Failed, Vendor
+
+GPT, CLAUDE = "gpt-5.1", "claude-sonnet-4-6"
+ARMS = (
+    openai_compact.COMPRESSOR,
+    anthropic_edit.COMPRESSOR,
+    *anthropic_on_demand.COMPRESSORS,
+    anthropic_clear_tools.COMPRESSOR,
+)
+
+
+@pytest.fixture(autouse=True)
+def _known(monkeypatch: pytest.MonkeyPatch) -> None:
+    arms = {compressor.name: compressor for compressor in ARMS}
+    monkeypatch.setattr(registry, "COMPRESSORS", {**registry.COMPRESSORS, **arms})
+    for name in ("OPENAI_API_KEY", "ANTHROPIC_API_KEY"):
+        monkeypatch.setenv(name, "not-a-key")
+    monkeypatch.delenv("ANTHROPIC_AUTH_TOKEN", raising=False)
+
+
+class Run:
+    """Runs whose answers and compressions come from one fake vendor."""
+
+    def __init__(self, vendor: Vendor, model: str, address: str, log_dir: Path, tiny: Path) -> None:
+        self.vendor = vendor
+        self.model = model
+        self.address = address
+        self.log_dir = log_dir
+        self.tiny = tiny
+
+    def __call__(self, compressor: str, **given: Any) -> EvalLog:
+        return small.run(
+            self.log_dir,
+            self.tiny,
+            **{
+                "compressor": compressor,
+                "compressor_args": {},
+                "model": self.model,
+                "model_roles": {"grader": small.ROLES["grader"]},
+                "epochs": 1,
+                "options": {"model_base_url": self.address, "max_retries": 1},
+                **given,
+            },
+        )
+
+    @property
+    def answered(self) -> list[Asked]:
+        """The requests that put a probe."""
+        questions = [probe["question"] for probe in small.bank()["probes"]]
+        return [asked for asked in self.vendor.asked if any(q in asked.text for q in questions)]
+
+
+@pytest.fixture
+def openai_run(log_dir: Path, tiny: Path, scripts: dict[str, Script]) -> Iterator[Run]:
+    rules = OpenAIRules()
+    vendor = Vendor({GPT: rules.speak})
+    with serving(vendor, cast(Any, rules)) as address:
+        yield Run(vendor, f"openai/{GPT}", f"{address}/v1", log_dir, tiny)
+    assert [*vendor.refused, *rules.refused] == []
+
+
+@pytest.fixture
+def anthropic_run(log_dir: Path, tiny: Path, scripts: dict[str, Script]) -> Iterator[Run]:
+    rules = AnthropicRules()
+    vendor = Vendor({CLAUDE: rules.speak})
+    with serving(vendor, cast(Any, rules)) as address:
+        yield Run(vendor, f"anthropic/{CLAUDE}", address, log_dir, tiny)
+    assert [*vendor.refused, *rules.refused] == []
+
+
+def test_openai_answers_from_its_own_item(openai_run: Run) -> None:
+    log = openai_run("openai-compact")
+    samples = small.samples(log)
+    assert len(openai_run.answered) == len(samples) == small.PROBES
+    paths = [asked.path for asked in openai_run.vendor.asked]
+    assert paths.count("/v1/responses/compact") == 1
+    for asked in openai_run.answered:
+        kinds = [item["type"] for item in asked.body["input"]]
+        assert kinds.count("compaction") == 1
+    for sample in samples:
+        state = small.state(sample)
+        assert (state.status, state.readable) == ("ok", False)
+        assert state.state_tokens > ITEM_TOKENS
+        assert [fact.in_state for fact in state.facts] == [None]
+        assert state.cycles[0].output_tokens == ITEM_TOKENS
+    means = small.means(log)
+    assert means["failed_states"] == 0
+    assert means["overall"] == means["overall"], "graded"
+    assert means["fact_survival"] != means["fact_survival"], "not measurable, so NaN and not 0"
+
+
+def test_the_grader_is_not_shown_what_nobody_can_read(
+    openai_run: Run, scripts: dict[str, Script]
+) -> None:
+    openai_run("openai-compact")
+    asked = [call.text for call in scripts["grades"].calls]
+    assert len(asked) == small.PROBES
+    assert not any('"compacted_context":' in text or "gAAA" in text for text in asked)
+
+
+def test_a_missing_endpoint_fails_the_state_and_not_the_run(openai_run: Run) -> None:
+    rules = openai_run.vendor.speeches[GPT].__self__  # type: ignore[attr-defined]
+    rules.failed = Failed(404, "invalid_request_error", "no such route")
+    log = openai_run("openai-compact")
+    samples = small.samples(log)
+    assert {small.state(sample).status for sample in samples} == {"unsupported"}
+    assert small.means(log)["failed_states"] == 1
+    assert openai_run.answered == []
+
+
+def test_another_vendors_model_cannot_answer_from_an_item(
+    openai_run: Run, scripts: dict[str, Script]
+) -> None:
+    compressing = get_model(f"openai/{GPT}", base_url=openai_run.address, memoize=False)
+    roles = {**small.ROLES, "compressor": compressing}
+    log = openai_run("openai-compact", model="scripted/answers", model_roles=roles, options={})
+    state = small.state(small.samples(log)[0])
+    assert state.status == "unsupported"
+    assert "scripted/answers is to answer" in state.failure
+    assert openai_run.vendor.asked == []
+
+
+def test_a_text_projection_can_be_answered_from_by_any_model(
+    anthropic_run: Run, scripts: dict[str, Script]
+) -> None:
+    compressing = get_model(f"anthropic/{CLAUDE}", base_url=anthropic_run.address, memoize=False)
+    roles = {**small.ROLES, "compressor": compressing}
+    name = "anthropic-text-projection"
+    log = anthropic_run(name, model="scripted/answers", model_roles=roles, options={})
+    assert {small.state(sample).status for sample in small.samples(log)} == {"ok"}
+    assert len(anthropic_run.vendor.asked) == 1
+    assert all(SUMMARY in call.text for call in scripts["answers"].calls)
+
+
+@pytest.mark.parametrize("arm", ["anthropic-native", "anthropic-edit"])
+def test_anthropic_answers_from_its_own_block(anthropic_run: Run, arm: str) -> None:
+    log = anthropic_run(arm)
+    samples = small.samples(log)
+    assert {(small.state(s).status, small.state(s).failure) for s in samples} == {("ok", "")}
+    assert len(anthropic_run.answered) == small.PROBES
+    for asked in anthropic_run.answered:
+        block = asked.body["messages"][0]["content"][0]
+        assert (block["type"], block["content"]) == ("compaction", SUMMARY)
+        assert ("signature" in block) == (arm == "anthropic-native")
+        assert asked.body["tool_choice"] == {"type": "none"}
+        assert sorted(tool["name"] for tool in asked.body["tools"]) == ["bash", "edit_file"]
+    means = small.means(log)
+    assert means["failed_states"] == 0
+    assert means["fact_survival"] > 0
+    events = [event for sample in samples for event in sample.events]
+    calls = [call for e in events if isinstance(e, InfoEvent) and (call := vendor_call(e))]
+    assert [call.iterations[0]["type"] for call in calls] == ["compaction"]
+    usage = log.stats.model_usage[f"anthropic/{CLAUDE}"]
+    assert usage.output_tokens == 20 * small.PROBES
+
+
+def test_the_logged_request_is_the_one_that_was_sent(anthropic_run: Run) -> None:
+    log = anthropic_run(
+        "anthropic-native",
+        options={
+            "model_base_url": anthropic_run.address,
+            "log_model_api": True,
+            "max_tokens": 3210,
+        },
+    )
+    (sample, *_) = small.samples(log)
+    calls = [e for e in sample.events if isinstance(e, ModelEvent) and "claude" in e.model]
+    (event,) = calls
+    assert event.call is not None
+    body = cast(dict[str, Any], event.call.request["extra_body"])
+    assert body["messages"][0]["content"][0]["signature"] == "sig-0"
+    assert all(asked.body["max_tokens"] == 3210 for asked in anthropic_run.answered)
+
+
+def test_clearing_leaves_a_state_for_any_model(anthropic_run: Run) -> None:
+    log = anthropic_run("anthropic-clear-tools", compressor_args={"keep": 1})
+    assert {small.state(sample).status for sample in small.samples(log)} == {"ok"}
+    assert all("session check" not in asked.text for asked in anthropic_run.answered)

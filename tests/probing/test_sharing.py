@@ -1,0 +1,154 @@
+"""One state for all who need it: computed once, handed over when its owner is interrupted."""
+
+from pathlib import Path
+
+import anyio
+import pytest
+
+from compression_eval.compressors.state import State
+from compression_eval.probing import sharing
+from compression_eval.probing.run_identity import RunIdentity
+from compression_eval.probing.sharing import (
+    MAX_INTERRUPTIONS,
+    InterruptedStateError,
+    SharedStates,
+)
+from compression_eval.probing.state_files import StateFiles
+
+
+class Work:
+    """A compression that counts how often it is begun and can be made to take forever."""
+
+    def __init__(self) -> None:
+        self.begun = 0
+        self.hangs = False
+
+    async def __call__(self) -> State:
+        self.begun += 1
+        number = self.begun
+        await anyio.sleep(60 if self.hangs else 0.01)
+        return State(state_id=f"state-{number}", fixture="tiny", cut=11, replicate=0)
+
+
+@pytest.fixture
+def run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> dict[str, str]:
+    """The run that the calls belong to; a test changes it to be in another one."""
+    identity = {"eval_id": "first", "task_id": "logical"}
+    monkeypatch.setattr(
+        sharing,
+        "current_run",
+        lambda: RunIdentity(identity["eval_id"], identity["task_id"], str(tmp_path)),
+    )
+    return identity
+
+
+@pytest.mark.usefixtures("run")
+def test_many_get_what_one_computes() -> None:
+    async def scenario() -> None:
+        shared, work = SharedStates(), Work()
+        got: list[tuple[str, bool]] = []
+
+        async def need() -> None:
+            state, here = await shared.get("key", work)
+            got.append((state.state_id, here))
+
+        async with anyio.create_task_group() as tasks:
+            for _ in range(20):
+                tasks.start_soon(need)
+        assert work.begun == 1
+        assert {state_id for state_id, _ in got} == {"state-1"}
+        assert sum(here for _, here in got) == 1
+
+    anyio.run(scenario)
+
+
+@pytest.mark.usefixtures("run")
+def test_different_keys_do_not_wait_for_each_other() -> None:
+    async def scenario() -> None:
+        shared, slow, quick = SharedStates(), Work(), Work()
+        slow.hangs = True
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(shared.get, "slow", slow)
+            await anyio.sleep(0.01)
+            with anyio.fail_after(5):
+                await shared.get("quick", quick)
+            tasks.cancel_scope.cancel()
+        assert quick.begun == 1
+
+    anyio.run(scenario)
+
+
+@pytest.mark.usefixtures("run")
+def test_the_next_takes_over_from_a_cancelled_owner() -> None:
+    async def scenario() -> None:
+        shared, work = SharedStates(), Work()
+        work.hangs = True
+        owner = anyio.CancelScope()
+        got: list[tuple[State, bool]] = []
+
+        async def cancelled() -> None:
+            with owner:
+                await shared.get("key", work)
+
+        async def waits() -> None:
+            got.append(await shared.get("key", work))
+
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(cancelled)
+            await anyio.sleep(0.01)
+            tasks.start_soon(waits)
+            await anyio.sleep(0.01)
+            work.hangs = False
+            owner.cancel()
+        ((state, here),) = got
+        assert (state.state_id, here) == ("state-2", True)
+
+    anyio.run(scenario)
+
+
+@pytest.mark.usefixtures("run")
+def test_interruptions_are_bounded_and_nobody_hangs() -> None:
+    async def scenario() -> None:
+        shared, work = SharedStates(), Work()
+        work.hangs = True
+        for _ in range(MAX_INTERRUPTIONS):
+            with anyio.move_on_after(0.02):
+                await shared.get("key", work)
+        with anyio.fail_after(5), pytest.raises(InterruptedStateError, match="3 times"):
+            await shared.get("key", work)
+        assert work.begun == MAX_INTERRUPTIONS
+
+    anyio.run(scenario)
+
+
+def test_a_retry_goes_on_with_it_and_another_run_does_not(run: dict[str, str]) -> None:
+    async def scenario() -> None:
+        work = Work()
+        first, _ = await SharedStates().get("key", work)
+        run["eval_id"] = "retry"
+        again, here = await SharedStates().get("key", work)
+        assert (again, here) == (first, False)
+        run["eval_id"] = run["task_id"] = "another"
+        other, here = await SharedStates().get("key", work)
+        assert (other.state_id, here) == ("state-2", True)
+
+    anyio.run(scenario)
+
+
+@pytest.mark.parametrize("content", [b"", b"\x1f\x8b", b"not gzip", b'{"state_id": 3}'])
+def test_a_damaged_file_counts_as_none(content: bytes, tmp_path: Path) -> None:
+    files = StateFiles(str(tmp_path), "logical")
+    state = State(state_id="s", fixture="tiny", cut=11, replicate=0)
+    files.save("key", state)
+    assert files.load("key") == state
+    assert files.load("other") is None
+    (path,) = tmp_path.rglob("*.state.gz")
+    path.write_bytes(content)
+    assert files.load("key") is None
+
+
+def test_a_key_never_becomes_a_path(tmp_path: Path) -> None:
+    files = StateFiles(str(tmp_path / "logs"), "logical")
+    files.save("../../escaped\n/etc", State(state_id="s", fixture="x", cut=1, replicate=0))
+    (path,) = tmp_path.rglob("*.state.gz")
+    assert path.parent == tmp_path / "logs" / "compression_states" / "logical"
