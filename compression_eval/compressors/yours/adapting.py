@@ -1,0 +1,307 @@
+"""Make a strategy of whatever a user's name stands for."""
+
+import inspect
+import threading
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import anyio
+from inspect_ai.model import (
+    ChatMessage,
+    ChatMessageBase,
+    ChatMessageUser,
+    CompactionResult,
+    CompactionStrategy,
+    Model,
+)
+from inspect_ai.tool import ToolInfo
+
+from compression_eval.compressors.errors import CompressionError
+from compression_eval.compressors.yours.signatures import (
+    CallSignature,
+    UserArguments,
+    arguments_model,
+)
+from compression_eval.compressors.yours.wire import from_wire, recognised, to_wire
+from compression_eval.fixtures.errors import DataError
+
+_METHOD = "compress"
+
+
+@dataclass(frozen=True)
+class Adapted:
+    """Something of the user's as a strategy."""
+
+    arguments: type[UserArguments]
+    build: Callable[[dict[str, Any]], CompactionStrategy]
+    """Makes a new strategy from the arguments that were given."""
+
+
+def adapt(name: str, target: Any) -> Adapted:
+    """Return a way to use a target as a strategy.
+
+    A target is a strategy (object, class or factory), something with a method ``compress`` (object,
+    class or factory), or a function from messages to messages.
+
+    Raises:
+        DataError: The target is none of these, or its signature does not fit.
+    """
+    if isinstance(target, CompactionStrategy):
+        return Adapted(arguments_model(name, []), lambda _: KeptRecognised(target))
+    if inspect.isclass(target):
+        if issubclass(target, CompactionStrategy):
+            return _from_factory(name, target)
+        if callable(getattr(target, _METHOD, None)):
+            return _from_class(name, target)
+        raise DataError(
+            f"compressor: {name}: the class is no CompactionStrategy and has no method {_METHOD}"
+        )
+    if callable(getattr(target, _METHOD, None)):
+        return _from_function(name, getattr(target, _METHOD))
+    if not callable(target):
+        raise DataError(
+            f"compressor: {name}: a {type(target).__name__} cannot be called and has no method "
+            f"{_METHOD}"
+        )
+    signature = CallSignature(name, target)
+    if _is_compressor(signature.hints.get("return")) or not signature.takes_messages:
+        return _from_factory(name, target)
+    return _from_function(name, target)
+
+
+def _is_compressor(annotation: Any) -> bool:
+    if not inspect.isclass(annotation):
+        return False
+    return issubclass(annotation, CompactionStrategy) or callable(
+        getattr(annotation, _METHOD, None)
+    )
+
+
+def _from_function(name: str, function: Callable[..., Any]) -> Adapted:
+    signature = CallSignature(name, function)
+    if not signature.takes_messages:
+        raise DataError(
+            f"compressor: {name}: wrong signature; the first parameter must take the messages"
+        )
+    keywords = signature.keywords(skip_messages=True)
+    lock = threading.Lock()
+    return Adapted(
+        arguments_model(name, [(signature, keywords)]),
+        lambda values: CallableCompaction(name, function, values, lock),
+    )
+
+
+def _from_factory(name: str, factory: Callable[..., Any]) -> Adapted:
+    if inspect.isabstract(factory):
+        raise DataError(f"compressor: {name}: the class is abstract, it does not define compact")
+    signature = CallSignature(name, factory)
+    keywords = signature.keywords(skip_messages=False)
+    lock = threading.Lock()
+
+    def build(values: dict[str, Any]) -> CompactionStrategy:
+        made = _made(name, factory, values)
+        if isinstance(made, CompactionStrategy):
+            return KeptRecognised(made)
+        method = getattr(made, _METHOD, None)
+        if callable(method) and CallSignature(name, method).takes_messages:
+            return CallableCompaction(name, method, {}, lock)
+        if inspect.iscoroutine(made):
+            made.close()
+        raise DataError(
+            f"compressor: {name}: wrong signature; it takes no messages, so it should return a "
+            f"CompactionStrategy or something with a method {_METHOD}(messages), "
+            f"not {type(made).__name__}"
+        )
+
+    return Adapted(arguments_model(name, [(signature, keywords)]), build)
+
+
+def _from_class(name: str, target: type[Any]) -> Adapted:
+    """Adapt a class with a method ``compress``.
+
+    An argument goes to whichever of constructor and method has a parameter of that name, to
+    both if both have.
+    """
+    made_by = CallSignature(name, target)
+    maker_keywords = made_by.keywords(skip_messages=False)
+    static = inspect.getattr_static(target, _METHOD)
+    bound = isinstance(static, staticmethod | classmethod)
+    called = CallSignature(name, getattr(target, _METHOD))
+    if not bound:
+        called.parameters = called.parameters[1:]
+    if not called.takes_messages:
+        raise DataError(
+            f"compressor: {name}: wrong signature; the first parameter of {_METHOD} must take "
+            "the messages"
+        )
+    method_keywords = called.keywords(skip_messages=True)
+    own = {parameter.name for parameter in maker_keywords}
+    others = {parameter.name for parameter in method_keywords}
+    lock = threading.Lock()
+
+    def build(values: dict[str, Any]) -> CompactionStrategy:
+        for_maker: dict[str, Any] = {}
+        for_method: dict[str, Any] = {}
+        for key, value in values.items():
+            unnamed = key not in own and key not in others
+            if key in own or (unnamed and not called.open):
+                for_maker[key] = value
+            if key in others or (unnamed and called.open):
+                for_method[key] = value
+        made = _made(name, target, for_maker)
+        return CallableCompaction(name, getattr(made, _METHOD), for_method, lock)
+
+    return Adapted(
+        arguments_model(name, [(made_by, maker_keywords), (called, method_keywords)]), build
+    )
+
+
+def _made(name: str, factory: Callable[..., Any], values: dict[str, Any]) -> Any:
+    try:
+        return factory(**values)
+    except Exception as error:
+        text = " ".join(str(error).split())[:500]
+        raise DataError(
+            f"compressor: {name}: making it failed with {type(error).__name__}: {text}"
+        ) from error
+
+
+class CallableCompaction(CompactionStrategy):
+    """Replace a conversation by what a function or method of the user makes of it.
+
+    It is given the messages in the OpenAI chat form and returns such a list. A coroutine is
+    awaited. A plain function runs in a worker thread, so that it does not hold up other samples,
+    and never twice at the same time.
+
+    Args:
+        name: How the user named it.
+        function: Takes the messages and the values.
+        values: Keyword arguments.
+        lock: Held while a plain function runs.
+    """
+
+    def __init__(
+        self,
+        name: str,
+        function: Callable[..., Any],
+        values: dict[str, Any],
+        lock: threading.Lock,
+    ) -> None:
+        super().__init__(type="summary", memory=False)
+        self.name = name
+        self.function = function
+        self.values = values
+        self.lock = lock
+
+    async def compact(
+        self,
+        model: Model,  # noqa: ARG002
+        messages: list[ChatMessage],
+        tools: list[ToolInfo],  # noqa: ARG002
+    ) -> tuple[list[ChatMessage], ChatMessageUser | None]:
+        """Compress a conversation by one call.
+
+        Args:
+            model: Not used; the function asks Inspect for a model if it needs one.
+            messages: The conversation.
+            tools: Not used.
+
+        Returns:
+            The messages of its reply, and None.
+
+        Raises:
+            CompressionError: The reply is not a list of messages.
+        """
+        plain = to_wire(messages)
+        if inspect.iscoroutinefunction(self.function):
+            reply = await self.function(plain, **self.values)
+        else:
+            reply = await anyio.to_thread.run_sync(self._locked, plain, abandon_on_cancel=True)
+            if inspect.isawaitable(reply):
+                reply = await reply
+        return await from_wire(reply, messages), None
+
+    def _locked(self, plain: list[dict[str, Any]]) -> Any:
+        with self.lock:
+            return self.function(plain, **self.values)
+
+    async def compact_outcome(
+        self, model: Model, messages: list[ChatMessage], tools: list[ToolInfo]
+    ) -> CompactionResult:
+        """Compress, and report the user's name for what was applied."""
+        result = await super().compact_outcome(model, messages, tools)
+        return result._replace(applied=self.name)
+
+
+class KeptRecognised(CompactionStrategy):
+    """A strategy of the user whose kept messages get their ids back if it made them anew.
+
+    Args:
+        strategy: Does the work.
+    """
+
+    def __init__(self, strategy: CompactionStrategy) -> None:
+        super().__init__(type=strategy.type, threshold=strategy.threshold, memory=strategy.memory)
+        self.strategy = strategy
+
+    @property
+    def preserve_prefix(self) -> bool:
+        """What the strategy itself says."""
+        return self.strategy.preserve_prefix
+
+    async def compact(
+        self, model: Model, messages: list[ChatMessage], tools: list[ToolInfo]
+    ) -> tuple[list[ChatMessage], ChatMessageUser | None]:
+        """Compress a conversation; see `compact_outcome`."""
+        result = await self.compact_outcome(model, messages, tools)
+        return result.input, result.message
+
+    async def compact_outcome(
+        self, model: Model, messages: list[ChatMessage], tools: list[ToolInfo]
+    ) -> CompactionResult:
+        """Compress a conversation.
+
+        Args:
+            model: Passed on.
+            messages: The conversation.
+            tools: Passed on.
+
+        Raises:
+            CompressionError: What came back are not messages.
+        """
+        before = list(messages)
+        result = await self.strategy.compact_outcome(model, messages, tools)
+        for index, message in enumerate(result.input):
+            if not isinstance(message, ChatMessageBase):
+                raise CompressionError(
+                    "error",
+                    f"message {index} of the result is no ChatMessage but {type(message).__name__}",
+                )
+        return result._replace(input=_with_ids(before, result.input))
+
+
+def _with_ids(before: Sequence[ChatMessage], after: Sequence[ChatMessage]) -> list[ChatMessage]:
+    """Give messages that equal one of before, but for their id, that one's id."""
+    kept = {message.id for message in after}
+    lost = [message for message in before if message.id not in kept]
+    known = {message.id for message in before}
+    new = [message for message in after if message.id not in known]
+    found = dict(
+        zip(
+            (id(message) for message in new),
+            recognised([_content(m) for m in new], [_content(m) for m in lost]),
+            strict=True,
+        )
+    )
+    return [
+        message
+        if (index := found.get(id(message))) is None
+        # What the strategy noted in the message's metadata stays.
+        else message.model_copy(update={"id": lost[index].id})
+        for message in after
+    ]
+
+
+def _content(message: ChatMessage) -> str:
+    return message.model_dump_json(exclude={"id", "source", "metadata", "model"})

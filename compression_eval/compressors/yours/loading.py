@@ -1,0 +1,136 @@
+"""Find what a name such as ``module:name`` or ``path/file.py@name`` stands for."""
+
+import contextlib
+import hashlib
+import importlib
+import importlib.util
+import inspect
+import sys
+from dataclasses import dataclass
+from difflib import get_close_matches
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+from compression_eval.fixtures.errors import DataError, shorten
+from compression_eval.fixtures.invoked_paths import invoked_folder, invoked_path
+
+
+@dataclass(frozen=True)
+class Loaded:
+    """Something of the user's, with the state of the files that it was defined in."""
+
+    target: Any
+    source_digest: str
+    """SHA-256 over the named file and the one that defines the target, as 64 digits."""
+
+
+def load(name: str) -> Loaded:
+    """Import the module or file and return what it has under that name.
+
+    Args:
+        name: ``module:name`` or ``path/file.py@name``; ``name`` may be dotted.
+
+    Raises:
+        DataError: There is no such module, file or name, or importing it fails.
+    """
+    if "@" in name:
+        place, _, attribute = name.rpartition("@")
+        module = _from_file(name, place)
+    else:
+        place, _, attribute = name.partition(":")
+        if place.endswith(".py") or "/" in place:
+            raise DataError(f"compressor: {shorten(name)}: a file is written as file.py@name")
+        module = _from_module(name, place)
+    target = _attribute(name, module, attribute)
+    return Loaded(target, _digest(module, target))
+
+
+def _from_file(name: str, place: str) -> ModuleType:
+    path = invoked_path(place).absolute()
+    if path.suffix != ".py" or not path.is_file():
+        raise DataError(
+            f"compressor: {shorten(name)}: {place or 'nothing before the @'} is not a Python file"
+        )
+    # An edited file is another module, so that a long-lived process never runs an old state.
+    state = hashlib.sha256(str(path).encode() + b"\0" + path.read_bytes()).hexdigest()
+    module_name = f"compression_eval_yours_{state[:16]}"
+    if module_name in sys.modules:
+        return sys.modules[module_name]
+    spec = importlib.util.spec_from_file_location(module_name, path)
+    if spec is None or spec.loader is None:
+        raise DataError(f"compressor: {shorten(name)}: {place} cannot be loaded")
+    module = importlib.util.module_from_spec(spec)
+    _importable(path.parent)
+    sys.modules[module_name] = module
+    try:
+        spec.loader.exec_module(module)
+    except BaseException as error:
+        del sys.modules[module_name]
+        raise _failed(name, error) from error
+    return module
+
+
+def _from_module(name: str, place: str) -> ModuleType:
+    if not all(part.isidentifier() for part in place.split(".")):
+        raise DataError(f"compressor: {shorten(name)}: expected module:name or file.py@name")
+    _importable(invoked_folder())
+    try:
+        return importlib.import_module(place)
+    except ModuleNotFoundError as error:
+        if error.name and (place == error.name or place.startswith(f"{error.name}.")):
+            raise DataError(
+                f"compressor: {shorten(name)}: there is no module {error.name!r}"
+            ) from error
+        raise _failed(name, error) from error
+    except BaseException as error:
+        raise _failed(name, error) from error
+
+
+def _importable(folder: Path) -> None:
+    """Let modules be found in a folder, after all others."""
+    if str(folder) not in sys.path:
+        sys.path.append(str(folder))
+
+
+def _failed(name: str, error: BaseException) -> BaseException:
+    """Return the error to raise for one that user code raised while it was imported."""
+    if isinstance(error, Exception | SystemExit):
+        text = " ".join(str(error).split())[:500]
+        return DataError(
+            f"compressor: {shorten(name)}: importing it failed with {type(error).__name__}: {text}"
+        )
+    return error
+
+
+def _attribute(name: str, module: ModuleType, attribute: str) -> Any:
+    found: Any = module
+    for part in attribute.split("."):
+        if not part.isidentifier():
+            raise DataError(
+                f"compressor: {shorten(name)}: {shorten(attribute)} is not a name in Python"
+            )
+        if not hasattr(found, part):
+            close = get_close_matches(part, [n for n in dir(found) if n[0] != "_"], n=1)
+            hint = f"; did you mean {close[0]!r}?" if close else ""
+            raise DataError(
+                f"compressor: {shorten(name)}: there is no {part!r} in {_place(module)}{hint}"
+            )
+        found = getattr(found, part)
+    return found
+
+
+def _place(module: ModuleType) -> str:
+    return module.__file__ or module.__name__
+
+
+def _digest(module: ModuleType, target: Any) -> str:
+    files = {module.__file__}
+    thing = target if inspect.isroutine(target) or inspect.isclass(target) else type(target)
+    with contextlib.suppress(TypeError):  # what is built in has no source
+        files.add(inspect.getsourcefile(inspect.unwrap(thing)))
+    whole = hashlib.sha256()
+    for file in sorted(Path(name) for name in files if name):
+        if file.is_file():
+            whole.update(hashlib.sha256(file.read_bytes()).digest())
+    return whole.hexdigest()

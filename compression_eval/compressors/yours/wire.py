@@ -1,0 +1,145 @@
+"""Messages as programs of the user read and write them: the OpenAI chat form.
+
+What comes back is checked by a model. A message that comes back as it was given is recognised, and
+the original takes its place, so that what was kept word for word counts as kept.
+"""
+
+import json
+from collections.abc import Hashable, Sequence
+from typing import Any, cast
+from uuid import uuid4
+
+from inspect_ai.model import (
+    ChatMessage,
+    ChatMessageAssistant,
+    ChatMessageTool,
+    ContentText,
+    messages_from_openai,
+)
+from pydantic import TypeAdapter, ValidationError
+
+from compression_eval.compressors.errors import CompressionError
+from compression_eval.fixtures.models import BROKEN_TEXT, Message, broken_text
+
+_SHOWN_PROBLEMS = 3
+_MESSAGES: TypeAdapter[list[Message]] = TypeAdapter(list[Message])
+
+
+def to_wire(messages: Sequence[ChatMessage]) -> list[dict[str, Any]]:
+    """Return messages in the OpenAI chat form, as fresh plain data.
+
+    Reasoning is left out; images and the like are named in brackets.
+    """
+    return [_plain(message) for message in messages]
+
+
+async def from_wire(reply: object, given: Sequence[ChatMessage]) -> list[ChatMessage]:
+    """Return the messages of a reply, the given ones among them recognised.
+
+    Args:
+        reply: Should be a list of messages in the OpenAI chat form.
+        given: The messages that the reply was made from.
+
+    Raises:
+        CompressionError: The reply is not that; the reason names the message and the field.
+    """
+    checked = _checked(reply)
+    plain = [message.model_dump(exclude_none=True) for message in checked]
+    for message in plain:
+        message.setdefault("content", "")
+    converted = await messages_from_openai(cast(Any, plain))
+    originals = recognised(
+        [_key(message) for message in checked],
+        [_key(Message.model_validate(message)) for message in to_wire(given)],
+    )
+    return [
+        given[original]
+        if original is not None
+        else message.model_copy(update={"id": uuid4().hex, "source": None})
+        for message, original in zip(converted, originals, strict=True)
+    ]
+
+
+def recognised(reply: Sequence[Hashable], given: Sequence[Hashable]) -> list[int | None]:
+    """Return for each message of a reply which given one it is, if it is one.
+
+    Equal messages occur. So the beginning is compared from the start, and what follows the first
+    difference from the end, since that is where strategies keep messages; none is taken twice.
+
+    Args:
+        reply: Something for each message that is equal where messages are.
+        given: The same for the given messages.
+    """
+    result: list[int | None] = [None] * len(reply)
+    start = 0
+    while start < min(len(reply), len(given)) and reply[start] == given[start]:
+        result[start] = start
+        start += 1
+    places: dict[Hashable, list[int]] = {}
+    for index in range(start, len(given)):
+        places.setdefault(given[index], []).append(index)
+    for position in range(len(reply) - 1, start - 1, -1):
+        if found := places.get(reply[position]):
+            result[position] = found.pop()
+    return result
+
+
+def _checked(reply: object) -> list[Message]:
+    if not isinstance(reply, list | tuple):
+        raise CompressionError(
+            "error", f"the reply is not a list of messages but {type(reply).__name__}"
+        )
+    try:
+        messages = _MESSAGES.validate_python(list(reply))
+    except ValidationError as error:
+        details = error.errors(include_url=False, include_input=False, include_context=False)
+        problems = [_problem(detail["loc"], detail["msg"]) for detail in details]
+        raise CompressionError("error", "; ".join(problems[:_SHOWN_PROBLEMS])) from error
+    for index, message in enumerate(messages):
+        if place := broken_text(message.model_dump(exclude_none=True)):
+            raise CompressionError("error", _problem((index, place.strip(".")), BROKEN_TEXT))
+    return messages
+
+
+def _problem(location: tuple[int | str, ...], text: str) -> str:
+    index, *field = location
+    where = ".".join(str(part) for part in field)
+    return f"message {index} of the reply: {where + ': ' if where else ''}{text}"
+
+
+def _plain(message: ChatMessage) -> dict[str, Any]:
+    plain: dict[str, Any] = {"role": message.role, "content": _content(message)}
+    if isinstance(message, ChatMessageAssistant) and message.tool_calls:
+        plain["tool_calls"] = [
+            {
+                "id": call.id,
+                "type": "function",
+                "function": {
+                    "name": call.function,
+                    "arguments": json.dumps(call.arguments, ensure_ascii=False),
+                },
+            }
+            for call in message.tool_calls
+        ]
+    if isinstance(message, ChatMessageTool):
+        plain["tool_call_id"] = message.tool_call_id
+    return plain
+
+
+def _content(message: ChatMessage) -> str | list[dict[str, str]]:
+    if isinstance(message.content, str):
+        return message.content
+    texts = [
+        part.text if isinstance(part, ContentText) else f"[{part.type}]"
+        for part in message.content
+        if part.type != "reasoning"
+    ]
+    return texts[0] if len(texts) == 1 else [{"type": "text", "text": text} for text in texts]
+
+
+def _key(message: Message) -> Hashable:
+    calls = tuple(
+        (call.id, call.function.name, json.dumps(call.function.parsed(), sort_keys=True))
+        for call in message.calls
+    )
+    return message.role, message.text, calls, message.tool_call_id

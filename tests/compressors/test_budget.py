@@ -1,0 +1,188 @@
+"""States of a wanted size: measured, on the shipped conversations."""
+
+import json
+from collections.abc import Callable
+from functools import cache
+from typing import Any
+
+import anyio
+import pytest
+
+from compression_eval.compressors.clipping import CUT_KEY, clipped_sections
+from compression_eval.compressors.listing import takes_target
+from compression_eval.compressors.memory import SECTIONS
+from compression_eval.compressors.registry import COMPRESSORS, compressor_spec
+from compression_eval.compressors.running import CompressionPlan, compress
+from compression_eval.compressors.state import State
+from compression_eval.compressors.tokens import message_text, token_counter
+from compression_eval.compressors.validity import structural_problem
+from compression_eval.fixtures.conversation import conversation
+from compression_eval.fixtures.cuts import boundaries
+from compression_eval.fixtures.finding_files import shipped_fixtures
+from compression_eval.fixtures.loading import load_fixture
+from compression_eval.fixtures.models import Fixture
+from tests.compressors.conftest import conversation_fixture, model_replying
+
+TARGETS = (1_000, 2_000, 4_000, 8_000, 16_000)
+WITH_TARGET = [name for name, compressor in COMPRESSORS.items() if takes_target(compressor)]
+
+
+def terse(_: list[Any]) -> str:
+    """One line; as free text it is a summary too."""
+    return json.dumps({"operations": [{"op": "add", "section": "intent", "text": "A goal."}]})
+
+
+def talkative(messages: list[Any]) -> str:
+    """Far more than any budget, in the form that is asked for."""
+    if '"operations"' in messages[0].text:
+        operations = [
+            {"op": "add", "section": section, "text": f"{section} {number} " + "word " * number}
+            for number in range(60)
+            for section in SECTIONS
+        ]
+        return json.dumps({"operations": operations})
+    return "\n\n".join(
+        f"## {head}\n" + "\n".join(f"- line {number} on {head}" for number in range(1_500))
+        for head in ("Analysis", "Files", "Pending tasks", "Current state")
+    )
+
+
+@cache
+def shipped(name: str) -> tuple[Fixture, int]:
+    """A conversation and its tokens."""
+    fixture = load_fixture(shipped_fixtures()[name])
+    return fixture, token_counter().messages(anyio.run(conversation, fixture))
+
+
+def at_target(
+    fixture: Fixture,
+    name: str,
+    reply: Callable[[list[Any]], str],
+    cuts: tuple[int, ...] | None = None,
+    **arguments: Any,
+) -> tuple[State, list[list[Any]]]:
+    model, asked = model_replying(reply)
+    plan = CompressionPlan(
+        fixture=fixture,
+        tools=[],
+        cuts=cuts or (len(fixture.messages),),
+        spec=compressor_spec(name, arguments),
+        tracked=[],
+        min_removed=0,
+    )
+    return anyio.run(compress, plan, 0, model), asked
+
+
+def test_the_strategies_with_budgets_take_a_target() -> None:
+    assert {"tail", "anchored", "regenerative"} <= set(WITH_TARGET)
+
+
+@pytest.mark.parametrize("fixture", list(shipped_fixtures()))
+@pytest.mark.parametrize("reply", [terse, talkative])
+@pytest.mark.parametrize("name", WITH_TARGET)
+def test_the_state_comes_within_ten_percent_under_its_target(
+    name: str, reply: Callable[[list[Any]], str], fixture: str
+) -> None:
+    conversation_, tokens = shipped(fixture)
+    shares = {}
+    for target in (target for target in TARGETS if target < tokens):
+        state, _ = at_target(conversation_, name, reply, target_tokens=target)
+        assert state.failure == ""
+        assert state.state_tokens == token_counter().messages(state.messages)
+        assert structural_problem(state.messages) is None
+        shares[target] = round(state.state_tokens / target, 3)
+    assert shares
+    assert all(0.9 <= share <= 1 for share in shares.values()), shares
+
+
+@pytest.mark.parametrize("name", WITH_TARGET)
+def test_later_cycles_keep_to_the_target_too(name: str) -> None:
+    fixture, _ = shipped("401-debug")
+    allowed = boundaries(fixture)
+    cuts = (allowed[len(allowed) // 3], allowed[2 * len(allowed) // 3], allowed[-1])
+    state, _ = at_target(fixture, name, talkative, cuts, target_tokens=4_000)
+    assert state.failure == ""
+    assert [0.9 <= cycle.tokens_after / 4_000 <= 1 for cycle in state.cycles] == [True] * 3
+    ids = [message.id for message in state.messages]
+    assert len(set(ids)) == len(ids)
+
+
+def test_the_parts_are_divided_in_the_proportion_of_the_budgets() -> None:
+    fixture, _ = shipped("401-debug")
+    sizes = {}
+    for tail in (500, 1_500, 4_500):
+        state, asked = at_target(
+            fixture,
+            "regenerative",
+            talkative,
+            target_tokens=8_000,
+            summary_tokens=1_500,
+            tail_tokens=tail,
+        )
+        (message,) = [
+            m for m, r in zip(state.messages, state.regions, strict=True) if r == "summary"
+        ]
+        asked_for = json.loads(asked[0][1].text.splitlines()[0])["budget_tokens"]
+        sizes[tail] = token_counter().message(message)
+        assert 0.9 * asked_for < sizes[tail] < asked_for + 100
+    room = 8_000 - 117
+    for tail, size in sizes.items():
+        assert size == pytest.approx(room * 1_500 / (1_500 + tail), rel=0.05)
+
+
+def test_without_a_tail_budget_no_tail_is_kept() -> None:
+    fixture, _ = shipped("feature-impl")
+    for reply in (terse, talkative):
+        state, _ = at_target(fixture, "anchored", reply, target_tokens=4_000, tail_tokens=0)
+        assert set(state.regions) == {"head", "summary"}
+        assert state.state_tokens <= 4_000
+
+
+def test_everything_outside_the_whole_tail_is_shown_to_the_summariser() -> None:
+    fixture, _ = shipped("pr-triage")
+    state, asked = at_target(fixture, "anchored", talkative, target_tokens=4_000)
+    fed = len(asked[0][1].text.splitlines()) - 2
+    whole = sum(
+        region == "tail" and CUT_KEY not in (message.metadata or {})
+        for message, region in zip(state.messages, state.regions, strict=True)
+    )
+    assert fed + whole >= len(fixture.messages) - 1
+
+
+def test_a_message_that_was_cut_counts_as_kept_and_says_so() -> None:
+    fixture, _ = shipped("pr-triage")
+    state, _ = at_target(fixture, "tail", terse, target_tokens=4_000)
+    cut = [message for message in state.messages if CUT_KEY in (message.metadata or {})]
+    assert cut
+    assert all("[cut to fit the token budget]" in message_text(message) for message in cut)
+    originals = {m.id: m for m in anyio.run(conversation, fixture)}
+    for message in cut:
+        if message.role == "tool":
+            kept = message.text.removesuffix("\n[cut to fit the token budget]")
+            assert originals[message.id].text.startswith(kept)
+    places = dict(zip([m.id for m in state.messages], state.regions, strict=True))
+    assert {places[message.id] for message in cut} == {"tail"}
+
+
+def test_targets_that_cannot_be_met_cost_no_model_call() -> None:
+    fixture = conversation_fixture()
+    for name in WITH_TARGET:
+        state, asked = at_target(fixture, name, terse, target_tokens=10_000)
+        assert (state.status, asked) == ("not_applied", [])
+        state, asked = at_target(fixture, name, terse, target_tokens=10)
+        assert (state.status, asked) == ("error", [])
+        assert "target_tokens (10) is too small" in state.failure
+
+
+def test_a_summary_is_cut_section_by_section() -> None:
+    def count(text: str) -> int:
+        return len(text)
+
+    text = "## One\n" + "a" * 500 + "\n\n## Two\nshort\n\n## Three\n" + "c" * 300
+    cut = clipped_sections(text, 500, count)
+    assert cut is not None
+    assert len(cut) <= 500
+    assert "## Two\nshort" in cut
+    assert abs(cut.count("a") - cut.count("c")) < 8
+    assert clipped_sections(text, 5_000, count) == text
+    assert clipped_sections(text, 20, count) is None

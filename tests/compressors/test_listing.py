@@ -1,0 +1,58 @@
+"""``compression-eval compressors list``."""
+
+import json
+from pathlib import Path
+
+from click.testing import CliRunner
+
+from compression_eval.cli import main
+from compression_eval.compressors.registry import COMPRESSORS
+
+
+def listed(*arguments: str) -> str:
+    result = CliRunner().invoke(main, ["compressors", "list", *arguments])
+    assert result.exit_code == 0, result.output
+    return result.output
+
+
+def test_every_strategy_has_a_line_that_says_what_it_is() -> None:
+    lines = listed().splitlines()
+    rows = {line.split()[0]: line for line in lines[1:] if line.strip()}
+    assert set(COMPRESSORS) <= set(rows)
+    tail = rows["tail"]
+    assert tail.split()[1:4] == ["no", "yes", "yes"]
+    assert "head_tokens=0, tail_tokens=2000, target_tokens=null" in tail
+    assert rows["anchored"].split()[1:4] == ["yes", "yes", "yes"]
+    assert rows["trim"].split()[1:] == ["no", "yes", "no", "preserve=0.2"]
+    assert "keep_tool_inputs=true" in rows["edit"]
+
+
+def test_a_named_strategy_is_explained_parameter_by_parameter() -> None:
+    text = listed("anchored")
+    assert "takes a target: yes" in text
+    assert "summary_tokens=1500\n      Budget of the summary in tokens." in text
+
+
+def test_every_parameter_of_every_strategy_is_explained() -> None:
+    for entry in json.loads(listed("--json")):
+        assert set(entry) >= {"name", "calls_model", "readable", "takes_target", "parameters"}
+        missing = [name for name, about in entry["parameters"].items() if not about["description"]]
+        assert not missing, (entry["name"], missing)
+
+
+def test_ones_own_is_explained_by_its_signature(tmp_path: Path) -> None:
+    path = tmp_path / "mine.py"
+    path.write_text("def f(messages, *, keep: int, label='x'): return messages\n", encoding="utf-8")
+    text = listed(f"{path}@f")
+    assert "keep (required)" in text
+    assert "label=x" in text
+    assert "index_tokens=" not in text
+    assert "index_tokens=" in listed(f"{path}@f+artifacts")
+
+
+def test_an_unknown_name_is_one_clean_line() -> None:
+    for name, says in (("nope", "unknown strategy 'nope'"), ("no_such:x", "no module 'no_such'")):
+        result = CliRunner().invoke(main, ["compressors", "list", name])
+        assert result.exit_code == 1
+        assert says in result.output
+        assert "Traceback" not in result.output

@@ -1,0 +1,207 @@
+"""A program of the user: JSON in, JSON out, limits, and what it says when it fails."""
+
+import os
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+import anyio
+import pytest
+
+from compression_eval.compressors.registry import compressor_spec
+from compression_eval.compressors.running import CompressionPlan, compress
+from compression_eval.compressors.spec import CompressorSpec
+from compression_eval.compressors.state import State
+from compression_eval.compressors.yours import command as command_module
+from compression_eval.compressors.yours import source_digest
+from compression_eval.fixtures.errors import DataError
+from tests.compressors.conftest import conversation_fixture, model_replying
+from tests.compressors.yours.running_yours import run, written
+
+READ = (
+    "import json, sys\nmessages = json.load(sys.stdin)\nNOTE = {'role': 'user', 'content': 'n'}\n"
+)
+
+
+@pytest.fixture(autouse=True)
+def _registered(monkeypatch: pytest.MonkeyPatch) -> None:
+    from compression_eval.compressors import registry
+
+    entry = command_module.COMPRESSOR
+    monkeypatch.setattr(registry, "COMPRESSORS", {**registry.COMPRESSORS, entry.name: entry})
+
+
+def program(folder: Path, source: str, **limits: Any) -> CompressorSpec:
+    path = written(folder, source, "program.py")
+    return compressor_spec("command", {"command": [sys.executable, str(path)], **limits})
+
+
+def test_a_program_gives_a_state_with_its_kept_messages_known(tmp_path: Path) -> None:
+    spec = program(
+        tmp_path, READ + "print(json.dumps([messages[0], NOTE, *messages[-3:]], indent=1))"
+    )
+    state = run(spec)
+    last = len(conversation_fixture().messages)
+    assert state.failure == ""
+    assert list(state.regions) == ["head", "summary", "tail", "tail", "tail"]
+    assert [m.id for m in state.messages][-3:] == [f"m{last - n}" for n in (3, 2, 1)]
+
+
+@pytest.mark.parametrize(
+    ("source", "limits", "says"),
+    [
+        ("print('[]')", {}, "nothing but the system prompt"),
+        ("", {}, "standard output is empty"),
+        ("print('no')", {}, "not JSON"),
+        ("print('[' * 100000)", {}, "not JSON"),
+        ("print('{}')", {}, "not a list of messages but dict"),
+        ("print('[{}]')", {}, "message 0 of the reply: role: Field required"),
+        ("import sys; sys.exit('it is broken')", {}, "exited with 1: it is broken"),
+        ("raise ValueError('no budget')", {}, "ValueError: no budget"),
+        ("import sys; sys.exit(7)", {}, "exited with 7: it wrote nothing"),
+        ("import sys; sys.stderr.write('why'); print('x')", {}, "on standard error: why"),
+        ("print('[' + ' ' * 5000 + ']')", {"max_output_bytes": 4000}, "more than 4000 bytes"),
+        ("while True: print('x' * 1000)", {"max_output_bytes": 4000}, "more than 4000 bytes"),
+        ("import time; time.sleep(60)", {"timeout_seconds": 0.3}, "within 0.3 seconds"),
+        (
+            "import sys\nsys.stderr.write('waiting for the key')\nsys.stderr.flush()\n"
+            "import time; time.sleep(60)",
+            {"timeout_seconds": 1},
+            "within 1 seconds: waiting for the key",
+        ),
+        (
+            "import sys\nwhile True: sys.stderr.write('x' * 100_000)",
+            {"timeout_seconds": 0.5},
+            "within 0.5 seconds",
+        ),
+        ("import os; os.kill(os.getpid(), 9)", {}, "exited with -9"),
+    ],
+)
+def test_a_failing_program_fails_the_state(
+    tmp_path: Path, source: str, limits: dict[str, Any], says: str
+) -> None:
+    started = time.monotonic()
+    state = run(program(tmp_path, source, **limits))
+    assert says in state.failure
+    assert state.status in {"error", "empty"}
+    assert len(state.failure) < 2_000
+    assert time.monotonic() - started < 20
+
+
+def test_a_program_may_leave_its_input_unread(tmp_path: Path) -> None:
+    long = conversation_fixture(turns=600)
+    source = (
+        "import json, os\nos.close(0)\n"
+        "print(json.dumps([{'role': 'user', 'content': 'a summary'}]))"
+    )
+    state = run(program(tmp_path, source), fixture=long)
+    assert (state.failure, state.messages[-1].text) == ("", "a summary")
+
+
+def test_nothing_a_program_started_outlives_it(tmp_path: Path) -> None:
+    mark = tmp_path / "mark"
+    child = f"import time; time.sleep(1.5); open({str(mark)!r}, 'w').close()"
+    source = (
+        "import subprocess, sys, time\n"
+        f"subprocess.Popen([sys.executable, '-c', {child!r}])\ntime.sleep(60)"
+    )
+    state = run(program(tmp_path, source, timeout_seconds=0.5))
+    assert "within 0.5 seconds" in state.failure
+    time.sleep(2)
+    assert not mark.exists()
+
+
+def test_a_cancelled_compression_ends_its_program(tmp_path: Path) -> None:
+    pid = tmp_path / "pid"
+    source = f"import os, time\nopen({str(pid)!r}, 'w').write(str(os.getpid()))\ntime.sleep(60)"
+    spec = program(tmp_path, source)
+    fixture = conversation_fixture()
+    plan = CompressionPlan(fixture, [], (len(fixture.messages),), spec, [])
+
+    async def cancelled() -> None:
+        async with anyio.create_task_group() as group:
+            group.start_soon(compress, plan, 0, model_replying(lambda _: "")[0])
+            with anyio.fail_after(10):
+                while not pid.exists() or not pid.read_text():
+                    await anyio.sleep(0.02)
+            group.cancel_scope.cancel()
+
+    anyio.run(cancelled)
+    with pytest.raises(ProcessLookupError):
+        os.kill(int(pid.read_text()), 0)
+
+
+def test_no_shell_reads_the_command(tmp_path: Path) -> None:
+    path = written(
+        tmp_path,
+        READ + "print(json.dumps([{'role': 'user', 'content': sys.argv[1]}]))",
+        "program.py",
+    )
+    text = "$(echo hi) ; `id` && x | y > z *"
+    spec = compressor_spec("command", {"command": [sys.executable, str(path), text]})
+    assert run(spec).messages[-1].text == text
+
+
+def test_relative_files_are_seen_from_the_folder_of_the_shell(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "sub").mkdir()
+    path = written(
+        tmp_path / "sub",
+        f"#!{sys.executable}\n{READ}print(json.dumps([messages[0], NOTE]))",
+        "program.py",
+    )
+    path.chmod(0o755)
+    monkeypatch.setenv("PWD", str(tmp_path))
+    for command in (["sub/program.py"], [sys.executable, "sub/program.py"]):
+        state = run("command", {"command": command})
+        assert state.failure == ""
+
+
+@pytest.mark.parametrize(
+    ("arguments", "says"),
+    [
+        ({}, "command: Field required"),
+        ({"command": []}, "command: List should have at least 1 item"),
+        ({"command": "cat"}, "command: Input should be a valid list"),
+        ({"command": ["no-such-program-anywhere"]}, "no program 'no-such-program-anywhere'"),
+        ({"command": ["./nowhere.py"]}, "no program './nowhere.py'"),
+        ({"command": [""]}, "no program ''"),
+        ({"command": [sys.executable, "a\0b"]}, "null character"),
+        ({"command": [sys.executable], "timeout_seconds": 0}, "timeout_seconds: "),
+        ({"command": [sys.executable], "max_output_bytes": 0}, "max_output_bytes: "),
+        ({"command": [sys.executable], "shell": True}, "shell: Extra inputs"),
+    ],
+)
+def test_a_command_that_cannot_be_run_is_an_error_at_once(
+    arguments: dict[str, Any], says: str
+) -> None:
+    with pytest.raises(DataError, match="compressor_args of 'command'") as error:
+        compressor_spec("command", arguments)
+    assert says in str(error.value)
+
+
+def test_the_program_decides_the_digest(tmp_path: Path) -> None:
+    first = source_digest(program(tmp_path, READ))
+    again = source_digest(program(tmp_path, READ))
+    other = source_digest(program(tmp_path, READ + "\n"))
+    assert first == again != other
+
+
+def test_two_states_at_once(tmp_path: Path) -> None:
+    spec = program(tmp_path, READ + "print(json.dumps([messages[0], NOTE]))")
+    fixture = conversation_fixture()
+    plan = CompressionPlan(fixture, [], (len(fixture.messages),), spec, [])
+    states: list[State] = []
+
+    async def one(replicate: int) -> None:
+        states.append(await compress(plan, replicate, model_replying(lambda _: "")[0]))
+
+    async def both() -> None:
+        async with anyio.create_task_group() as group:
+            group.start_soon(one, 0)
+            group.start_soon(one, 1)
+
+    anyio.run(both)
+    assert [state.status for state in states] == ["ok", "ok"]
