@@ -1,0 +1,1 @@
+"""Hermes' ``ContextCompressor``, unmodified, in an interpreter of its own."""

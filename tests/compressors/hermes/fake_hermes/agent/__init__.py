@@ -1,0 +1,1 @@
+"""A package named as Hermes names its own."""

@@ -1,0 +1,117 @@
+"""Which interpreter is used, and what is said when there is none, before anything is paid for."""
+
+import zipfile
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner
+
+from compression_eval.cli import main
+from compression_eval.compressors.hermes import install as installing
+from compression_eval.compressors.hermes import interpreter
+from compression_eval.compressors.hermes.strategy import COMPRESSOR, HermesArguments
+from compression_eval.compressors.spec import CompressorSpec
+from compression_eval.fixtures.errors import DataError
+from tests.compressors.hermes.conftest import FAKE_HERMES
+
+
+@pytest.fixture
+def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """An empty cache folder."""
+    folder = tmp_path / "cache"
+    monkeypatch.setattr(interpreter, "user_cache_path", lambda *_, **__: folder)
+    return folder
+
+
+def build(**arguments: object) -> None:
+    CompressorSpec(COMPRESSOR, HermesArguments.model_validate(arguments)).build()
+
+
+def wheel(folder: Path, version: str) -> None:
+    """A package of that name and version that holds the stand-in."""
+    info = f"hermes_agent-{version}.dist-info"
+    with zipfile.ZipFile(folder / f"hermes_agent-{version}-py3-none-any.whl", "w") as archive:
+        for path in FAKE_HERMES.rglob("*.py"):
+            archive.write(path, path.relative_to(FAKE_HERMES))
+        archive.writestr(
+            f"{info}/METADATA", f"Metadata-Version: 2.1\nName: hermes-agent\nVersion: {version}\n"
+        )
+        archive.writestr(
+            f"{info}/WHEEL", "Wheel-Version: 1.0\nRoot-Is-Purelib: true\nTag: py3-none-any\n"
+        )
+        archive.writestr(f"{info}/RECORD", "")
+
+
+@pytest.mark.usefixtures("cache")
+@pytest.mark.parametrize(
+    ("version", "command"),
+    [
+        ("0.19.0", "compression-eval compressors install hermes"),
+        ("0.13.0", "compression-eval compressors install hermes --version 0.13.0"),
+    ],
+)
+def test_without_an_interpreter_the_spec_names_the_command(version: str, command: str) -> None:
+    with pytest.raises(DataError, match=rf"hermes-agent {version} is not installed .*{command}$"):
+        build(version=version)
+
+
+def test_another_version_than_the_folder_says_is_refused(cache: Path, fake_python: Path) -> None:
+    place = interpreter.python_of(cache / "hermes" / "0.19.0")
+    place.parent.mkdir(parents=True)
+    place.symlink_to(fake_python)
+    with pytest.raises(DataError, match=r"holds hermes-agent \S+ instead of 0.19.0; remove"):
+        build()
+
+
+@pytest.mark.parametrize("path", ["python", "/no/such/python"])
+def test_an_interpreter_of_the_user_must_be_there(path: str) -> None:
+    with pytest.raises(DataError, match="expected the absolute path of an interpreter"):
+        build(python=path)
+
+
+def test_an_interpreter_without_hermes_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "sh").write_text("#!/bin/sh\necho oops >&2; exit 3\n")
+    (tmp_path / "sh").chmod(0o755)
+    with pytest.raises(DataError, match="compressor cannot be loaded: oops"):
+        build(python=str(tmp_path / "sh"))
+
+
+def test_an_argument_that_no_version_has_is_refused(fake_python: Path) -> None:
+    with pytest.raises(
+        DataError, match=r"protect_last: no such argument .* takes protect_last_n, "
+    ):
+        build(python=str(fake_python), constructor={"protect_last": 3})
+    build(python=str(fake_python), constructor={"protect_last_n": 3, "tail_mode": "lean"})
+
+
+@pytest.mark.usefixtures("cache")
+@pytest.mark.parametrize("version", ["../0.19.0", "0.19.0 --index-url=http://x", "latest", ""])
+def test_install_takes_versions_only(version: str) -> None:
+    result = CliRunner().invoke(main, ["compressors", "install", "hermes", "--version", version])
+    assert result.exit_code == 1
+    assert "is not a version of a package" in result.output
+
+
+@pytest.mark.slow
+def test_install_makes_an_environment_once_and_leaves_nothing_half_made(
+    cache: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    wheel(tmp_path, "0.19.0")
+    monkeypatch.setenv("PIP_NO_INDEX", "1")
+    monkeypatch.setenv("PIP_FIND_LINKS", str(tmp_path))
+    command = ["compressors", "install", "hermes"]
+    result = CliRunner().invoke(main, command)
+    assert result.exit_code == 0, result.output
+    assert f"hermes-agent 0.19.0 is ready in {cache / 'hermes' / '0.19.0'}" in result.output
+    build()
+
+    monkeypatch.setattr(installing, "_fill", lambda *_: pytest.fail("made again"))
+    assert CliRunner().invoke(main, command).exit_code == 0
+    monkeypatch.undo()
+    monkeypatch.setattr(interpreter, "user_cache_path", lambda *_, **__: cache)
+    monkeypatch.setenv("PIP_NO_INDEX", "1")
+    monkeypatch.setenv("PIP_FIND_LINKS", str(tmp_path))
+    result = CliRunner().invoke(main, [*command, "--version", "0.18.2"])
+    assert result.exit_code == 1
+    assert "hermes-agent 0.18.2 could not be installed" in result.output
+    assert [path.name for path in (cache / "hermes").iterdir()] == ["0.19.0"]

@@ -1,0 +1,132 @@
+"""The published versions as they are, on shipped fixtures.
+
+They are run where they are installed: ``compression-eval compressors install hermes --version V``
+for each, then ``pytest -m slow``.
+"""
+
+from typing import Any
+
+import anyio
+import pytest
+from inspect_ai.model import Model
+
+from compression_eval.compressors.hermes.interpreter import (
+    environment_folder,
+    install_command,
+    python_of,
+)
+from compression_eval.compressors.hermes.strategy import COMPRESSOR, HermesArguments
+from compression_eval.compressors.running import CompressionPlan, compress
+from compression_eval.compressors.spec import CompressorSpec
+from compression_eval.compressors.state import State
+from compression_eval.fixtures.finding_files import shipped_fixtures
+from compression_eval.fixtures.loading import load_fixture
+from compression_eval.fixtures.models import Fixture
+from tests.compressors.conftest import model_replying
+from tests.compressors.hermes.test_strategy import StatusError, failing
+
+pytestmark = pytest.mark.slow
+
+SUMMARY = "## Goal\nTriage of PR 2187.\n## Key Decisions\nChanges were requested."
+
+LEFT = {
+    ("0.13.0", "pr-triage"): (11, 0.85),
+    ("0.18.2", "pr-triage"): (14, 0.79),
+    ("0.19.0", "pr-triage"): (14, 0.78),
+    ("0.13.0", "401-debug"): (176, 0.56),
+    ("0.18.2", "401-debug"): (162, 0.59),
+    ("0.19.0", "401-debug"): (97, 0.56),
+}
+"""Messages left of 61 and 178, and the share of the tokens that is gone."""
+
+VERSIONS = ("0.13.0", "0.18.2", "0.19.0")
+
+
+def run(version: str, fixture: str | Fixture, model: Model, cuts: tuple[int, ...] = ()) -> State:
+    if not python_of(environment_folder(version)).is_file():
+        pytest.skip(f"hermes-agent {version} is not installed; run: {install_command(version)}")
+    loaded = load_fixture(shipped_fixtures()[fixture]) if isinstance(fixture, str) else fixture
+    plan = CompressionPlan(
+        fixture=loaded,
+        tools=[],
+        cuts=cuts or (len(loaded.messages),),
+        spec=CompressorSpec(COMPRESSOR, HermesArguments(version=version, focus_topic="envelopes")),
+        tracked=[],
+    )
+    return anyio.run(compress, plan, 0, model)
+
+
+@pytest.mark.parametrize(("version", "fixture"), LEFT)
+def test_what_each_version_leaves(version: str, fixture: str) -> None:
+    model, asked = model_replying(lambda _: SUMMARY)
+    state = run(version, fixture, model)
+    assert state.status == "ok", state.failure
+    messages, removed = LEFT[version, fixture]
+    assert len(state.messages) == messages
+    assert state.tokens_removed == pytest.approx(removed, abs=0.01)
+    assert state.regions[0] == "head"
+    assert sum("Changes were requested." in message.text for message in state.messages) == 1
+    (prompt,) = [messages[0].text for messages in asked]
+    assert "envelopes" in prompt
+    assert ("The current date is 2026-09-01" in prompt) == (version != "0.13.0")
+
+
+@pytest.mark.parametrize("version", VERSIONS)
+def test_a_second_cycle_updates_the_first_summary(version: str) -> None:
+    replies = iter(["## Goal\nFIRST-SUMMARY", "## Goal\nSECOND-SUMMARY"])
+    model, asked = model_replying(lambda _: next(replies))
+    state = run(version, "feature-impl", model, (40, 81))
+    assert state.status == "ok", state.failure
+    assert asked[1][0].text.count("FIRST-SUMMARY") == 1
+    assert sum("SECOND-SUMMARY" in message.text for message in state.messages) == 1
+    assert not any("FIRST-SUMMARY" in message.text for message in state.messages)
+
+
+@pytest.mark.parametrize(
+    ("version", "error", "status"),
+    [
+        ("0.13.0", ValueError("gone"), "fallback"),
+        ("0.18.2", ValueError("gone"), "fallback"),
+        ("0.19.0", ValueError("gone"), "fallback"),
+        ("0.13.0", StatusError(401), "fallback"),
+        ("0.18.2", StatusError(401), "aborted"),
+        ("0.19.0", StatusError(401), "aborted"),
+    ],
+)
+def test_a_failed_model_call_is_a_failed_state(version: str, error: Exception, status: str) -> None:
+    model, calls = failing(error)
+    state = run(version, "pr-triage", model)
+    assert (state.status, state.messages) == (status, [])
+    assert str(error) in state.failure
+    assert len(calls) == 1
+
+
+@pytest.mark.parametrize(
+    ("version", "status"),
+    [("0.13.0", "ok"), ("0.18.2", "not_smaller"), ("0.19.0", "not_smaller")],
+)
+def test_a_long_run_without_a_word_is_kept_whole_by_later_versions(
+    version: str, status: str
+) -> None:
+    """They keep the last assistant message that says something, and everything after it."""
+    messages: list[dict[str, Any]] = [
+        {"role": "system", "content": "You are a coding agent."},
+        {"role": "user", "content": "Make the tests pass."},
+        {"role": "assistant", "content": "I start with the importer."},
+        {"role": "user", "content": "Fine, go on without asking."},
+    ]
+    for turn in range(30):
+        function = {"name": "bash", "arguments": f'{{"command": "run {turn}"}}'}
+        call = {"id": f"c{turn}", "type": "function", "function": function}
+        said = "Now the parser." if turn == 2 else ""
+        messages.append({"role": "assistant", "content": said, "tool_calls": [call]})
+        output = f"output {turn}\n" + f"detail {turn} " * 200
+        messages.append({"role": "tool", "tool_call_id": f"c{turn}", "content": output})
+    fixture = Fixture.model_validate({"name": "silent-run", "messages": messages})
+    model, _ = model_replying(lambda _: SUMMARY)
+    state = run(version, fixture, model)
+    assert state.status == status
+    (cycle,) = state.cycles
+    assert cycle.messages_before == 64
+    if status == "not_smaller":
+        assert cycle.messages_after == 62
