@@ -1,0 +1,1 @@
+"""Compaction that the model vendors offer themselves, through their own packages."""

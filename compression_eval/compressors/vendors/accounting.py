@@ -1,0 +1,47 @@
+"""What a vendor's compaction endpoint was called with, and what it billed.
+
+Such a call is no `generate()`, so that Inspect records no model event for it. It stands in the
+sample's transcript as an info event instead: people see it in the viewer, and the cost is added up
+from it. That holds for calls that failed after they were billed, too.
+"""
+
+from typing import Any
+
+from inspect_ai.event import InfoEvent
+from inspect_ai.log import transcript
+from pydantic import BaseModel, ConfigDict, ValidationError
+
+SOURCE = "compression_eval/vendor_call"
+"""Source of the info events."""
+
+
+class VendorCall(BaseModel):
+    """One billed request to a vendor's compaction endpoint."""
+
+    model_config = ConfigDict(frozen=True)
+
+    endpoint: str
+    model: str
+    fed_messages: int
+    """How many of the messages to be compressed, from the first on, it was given."""
+    input_tokens: int
+    output_tokens: int
+    outcome: str = ""
+    """What came back, as the vendor calls it."""
+    iterations: list[dict[str, Any]] = []
+    """The vendor's own breakdown of the usage, if it gives one."""
+
+
+def record_call(call: VendorCall) -> None:
+    """Put a call into the transcript of the running sample."""
+    transcript().info(call.model_dump(mode="json"), source=SOURCE)
+
+
+def vendor_call(event: InfoEvent) -> VendorCall | None:
+    """Return the call that an event records; None if it records something else."""
+    if event.source != SOURCE:
+        return None
+    try:
+        return VendorCall.model_validate(event.data)
+    except ValidationError:
+        return None

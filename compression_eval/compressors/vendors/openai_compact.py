@@ -1,0 +1,182 @@
+"""OpenAI's ``/responses/compact``: the conversation becomes its user messages and an opaque item.
+
+Source: ``client.responses.compact`` of the ``openai`` package, called by Inspect's
+`Model.compact`, which brings the model's own client, retries, token limits and usage accounting.
+`CompactionNative` would do the same but drops the usage, without which an encrypted item has no
+size.
+"""
+
+from collections.abc import Sequence
+
+from inspect_ai.model import (
+    ChatMessage,
+    ChatMessageUser,
+    CompactionStrategy,
+    ContentData,
+    Model,
+    ModelUsage,
+)
+from inspect_ai.tool import ToolInfo
+
+from compression_eval.compressors.arguments import Arguments
+from compression_eval.compressors.errors import CompressionError
+from compression_eval.compressors.spec import Compressor
+from compression_eval.compressors.tokens import OPAQUE_TOKENS
+from compression_eval.compressors.vendors.accounting import VendorCall, record_call
+from compression_eval.compressors.vendors.answering import require_vendor_to_answer
+
+_ITEM = "openai_compact"
+_TOO_LONG = ("context_length_exceeded", "string_above_max_length")
+
+
+class OpenAICompact(CompactionStrategy):
+    """Replace a conversation by what OpenAI's compaction endpoint returns, item for item.
+
+    Args:
+        threshold: When an agent that uses this strategy compresses; see Inspect.
+    """
+
+    def __init__(self, *, threshold: int | float = 0.9) -> None:
+        super().__init__(type="summary", threshold=threshold, memory=False)
+
+    @property
+    def preserve_prefix(self) -> bool:
+        """False: the endpoint returns the user messages itself."""
+        return False
+
+    async def compact(
+        self, model: Model, messages: list[ChatMessage], tools: list[ToolInfo]
+    ) -> tuple[list[ChatMessage], ChatMessageUser | None]:
+        """Compress a conversation with one call of the endpoint.
+
+        Args:
+            model: A model of OpenAI, reached through its Responses interface.
+            messages: The conversation, perhaps with the item of an earlier compression.
+            tools: Not sent; the endpoint takes none.
+
+        Returns:
+            The returned items in their order, without the system messages.
+
+        Raises:
+            CompressionError: ``unsupported`` without such an endpoint, ``error`` for a conversation
+                over the model's window and other refusals, ``empty`` without an item or without
+                content in it.
+        """
+        _require_responses(model)
+        returned, usage = await _call(model, messages, tools)
+        items = [message for message in returned if _content(message) is not None]
+        record_call(
+            VendorCall(
+                endpoint="POST /responses/compact",
+                model=str(model),
+                fed_messages=len(messages),
+                input_tokens=usage.input_tokens if usage else 0,
+                output_tokens=usage.output_tokens if usage else 0,
+                outcome=f"{len(returned)} items, {len(items)} of them encrypted",
+            )
+        )
+        if len(items) != 1:
+            raise CompressionError("error", f"{len(items)} compaction items came back, not one")
+        if not _content(items[0]):
+            raise CompressionError("empty", "the compaction item has no content")
+        size = await _item_tokens(model, items[0], usage)
+        marked = items[0].model_copy(update={"metadata": {OPAQUE_TOKENS: size}})
+        kept = [marked if message is items[0] else message for message in returned]
+        return _originals(kept, messages), None
+
+
+def _require_responses(model: Model) -> None:
+    """Raise unless this model and the answering one speak OpenAI's Responses interface."""
+    from openai import AsyncOpenAI
+
+    if not isinstance(getattr(model.api, "client", None), AsyncOpenAI):
+        raise CompressionError("unsupported", f"{model} is not reached through the openai package")
+    answering = require_vendor_to_answer(model)
+    if answering is not None and getattr(answering.api, "responses_api", True) is False:
+        raise CompressionError(
+            "unsupported",
+            f"{answering} answers through the chat interface, which knows no compaction items "
+            "(give it -M responses_api=true)",
+        )
+
+
+async def _call(
+    model: Model, messages: list[ChatMessage], tools: list[ToolInfo]
+) -> tuple[list[ChatMessage], ModelUsage | None]:
+    from openai import APIStatusError
+
+    try:
+        return await model.compact(messages, tools)
+    except NotImplementedError as error:
+        # Inspect raises this for a 404 or 405, and for a model on the chat interface.
+        raise CompressionError("unsupported", str(error)) from error
+    except APIStatusError as error:
+        said = f"HTTP {error.status_code}: {error.message[:300]}"
+        if error.status_code == 413 or error.code in _TOO_LONG:
+            reason = f"the conversation does not fit the model's window ({said})"
+            raise CompressionError("error", reason) from error
+        raise CompressionError("error", f"the endpoint refused: {said}") from error
+    except ValueError as error:
+        if "ResponseCompactionItem" not in str(error):
+            raise
+        # Inspect looks for the item itself and names its type; the usage is lost with it.
+        raise CompressionError("empty", "the endpoint returned no compaction item") from error
+
+
+def _content(message: ChatMessage) -> str | None:
+    """Return the encrypted content of a message that is a compaction item; else None."""
+    parts: Sequence[object] = message.content if isinstance(message.content, list) else []
+    for part in parts:
+        if isinstance(part, ContentData):
+            data = part.data.get("compaction_metadata")
+            if isinstance(data, dict) and data.get("type") == _ITEM:
+                return str(data.get("encrypted_content") or "")
+    return None
+
+
+async def _item_tokens(model: Model, item: ChatMessage, usage: ModelUsage | None) -> int:
+    """Return the tokens of an item as the vendor reports them: written by it, else read by it."""
+    if usage is not None and usage.output_tokens > 0:
+        return usage.output_tokens
+    try:
+        counted = await model.count_tokens([item])
+    except Exception as error:  # whatever the endpoint does, the size stays unknown
+        counted = 0
+        cause: Exception | None = error
+    else:
+        cause = None
+    if counted <= 0:
+        raise CompressionError(
+            "error", "the vendor reports no tokens for its item, so its size is not known"
+        ) from cause
+    return counted
+
+
+def _originals(
+    returned: Sequence[ChatMessage], messages: Sequence[ChatMessage]
+) -> list[ChatMessage]:
+    """Return the same messages, with those that came back word for word as the ones sent.
+
+    So they keep their ids, and are seen to have been kept.
+    """
+    sent = [m for m in messages if m.role == "user" and _content(m) is None]
+    result: list[ChatMessage] = []
+    for message in returned:
+        if message.role == "user" and _content(message) is None:
+            position = next((i for i, m in enumerate(sent) if m.text == message.text), None)
+            if position is not None:
+                result.append(sent[position])
+                del sent[: position + 1]
+                continue
+        result.append(message)
+    return result
+
+
+COMPRESSOR = Compressor(
+    "openai-compact",
+    "OpenAI's /responses/compact: user messages and one encrypted item",
+    Arguments,
+    lambda _: OpenAICompact(),
+    calls_model=True,
+    readable=False,
+)
