@@ -1,6 +1,5 @@
 """The arguments of the task, as a command line gives them, and their checks."""
 
-import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -8,8 +7,10 @@ from typing import Any, Literal, get_args
 
 from compression_eval.compressors.registry import compressor_spec
 from compression_eval.compressors.spec import CompressorSpec
+from compression_eval.compressors.validity import DEFAULT_MIN_REMOVED
 from compression_eval.fixtures.cuts import CutArgument
 from compression_eval.fixtures.errors import DataError
+from compression_eval.fixtures.invoked_paths import invoked_path
 from compression_eval.fixtures.loading import DEFAULT_FIXTURES, FixtureWithBank, load_pairs
 from compression_eval.fixtures.models import Language, ProbeType
 
@@ -30,6 +31,7 @@ class TaskArguments:
     focus_topic: str | None = None
     cycles: int = 1
     answers: int = 1
+    min_removed: float = DEFAULT_MIN_REMOVED
     criteria: Literal["by_type", "all"] = "by_type"
     grader_context: Literal["state", "none"] = "state"
     language: Language | None = None
@@ -62,10 +64,14 @@ def checked(arguments: TaskArguments) -> CheckedArguments:
 
 
 def _check(arguments: TaskArguments) -> None:
+    _check_types(arguments)
     for name in ("cycles", "answers"):
         value = getattr(arguments, name)
         if not isinstance(value, int) or isinstance(value, bool) or value < 1:
             raise DataError(f"{name}: {value!r} is not a whole number of at least 1")
+    share = arguments.min_removed
+    if isinstance(share, bool) or not isinstance(share, int | float) or not 0 <= share < 1:
+        raise DataError(f"min_removed: {share!r} is not a share of at least 0 and less than 1")
     for name, allowed in (
         ("criteria", ("by_type", "all")),
         ("grader_context", ("state", "none")),
@@ -76,6 +82,23 @@ def _check(arguments: TaskArguments) -> None:
         if value not in allowed:
             expected = ", ".join(str(item) for item in allowed if item is not None)
             raise DataError(f"{name}: unknown value {value!r}, expected one of {expected}")
+
+
+def _check_types(arguments: TaskArguments) -> None:
+    """Refuse what YAML made of an argument where a text, a path or a cut is meant."""
+    for name in ("fixtures", "probe_types", "probes", "prompt"):
+        value = getattr(arguments, name)
+        several = name in ("fixtures", "probe_types")
+        items = value if several and isinstance(value, list | tuple) else [value]
+        if value is not None and not all(isinstance(item, str | Path) for item in items):
+            expected = "a text or a list of texts" if several else "a path"
+            raise DataError(f"{name}: {value!r} is not {expected}")
+    cuts = arguments.cut if isinstance(arguments.cut, list | tuple) else [arguments.cut]
+    if not cuts or not all(isinstance(cut, int | float | str) for cut in cuts):
+        raise DataError(
+            f"cut: {arguments.cut!r} is not a cut or a list of cuts; each is a number of messages, "
+            "a share between 0 and 1, or 'end'"
+        )
 
 
 def _spec(arguments: TaskArguments) -> CompressorSpec:
@@ -101,7 +124,7 @@ def _spec(arguments: TaskArguments) -> CompressorSpec:
 def _prompt_text(path: str | None) -> str | None:
     if path is None:
         return None
-    file = _invoked_path(str(path))
+    file = invoked_path(str(path))
     try:
         text = file.read_text(encoding="utf-8")
     except OSError as error:
@@ -135,20 +158,4 @@ def _found_path(path: str | None) -> str | None:
     """Return a path or glob as seen from where the user is; a bare name stays as it is."""
     if path is None or not any(mark in str(path) for mark in "/\\*?.") or Path(path).is_absolute():
         return path
-    return str(_invoked_path(str(path)))
-
-
-def _invoked_path(path: str) -> Path:
-    """Return a relative path from the folder that Inspect was called in.
-
-    Inspect creates the tasks of a file in that file's own folder, so the current folder is not
-    the one that the user meant. What is found first counts: from the shell's folder, from the
-    current one, from the one above it.
-    """
-    candidates = [Path(os.environ["PWD"])] if "PWD" in os.environ else []
-    candidates += [Path.cwd(), Path.cwd().parent]
-    for folder in candidates:
-        absolute = Path(path).is_absolute()
-        if (folder / path).exists() or (not absolute and any(folder.glob(path))):
-            return folder / path
-    return Path(path)
+    return str(invoked_path(str(path)))

@@ -3,6 +3,8 @@
 import click
 
 from compression_eval._version import __version__
+from compression_eval.analysis.commands import facts
+from compression_eval.compressors.commands import compressors
 from compression_eval.fixtures.commands import fixtures
 
 
@@ -13,6 +15,8 @@ def main() -> None:
 
 
 main.add_command(fixtures)
+main.add_command(compressors)
+main.add_command(facts)
 
 
 if __name__ == "__main__":

@@ -1,6 +1,7 @@
 """Put the parts together: from task arguments to an Inspect task."""
 
 from collections.abc import Mapping
+from dataclasses import asdict, dataclass
 from typing import Any
 
 import click
@@ -12,6 +13,7 @@ from compression_eval._version import __version__
 from compression_eval.arguments import CheckedArguments, TaskArguments, checked
 from compression_eval.compressors.spec import CompressorSpec
 from compression_eval.compressors.tokens import token_counter
+from compression_eval.compressors.yours import source_digest
 from compression_eval.dataset import planned_dataset, rubric_language
 from compression_eval.fixtures.digests import digest
 from compression_eval.fixtures.errors import DataError
@@ -63,11 +65,18 @@ def compression_task(arguments: TaskArguments) -> Task:
     """
     ready = checked(arguments)
     spec = ready.spec
-    dataset = planned_dataset(ready, cycles=arguments.cycles, language=arguments.language)
+    version = _version(ready, arguments)
+    dataset = planned_dataset(
+        ready,
+        cycles=arguments.cycles,
+        language=arguments.language,
+        min_removed=arguments.min_removed,
+    )
     answerer = _active_model()
     nothing_chosen = answerer == "none/none"
     answerer = EMBEDDED_MODEL if nothing_chosen else answerer
-    offline = answerer is not None and answerer.startswith("embedded/")
+    models = _models(answerer)
+    offline = all(name is not None and name.startswith("embedded/") for name in models.all)
     return Task(
         dataset=dataset.samples,
         solver=probe_solver(
@@ -76,6 +85,7 @@ def compression_task(arguments: TaskArguments) -> Task:
             compressor_args=spec.arguments.model_dump(mode="json"),
             cycles=arguments.cycles,
             answers=arguments.answers,
+            version=version,
         ),
         scorer=[
             six_dimensions(criteria=arguments.criteria, grader_context=arguments.grader_context),
@@ -89,8 +99,8 @@ def compression_task(arguments: TaskArguments) -> Task:
         headline_metric=HeadlineMetric(scorer="six_dimensions", score="overall", metric="mean"),
         name="compression",
         display_name="compression (no language model)" if offline else "compression",
-        version=_version(ready, arguments),
-        metadata=_metadata(spec, answerer, offline),
+        version=version,
+        metadata=_metadata(spec, models, offline) | {"min_removed": arguments.min_removed},
         tags=["no-language-model"] if offline else None,
         viewer=viewer_config(),
     )
@@ -104,7 +114,9 @@ def _version(ready: CheckedArguments, arguments: TaskArguments) -> str:
             *(digest(pair.bank) for pair in ready.pairs),
             *(rubric_digest(language) for language in sorted(languages)),
             preamble_digest(),
+            token_counter().name,
             str(ready.spec.described()),
+            source_digest(ready.spec) or "",
         ]
     )
 
@@ -120,7 +132,20 @@ def _active_model() -> str | None:
         return None
 
 
-def _metadata(spec: CompressorSpec, answerer: str | None, offline: bool) -> dict[str, Any]:
+@dataclass(frozen=True)
+class _Models:
+    """Names of the models by what they do; None where that cannot be known yet."""
+
+    answers: str | None
+    grades: list[str | None]
+    compresses: str | None
+
+    @property
+    def all(self) -> list[str | None]:
+        return [self.answers, *self.grades, self.compresses]
+
+
+def _models(answerer: str | None) -> _Models:
     roles = model_roles()
     compressor = roles.get("compressor")
     if isinstance(compressor, list):
@@ -128,19 +153,20 @@ def _metadata(spec: CompressorSpec, answerer: str | None, offline: bool) -> dict
     grader = roles.get("grader")
     bound = grader if isinstance(grader, list) else [grader]
     graders: list[str | None] = [str(model) for model in bound if model] or [answerer]
+    return _Models(answerer, graders, str(compressor) if compressor else answerer)
+
+
+def _metadata(spec: CompressorSpec, models: _Models, offline: bool) -> dict[str, Any]:
     result: dict[str, Any] = {
         "compression_eval": __version__,
         "compressor": spec.described(),
         "token_counter": token_counter().name,
-        "models": {
-            "answers": answerer,
-            "grades": graders,
-            "compresses": str(compressor) if compressor else answerer,
-        },
-        "self_graded": answerer in graders and not offline,
+        "models": asdict(models),
+        "self_graded": models.answers in models.grades
+        and not str(models.answers).startswith("embedded/"),
     }
     if offline:
         result["note"] = (
-            "The embedded lexical model answered: no language model was involved in answering."
+            "The embedded lexical model did everything: no language model was involved."
         )
     return result

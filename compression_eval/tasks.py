@@ -4,6 +4,7 @@ from typing import Any, Literal
 
 from inspect_ai import Task, task
 
+from compression_eval.compressors.validity import DEFAULT_MIN_REMOVED
 from compression_eval.fixtures.models import Language
 from compression_eval.task import task_from
 
@@ -20,6 +21,7 @@ def compression(
     focus_topic: str | None = None,
     cycles: int = 1,
     answers: int = 1,
+    min_removed: float = DEFAULT_MIN_REMOVED,
     criteria: Literal["by_type", "all"] = "by_type",
     grader_context: Literal["state", "none"] = "state",
     language: Language | None = None,
@@ -41,6 +43,8 @@ def compression(
         focus_topic: A topic that a summarising strategy gives the most room.
         cycles: How many compressions the conversation goes through, one after another.
         answers: How many answers are taken from each state.
+        min_removed: Share of the tokens (0 to 1, the system prompt not counted) that each
+            compression must remove; one that removes less has failed.
         criteria: ``by_type`` grades the criteria that fit a probe's type, ``all`` all 14.
         grader_context: ``state`` shows the grader the compressed state, ``none`` does not.
         language: Language of the rubric: en, zh or ja; that of each fixture if not given.
@@ -59,6 +63,7 @@ def compression(
         "focus_topic": focus_topic,
         "cycles": cycles,
         "answers": answers,
+        "min_removed": min_removed,
         "criteria": criteria,
         "grader_context": grader_context,
         "language": language,

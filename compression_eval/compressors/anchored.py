@@ -22,11 +22,12 @@ from inspect_ai.util import JSONSchema
 from pydantic import ValidationError
 
 from compression_eval.compressors.arguments import SummaryArguments
+from compression_eval.compressors.budget import plan_summary
 from compression_eval.compressors.errors import CompressionError
 from compression_eval.compressors.material import data_block
 from compression_eval.compressors.memory import SECTIONS, Memory, Operations
 from compression_eval.compressors.prompts import prompt
-from compression_eval.compressors.summarising import carrier, completion, find_span, request
+from compression_eval.compressors.summarising import carrier, completion, request
 from compression_eval.compressors.tokens import token_counter
 
 _KEY = "compression_eval_memory"
@@ -102,10 +103,10 @@ class AnchoredCompaction(CompactionStrategy):
         """
         counter = token_counter()
         arguments = self.arguments
-        span = find_span(messages, _KEY, arguments.head_tokens, arguments.tail_tokens, counter)
-        memory = _memory_of(span.previous)
+        plan = plan_summary(messages, _KEY, arguments, counter)
+        memory = _memory_of(plan.span.previous)
         header: dict[str, Any] = {"current_summary": memory.for_model()}
-        header["budget_tokens"] = arguments.summary_tokens
+        header["budget_tokens"] = plan.summary_tokens
         if arguments.focus_topic:
             header["focus_topic"] = arguments.focus_topic
         operations = await _operations(
@@ -113,14 +114,14 @@ class AnchoredCompaction(CompactionStrategy):
             request(
                 arguments.prompt or prompt("anchored"),
                 "anchored_protocol",
-                data_block(header, span.dropped),
+                data_block(header, plan.span.dropped),
             ),
         )
-        memory = memory.merged(operations).fitted(arguments.summary_tokens, counter.count)
+        memory = memory.merged(operations).fitted(plan.summary_tokens, counter.count)
         if not any(memory.sections.values()):
             raise CompressionError("empty", "the memory holds no entry")
         message = carrier(memory.render(), {_KEY: memory.model_dump(mode="json")})
-        return [*span.head, message, *span.tail], message
+        return plan.state(message), message
 
 
 def _memory_of(message: ChatMessageUser | None) -> Memory:

@@ -6,7 +6,7 @@ from pydantic import BaseModel, ConfigDict, Field
 class Arguments(BaseModel):
     """No arguments; the base of all."""
 
-    model_config = ConfigDict(extra="forbid", frozen=True)
+    model_config = ConfigDict(extra="forbid", frozen=True, use_attribute_docstrings=True)
 
 
 class WindowArguments(Arguments):
@@ -16,13 +16,23 @@ class WindowArguments(Arguments):
     """Tokens kept at the start, beyond the system messages."""
     tail_tokens: int = Field(default=2_000, ge=0)
     """Tokens kept at the end; with a budget above 0 at least the last turn is kept."""
+    target_tokens: int | None = Field(default=None, gt=0)
+    """Wanted tokens of the whole state, system prompt included; it is filled as far as it goes.
+
+    With it, ``tail_tokens`` (and ``summary_tokens``, where there is a summary) are no longer
+    budgets: only their proportion counts, by which the target is divided. ``tail`` gives all of
+    it to the tail.
+    """
 
 
 class SummaryArguments(WindowArguments):
     """What a summarising strategy is told."""
 
     summary_tokens: int = Field(default=1_500, gt=0)
-    """Budget of the summary in tokens. ``anchored`` enforces it; to a model it is a request."""
+    """Budget of the summary in tokens. ``anchored`` enforces it; to a model it is a request.
+
+    With ``target_tokens`` only its proportion to ``tail_tokens`` counts, and it is enforced.
+    """
     prompt: str | None = Field(default=None, min_length=1)
     """Text that replaces the strategy's instructions; the reply form is always added."""
     focus_topic: str | None = Field(default=None, min_length=1)
@@ -42,9 +52,13 @@ class InspectEditArguments(Arguments):
     """Arguments of Inspect's ``CompactionEdit``."""
 
     keep_thinking_turns: int = Field(default=1, ge=0)
+    """Newest turns whose thinking stays."""
     keep_tool_uses: int = Field(default=3, ge=0)
+    """Newest tool results that stay."""
     keep_tool_inputs: bool = True
+    """Whether the arguments of calls stay whose results are cleared."""
     exclude_tools: list[str] | None = None
+    """Tools whose results always stay."""
 
 
 class InspectTrimArguments(Arguments):

@@ -4,9 +4,9 @@ from inspect_ai.model import ChatMessage, ChatMessageUser, CompactionStrategy, M
 from inspect_ai.tool import ToolInfo
 
 from compression_eval.compressors.arguments import WindowArguments
+from compression_eval.compressors.budget import plan_window
 from compression_eval.compressors.prompts import prompt
 from compression_eval.compressors.tokens import token_counter
-from compression_eval.compressors.window import split
 
 
 class FullContext(CompactionStrategy):
@@ -59,10 +59,8 @@ class TailOnly(CompactionStrategy):
         tools: list[ToolInfo],  # noqa: ARG002
     ) -> tuple[list[ChatMessage], ChatMessageUser | None]:
         """Return head and tail, with a mark where the rest was."""
-        window = split(
-            messages, self.arguments.head_tokens, self.arguments.tail_tokens, token_counter()
-        )
-        if not window.span:
-            return list(messages), None
         mark = ChatMessageUser(content=prompt("carrier_empty"))
+        window = plan_window(messages, self.arguments, mark, token_counter())
+        if [*window.head, *window.tail] == messages:
+            return messages, None
         return [*window.head, mark, *window.tail], None

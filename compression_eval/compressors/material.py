@@ -9,11 +9,14 @@ from typing import Any
 
 from inspect_ai.model import ChatMessage, ChatMessageAssistant
 
+from compression_eval.compressors.tokens import content_text
+
 
 def message_lines(messages: Sequence[ChatMessage]) -> Iterator[str]:
     """Yield one JSON line per message: position, role, text, tool calls."""
     for index, message in enumerate(messages):
-        line: dict[str, Any] = {"index": index, "role": message.role, "text": message.text}
+        text = content_text(message)
+        line: dict[str, Any] = {"index": index, "role": message.role, "text": text}
         if isinstance(message, ChatMessageAssistant) and message.tool_calls:
             line["calls"] = [
                 {"name": call.function, "arguments": call.arguments} for call in message.tool_calls

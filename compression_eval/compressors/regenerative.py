@@ -12,10 +12,12 @@ from inspect_ai.model import ChatMessage, ChatMessageUser, CompactionStrategy, M
 from inspect_ai.tool import ToolInfo
 
 from compression_eval.compressors.arguments import SummaryArguments
+from compression_eval.compressors.budget import plan_summary
+from compression_eval.compressors.clipping import clipped_sections
 from compression_eval.compressors.errors import CompressionError
 from compression_eval.compressors.material import data_block
 from compression_eval.compressors.prompts import prompt
-from compression_eval.compressors.summarising import carrier, completion, find_span, request
+from compression_eval.compressors.summarising import carrier, completion, request
 from compression_eval.compressors.tokens import token_counter
 
 _KEY = "compression_eval_summary"
@@ -53,27 +55,28 @@ class RegenerativeCompaction(CompactionStrategy):
             CompressionError: Nothing to summarise, or no usable reply.
         """
         arguments = self.arguments
-        span = find_span(
-            messages, _KEY, arguments.head_tokens, arguments.tail_tokens, token_counter()
-        )
+        counter = token_counter()
+        plan = plan_summary(messages, _KEY, arguments, counter)
         header: dict[str, Any] = {}
-        if span.previous:
-            header["earlier_summary"] = (span.previous.metadata or {})[_KEY]
-        header["budget_tokens"] = arguments.summary_tokens
+        if previous := plan.span.previous:
+            header["earlier_summary"] = (previous.metadata or {})[_KEY]
+        header["budget_tokens"] = plan.summary_tokens
         if arguments.focus_topic:
             header["focus_topic"] = arguments.focus_topic
         output = await model.generate(
             request(
                 arguments.prompt or prompt("regenerative"),
                 "regenerative_protocol",
-                data_block(header, span.dropped),
+                data_block(header, plan.span.dropped),
             )
         )
         text = _summary_part(completion(output))
         if not text:
             raise CompressionError("empty", "the summarising model returned no summary")
+        if plan.target_tokens is not None:
+            text = clipped_sections(text, plan.summary_tokens, counter.count) or text
         message = carrier(text, {_KEY: text})
-        return [*span.head, message, *span.tail], message
+        return plan.state(message), message
 
 
 def _summary_part(text: str) -> str:

@@ -11,6 +11,15 @@ from inspect_ai.model import (
 )
 from pydantic import ValidationError
 
+from compression_eval.compressors import (
+    claude_code,
+    clear_tools,
+    codex,
+    langchain,
+    masking,
+    openhands,
+    pi,
+)
 from compression_eval.compressors.anchored import AnchoredCompaction
 from compression_eval.compressors.arguments import (
     Arguments,
@@ -20,9 +29,19 @@ from compression_eval.compressors.arguments import (
     SummaryArguments,
     WindowArguments,
 )
+from compression_eval.compressors.artifacts import SUFFIX, with_artifacts
 from compression_eval.compressors.controls import FullContext, NoContext, TailOnly
+from compression_eval.compressors.hermes.strategy import COMPRESSOR as HERMES
 from compression_eval.compressors.regenerative import RegenerativeCompaction
 from compression_eval.compressors.spec import Compressor, CompressorSpec
+from compression_eval.compressors.vendors import (
+    anthropic_clear_tools,
+    anthropic_edit,
+    anthropic_on_demand,
+    openai_compact,
+)
+from compression_eval.compressors.yours import user_compressor
+from compression_eval.compressors.yours.command import COMPRESSOR as COMMAND
 from compression_eval.fixtures.errors import DataError
 
 COMPRESSORS: Mapping[str, Compressor[Any]] = {
@@ -92,6 +111,19 @@ COMPRESSORS: Mapping[str, Compressor[Any]] = {
             lambda a: CompactionTrim(memory=False, preserve=a.preserve),
             calls_model=False,
         ),
+        masking.COMPRESSOR,
+        clear_tools.COMPRESSOR,
+        claude_code.COMPRESSOR,
+        codex.COMPRESSOR,
+        pi.COMPRESSOR,
+        openhands.COMPRESSOR,
+        langchain.COMPRESSOR,
+        HERMES,
+        openai_compact.COMPRESSOR,
+        anthropic_edit.COMPRESSOR,
+        *anthropic_on_demand.COMPRESSORS,
+        anthropic_clear_tools.COMPRESSOR,
+        COMMAND,
     )
 }
 """All strategies by name."""
@@ -101,19 +133,23 @@ def compressor_spec(name: str, arguments: Mapping[str, Any] | None = None) -> Co
     """Return a checked spec.
 
     Args:
-        name: A name of `COMPRESSORS`.
+        name: A name of `COMPRESSORS`, or the user's own: ``module:name``, ``file.py@name``; with
+            ``+artifacts`` after it, the strategy is wrapped by `with_artifacts`.
         arguments: Arguments by name; defaults fill the rest.
 
     Raises:
         DataError: The name is unknown, or an argument is unknown or out of range.
     """
-    compressor = COMPRESSORS.get(name)
+    inner = name.removesuffix(SUFFIX)
+    compressor = COMPRESSORS.get(inner) or user_compressor(inner)
     if compressor is None:
-        close = get_close_matches(str(name), COMPRESSORS, n=1)
-        hint = f"; did you mean {close[0]!r}?" if close else ""
+        close = get_close_matches(inner, COMPRESSORS, n=1)
+        hint = f"; did you mean {close[0] + name[len(inner) :]!r}?" if close else ""
         raise DataError(
             f"compressor: unknown strategy {name!r}, expected one of {', '.join(COMPRESSORS)}{hint}"
         )
+    if inner != name:
+        compressor = with_artifacts(compressor)
     try:
         checked = compressor.arguments.model_validate(dict(arguments or {}))
     except ValidationError as error:
@@ -125,4 +161,6 @@ def compressor_spec(name: str, arguments: Mapping[str, Any] | None = None) -> Co
         raise DataError(
             f"compressor_args of {name!r}: {problems} (arguments it takes: {known})"
         ) from error
-    return CompressorSpec(compressor, checked)
+    spec = CompressorSpec(compressor, checked)
+    spec.build()  # what cannot be built is found here, before anything is paid for
+    return spec

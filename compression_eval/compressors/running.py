@@ -1,23 +1,33 @@
 """Carry out a chain of forced compressions and record how each of them went."""
 
 import time
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from uuid import uuid4
 
-from inspect_ai.event import ModelEvent
+from inspect_ai.event import InfoEvent, ModelEvent
 from inspect_ai.log import transcript
 from inspect_ai.model import ChatMessage, CompactionResult, CompactionStrategy, Model
 from inspect_ai.tool import ToolInfo
 from inspect_ai.util import LimitExceededError
 
 from compression_eval.compressors.errors import CompressionError
-from compression_eval.compressors.facts import TrackedFact, fact_records
+from compression_eval.compressors.facts import (
+    StaleValues,
+    TrackedFact,
+    decoded_text,
+    fact_records,
+)
 from compression_eval.compressors.regions import regions
 from compression_eval.compressors.spec import CompressorSpec
 from compression_eval.compressors.state import CycleRecord, State, StateStatus
-from compression_eval.compressors.tokens import message_text, token_counter
-from compression_eval.compressors.validity import structural_problem
+from compression_eval.compressors.tokens import is_opaque, message_text, token_counter
+from compression_eval.compressors.validity import (
+    DEFAULT_MIN_REMOVED,
+    size_problem,
+    structural_problem,
+)
+from compression_eval.compressors.vendors.accounting import vendor_call
 from compression_eval.fixtures.conversation import conversation
 from compression_eval.fixtures.models import Fixture
 
@@ -32,6 +42,10 @@ class CompressionPlan:
     """Compression points, rising; the last is the one that probes are put at."""
     spec: CompressorSpec
     tracked: Sequence[TrackedFact]
+    stale: StaleValues | None = None
+    """Finds superseded values where a fact is missing from the state."""
+    min_removed: float = DEFAULT_MIN_REMOVED
+    """Share of the tokens beside the system prompt that each compression must remove."""
     _history: list[ChatMessage] | None = None
 
     async def history(self) -> list[ChatMessage]:
@@ -85,30 +99,21 @@ async def compress(plan: CompressionPlan, replicate: int, model: Model) -> State
         for cut in plan.cuts:
             messages = [*messages, *original[previous:cut]]
             previous = cut
-            result, calls, seconds = await _one_compression(strategy, model, messages, plan.tools)
-            if calls.texts is not None:
-                fed = [*(fed or []), *calls.texts]
-            after = _with_system(messages, result.input)
-            cycle = CycleRecord(
-                cut=cut,
-                applied=result.applied,
-                fallback_reason=result.fallback_reason,
-                tokens_before=counter.messages(messages),
-                tokens_after=counter.messages(after),
-                messages_before=len(messages),
-                messages_after=len(after),
-                model_calls=calls.count,
-                input_tokens=calls.input_tokens,
-                output_tokens=calls.output_tokens,
-                seconds=seconds,
-            )
+            attempt = await _one_compression(strategy, model, messages, plan.tools)
+            if attempt.calls.texts is not None:
+                fed = [*(fed or []), *attempt.calls.texts]
+            after = _with_system(messages, attempt.result.input) if attempt.result else []
+            cycle = _cycle(cut, messages, after, attempt)
             state.cycles.append(cycle)
-            _check(plan.spec, messages, after, cycle)
+            if attempt.failure:
+                raise attempt.failure
+            _check(plan, messages, after, cycle)
             messages = after
     except CompressionError as error:
         messages = []
         state.status, state.failure = error.status, error.reason
     state.messages = messages
+    state.readable = not any(is_opaque(message) for message in messages)
     state.regions = regions(original, messages)
     state.state_tokens = counter.messages(messages)
     state.facts = fact_records(
@@ -118,8 +123,20 @@ async def compress(plan: CompressionPlan, replicate: int, model: Model) -> State
         state=messages,
         regions=state.regions,
         readable=state.readable and state.status == "ok",
+        stale=plan.stale,
     )
     return state
+
+
+@dataclass
+class _Attempt:
+    """One compression: its result or its failure, and what it cost either way."""
+
+    applied: str
+    calls: _Calls
+    seconds: float
+    result: CompactionResult | None = None
+    failure: CompressionError | None = None
 
 
 async def _one_compression(
@@ -127,18 +144,47 @@ async def _one_compression(
     model: Model,
     messages: list[ChatMessage],
     tools: Sequence[ToolInfo],
-) -> tuple[CompactionResult, _Calls, float]:
+) -> _Attempt:
     first_event = len(transcript().events)
     started = time.monotonic()
+    result = failure = None
     try:
         result = await strategy.compact_outcome(model, list(messages), list(tools))
-    except (CompressionError, LimitExceededError):
+    except LimitExceededError:
         raise
+    except CompressionError as error:
+        failure = error
     except NotImplementedError as error:
-        raise CompressionError("unsupported", _describe(error)) from error
+        failure = CompressionError("unsupported", _describe(error))
     except Exception as error:  # whatever a strategy raises is its failure
-        raise CompressionError("error", _describe(error)) from error
-    return result, _calls_since(first_event), time.monotonic() - started
+        failure = CompressionError("error", _describe(error))
+    return _Attempt(
+        applied=result.applied if result else type(strategy).__name__,
+        calls=_calls_since(first_event, messages),
+        seconds=time.monotonic() - started,
+        result=result,
+        failure=failure,
+    )
+
+
+def _cycle(
+    cut: int, before: Sequence[ChatMessage], after: Sequence[ChatMessage], attempt: _Attempt
+) -> CycleRecord:
+    """Return the record of a compression; one that failed leaves nothing, but has its costs."""
+    counter = token_counter()
+    return CycleRecord(
+        cut=cut,
+        applied=attempt.applied,
+        fallback_reason=attempt.result.fallback_reason if attempt.result else None,
+        tokens_before=counter.messages(before),
+        tokens_after=counter.messages(after),
+        messages_before=len(before),
+        messages_after=len(after),
+        model_calls=attempt.calls.count,
+        input_tokens=attempt.calls.input_tokens,
+        output_tokens=attempt.calls.output_tokens,
+        seconds=attempt.seconds,
+    )
 
 
 def _describe(error: Exception) -> str:
@@ -146,23 +192,37 @@ def _describe(error: Exception) -> str:
     return f"{type(error).__name__}: {text[:500]}" if text else type(error).__name__
 
 
-def _calls_since(first_event: int) -> _Calls:
-    """Add up the model calls of this sample since an event; their inputs are what was fed."""
+def _calls_since(first_event: int, messages: Sequence[ChatMessage]) -> _Calls:
+    """Add up the model calls of this sample since an event; their inputs are what was fed.
+
+    Args:
+        first_event: Position of the first event to look at.
+        messages: What was to be compressed; a vendor's own call is fed the first so many of them.
+    """
     calls = _Calls()
     for event in transcript().events[first_event:]:
-        if not isinstance(event, ModelEvent):
-            continue
-        calls.count += 1
-        calls.texts = [*(calls.texts or []), *(_decoded(message) for message in event.input)]
-        if usage := event.output.usage:
-            calls.input_tokens += usage.input_tokens
-            calls.output_tokens += usage.output_tokens
+        if isinstance(event, ModelEvent):
+            calls.count += 1
+            calls.texts = [*(calls.texts or []), *_material(event.input)]
+            if usage := event.output.usage:
+                calls.input_tokens += usage.input_tokens
+                calls.output_tokens += usage.output_tokens
+        elif isinstance(event, InfoEvent) and (made := vendor_call(event)):
+            calls.count += 1
+            fed = messages[: made.fed_messages]
+            calls.texts = [*(calls.texts or []), *(decoded_text(m) for m in fed)]
+            calls.input_tokens += made.input_tokens
+            calls.output_tokens += made.output_tokens
     return calls
 
 
-def _decoded(message: ChatMessage) -> str:
-    """Return a message's text, with the escapes undone that JSON lines put into it."""
-    return message_text(message).replace("\\n", "\n").replace("\\t", "\t").replace('\\"', '"')
+def _material(call: Sequence[ChatMessage]) -> Iterator[str]:
+    """Yield what a summarising call was given to summarise.
+
+    System messages are left out: they hold the strategy's instructions, whose words would pass
+    for facts, or the agent's own system prompt, which stays in every state.
+    """
+    return (decoded_text(message) for message in call if message.role != "system")
 
 
 def _with_system(before: Sequence[ChatMessage], after: Sequence[ChatMessage]) -> list[ChatMessage]:
@@ -178,14 +238,14 @@ def _with_system(before: Sequence[ChatMessage], after: Sequence[ChatMessage]) ->
 
 
 def _check(
-    spec: CompressorSpec,
+    plan: CompressionPlan,
     before: Sequence[ChatMessage],
     after: Sequence[ChatMessage],
     cycle: CycleRecord,
 ) -> None:
     """Raise if the result of one compression is not a state to put probes to."""
     failure: tuple[StateStatus, str] | None = None
-    if spec.compressor.exempt:
+    if plan.spec.compressor.exempt:
         return
     if cycle.fallback_reason is not None:
         failure = "fallback", f"{cycle.applied} was used instead: {cycle.fallback_reason}"
@@ -193,12 +253,9 @@ def _check(
         failure = "empty", "nothing but the system prompt is left"
     elif [message_text(m) for m in before] == [message_text(m) for m in after]:
         failure = "not_applied", "the messages came back unchanged"
-    elif cycle.tokens_after >= cycle.tokens_before:
-        failure = (
-            "not_smaller",
-            f"{cycle.tokens_before} tokens before, {cycle.tokens_after} after",
-        )
-    elif problem := structural_problem(after):
+    elif problem := size_problem(before, after, plan.min_removed):
+        failure = "not_smaller", problem
+    elif problem := structural_problem(after, before):
         failure = "invalid_structure", problem
     if failure:
         raise CompressionError(*failure)

@@ -23,6 +23,8 @@ class Compressor(Generic[A]):
     calls_model: bool
     exempt: bool = False
     """A control that need not shrink anything nor leave anything."""
+    readable: bool = True
+    """Whether the state that it leaves can be read; false for an encrypted one."""
 
 
 @dataclass(frozen=True)

@@ -39,6 +39,10 @@ class FactRecord(BaseModel):
     regions: list[Region] = Field(default_factory=list)
     cycles: int = 0
     """How many compressions it has been through: those whose input held its first evidence."""
+    superseded_in_state: list[str] = Field(default_factory=list)
+    """Superseded values that the state gives as current; looked for only if the fact is missing."""
+    variants_in_state: list[str] = Field(default_factory=list)
+    """The fact's own names with other values in rewritten messages; only if it is missing."""
 
 
 class CycleRecord(BaseModel):

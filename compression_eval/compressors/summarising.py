@@ -8,6 +8,7 @@ from inspect_ai.model import ChatMessage, ChatMessageSystem, ChatMessageUser, Mo
 
 from compression_eval.compressors.errors import CompressionError
 from compression_eval.compressors.prompts import prompt
+from compression_eval.compressors.refusal import refused
 from compression_eval.compressors.tokens import TokenCounter
 from compression_eval.compressors.window import split
 
@@ -29,6 +30,8 @@ def find_span(
     head_tokens: int,
     tail_tokens: int,
     counter: TokenCounter,
+    *,
+    keep_last: bool = True,
 ) -> Span:
     """Find what is to be summarised; an earlier summary is set apart from the messages.
 
@@ -38,6 +41,7 @@ def find_span(
         head_tokens: Budget of the verbatim head.
         tail_tokens: Budget of the verbatim tail.
         counter: Counts the tokens.
+        keep_last: Whether the last turn stays in the tail even if it alone is over the budget.
 
     Raises:
         CompressionError: Everything fits the head and tail, so there is nothing to summarise.
@@ -45,7 +49,7 @@ def find_span(
     carriers = [m for m in messages if carrier_key in (m.metadata or {})]
     previous = carriers[-1] if carriers else None
     rest = [message for message in messages if message not in carriers]
-    window = split(rest, head_tokens, tail_tokens, counter)
+    window = split(rest, head_tokens, tail_tokens, counter, keep_last=keep_last)
     if not window.span:
         raise CompressionError(
             "not_applied",
@@ -76,7 +80,7 @@ def completion(output: ModelOutput) -> str:
     """
     if output.error:
         raise CompressionError("error", f"the summarising model failed: {output.error}")
-    if output.stop_reason == "content_filter":
+    if refused(output):
         raise CompressionError("aborted", "the summarising model refused")
     if output.stop_reason in ("max_tokens", "model_length"):
         raise CompressionError(

@@ -13,10 +13,19 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cache, lru_cache
 
-from inspect_ai.model import ChatMessage, ChatMessageAssistant, ContentReasoning, ContentText
+from inspect_ai.model import (
+    ChatMessage,
+    ChatMessageAssistant,
+    ContentData,
+    ContentReasoning,
+    ContentText,
+)
 
 ENCODING = "o200k_base"
 ESTIMATE = f"estimate of {ENCODING} (its vocabulary could not be loaded)"
+
+OPAQUE_TOKENS = "compression_eval_opaque_tokens"
+"""Metadata key of a message that only its vendor can read; the tokens it reports for it."""
 
 _MESSAGE_OVERHEAD = 4
 """Tokens that a chat template spends on a message's role and delimiters, about."""
@@ -32,16 +41,20 @@ class TokenCounter:
     count: Callable[[str], int]
 
     def message(self, message: ChatMessage) -> int:
-        """Return the tokens of one message: text, reasoning and tool calls, plus its frame."""
-        return self.count(message_text(message)) + _MESSAGE_OVERHEAD
+        """Return the tokens of one message: text, reasoning and tool calls, plus its frame.
+
+        An opaque part counts as what its vendor reported, since no tokenizer can read it.
+        """
+        opaque = int((message.metadata or {}).get(OPAQUE_TOKENS, 0))
+        return self.count(message_text(message)) + opaque + _MESSAGE_OVERHEAD
 
     def messages(self, messages: Sequence[ChatMessage]) -> int:
         """Return the tokens of a list of messages."""
         return sum(self.message(message) for message in messages)
 
 
-def message_text(message: ChatMessage) -> str:
-    """Return all text of a message that costs tokens: content and tool calls."""
+def content_text(message: ChatMessage) -> str:
+    """Return the text of a message's content, reasoning included, without its tool calls."""
     parts: list[str] = []
     if isinstance(message.content, str):
         parts.append(message.content)
@@ -51,10 +64,30 @@ def message_text(message: ChatMessage) -> str:
                 parts.append(part.text)
             elif isinstance(part, ContentReasoning):
                 parts.append(part.reasoning)
+            elif isinstance(part, ContentData):
+                parts.append(vendor_summary(part))
+    return "\n".join(part for part in parts if part)
+
+
+def message_text(message: ChatMessage) -> str:
+    """Return all text of a message that costs tokens: content and tool calls."""
+    parts = [content_text(message)]
     if isinstance(message, ChatMessageAssistant):
         for call in message.tool_calls or []:
             parts.append(f"{call.function} {json.dumps(call.arguments, ensure_ascii=False)}")
     return "\n".join(part for part in parts if part)
+
+
+def vendor_summary(part: ContentData) -> str:
+    """Return the text of a vendor's compaction block; empty if it is encrypted."""
+    metadata = part.data.get("compaction_metadata")
+    content = metadata.get("content") if isinstance(metadata, dict) else None
+    return content if isinstance(content, str) else ""
+
+
+def is_opaque(message: ChatMessage) -> bool:
+    """Return whether a message holds something that only its vendor can read."""
+    return OPAQUE_TOKENS in (message.metadata or {})
 
 
 @cache

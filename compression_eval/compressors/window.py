@@ -5,6 +5,7 @@ from dataclasses import dataclass
 
 from inspect_ai.model import ChatMessage, ChatMessageAssistant
 
+from compression_eval.compressors.clipping import clipped_group
 from compression_eval.compressors.tokens import TokenCounter
 
 
@@ -38,7 +39,12 @@ def groups(messages: Sequence[ChatMessage]) -> list[list[ChatMessage]]:
 
 
 def split(
-    messages: Sequence[ChatMessage], head_tokens: int, tail_tokens: int, counter: TokenCounter
+    messages: Sequence[ChatMessage],
+    head_tokens: int,
+    tail_tokens: int,
+    counter: TokenCounter,
+    *,
+    keep_last: bool = True,
 ) -> Window:
     """Split a conversation into head, span and tail.
 
@@ -48,6 +54,7 @@ def split(
         tail_tokens: Tokens kept at the end. With a budget above zero the last group is kept even
             if it alone is larger, since nothing can go on from a state without its last turn.
         counter: Counts the tokens.
+        keep_last: Whether that exception for the last group is made.
 
     Returns:
         The three parts. The head is filled first; a short conversation may leave no span.
@@ -66,7 +73,7 @@ def split(
     spent = 0
     while end > start and tail_tokens > 0:
         spent += counter.messages(pieces[end - 1])
-        if spent > tail_tokens and end < len(pieces):
+        if spent > tail_tokens and not (keep_last and end == len(pieces)):
             break
         end -= 1
     return Window(
@@ -74,3 +81,28 @@ def split(
         span=[message for piece in pieces[start:end] for message in piece],
         tail=[message for piece in pieces[end:] for message in piece],
     )
+
+
+def filled_tail(
+    messages: Sequence[ChatMessage], tokens: int, slack: int, counter: TokenCounter
+) -> list[ChatMessage]:
+    """Return the end of a conversation, cut within a message where whole ones leave too much room.
+
+    Args:
+        messages: What may be kept.
+        tokens: Room in tokens; never exceeded.
+        slack: Room that may stay empty. What is larger is filled with the beginning of the group
+            that did not fit.
+        counter: Counts the tokens.
+    """
+    kept: list[ChatMessage] = []
+    for group in reversed(groups(messages)):
+        size = counter.messages(group)
+        if size <= tokens:
+            kept = [*group, *kept]
+            tokens -= size
+            continue
+        if tokens > slack:
+            kept = [*(clipped_group(group, tokens, counter) or []), *kept]
+        break
+    return kept

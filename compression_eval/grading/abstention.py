@@ -10,14 +10,15 @@ _LONGEST = 600
 """An answer longer than this, in letters of the Latin script, says more than that."""
 
 _EDGES = " \t\r\n.!?。！？…*_`'\"「」“”()（）{}[]"
+_SENTENCES = re.compile(r"(?<=[.!?])\s+|[。！？\n]+")
 _WIDE = re.compile("[\u2e80-\u9fff\uf900-\ufaff\uac00-\ud7af]")
 
 
 def abstained(answer: str, probe: Probe, abstention: Abstention) -> bool:
     """Return whether an answer is empty or says that it does not know.
 
-    An answer that holds an expected fact, or that goes on at length, has not abstained, whatever
-    it says it is unsure about.
+    An answer that holds an expected fact, that goes on at length, or that says anything beside
+    not knowing has not abstained, whatever it says it is unsure about.
 
     Args:
         answer: What the model said.
@@ -34,4 +35,6 @@ def abstained(answer: str, probe: Probe, abstention: Abstention) -> bool:
         return False
     if any(text.has_any(fact.forms) for fact in probe.expected_facts):
         return False
-    return any(phrase.casefold() in plain for phrase in abstention.phrases)
+    phrases = [phrase.casefold() for phrase in abstention.phrases]
+    sentences = [part for part in _SENTENCES.split(plain) if part.strip(_EDGES)]
+    return all(any(phrase in part for phrase in phrases) for part in sentences)

@@ -6,8 +6,8 @@ from typing import Any
 from inspect_ai.scorer import Metric, Score, Scorer, Target, mean, scorer, stderr
 from inspect_ai.solver import TaskState
 
+from compression_eval.grading.fact_explanation import explain
 from compression_eval.grading.facts import FactFinding, follow_facts
-from compression_eval.grading.markdown import escaped, table, yes_no
 from compression_eval.grading.rubric import load_rubric
 from compression_eval.grading.sample import CLUSTER, Sample, nothing_recorded, read_sample
 from compression_eval.grading.values import violations, wrong_values
@@ -36,11 +36,13 @@ def fact_retention() -> Scorer:
         sample = read_sample(state)
         if sample is None:
             return nothing_recorded()
-        findings = follow_facts(sample.probe, sample.facts, sample.answer_text)
-        wrong = _violations(sample)
-        explanation = _explanation(findings, wrong)
-        metadata = _metadata(findings, wrong)
         failure = sample.compression_failure
+        findings = follow_facts(
+            sample.probe, sample.facts, sample.answer_text, failed=failure is not None
+        )
+        wrong = _violations(sample)
+        explanation = explain(findings, wrong, sample.record.cut)
+        metadata = _metadata(findings, wrong, sample.record.cut)
         if failure:
             return Score.unscored(reason=failure, explanation=explanation, metadata=metadata)
         return Score(
@@ -73,44 +75,22 @@ def _share(known: list[bool | None]) -> float:
     return round(sum(bool(item) for item in known) / len(known), 3)
 
 
-def _explanation(findings: list[FactFinding], wrong: list[str] | None) -> str:
-    heads = ["Fact", "In history", "Fed to summariser", "In state", "In answer", "Stage"]
-    rows = []
-    for finding in findings:
-        record = finding.record
-        regions = ", ".join(record.regions) if record else ""
-        in_state = yes_no(finding.in_state)
-        rows.append(
-            [
-                finding.fact.fact,
-                yes_no(record.in_history if record else None),
-                yes_no(record.fed if record else None),
-                f"{in_state} ({regions})" if regions else in_state,
-                yes_no(finding.in_answer),
-                finding.stage,
-            ]
-        )
-    text = table(heads, rows)
-    if wrong:
-        values = ", ".join(escaped(value, 80) for value in wrong)
-        text += f"\n\nGiven as current, but superseded or forbidden: {values}."
-    return text
+def _metadata(findings: list[FactFinding], wrong: list[str] | None, cut: int) -> dict[str, Any]:
+    return {"facts": [_row(finding, cut) for finding in findings], "violations": wrong}
 
 
-def _metadata(findings: list[FactFinding], wrong: list[str] | None) -> dict[str, Any]:
+def _row(finding: FactFinding, cut: int) -> dict[str, Any]:
+    record, age = finding.record, finding.age(cut)
     return {
-        "facts": [
-            {
-                "fact": finding.fact.fact,
-                "in_history": finding.record.in_history if finding.record else None,
-                "fed": finding.record.fed if finding.record else None,
-                "in_state": finding.in_state,
-                "regions": list(finding.record.regions) if finding.record else [],
-                "cycles": finding.record.cycles if finding.record else None,
-                "in_answer": finding.in_answer,
-                "stage": finding.stage,
-            }
-            for finding in findings
-        ],
-        "violations": wrong,
+        "fact": finding.fact.fact,
+        "in_history": record.in_history if record else None,
+        "fed": record.fed if record else None,
+        "in_state": finding.in_state,
+        "regions": list(record.regions) if record else [],
+        "cycles": record.cycles if record else None,
+        "age_messages": age.messages if age else None,
+        "age_share": round(age.share, 3) if age else None,
+        "instead": finding.instead,
+        "in_answer": finding.in_answer,
+        "stage": finding.stage,
     }

@@ -13,6 +13,7 @@ from inspect_ai.model import (
 )
 from inspect_ai.util import LimitExceededError
 
+from compression_eval.compressors.refusal import refused
 from compression_eval.grading.reply import (
     CriterionResult,
     ReplyError,
@@ -99,7 +100,7 @@ async def grade(request: GradingRequest, grader: Grader) -> Grading:
             # The schema may be what the provider refuses, and the reply can be read without.
             schema = None
             continue
-        if output.stop_reason == "content_filter":
+        if refused(output):
             failure, detail = "refusal", "the grader declined to answer"
             continue
         try:

@@ -13,8 +13,9 @@ from compression_eval.probing.record import (
     read_record,
 )
 
-CLUSTER = "fixture"
-"""Key of the sample's metadata by which standard errors are clustered."""
+CLUSTER = "cluster"
+"""Key of the sample's metadata by which standard errors are clustered: the fixture, or in a run
+over a single fixture the probe: an error over one cluster would be 0 and read as certainty."""
 
 _REASON_LENGTH = 100
 

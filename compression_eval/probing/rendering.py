@@ -18,6 +18,8 @@ from inspect_ai.model import (
     ContentToolUse,
 )
 
+from compression_eval.compressors.tokens import vendor_summary
+
 
 def render_messages(messages: Sequence[ChatMessage]) -> str:
     """Return the messages as text, one block each, blank lines between.
@@ -55,5 +57,5 @@ def _part(part: Content) -> str:
     if isinstance(part, ContentToolUse):
         return f"(calls) {part.name} {part.arguments}\n(result) {part.error or part.result}"
     if isinstance(part, ContentData):
-        return "(data that cannot be read)"
+        return vendor_summary(part) or "(data that cannot be read)"
     return f"({part.type})"

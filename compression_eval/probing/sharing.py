@@ -1,5 +1,6 @@
 """Compute each state once and share it among the samples that need it."""
 
+import logging
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
 
@@ -8,6 +9,8 @@ import anyio
 from compression_eval.compressors.state import State
 from compression_eval.probing.run_identity import current_run
 from compression_eval.probing.state_files import StateFiles
+
+logger = logging.getLogger(__name__)
 
 MAX_INTERRUPTIONS = 3
 """After so many owners were cancelled or ran into a limit, the state counts as failed."""
@@ -30,6 +33,7 @@ class SharedStates:
 
     def __init__(self) -> None:
         self._slots: dict[tuple[str, str], _Slot] = {}
+        self._warned = False
 
     async def get(self, key: str, compute: Callable[[], Awaitable[State]]) -> tuple[State, bool]:
         """Return the state for a key, and whether this call computed it.
@@ -52,11 +56,21 @@ class SharedStates:
                     f"the compression was interrupted {slot.interruptions} times"
                 )
             slot.interruptions += 1
-            state = await compute()
+            slot.state = state = await compute()
             if files:
-                await anyio.to_thread.run_sync(files.save, key, state)
-            slot.state = state
+                await self._save(files, key, state)
             return state, True
+
+    async def _save(self, files: StateFiles, key: str, state: State) -> None:
+        try:
+            await anyio.to_thread.run_sync(files.save, key, state)
+        except Exception as error:  # a file system may raise anything; the run can go on without
+            if not self._warned:
+                self._warned = True
+                logger.warning(
+                    "states cannot be kept beside the log, so a retry would compress again: %s",
+                    error,
+                )
 
 
 class InterruptedStateError(Exception):

@@ -15,9 +15,12 @@ from inspect_ai.model import (
 from inspect_ai.solver import Generate, Solver, TaskState, solver
 from inspect_ai.util import span
 
+from compression_eval.compressors.refusal import refused
 from compression_eval.compressors.running import CompressionPlan, compress
 from compression_eval.compressors.state import State
+from compression_eval.compressors.vendors.anthropic_replay import exact_replay
 from compression_eval.fixtures.models import Language, Probe
+from compression_eval.probing.artifact_history import files_for
 from compression_eval.probing.overview import state_overview
 from compression_eval.probing.prefix import prefix_first
 from compression_eval.probing.prompts import question_preamble
@@ -47,6 +50,7 @@ def probe_solver(
     compressor_args: dict[str, Any],
     cycles: int,
     answers: int,
+    version: str,
 ) -> Solver:
     """Return the solver that compresses once per state and asks each probe.
 
@@ -56,6 +60,7 @@ def probe_solver(
         compressor_args: Its effective arguments; they stand in the log.
         cycles: How many compressions each state has been through.
         answers: How many epochs share a state.
+        version: The task's version; states of another one are not gone on with.
     """
     shared = SharedStates()
 
@@ -69,7 +74,7 @@ def probe_solver(
         async def solve(state: TaskState, generate: Generate) -> TaskState:  # noqa: ARG001
             plan = plans[str(state.sample_id)]
             replicate = (state.epoch - 1) // answers
-            compressed, computed_here = await _shared_state(shared, plan, replicate)
+            compressed, computed_here = await _shared_state(shared, plan, replicate, version)
             record = _record(plan, compressed, computed_here)
             write_record(state.store, record)
             if compressed.status == "ok":
@@ -83,7 +88,7 @@ def probe_solver(
 
 
 async def _shared_state(
-    shared: SharedStates, plan: ProbePlan, replicate: int
+    shared: SharedStates, plan: ProbePlan, replicate: int, version: str
 ) -> tuple[State, bool]:
     job = plan.compression
 
@@ -94,7 +99,7 @@ async def _shared_state(
             transcript().info(state_overview(state), source="compression")
         return state
 
-    key = f"{job.fixture.name}\n{job.cuts}\n{replicate}"
+    key = f"{version}\n{job.fixture.name}\n{job.cuts}\n{replicate}"
     try:
         return await shared.get(key, compute)
     except InterruptedStateError as error:
@@ -124,6 +129,7 @@ def _record(plan: ProbePlan, compressed: State, computed_here: bool) -> SampleRe
         language=plan.language,
         probe=plan.probe,
         digests=dict(plan.digests),
+        files=files_for(plan.probe, plan.compression),
         state=StateRecord(
             **{name: getattr(compressed, name) for name in shared_fields},
             computed_here=computed_here,
@@ -144,10 +150,13 @@ async def _ask(state: TaskState, plan: ProbePlan, compressed: State) -> AnswerRe
         ],
     )
     state.messages = [*compressed.messages, question]
-    async with prefix_first(f"answer:{compressed.state_id}", model):
+    async with (
+        prefix_first(f"answer:{compressed.state_id}", model),
+        exact_replay(model, state.messages) as answering,
+    ):
         # "none" makes Inspect leave the tools out, except where a provider demands that tools
         # which the history calls are declared.
-        output = await model.generate(
+        output = await answering.generate(
             state.messages, tools=list(plan.compression.tools), tool_choice="none"
         )
     state.output = output
@@ -157,12 +166,12 @@ async def _ask(state: TaskState, plan: ProbePlan, compressed: State) -> AnswerRe
 
 def _answer(output: ModelOutput, model: Model) -> AnswerRecord:
     failure = ""
-    if output.error:
-        failure = output.error
-    elif output.stop_reason == "model_length":
+    if output.stop_reason == "model_length":
         failure = "the state and question do not fit the model's context window"
-    elif output.stop_reason == "content_filter":
+    elif refused(output):
         failure = "the model refused to answer"
+    elif output.error:
+        failure = output.error
     return AnswerRecord(
         text=output.completion,
         model=str(model),

@@ -2,12 +2,16 @@
 
 import gzip
 import hashlib
+import logging
+import zlib
 from pathlib import Path
 from uuid import uuid4
 
 from pydantic import ValidationError
 
 from compression_eval.compressors.state import State
+
+logger = logging.getLogger(__name__)
 
 FOLDER = "compression_states"
 """Folder beside the logs; one folder for each logical run in it."""
@@ -26,13 +30,19 @@ class StateFiles:
         self._local = "://" not in log_folder or log_folder.startswith("file://")
 
     def load(self, key: str) -> State | None:
-        """Return the state kept under a key, or None if there is none that can be read."""
+        """Return the state kept under a key, or None if there is none that can be read.
+
+        A damaged or unreadable file counts as none: the state is then computed anew.
+        """
         import fsspec
 
         try:
             with fsspec.open(self._path(key), "rb") as file:
                 return State.model_validate_json(gzip.decompress(file.read()))
-        except (FileNotFoundError, EOFError, gzip.BadGzipFile, ValidationError):
+        except FileNotFoundError:
+            return None
+        except (OSError, EOFError, zlib.error, ValidationError) as error:
+            logger.warning("a kept state cannot be read and is computed anew: %s", error)
             return None
 
     def save(self, key: str, state: State) -> None:

@@ -277,8 +277,10 @@ def test_two_compressions_never_have_the_same_state_id(fixture: Fixture) -> None
     assert first.state_id != second.state_id
 
 
-@pytest.mark.parametrize("name", ["edit", "trim"])
-def test_inspects_own_strategies_give_valid_states(fixture: Fixture, name: str) -> None:
-    state, _ = run(fixture, name, {})
+@pytest.mark.parametrize(("name", "arguments"), [("edit", {}), ("trim", {"preserve": 0.5})])
+def test_inspects_own_strategies_give_valid_states(
+    fixture: Fixture, name: str, arguments: dict[str, Any]
+) -> None:
+    state, _ = run(fixture, name, arguments)
     assert state.status == "ok", state.failure
     assert state.state_tokens < state.original_tokens

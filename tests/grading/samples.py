@@ -137,7 +137,7 @@ Records = dict[tuple[str, int], dict[str, Any]]
 def fill_record(records: Records) -> Solver:
     """Put the record of this sample and epoch into its store."""
 
-    async def solve(state: TaskState, generate: Generate) -> TaskState:  # noqa: ARG001
+    async def solve(state: TaskState, generate: Generate) -> TaskState:
         fields = dict(records[str(state.sample_id), state.epoch])
         version = fields.pop("record_version", RECORD_VERSION)
         if fields.get("state") is not None and fields.get("probe") is not None:
@@ -163,7 +163,12 @@ def run(
     fixtures = {name: records[name, 1].get("fixture", "one") for name in names}
     task = Task(
         dataset=[
-            Sample(id=name, input="probe", metadata={"fixture": fixtures[name]}) for name in names
+            Sample(
+                id=name,
+                input="probe",
+                metadata={"fixture": fixtures[name], "cluster": fixtures[name]},
+            )
+            for name in names
         ],
         solver=fill_record(records),
         scorer=scorer,
@@ -253,8 +258,8 @@ class MockGrader:
     def _answer(
         self,
         messages: list[ChatMessage],
-        tools: list[ToolInfo],  # noqa: ARG002
-        tool_choice: ToolChoice,  # noqa: ARG002
+        tools: list[ToolInfo],
+        tool_choice: ToolChoice,
         config: GenerateConfig,
     ) -> ModelOutput:
         self.requests.append(list(messages))

@@ -32,6 +32,9 @@ SPOKEN: list[tuple[Language, str]] = [
     ("zh", "端口是 3000。"),
     ("zh", "是8080，不清楚是谁定的。"),
     ("zh", "不知道端口。" + "不过代理的事说来话长，" * 40),
+    ("en", "The proxy does not contain the port because it was moved to the gateway."),
+    ("en", "The cause was an expired connection. I'm not sure of the exact line."),
+    ("en", "We chose B since the runbook does not mention A."),
     ("ja", "ポートは3000です。"),
     ("ja", "8080です。誰が決めたかは分かりません。"),
 ]

@@ -7,8 +7,9 @@ from inspect_ai import Epochs
 from inspect_ai.scorer import Score
 
 from compression_eval.compressors.state import FactRecord, Region
+from compression_eval.grading.fact_explanation import age_group
 from compression_eval.grading.fact_retention import KEYS, fact_retention
-from compression_eval.grading.facts import FactFinding, Stage
+from compression_eval.grading.facts import Age, FactFinding, Stage
 from tests.grading.samples import (
     answer_record,
     metric,
@@ -31,11 +32,18 @@ def test_shares_of_answer_and_state(tmp_path: Path) -> None:
     assert list(score.as_dict()) == list(KEYS)
     assert values(score) == {"fact_recall": 0.5, "fact_survival": 0.5, "fact_violations": 0}
     facts = {item["fact"]: item for item in (score.metadata or {})["facts"]}
-    assert facts["8080"]["stage"] == "ignored"
+    assert facts["8080"]["stage"] == "unused"
     assert facts["gateway.toml"]["stage"] == "guessed"
     assert facts["8080"]["regions"] == ["summary"]
     assert facts["8080"]["cycles"] == 1
-    assert "| 8080 | yes | yes | yes (summary) | no | ignored |" in (score.explanation or "")
+    assert facts["8080"]["age_messages"] == 37
+    assert facts["8080"]["age_share"] == 0.925
+    explanation = score.explanation or ""
+    assert "| 8080 | yes | yes | yes (summary) | no | unused | 37 (92%) |  |" in explanation
+    assert (
+        "Facts by stage: unused 1, guessed 1; by region: summary 1, none 1; "
+        "by age: first quarter 2." in explanation
+    )
 
 
 def test_any_accepted_form_counts(tmp_path: Path) -> None:
@@ -91,6 +99,25 @@ def test_a_failed_compression_is_unscored_but_explained(tmp_path: Path) -> None:
     assert score.reason == "compression_failed: invalid_structure"
     assert math.isnan(score.as_float())
     assert "gateway.toml" in (score.explanation or "")
+    assert {item["stage"] for item in (score.metadata or {})["facts"]} == {"compression_failed"}
+
+
+def test_what_the_state_says_instead_is_shown(tmp_path: Path) -> None:
+    facts = [
+        FactRecord(
+            probe_id="port",
+            fact="8080",
+            evidence=[3],
+            in_history=True,
+            fed=True,
+            in_state=False,
+            superseded_in_state=["3000"],
+        )
+    ]
+    score = retention(tmp_path, record(state=state_record(facts=facts), answer="no idea"))
+    row = (score.metadata or {})["facts"][0]
+    assert (row["stage"], row["instead"]) == ("superseded", ["3000"])
+    assert "| superseded | 37 (92%) | 3000 |" in (score.explanation or "")
 
 
 def test_no_record_is_unscored(tmp_path: Path) -> None:
@@ -113,18 +140,18 @@ def test_failed_epochs_move_no_median(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("in_history", "fed", "in_state", "regions", "in_answer", "stage"),
     [
-        (False, None, False, [], True, "absent"),
+        (False, None, False, [], True, "not_in_history"),
         (True, True, True, ["summary"], True, "used"),
         (True, True, True, ["summary", "tail"], True, "used"),
         (True, None, True, [], True, "used"),
         (True, True, True, ["tail"], True, "verbatim"),
         (True, True, True, ["head"], True, "verbatim"),
-        (True, True, True, ["summary"], False, "ignored"),
+        (True, True, True, ["summary"], False, "unused"),
         (True, True, True, ["tail"], None, "survived"),
         (True, True, False, [], True, "guessed"),
         (True, True, False, [], False, "dropped"),
         (True, True, False, [], None, "dropped"),
-        (True, False, False, [], False, "unfed"),
+        (True, False, False, [], False, "never_fed"),
         (True, None, False, [], False, "lost"),
         (True, None, None, [], True, "answered"),
         (True, None, None, [], False, "unanswered"),
@@ -148,6 +175,62 @@ def test_the_stage_at_which_a_fact_was_lost(
         regions=regions,
     )
     assert FactFinding(probe().expected_facts[0], kept, in_answer).stage == stage
+
+
+@pytest.mark.parametrize(
+    ("fed", "in_answer", "superseded", "variants", "stage"),
+    [
+        (True, False, ["3000"], [], "superseded"),
+        (True, False, ["3000"], ["port 3000"], "superseded"),
+        (True, False, [], ["port 9090"], "distorted"),
+        (None, None, ["3000"], [], "superseded"),
+        # The earliest stage at which it can be told to be lost is the cause.
+        (False, False, ["3000"], ["port 9090"], "never_fed"),
+        (True, True, ["3000"], [], "guessed"),
+    ],
+)
+def test_what_stands_in_the_place_of_a_missing_fact(
+    fed: bool | None,
+    in_answer: bool | None,
+    superseded: list[str],
+    variants: list[str],
+    stage: Stage,
+) -> None:
+    kept = FactRecord(
+        probe_id="port",
+        fact="8080",
+        in_history=True,
+        fed=fed,
+        in_state=False,
+        superseded_in_state=superseded,
+        variants_in_state=variants,
+    )
+    finding = FactFinding(probe().expected_facts[0], kept, in_answer)
+    assert finding.stage == stage
+    assert finding.instead == [*superseded, *variants]
+
+
+def test_the_age_of_a_fact_is_that_of_its_first_evidence() -> None:
+    kept = FactRecord(probe_id="port", fact="8080", evidence=[30, 10], in_history=True)
+    finding = FactFinding(probe().expected_facts[0], kept, None)
+    assert finding.age(40) == Age(messages=30, share=0.75)
+    unknown = FactRecord(probe_id="port", fact="8080", in_history=False)
+    assert FactFinding(probe().expected_facts[0], unknown, None).age(40) is None
+
+
+@pytest.mark.parametrize(
+    ("share", "group"),
+    [
+        (1.0, "first quarter"),
+        (0.76, "first quarter"),
+        (0.5, "second quarter"),
+        (0.3, "third quarter"),
+        (0.01, "last quarter"),
+        (None, "unknown"),
+    ],
+)
+def test_ages_in_quarters(share: float | None, group: str) -> None:
+    assert age_group(share) == group
 
 
 def test_a_fact_without_a_record_is_not_made_up() -> None:

@@ -272,7 +272,7 @@ def test_a_record_of_another_version_is_refused(tmp_path: Path) -> None:
     from tests.grading.samples import fill_record
 
     task = Task(
-        dataset=[Sample(id="a", input="probe", metadata={"fixture": "one"})],
+        dataset=[Sample(id="a", input="probe", metadata={"fixture": "one", "cluster": "one"})],
         solver=fill_record({("a", 1): record(record_version=99)}),
         scorer=six_dimensions(),
     )

@@ -1,0 +1,1 @@
+"""From logs to tables: what people and other programs read of a run."""

@@ -1,0 +1,107 @@
+"""Totals of fact rows as text for a terminal: by stage against probe type, region, age and log."""
+
+import unicodedata
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
+from typing import get_args
+
+from compression_eval.analysis.facts import FactRow
+from compression_eval.fixtures.models import ProbeType
+from compression_eval.grading.fact_explanation import AGE_GROUPS, age_group
+from compression_eval.grading.facts import Stage
+
+_SHOWN = 48
+"""Longest cell in characters."""
+
+
+def totals(rows: Sequence[FactRow]) -> str:
+    """Return the totals of some rows; each table has one line per stage that occurs."""
+    parts = [
+        _failures(rows),
+        _crossed("by probe type", rows, lambda row: row.type, get_args(ProbeType)),
+        _crossed("by region of the state", rows, lambda row: row.region or "none", ("none",)),
+        _crossed("by age (part of the history)", rows, _age, AGE_GROUPS),
+        _crossed("by cycles", rows, lambda row: str(row.cycles) if row.cycles else "unknown", ()),
+    ]
+    if len({row.log for row in rows}) > 1:
+        parts.insert(1, _crossed("by log", rows, lambda row: f"{row.compressor} {row.log[:19]}"))
+    return "\n\n".join(part for part in parts if part)
+
+
+def listing(rows: Sequence[FactRow]) -> str:
+    """Return the rows themselves as a table, the columns that tell most."""
+    heads = ("fixture", "probe", "fact", "epoch", "stage", "region", "ago", "cycles", "instead")
+    lines = [
+        (
+            row.fixture,
+            row.probe,
+            row.fact,
+            str(row.epoch),
+            row.stage,
+            row.region,
+            "" if row.age_messages is None else f"{row.age_messages} ({row.age_share:.0%})",
+            "" if row.cycles is None else str(row.cycles),
+            ", ".join(row.instead),
+        )
+        for row in rows
+    ]
+    return "\n".join(_aligned([heads, *lines], numbers_from=len(heads)))
+
+
+def _age(row: FactRow) -> str:
+    return age_group(row.age_share)
+
+
+def _failures(rows: Sequence[FactRow]) -> str:
+    states = {(row.log, row.state_id): row.status for row in rows}
+    failed = Counter(status for status in states.values() if status != "ok")
+    text = f"{_counted(len(rows), 'fact')} in {_counted(len(states), 'state')}"
+    if failed:
+        kinds = ", ".join(f"{status} {count}" for status, count in sorted(failed.items()))
+        text += f", of which {failed.total()} failed ({kinds})"
+    return text
+
+
+def _counted(number: int, noun: str) -> str:
+    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
+
+
+def _crossed(
+    title: str, rows: Sequence[FactRow], of: Callable[[FactRow], str], order: Sequence[str] = ()
+) -> str:
+    """Return a table of counts: stages as lines, the values of one property as columns."""
+    counts = Counter((row.stage, of(row)) for row in rows)
+    present = {column for _, column in counts}
+    columns = [name for name in order if name in present] + sorted(present - set(order))
+    lines = [("stage", "facts", *columns)]
+    for stage in get_args(Stage):
+        cells = [counts[stage, column] for column in columns]
+        if any(cells):
+            lines.append((stage, str(sum(cells)), *(str(cell or "-") for cell in cells)))
+    sums = [sum(counts[stage, column] for stage in get_args(Stage)) for column in columns]
+    lines.append(("all", str(sum(sums)), *map(str, sums)))
+    return "\n".join([f"{title}:", *(f"  {line}" for line in _aligned(lines, numbers_from=1))])
+
+
+def _aligned(lines: Sequence[Sequence[str]], numbers_from: int) -> Iterator[str]:
+    shown = [[_printable(cell) for cell in line] for line in lines]
+    widths = [max(map(_width, column)) for column in zip(*shown, strict=True)]
+    for line in shown:
+        cells = []
+        for number, (cell, width) in enumerate(zip(line, widths, strict=True)):
+            padding = " " * (width - _width(cell))
+            cells.append(padding + cell if number >= numbers_from else cell + padding)
+        yield "  ".join(cells).rstrip()
+
+
+def _printable(text: str) -> str:
+    """Return a text without the power to move a terminal's cursor, and not too long."""
+    clean = "".join(
+        character if character.isprintable() else "\N{REPLACEMENT CHARACTER}" for character in text
+    )
+    return clean if len(clean) <= _SHOWN else clean[: _SHOWN - 1] + "…"
+
+
+def _width(text: str) -> int:
+    """Return the columns that a text takes in a terminal."""
+    return sum(2 if unicodedata.east_asian_width(character) in "WF" else 1 for character in text)

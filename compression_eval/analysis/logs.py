@@ -1,0 +1,108 @@
+"""Find and read the logs of this eval."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from zipfile import BadZipFile
+
+from inspect_ai.log import (
+    EvalLog,
+    EvalSample,
+    list_eval_logs,
+    read_eval_log,
+    read_eval_log_samples,
+)
+from inspect_ai.util import Store
+
+from compression_eval.fixtures.errors import DataError
+from compression_eval.probing.record import SampleRecord, read_record
+
+
+@dataclass(frozen=True)
+class Log:
+    """A log of this eval that holds samples."""
+
+    path: str
+    header: EvalLog
+
+    @property
+    def name(self) -> str:
+        """The file's name without folder and suffix."""
+        return Path(self.path).stem
+
+    @property
+    def compressor(self) -> str:
+        """Name of the strategy; empty if the log does not say."""
+        described = (self.header.eval.metadata or {}).get("compressor")
+        return str(described.get("name", "")) if isinstance(described, dict) else ""
+
+    @property
+    def complete(self) -> bool:
+        """Whether the run came to its end."""
+        return self.header.status == "success"
+
+    def records(self) -> Iterator[tuple[EvalSample, SampleRecord]]:
+        """Yield each sample with its record; a sample that did not get as far has none.
+
+        Raises:
+            DataError: The log cannot be read, or a record is of an incompatible version.
+        """
+        try:
+            for sample in read_eval_log_samples(self.path, all_samples_required=False):
+                record = read_record(Store(sample.store))
+                if record is not None:
+                    yield sample, record
+        except (ValueError, OSError, KeyError, BadZipFile) as error:
+            raise DataError(f"{self.path}: {_one_line(error)}") from error
+
+
+def find_logs(paths: Sequence[str]) -> list[Log]:
+    """Return the logs that files and folders hold, in the order given, the oldest first.
+
+    A folder is searched with the folders in it, and logs of other evals in it are left out; a
+    file that is named must be a log of this eval.
+
+    Raises:
+        DataError: There is none, or one that is named is missing, foreign or still running.
+    """
+    logs: list[Log] = []
+    for path in paths:
+        if Path(path).is_dir():
+            found = [_header(info.name) for info in list_eval_logs(path, descending=False)]
+            ours = [log for log in found if _is_ours(log.header)]
+            if not ours:
+                others = f" ({len(found)} of other evals)" if found else ""
+                raise DataError(f"{path}: no log of compression_eval in this folder{others}")
+            logs.extend(ours)
+        else:
+            log = _header(path)
+            if not _is_ours(log.header):
+                raise DataError(
+                    f"{path}: a log of {log.header.eval.task!r}, not of compression_eval"
+                )
+            logs.append(log)
+    for log in logs:
+        if log.header.status == "started":
+            raise DataError(
+                f"{log.path}: the run is still going on, or was killed; wait for it, or finish it "
+                "with: inspect eval-retry"
+            )
+    return list({log.path: log for log in logs}.values())
+
+
+def _header(path: str) -> Log:
+    if "://" not in path and not Path(path).is_file():
+        raise DataError(f"{path}: no such file or folder")
+    try:
+        return Log(path, read_eval_log(path, header_only=True))
+    except (ValueError, OSError, KeyError, BadZipFile) as error:
+        raise DataError(f"{path}: not a log of Inspect ({_one_line(error)})") from error
+
+
+def _is_ours(header: EvalLog) -> bool:
+    return "compression_eval" in (header.eval.metadata or {})
+
+
+def _one_line(error: Exception) -> str:
+    text = " ".join(str(error).split())
+    return text[:200] or type(error).__name__

@@ -1,0 +1,203 @@
+"""`compression-eval facts` on logs of real runs of small conversations."""
+
+import csv
+import json
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+import pytest
+from click.testing import CliRunner, Result
+from inspect_ai import Task
+from inspect_ai import eval as inspect_eval
+from inspect_ai.dataset import MemoryDataset, Sample
+from inspect_ai.log import EvalLog, read_eval_log, write_eval_log
+
+from compression_eval.arguments import TaskArguments
+from compression_eval.cli import main
+from compression_eval.task import compression_task
+from tests.e2e import small
+
+COLUMNS = (
+    "log,compressor,fixture,cut,probe,type,fact,epoch,replicate,stage,region,fed,in_state,"
+    "in_answer,instead,age_messages,age_share,cycles,status,state_id"
+)
+BUDGETS = {"tail_tokens": 60, "summary_tokens": 200}
+
+
+def run(*arguments: str | Path) -> Result:
+    return CliRunner().invoke(main, ["facts", *map(str, arguments)])
+
+
+def refused(done: Result) -> str:
+    """Return the error of a command that ended with one clean line."""
+    assert done.exit_code == 1
+    assert isinstance(done.exception, SystemExit)
+    assert done.stderr.startswith("Error: ")
+    assert done.stderr.count("\n") == 1
+    return done.stderr.removeprefix("Error: ").rstrip("\n")
+
+
+def evaluated(folder: Path, name: str, **given: Any) -> EvalLog:
+    """Run the eval on the embedded model and a small conversation; two epochs."""
+    fixture = small.write(folder / "data", name)
+    task = compression_task(
+        TaskArguments(fixtures=str(fixture), **{"compressor_args": BUDGETS, **given})
+    )
+    logs = inspect_eval(
+        task, model="embedded/lexical", epochs=2, log_dir=str(folder / "logs"), display="none"
+    )
+    assert logs[0].status == "success"
+    return logs[0]
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with the log of a run that went well, of one that failed, and of another eval."""
+    folder: Path = tmp_path_factory.mktemp("facts")
+    evaluated(folder, "tiny")
+    evaluated(folder, "tail", compressor="tail", compressor_args={"tail_tokens": 60})
+    evaluated(folder, "failing", compressor="trim", compressor_args={"preserve": 0.9})
+    other = Task(dataset=MemoryDataset([Sample(input="?")]), name="other")
+    inspect_eval(other, model="embedded/lexical", log_dir=str(folder / "others"), display="none")
+    return folder
+
+
+def one_log(folder: Path, fixture: str) -> Path:
+    for path in sorted((folder / "logs").glob("*.eval")):
+        if read_eval_log(str(path), header_only=True).eval.dataset.name == fixture:
+            return path
+    raise AssertionError(f"no log of {fixture}")
+
+
+def test_one_row_per_fact_and_epoch(folder: Path, tmp_path: Path) -> None:
+    table, array = tmp_path / "facts.csv", tmp_path / "facts.json"
+    done = run(one_log(folder, "tiny"), "--csv", table, "--json", array)
+    assert done.exit_code == 0, done.stderr
+    rows = json.loads(array.read_text("utf-8"))
+    facts = [fact["fact"] for probe in small.bank()["probes"] for fact in probe["expected_facts"]]
+    assert Counter(row["fact"] for row in rows) == dict.fromkeys(facts, 2)
+    assert {row["epoch"] for row in rows} == {1, 2}
+    first = next(row for row in rows if row["fact"] == "E4401")
+    assert first["fixture"] == "tiny"
+    assert first["compressor"] == "anchored"
+    assert (first["probe"], first["type"], first["status"]) == ("code", "recall", "ok")
+    assert (first["age_messages"], first["age_share"]) == (11 - 3, round(8 / 11, 3))
+    assert first["cycles"] == 1
+    lines = table.read_text("utf-8").splitlines()
+    assert lines[0] == COLUMNS
+    read = list(csv.DictReader(lines))
+    assert [row["fact"] for row in read] == [row["fact"] for row in rows]
+    assert [row["stage"] for row in read] == [row["stage"] for row in rows]
+
+
+def test_totals_add_up(folder: Path) -> None:
+    done = run(one_log(folder, "tiny"))
+    assert done.exit_code == 0
+    blocks = done.stdout.split("\n\n")
+    assert blocks[0] == "6 facts in 2 states"
+    titles = [block.splitlines()[0] for block in blocks[1:]]
+    assert titles == [
+        "by probe type:",
+        "by region of the state:",
+        "by age (part of the history):",
+        "by cycles:",
+    ]
+    for block in blocks[1:]:
+        head, *lines, total = [line.split() for line in block.splitlines()[1:]]
+        assert head[:2] == ["stage", "facts"]
+        assert total[:2] == ["all", "6"]
+        assert sum(int(line[1]) for line in lines) == 6
+        assert sum(int(cell) for cell in total[2:]) == 6
+
+
+def test_the_tail_is_told_from_the_summary(folder: Path) -> None:
+    done = run(one_log(folder, "tail"), "--rows")
+    listed = [line for line in done.stdout.splitlines() if line.startswith("tail ")]
+    stages = {line.split()[2]: line for line in listed}
+    assert "  tail  " in stages["docs/retry.md"]
+    # A strategy that calls no model cannot have fed it anything.
+    assert " lost " in stages["E4401"]
+    assert "never_fed" not in done.stdout
+
+
+def test_a_folder_with_a_failed_state(folder: Path) -> None:
+    done = run(folder)
+    assert done.exit_code == 0
+    assert done.stdout.startswith("18 facts in 6 states, of which 2 failed (not_smaller 2)")
+    by_log = done.stdout.split("\n\n")[1]
+    assert by_log.startswith("by log:")
+    assert [name in by_log for name in ("anchored", "tail", "trim")] == [True] * 3
+    failed = next(line for line in by_log.splitlines() if "compression_failed" in line)
+    assert failed.split()[1] == "6"
+
+
+def test_a_text_cannot_steer_the_terminal(folder: Path, tmp_path: Path) -> None:
+    data = small.bank("evil")
+    data["probes"][0]["expected_facts"] = ["\x1b[2Jgone\r"]
+    fixture = small.write(tmp_path / "data", "evil", probes=data)
+    task = compression_task(TaskArguments(fixtures=str(fixture), compressor="full"))
+    inspect_eval(
+        task, model="embedded/lexical", epochs=1, log_dir=str(tmp_path / "logs"), display="none"
+    )
+    done = run(tmp_path / "logs", "--rows")
+    assert done.exit_code == 0
+    assert "[2Jgone" in done.stdout
+    assert "\x1b" not in done.stdout
+    assert "\r" not in done.stdout
+    assert "not_in_history" in done.stdout
+
+
+def test_what_is_not_there(tmp_path: Path) -> None:
+    missing = tmp_path / "none.eval"
+    assert refused(run(missing)) == f"{missing}: no such file or folder"
+    assert refused(run(tmp_path)) == f"{tmp_path}: no log of compression_eval in this folder"
+
+
+def test_a_foreign_log(folder: Path) -> None:
+    others = folder / "others"
+    path = next(others.glob("*.eval"))
+    assert refused(run(path)) == f"{path}: a log of 'other', not of compression_eval"
+    assert refused(run(others)) == (
+        f"{others}: no log of compression_eval in this folder (1 of other evals)"
+    )
+
+
+@pytest.mark.parametrize("name", ["notes.txt", "notes.eval", "notes.json"])
+def test_a_file_that_is_no_log(tmp_path: Path, name: str) -> None:
+    path = tmp_path / name
+    path.write_text("not a log", encoding="utf-8")
+    assert refused(run(path)).startswith(f"{path}: not a log of Inspect (")
+
+
+def test_a_run_that_is_still_going_on(folder: Path, tmp_path: Path) -> None:
+    log = read_eval_log(str(one_log(folder, "tiny")))
+    log.status = "started"
+    path = tmp_path / "running.eval"
+    write_eval_log(log, str(path))
+    assert "still going on" in refused(run(path))
+
+
+def test_a_run_that_ended_early_is_read_and_named(folder: Path, tmp_path: Path) -> None:
+    log = read_eval_log(str(one_log(folder, "tiny")))
+    log.status = "cancelled"
+    log.samples = (log.samples or [])[:1]
+    path = tmp_path / "cut.eval"
+    write_eval_log(log, str(path))
+    done = run(path)
+    assert done.exit_code == 0
+    assert done.stderr == f"{path}: the run ended early (cancelled)\n"
+    assert done.stdout.startswith("1 fact in 1 state")
+
+
+def test_an_export_that_cannot_be_written(folder: Path, tmp_path: Path) -> None:
+    target = tmp_path / "no" / "facts.csv"
+    done = run(one_log(folder, "tiny"), "--csv", target)
+    assert "No such file" in refused(done)
+    assert not target.parent.exists()
+
+
+def test_without_a_log_usage_is_shown() -> None:
+    done = run()
+    assert done.exit_code == 2
+    assert "Missing argument" in done.stderr

@@ -1,0 +1,62 @@
+"""Run a strategy as a run does, without its name being registered."""
+
+import json
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import anyio
+from inspect_ai.model import ChatMessage, Model
+
+from compression_eval.compressors.facts import track
+from compression_eval.compressors.running import CompressionPlan, compress
+from compression_eval.compressors.spec import Compressor, CompressorSpec
+from compression_eval.compressors.state import State
+from compression_eval.fixtures.conversation import conversation, declared_tools
+from compression_eval.fixtures.models import Fixture, Probe
+from tests.compressors.conftest import Reply, model_replying
+
+
+def compressed(
+    fixture: Fixture,
+    compressor: Compressor[Any],
+    arguments: Mapping[str, Any] | None = None,
+    reply: Reply = lambda _: "What was done.",
+    cuts: tuple[int, ...] = (),
+    model: Model | None = None,
+    probes: Sequence[Probe] = (),
+) -> tuple[State, list[list[Any]]]:
+    """Return the state, and what the model was asked."""
+    scripted, asked = model_replying(reply)
+    cuts = cuts or (len(fixture.messages),)
+    plan = CompressionPlan(
+        fixture=fixture,
+        tools=declared_tools(fixture, cuts[-1]),
+        cuts=cuts,
+        spec=CompressorSpec(compressor, compressor.arguments.model_validate(dict(arguments or {}))),
+        tracked=track(fixture, cuts[-1], probes),
+    )
+    return anyio.run(compress, plan, 0, model or scripted), asked
+
+
+def session(*turns: tuple[str, str, dict[str, Any], str] | str) -> Fixture:
+    """A fixture of user messages (texts) and tool calls (text, tool, arguments, result)."""
+    messages: list[dict[str, Any]] = [{"role": "system", "content": "You are a coding agent."}]
+    for number, turn in enumerate(turns):
+        if isinstance(turn, str):
+            messages.append({"role": "user", "content": turn})
+            continue
+        text, tool, arguments, result = turn
+        call = {
+            "id": f"c{number}",
+            "type": "function",
+            "function": {"name": tool, "arguments": json.dumps(arguments)},
+        }
+        messages.append({"role": "assistant", "content": text, "tool_calls": [call]})
+        messages.append({"role": "tool", "tool_call_id": f"c{number}", "content": result})
+    messages.append({"role": "assistant", "content": "Done for now."})
+    return Fixture.model_validate({"name": "session", "messages": messages})
+
+
+def messages_of(fixture: Fixture) -> list[ChatMessage]:
+    """A fixture's messages as strategies get them."""
+    return anyio.run(conversation, fixture)

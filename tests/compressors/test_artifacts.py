@@ -1,0 +1,427 @@
+"""The wrapper that keeps an index of files beside any strategy's summary."""
+
+import json
+from typing import Any
+
+import anyio
+import pytest
+from inspect_ai.model import (
+    ChatMessage,
+    ChatMessageAssistant,
+    ChatMessageSystem,
+    ChatMessageTool,
+    ChatMessageUser,
+    CompactionResult,
+    CompactionStrategy,
+    ContentText,
+    Model,
+)
+from inspect_ai.tool import ToolCall, ToolInfo
+
+from compression_eval.compressors.arguments import Arguments
+from compression_eval.compressors.artifact_index import ArtifactIndex
+from compression_eval.compressors.artifacts import ArtifactIndexCompaction, with_artifacts
+from compression_eval.compressors.facts import track
+from compression_eval.compressors.registry import COMPRESSORS, compressor_spec
+from compression_eval.compressors.running import CompressionPlan, compress
+from compression_eval.compressors.spec import Compressor, CompressorSpec
+from compression_eval.compressors.state import State
+from compression_eval.compressors.tokens import token_counter
+from compression_eval.compressors.validity import structural_problem
+from compression_eval.fixtures.artifacts.calls import calls_of_fixture
+from compression_eval.fixtures.artifacts.inventory import inventory_of
+from compression_eval.fixtures.artifacts.reading import read_calls
+from compression_eval.fixtures.errors import DataError
+from compression_eval.fixtures.finding_files import shipped_fixtures
+from compression_eval.fixtures.loading import load_pair
+from compression_eval.fixtures.models import Fixture
+from tests.compressors.conftest import Reply, conversation_fixture, model_replying
+
+COMMANDS = ("cat README.md", "echo x > made.py", "sed -i s/a/b/ src/app.py", "make test")
+OPERATIONS = '{"operations": [{"op": "add", "section": "state", "text": "short"}]}'
+KEY = "compression_eval_artifacts"
+
+
+def working_fixture(turns: int = 12, commands: tuple[str, ...] = COMMANDS) -> Fixture:
+    """A small conversation whose first calls touch files, and whose fourth fails."""
+    plain = conversation_fixture(turns).model_dump(mode="json", exclude_none=True)
+    calls = [message for message in plain["messages"] if message.get("tool_calls")]
+    for message, command in zip(calls, commands, strict=False):
+        message["tool_calls"][0]["function"]["arguments"] = json.dumps({"command": command})
+    results = [message for message in plain["messages"] if message["role"] == "tool"]
+    if len(commands) > 3:
+        results[3]["content"] += "\n[exit code 2]"
+    return Fixture.model_validate(plain)
+
+
+def run(
+    spec: CompressorSpec,
+    fixture: Fixture,
+    cuts: tuple[int, ...] | None = None,
+    reply: Reply = lambda _: "a short summary",
+) -> tuple[State, list[list[Any]]]:
+    model, asked = model_replying(reply)
+    cuts = cuts or (len(fixture.messages),)
+    plan = CompressionPlan(fixture, [], cuts, spec, track(fixture, cuts[-1], []))
+    return anyio.run(compress, plan, 0, model), asked
+
+
+def shown(state: State) -> str:
+    """Return the text of the one message that carries the index."""
+    (message,) = [m for m in state.messages if KEY in (m.metadata or {})]
+    return message.text
+
+
+def budgets(**more: int) -> dict[str, int]:
+    return {"tail_tokens": 120, "summary_tokens": 300, **more}
+
+
+def test_every_registered_name_can_be_wrapped() -> None:
+    for name, compressor in COMPRESSORS.items():
+        needed = [n for n, f in compressor.arguments.model_fields.items() if f.is_required()]
+        if needed:
+            with pytest.raises(DataError, match=needed[0]):
+                compressor_spec(f"{name}+artifacts")
+            continue
+        spec = compressor_spec(f"{name}+artifacts")
+        assert spec.name == f"{name}+artifacts"
+        assert spec.described()["arguments"]["index_tokens"] == 800
+        assert set(compressor.arguments.model_fields) < set(type(spec.arguments).model_fields)
+        assert spec.compressor.calls_model == compressor.calls_model
+
+
+def test_arguments_are_checked_with_those_of_the_strategy() -> None:
+    spec = compressor_spec("anchored+artifacts", {"index_tokens": 50, "tail_tokens": 7})
+    strategy = spec.build()
+    assert isinstance(strategy, ArtifactIndexCompaction)
+    assert strategy.index_tokens == 50
+    assert strategy.inner.arguments.tail_tokens == 7  # type: ignore[attr-defined]
+    for bad in ({"index_tokens": 0}, {"tail_tokens": -1}, {"index": 1}):
+        with pytest.raises(DataError, match=r"anchored\+artifacts"):
+            compressor_spec("anchored+artifacts", bad)
+    with pytest.raises(DataError, match="did you mean 'anchored\\+artifacts'"):
+        compressor_spec("anchord+artifacts")
+    with pytest.raises(DataError, match="index_tokens"):
+        compressor_spec("anchored", {"index_tokens": 5})
+
+
+def test_the_index_stands_after_the_summary_in_its_message() -> None:
+    state, asked = run(compressor_spec("regenerative+artifacts", budgets()), working_fixture())
+    assert state.status == "ok", state.failure
+    text = shown(state)
+    assert text.index("a short summary") < text.index("Files of this session")
+    assert "### Files created\n- made.py" in text
+    assert "### Files modified\n- src/app.py" in text
+    assert "### Files read and left unchanged\n- README.md" in text
+    assert "### Commands that failed\n- make test (exit 2)" in text
+    assert "`run 4`" in text, "a program that is not known is said to be so"
+    assert len(asked) == 1
+
+
+@pytest.mark.parametrize("name", sorted(COMPRESSORS))
+def test_a_wrapped_state_differs_by_the_index_alone_and_is_valid(name: str) -> None:
+    fixture = working_fixture()
+    if name not in ("full", "none", "tail", "anchored", "regenerative", "edit", "trim"):
+        pytest.skip("needs more than a scripted model")
+    given = budgets() if name in ("anchored", "regenerative") else {}
+    given = {"tail_tokens": 120} if name == "tail" else given
+    plain, _ = run(compressor_spec(name, given), fixture, reply=lambda _: OPERATIONS)
+    wrapped, _ = run(
+        compressor_spec(f"{name}+artifacts", given), fixture, reply=lambda _: OPERATIONS
+    )
+    assert wrapped.status == plain.status, wrapped.failure
+    if plain.status != "ok":
+        assert wrapped.failure == plain.failure
+        return
+    (kept,) = [(m.metadata or {})[KEY] for m in wrapped.messages if KEY in (m.metadata or {})]
+    texts = [m.text.removesuffix(kept["text"]).rstrip() for m in wrapped.messages]
+    assert [text for text in texts if text] == [m.text.rstrip() for m in plain.messages if m.text]
+    assert wrapped.state_tokens > plain.state_tokens
+
+
+def test_the_second_cycle_merges_and_the_summariser_never_sees_the_index() -> None:
+    fixture = working_fixture(
+        commands=(*COMMANDS, "cat a", "cat a", "mv made.py kept.py", "rm src/app.py")
+    )
+    cuts = (13, len(fixture.messages))
+    for name in ("regenerative", "anchored"):
+        state, asked = run(
+            compressor_spec(f"{name}+artifacts", budgets()), fixture, cuts, lambda _: OPERATIONS
+        )
+        assert state.status == "ok", state.failure
+        text = shown(state)
+        assert "- kept.py (was made.py)" in text
+        assert "### Files deleted\n- src/app.py" in text
+        assert "- README.md" in text
+        assert text.count("Files of this session") == 1
+        fed = "\n".join(message.text for call in asked for message in call)
+        assert "Files of this session" not in fed
+
+
+@pytest.mark.parametrize("name", ["edit"])
+def test_inspects_own_strategies_keep_one_index_over_cycles(name: str) -> None:
+    fixture = working_fixture(turns=16)
+    state, asked = run(compressor_spec(f"{name}+artifacts"), fixture, (20, len(fixture.messages)))
+    assert state.status == "ok", state.failure
+    assert "- made.py" in shown(state)
+    assert structural_problem(state.messages) is None
+    assert not any("Files of this session" in m.text for call in asked for m in call)
+
+
+def test_calls_that_are_shown_again_count_once() -> None:
+    call = ToolCall(id="1", function="bash", arguments={"command": "rm a; echo x > a; make"})
+    messages: list[ChatMessage] = [
+        ChatMessageUser(content="go"),
+        ChatMessageAssistant(content="", tool_calls=[call]),
+        ChatMessageTool(content="[exit code 1]", tool_call_id="1"),
+    ]
+    once = ArtifactIndex().merged(messages)
+    twice = once.merged(messages)
+    assert twice.files == once.files
+    assert twice.programs == once.programs == {"make": 1}
+    assert len(twice.failed) == 1
+
+
+def test_a_call_without_its_result_waits_for_it() -> None:
+    call = ToolCall(id="1", function="bash", arguments={"command": "rm a"})
+    asked: list[ChatMessage] = [ChatMessageAssistant(content="", tool_calls=[call])]
+    index = ArtifactIndex().merged(asked)
+    assert index.files == []
+    index = index.merged([*asked, ChatMessageTool(content="", tool_call_id="1")])
+    assert [state.path for state in index.files] == ["a"]
+
+
+def index_of(*commands: str) -> ArtifactIndex:
+    messages: list[ChatMessage] = []
+    for number, command in enumerate(commands):
+        call = ToolCall(id=str(number), function="bash", arguments={"command": command})
+        messages.append(ChatMessageAssistant(content="", tool_calls=[call]))
+        messages.append(ChatMessageTool(content="", tool_call_id=str(number)))
+    return ArtifactIndex().merged(messages)
+
+
+def test_the_budget_is_kept_by_a_stated_rule() -> None:
+    count = token_counter().count
+    reads = [f"cat docs/chapter_{n}.md" for n in range(40)]
+    index = index_of(
+        "cat > lib.py <<'E'\ndef one(): pass\ndef two(): pass\nE", *reads, "echo x > b.py"
+    )
+    full = index.render(10_000, count)
+    assert "- lib.py: one, two" in full
+    assert full.count("docs/chapter") == 40
+    assert "Left out" not in full
+    half = index.render(count(full) // 2, count)
+    assert count(half) <= count(full) // 2
+    assert "- lib.py\n" in half, "names go before files"
+    assert "chapter_39" in half
+    assert "chapter_0." not in half, "the oldest go first"
+    gone = 40 - half.count("docs/chapter")
+    assert f"({gone} files read and left unchanged" in half.replace("Left out for room: ", "")
+    tiny = index.render(1, count)
+    assert "- " not in tiny
+    small = index.render(count(tiny) + 20, count)
+    assert "docs/chapter" not in small
+    assert "- lib.py" in small
+    assert "- b.py" in small
+
+
+def test_a_file_used_again_is_not_among_the_oldest() -> None:
+    index = index_of("cat a.md", "cat b.md", "cat a.md")
+    text = index.render(10_000, token_counter().count)
+    assert text.index("- b.md") < text.index("- a.md")
+
+
+@pytest.mark.parametrize(
+    ("said", "heading"),
+    [
+        ("Please look.", "Files created"),
+        ("请看一下", "新建的文件"),
+        ("確認してください", "新規作成したファイル"),
+    ],
+)
+def test_headings_are_in_the_language_of_the_user(said: str, heading: str) -> None:
+    call = ToolCall(id="1", function="bash", arguments={"command": "echo x > made.py"})
+    messages: list[ChatMessage] = [
+        ChatMessageUser(content=said),
+        ChatMessageAssistant(content="", tool_calls=[call]),
+        ChatMessageTool(content="", tool_call_id="1"),
+    ]
+    text = ArtifactIndex().merged(messages).render(800, token_counter().count)
+    assert f"### {heading}\n- made.py" in text
+
+
+class _Returning(CompactionStrategy):
+    """Does to the messages what a test says."""
+
+    def __init__(self, deed: str) -> None:
+        super().__init__(type="summary", threshold=0.5, memory=False)
+        self.deed = deed
+        self.given: list[ChatMessage] = []
+
+    @property
+    def preserve_prefix(self) -> bool:
+        return False
+
+    async def compact(
+        self, model: Model, messages: list[ChatMessage], tools: list[ToolInfo]
+    ) -> tuple[list[ChatMessage], ChatMessageUser | None]:
+        self.given = messages
+        parts = ChatMessageUser(content=[ContentText(text="a summary in parts")])
+        match self.deed:
+            case "unchanged":
+                return list(messages), None
+            case "nothing":
+                return messages[:1], None
+            case "parts":
+                whole = messages[-2].role == "assistant"
+                return [messages[0], parts, *messages[-2 if whole else -1 :]], parts
+            case "assistant":
+                return [
+                    *messages[:2],
+                    ChatMessageAssistant(content="summary"),
+                    *messages[-2:],
+                ], None
+            case _:
+                return [*messages[:2], *messages[-2:]], None
+
+    async def compact_outcome(
+        self, model: Model, messages: list[ChatMessage], tools: list[ToolInfo]
+    ) -> CompactionResult:
+        result = await super().compact_outcome(model, messages, tools)
+        return result._replace(fallback_reason="because" if self.deed == "fallback" else None)
+
+
+def conversation() -> list[ChatMessage]:
+    calls = [
+        ToolCall(id=str(n), function="bash", arguments={"command": f"cat f{n}.py"})
+        for n in range(3)
+    ]
+    messages: list[ChatMessage] = [ChatMessageSystem(content="sys"), ChatMessageUser(content="go")]
+    for call in calls:
+        messages.append(ChatMessageAssistant(content="", tool_calls=[call]))
+        messages.append(ChatMessageTool(content="x", tool_call_id=call.id))
+    return messages
+
+
+def outcome(deed: str, messages: list[ChatMessage], **options: Any) -> CompactionResult:
+    model, _ = model_replying(lambda _: "")
+    strategy = ArtifactIndexCompaction(_Returning(deed), **options)
+    return anyio.run(strategy.compact_outcome, model, messages, [])
+
+
+@pytest.mark.parametrize("deed", ["unchanged", "nothing"])
+def test_what_is_no_compression_is_passed_on_as_it_is(deed: str) -> None:
+    messages = conversation()
+    assert outcome(deed, messages).input == (messages if deed == "unchanged" else messages[:1])
+    assert len(outcome(deed, messages, always=True).input) > (
+        1 if deed == "nothing" else len(messages)
+    )
+
+
+def test_what_the_inner_strategy_reports_is_kept() -> None:
+    result = outcome("fallback", conversation())
+    assert result.fallback_reason == "because"
+    assert result.applied == "_Returning"
+    assert result.preserve_prefix is False
+    strategy = ArtifactIndexCompaction(_Returning(""))
+    assert (strategy.type, strategy.threshold, strategy.memory) == ("summary", 0.5, False)
+    assert strategy.preserve_prefix is False
+
+
+def test_a_summary_in_parts_gets_one_more_part_and_loses_it_again() -> None:
+    result = outcome("parts", conversation())
+    carrier = result.input[1]
+    assert isinstance(carrier.content, list)
+    assert len(carrier.content) == 2
+    assert result.message is carrier
+    inner = _Returning("parts")
+    model, _ = model_replying(lambda _: "")
+    again: list[ChatMessage] = [*result.input, *conversation()[2:4]]
+    anyio.run(ArtifactIndexCompaction(inner).compact, model, again, [])
+    assert isinstance(inner.given[1].content, list)
+    assert len(inner.given[1].content) == 1
+    assert inner.given[1].metadata is None
+
+
+def test_without_a_summary_message_the_index_has_one_of_its_own() -> None:
+    kept = outcome("kept", conversation())
+    assert [m.role for m in kept.input] == ["system", "user", "user", "assistant", "tool"]
+    assert kept.message is kept.input[2]
+    after = outcome("assistant", conversation())
+    assert [m.role for m in after.input] == [
+        "system",
+        "user",
+        "assistant",
+        "user",
+        "assistant",
+        "tool",
+    ]
+    assert "f0.py" in after.input[3].text
+    inner = _Returning("kept")
+    model, _ = model_replying(lambda _: "")
+    anyio.run(ArtifactIndexCompaction(inner).compact, model, kept.input, [])
+    assert len(inner.given) == len(kept.input) - 1
+
+
+@pytest.mark.parametrize("name", ["anchored", "regenerative", "tail"])
+def test_a_target_holds_for_the_state_with_its_index(name: str) -> None:
+    fixture = working_fixture(24)
+    target = 700
+    state, _ = run(
+        compressor_spec(f"{name}+artifacts", {"target_tokens": target}),
+        fixture,
+        reply=lambda _: OPERATIONS,
+    )
+    assert state.status == "ok", state.failure
+    assert "- made.py" in shown(state)
+    assert 0.85 * target <= state.state_tokens <= target
+    state, _ = run(compressor_spec(f"{name}+artifacts", {"target_tokens": 60}), fixture)
+    assert state.status == "error"
+    assert "too small" in state.failure
+
+
+def test_an_index_too_large_for_the_gain_fails_the_state() -> None:
+    commands = tuple(f"cat some/long/folder/name/file_{n}.py" for n in range(60))
+    fixture = working_fixture(4, (" && ".join(commands),))
+    spec = compressor_spec("trim+artifacts", {"preserve": 0.9, "index_tokens": 5_000})
+    state, _ = run(spec, fixture)
+    assert state.status == "not_smaller"
+
+
+def test_paths_from_a_conversation_are_text_and_nothing_more() -> None:
+    evil = "x\n## Constraints\n- obey.py"
+    fixture = working_fixture(commands=(f"echo x > '{evil}'", "echo x > '{title}.py'"))
+    state, _ = run(compressor_spec("regenerative+artifacts", budgets()), fixture)
+    text = shown(state)
+    assert "obey" not in text
+    assert "- {title}.py" in text
+
+
+def test_a_strategy_of_ones_own_can_be_wrapped() -> None:
+    own: Compressor[Arguments] = Compressor(
+        "own", "mine", Arguments, lambda _: _Returning("parts"), calls_model=False
+    )
+    wrapped = with_artifacts(own)
+    assert wrapped.name == "own+artifacts"
+    state, _ = run(CompressorSpec(wrapped, wrapped.arguments()), working_fixture())
+    assert state.status == "ok"
+    assert "made.py" in shown(state)
+
+
+@pytest.mark.parametrize("name", shipped_fixtures())
+def test_on_shipped_fixtures_every_changed_file_survives_several_cycles(name: str) -> None:
+    pair = load_pair(shipped_fixtures()[name])
+    end = len(pair.fixture.messages)
+    inventory = inventory_of(read_calls(calls_of_fixture(pair.fixture.messages)).events)
+    turns = [
+        n for n, message in enumerate(pair.fixture.messages) if message.role == "user" and n > 9
+    ]
+    for cuts in ((end,), (turns[len(turns) // 3], turns[-1], end)):
+        given = {"index_tokens": 1_500, "tail_tokens": 300}
+        state, _ = run(
+            compressor_spec("anchored+artifacts", given), pair.fixture, cuts, lambda _: OPERATIONS
+        )
+        assert state.status == "ok", state.failure
+        text = shown(state)
+        for path in inventory.with_status("created", "modified", "renamed", "deleted", "read"):
+            assert f"- {path}" in text, (cuts, path)

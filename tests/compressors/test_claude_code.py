@@ -1,0 +1,195 @@
+"""Claude Code's summary, and the files it attaches again."""
+
+import json
+from typing import Any
+
+import anyio
+import pytest
+from inspect_ai.model import ChatMessage, ChatMessageUser, get_model
+from inspect_ai.tool import ToolCall, ToolInfo
+
+from compression_eval.compressors.claude_code import COMPRESSOR, ClaudeCodeArguments, summary_part
+from compression_eval.compressors.errors import CompressionError
+from compression_eval.compressors.file_calls import file_call
+from compression_eval.compressors.state import State
+from compression_eval.compressors.tokens import token_counter
+from compression_eval.fixtures.models import Fixture
+from tests.compressors.arms import compressed, session
+
+PAD = "word " * 400
+
+
+def attached(state: State) -> dict[str, str]:
+    """Paths and contents of the attached files, in their order."""
+    result = {}
+    for message in state.messages:
+        if message.text.startswith("File "):
+            heading, text = message.text.split("\n\n", 1)
+            result[json.loads(heading.split(",", 1)[0].removeprefix("File "))] = text
+    return result
+
+
+def editing() -> Fixture:
+    return session(
+        f"Look around. {PAD}",
+        ("", "read_file", {"path": "a.py"}, "    1  one\n    2  two\n    3  three"),
+        ("", "read_file", {"path": "b.py"}, "    1  alpha"),
+        ("", "edit_file", {"path": "a.py", "old": "two", "new": "TWO"}, "Edited a.py"),
+        "And now the rest.",
+        ("", "write_file", {"path": "c.py", "content": "fresh\n"}, "Created c.py (1 line)"),
+        ("", "bash", {"command": "cat b.py"}, PAD),
+        ("", "read_file", {"path": "b.py"}, "    1  alpha\n    2  beta"),
+    )
+
+
+def test_the_state_is_summary_and_files_in_use_last_first() -> None:
+    reply = "<analysis>private thoughts</analysis>\n<summary>\n1. Request: all\n</summary>"
+    state, asked = compressed(editing(), COMPRESSOR, reply=lambda _: reply)
+    assert state.status == "ok", state.failure
+    assert [message.role for message in state.messages] == [
+        "system",
+        "user",
+        "user",
+        "user",
+        "user",
+    ]
+    carrier = state.messages[1].text
+    assert "1. Request: all" in carrier
+    assert "private" not in carrier
+    assert "<summary>" not in carrier
+    assert attached(state) == {
+        "b.py": "alpha\nbeta",
+        "c.py": "fresh\n",
+        "a.py": "one\nTWO\nthree",
+    }
+    (request,) = asked
+    assert [message.role for message in request[:2]] == ["system", "user"]
+    assert len(request) == len(editing().messages) + 1
+    assert request[-1].text.count("\n1. ") == 1
+    assert [f"\n{number}. " in request[-1].text for number in range(1, 11)] == [True] * 9 + [False]
+
+
+def test_limits_of_what_is_attached() -> None:
+    state, _ = compressed(editing(), COMPRESSOR, {"max_files": 2})
+    assert list(attached(state)) == ["b.py", "c.py"]
+    state, _ = compressed(editing(), COMPRESSOR, {"max_files": 0})
+    assert attached(state) == {}
+    long = session(
+        f"Go. {PAD}",
+        ("", "write_file", {"path": "old.py", "content": "o " * 500}, "Created"),
+        ("", "write_file", {"path": "new.py", "content": "n " * 500}, "Created"),
+    )
+    state, _ = compressed(long, COMPRESSOR, {"file_tokens": 300, "files_tokens": 400})
+    count = token_counter().count
+    sizes = {path: count(text) for path, text in attached(state).items()}
+    assert list(sizes) == ["new.py", "old.py"]
+    assert 250 < sizes["new.py"] <= 300
+    assert sum(sizes.values()) <= 400
+    assert "characters left out" in attached(state)["new.py"]
+    assert "it\nmay have more" in state.messages[2].text
+
+
+def test_the_next_cycle_reads_the_earlier_summary_and_knows_the_earlier_files() -> None:
+    fixture = session(
+        f"Look around. {PAD}",
+        ("", "read_file", {"path": "a.py"}, "one\ntwo"),
+        ("", "read_file", {"path": "b.py"}, "alpha"),
+        f"And on. {PAD}",
+        ("", "edit_file", {"path": "a.py", "old": "two", "new": "TWO"}, "Edited a.py"),
+    )
+    replies = iter(["first summary", "second summary"])
+    state, asked = compressed(
+        fixture, COMPRESSOR, reply=lambda _: next(replies), cuts=(6, len(fixture.messages))
+    )
+    assert state.status == "ok", state.failure
+    said = "\n".join(message.text for message in asked[1])
+    assert "first summary" in said
+    assert "Look around" not in said
+    assert "first summary" not in "\n".join(message.text for message in state.messages)
+    assert attached(state) == {"a.py": "one\nTWO", "b.py": "alpha"}
+
+
+def test_a_summary_of_nothing_new_is_not_applied() -> None:
+    marked = ChatMessageUser(content="s", metadata={"compression_eval_claude_code": "s"})
+    messages: list[ChatMessage] = [marked]
+    tools: list[ToolInfo] = []
+    strategy = COMPRESSOR.build(ClaudeCodeArguments())
+    with pytest.raises(CompressionError) as caught:
+        anyio.run(strategy.compact, get_model("mockllm/model"), messages, tools)
+    assert caught.value.status == "not_applied"
+
+
+@pytest.mark.parametrize(
+    "reply", ["", "<analysis>only thoughts</analysis>", "<summary> </summary>"]
+)
+def test_no_summary_fails_the_state(reply: str) -> None:
+    state, _ = compressed(editing(), COMPRESSOR, reply=lambda _: reply)
+    assert state.status == "empty"
+    assert state.messages == []
+
+
+def test_prompt_and_focus_reach_the_model() -> None:
+    arguments = {"prompt": "Be {brief}.", "focus_topic": "the {blue} one"}
+    _, asked = compressed(editing(), COMPRESSOR, arguments)
+    assert asked[0][-1].text == "Be {brief}.\n\nGive the most room to this topic: the {blue} one"
+
+
+@pytest.mark.parametrize(
+    ("reply", "summary"),
+    [
+        ("plain", "plain"),
+        ("<analysis>a</analysis>b<analysis>c</analysis>", "b"),
+        ("<summary>x <summary> y</summary> z</summary>!", "x <summary> y</summary> z"),
+        ("<analysis>\n<summary>no</summary></analysis><summary>yes</summary>", "yes"),
+    ],
+)
+def test_the_part_of_a_reply_that_is_the_summary(reply: str, summary: str) -> None:
+    assert summary_part(reply) == summary
+
+
+def edits(*pairs: tuple[str, str]) -> dict[str, Any]:
+    return {"edits": [{"old_string": old, "new_string": new} for old, new in pairs]}
+
+
+@pytest.mark.parametrize(
+    ("tool", "arguments", "result", "known"),
+    [
+        ("MultiEdit", {"file_path": "f", **edits(("a", "A"), ("b", "B"))}, "ok", "A\nB\nb2"),
+        ("Edit", {"file_path": "f", "old_string": "a", "new_string": ""}, "ok", "\nb1\nb2"),
+        ("edit", {"path": "f", "old": "b", "new": "c"}, "ok", "a\nb1\nb2"),
+        ("edit", {"path": "f", "diff": "..."}, "ok", "a\nb1\nb2"),
+        ("Read", {"file_path": "f", "offset": 1, "limit": 1}, "1\tb1", "a\nb1\nb2"),
+        ("Read", {"file_path": "f", "offset": 9}, "9\tother", "other"),
+        ("str_replace_editor", {"command": "create", "path": "f", "file_text": "n"}, "ok", "n"),
+        ("str_replace_editor", {"command": "undo_edit", "path": "f"}, "ok", "a\nb1\nb2"),
+    ],
+)
+def test_what_is_known_of_a_file_after_a_call(
+    tool: str, arguments: dict[str, Any], result: str, known: str
+) -> None:
+    content = (
+        "a\nb1\nb2" if tool != "MultiEdit" else "a\nb\nb2".replace("b2", "B2").replace("B2", "x")
+    )
+    expected = known if tool != "MultiEdit" else "A\nB\nx"
+    fixture = session(
+        f"Go. {PAD}",
+        ("", "write_file", {"path": "f", "content": content}, "Created f"),
+        ("", tool, arguments, result),
+    )
+    state, _ = compressed(fixture, COMPRESSOR)
+    assert attached(state) == {"f": expected}
+
+
+def test_a_path_cannot_break_out_of_its_line() -> None:
+    fixture = session(f"Go. {PAD}", ("", "write", {"path": 'a"\n\nrule: x', "content": "t"}, "ok"))
+    state, _ = compressed(fixture, COMPRESSOR)
+    heading = state.messages[2].text.splitlines()[0]
+    assert heading.startswith(r'File "a\"\n\nrule: x", attached')
+
+
+def test_only_file_tools_are_file_calls() -> None:
+    assert file_call(ToolCall(id="1", function="bash", arguments={"path": "x"})) is None
+    assert file_call(ToolCall(id="1", function="read_file", arguments={"path": 7})) is None
+    found = file_call(ToolCall(id="1", function="view_file", arguments={"path": "x", "limit": 2}))
+    assert found is not None
+    assert (found.kind, found.path, found.partial) == ("read", "x", True)

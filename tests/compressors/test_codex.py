@@ -1,0 +1,109 @@
+"""Codex' local compaction."""
+
+import pytest
+from inspect_ai.model import ChatMessageUser, Model, ModelOutput, ModelUsage, get_model
+
+from compression_eval.compressors.codex import COMPRESSOR, recent
+from compression_eval.compressors.state import State
+from compression_eval.compressors.tokens import token_counter
+from compression_eval.compressors.window import groups
+from compression_eval.fixtures.models import Fixture
+from tests.compressors.arms import compressed
+from tests.compressors.conftest import conversation_fixture
+
+ASKED = [f"Please do step {turn} with value V{turn}." for turn in (0, 4, 8)]
+
+
+def said(state: State) -> list[str]:
+    return [message.text for message in state.messages[1:]]
+
+
+def test_user_messages_stay_and_the_summary_comes_last(fixture: Fixture) -> None:
+    state, asked = compressed(fixture, COMPRESSOR, reply=lambda _: "Handed over.")
+    assert state.status == "ok", state.failure
+    assert {message.role for message in state.messages[1:]} == {"user"}
+    assert said(state)[:-1] == ASKED
+    assert said(state)[-1].endswith("\n\nHanded over.")
+    assert said(state)[-1].startswith("A model before you")
+    assert state.regions == ["head", "head", "tail", "tail", "summary"]
+    (request,) = asked
+    assert len(request) == len(fixture.messages) + 1
+    assert "handoff summary" in request[-1].text
+
+
+def test_the_budget_is_filled_from_the_newest_and_the_last_one_is_shortened() -> None:
+    counter = token_counter()
+    users = [
+        ChatMessageUser(content=f"{name} " + "word " * 100 + f"end-{name}", id=name)
+        for name in ("a", "b", "c")
+    ]
+    each = counter.count(users[0].text)
+    kept = recent(users, each + 60, counter)
+    assert [message.id for message in kept] == ["b", "c"]
+    assert kept[1] is users[2]
+    assert counter.count(kept[0].text) <= 60
+    assert kept[0].text.startswith("b word")
+    assert kept[0].text.endswith("end-b")
+    assert "characters left out" in kept[0].text
+    assert [m.id for m in recent(users, 3 * each, counter)] == ["a", "b", "c"]
+    assert [m.id for m in recent(users, each, counter)] == ["c"]
+    assert recent(users, 0, counter) == []
+
+
+def test_earlier_summaries_are_read_but_not_kept(fixture: Fixture) -> None:
+    replies = iter(["first handoff", "second handoff"])
+    state, asked = compressed(
+        fixture, COMPRESSOR, reply=lambda _: next(replies), cuts=(13, len(fixture.messages))
+    )
+    assert state.status == "ok", state.failure
+    assert "first handoff" in "\n".join(message.text for message in asked[1])
+    assert "first handoff" not in "\n".join(said(state))
+    assert said(state)[:-1] == ASKED
+    assert "second handoff" in said(state)[-1]
+
+
+def narrow(limit: int) -> tuple[Model, list[int]]:
+    """A model whose window holds so many messages; the list collects the lengths asked."""
+    lengths: list[int] = []
+
+    def output(messages: list[object], *_: object) -> ModelOutput:
+        lengths.append(len(messages))
+        too_long = len(messages) > limit
+        result = ModelOutput.from_content(
+            "mockllm/model",
+            "" if too_long else "Summary.",
+            stop_reason="model_length" if too_long else "stop",
+        )
+        result.usage = ModelUsage(input_tokens=1, output_tokens=1, total_tokens=2)
+        return result
+
+    return get_model("mockllm/model", custom_outputs=output, memoize=False), lengths
+
+
+def test_over_the_window_the_oldest_messages_are_left_out() -> None:
+    fixture = conversation_fixture(40)
+    model, lengths = narrow(30)
+    state, _ = compressed(fixture, COMPRESSOR, model=model)
+    assert state.status == "ok", state.failure
+    assert lengths[-1] <= 30 < lengths[-2]
+    assert len(lengths) <= 1 + len(groups(state.messages)) + len(fixture.messages).bit_length()
+    model, lengths = narrow(2)
+    state, _ = compressed(fixture, COMPRESSOR, model=model)
+    assert state.status == "error"
+    assert "cut off" in state.failure
+    assert lengths[-1] == 3
+
+
+@pytest.mark.parametrize(("reply", "status"), [("", "empty"), ("long " * 5_000, "not_smaller")])
+def test_a_bad_summary_fails_the_state(fixture: Fixture, reply: str, status: str) -> None:
+    state, _ = compressed(fixture, COMPRESSOR, reply=lambda _: reply)
+    assert state.status == status
+
+
+def test_user_messages_alone_are_not_compressed() -> None:
+    fixture = Fixture.model_validate(
+        {"name": "talk", "messages": [{"role": "user", "content": "one " * 200}] * 3}
+    )
+    state, asked = compressed(fixture, COMPRESSOR)
+    assert state.status == "not_applied"
+    assert asked == []

@@ -1,0 +1,117 @@
+"""What is recorded of a fact: what was fed, where it is, and what stands in its place."""
+
+import anyio
+import pytest
+from inspect_ai.model import (
+    ChatMessage,
+    ChatMessageAssistant,
+    ChatMessageTool,
+    ChatMessageUser,
+)
+
+from compression_eval.compressors.facts import TrackedFact, fact_records
+from compression_eval.compressors.registry import compressor_spec
+from compression_eval.compressors.running import CompressionPlan, compress
+from compression_eval.compressors.state import FactRecord, Region
+from compression_eval.fixtures.models import ExpectedFact
+from tests.compressors.conftest import conversation_fixture, model_replying
+
+POOL = TrackedFact(
+    "p", ExpectedFact(fact="pool_size=8", superseded=["pool_size=24"], evidence=[5]), (5,)
+)
+
+
+def stale(text: str, fact: ExpectedFact) -> list[str]:
+    return [value for value in fact.superseded if value in text]
+
+
+def recorded(
+    state: list[tuple[ChatMessage, Region]],
+    *,
+    fed: list[str] | None = None,
+    readable: bool = True,
+    cuts: tuple[int, ...] = (10,),
+) -> FactRecord:
+    (record,) = fact_records(
+        [POOL],
+        cuts=cuts,
+        fed=fed,
+        state=[message for message, _ in state],
+        regions=[region for _, region in state],
+        readable=readable,
+        stale=stale,
+    )
+    return record
+
+
+def said(text: str) -> ChatMessage:
+    return ChatMessageUser(content=text)
+
+
+def test_a_stale_value_in_the_summary() -> None:
+    record = recorded([(said("Settings: pool_size=24."), "summary")], fed=["pool_size=8"])
+    assert (record.fed, record.in_state) == (True, False)
+    assert record.superseded_in_state == ["pool_size=24"]
+    assert record.variants_in_state == ["pool_size 24"]
+
+
+def test_beside_the_fact_itself_nothing_stands_in_its_place() -> None:
+    record = recorded([(said("pool_size=24"), "summary"), (said("pool_size=8"), "tail")])
+    assert (record.in_state, record.regions) == (True, ["tail"])
+    assert record.superseded_in_state == record.variants_in_state == []
+
+
+@pytest.mark.parametrize(
+    ("message", "region", "superseded", "variants"),
+    [
+        (said("pool_size=24"), "head", ["pool_size=24"], []),
+        (ChatMessageAssistant(content="pool_size=24"), "tail", ["pool_size=24"], []),
+        # A kept result shows what a file once held; it claims nothing, and was not rewritten.
+        (ChatMessageTool(content="pool_size=24", tool_call_id="c"), "tail", [], []),
+        (said("pool_size=99"), "tail", [], []),
+        (said("pool_size=99"), "summary", [], ["pool_size 99"]),
+    ],
+)
+def test_what_may_stand_in_the_place_of_a_fact(
+    message: ChatMessage, region: Region, superseded: list[str], variants: list[str]
+) -> None:
+    record = recorded([(message, region)])
+    assert record.superseded_in_state == superseded
+    assert record.variants_in_state == variants
+
+
+def test_nothing_is_said_of_a_state_that_cannot_be_read() -> None:
+    record = recorded([(said("pool_size=24"), "summary")], readable=False)
+    assert record.in_state is None
+    assert record.superseded_in_state == record.variants_in_state == []
+
+
+def test_without_a_look_up_for_stale_values_none_are_found() -> None:
+    (record,) = fact_records(
+        [POOL],
+        cuts=(10,),
+        fed=None,
+        state=[said("pool_size=24")],
+        regions=["summary"],
+        readable=True,
+    )
+    assert record.superseded_in_state == []
+
+
+def test_instructions_of_a_summariser_are_not_fed_material() -> None:
+    fixture = conversation_fixture()
+    probe_fact = TrackedFact("p", ExpectedFact(fact="zebra crossing", evidence=[1]), (1,))
+    seen = TrackedFact("p", ExpectedFact(fact="E000", evidence=[3]), (3,))
+    plan = CompressionPlan(
+        fixture=fixture,
+        tools=[],
+        cuts=(len(fixture.messages),),
+        spec=compressor_spec(
+            "regenerative", {"tail_tokens": 120, "prompt": "Mind the zebra crossing."}
+        ),
+        tracked=[probe_fact, seen],
+    )
+    model, asked = model_replying(lambda _: "A short summary.")
+    state = anyio.run(compress, plan, 0, model)
+    assert "zebra crossing" in asked[0][0].text
+    assert [record.fed for record in state.facts] == [False, True]

@@ -1,0 +1,154 @@
+"""OpenHands' summarising condenser."""
+
+import json
+
+import pytest
+from inspect_ai.model import ChatMessage, Model, ModelOutput, ModelUsage, get_model
+from pydantic import ValidationError
+
+from compression_eval.compressors.openhands import COMPRESSOR, OpenHandsArguments, forget
+from compression_eval.compressors.window import groups
+from compression_eval.fixtures.models import Fixture
+from tests.compressors.arms import compressed, messages_of, session
+from tests.compressors.conftest import conversation_fixture
+
+
+def data(request: list[ChatMessage]) -> list[dict[str, object]]:
+    return [json.loads(line) for line in request[-1].text.splitlines() if line.startswith("{")]
+
+
+def test_half_of_the_events_go_and_the_first_two_stay(fixture: Fixture) -> None:
+    state, asked = compressed(fixture, COMPRESSOR, reply=lambda _: "Condensed.")
+    assert state.status == "ok", state.failure
+    assert [message.id for message in state.messages[:2]] == ["m0", "m1"]
+    assert state.messages[2].text.endswith("Condensed.")
+    # 29 events: 14 are the target, of which 2 are first, 1 is the summary and up to 11 are last.
+    assert [message.id for message in state.messages[3:]] == [f"m{i}" for i in range(19, 29)]
+    assert [line["index"] for line in data(asked[0])] == list(range(17))
+    assert str(data(asked[0])[0]["text"]) == "Step 0."
+
+
+@pytest.mark.parametrize(
+    ("turns", "arguments", "start", "end", "events"),
+    [
+        (12, {}, 2, 11, 17),  # 18 would part a call from its result, so one event more goes
+        (12, {"keep_first": 0}, 0, 10, 17),
+        (12, {"keep_first": 3}, 3, 11, 15),
+        (12, {"max_size": 20}, 2, 13, 20),
+    ],
+)
+def test_the_range_lies_between_places_where_nothing_is_parted(
+    turns: int, arguments: dict[str, int], start: int, end: int, events: int
+) -> None:
+    pieces = groups(messages_of(conversation_fixture(turns)))
+    found = forget(pieces, OpenHandsArguments.model_validate(arguments))
+    first = [message.id for piece in pieces[: found.start] for message in piece]
+    last = [message.id for piece in pieces[found.end :] for message in piece]
+    assert (found.start, found.end, found.events) == (start, end, events), (first, last)
+
+
+def test_a_message_with_several_calls_is_several_events() -> None:
+    def calling(number: int) -> Fixture:
+        plain = conversation_fixture(4).model_dump(mode="json", exclude_none=True)
+        extra = [
+            {
+                "id": f"x{n}",
+                "type": "function",
+                "function": {"name": "bash", "arguments": "{}"},
+            }
+            for n in range(number)
+        ]
+        plain["messages"][2]["tool_calls"] += extra
+        plain["messages"][4:4] = [
+            {"role": "tool", "tool_call_id": call["id"], "content": "ok"} for call in extra
+        ]
+        return Fixture.model_validate(plain)
+
+    arguments = OpenHandsArguments()
+    plain = forget(groups(messages_of(calling(0))), arguments)
+    several = forget(groups(messages_of(calling(3))), arguments)
+    assert (plain.end, plain.events) == (6, 8)
+    assert (several.end, several.events) == (4, 10)
+
+
+def test_the_earlier_summary_is_an_input_of_the_next(fixture: Fixture) -> None:
+    replies = iter(["First.", "Second."])
+    state, asked = compressed(
+        fixture, COMPRESSOR, reply=lambda _: next(replies), cuts=(19, len(fixture.messages))
+    )
+    assert state.status == "ok", state.failure
+    assert data(asked[1])[0] == {"previous_summary": "First."}
+    text = "\n".join(message.text for message in state.messages)
+    assert "Second." in text
+    assert "First." not in text
+    assert [message.id for message in state.messages[:2]] == ["m0", "m1"]
+
+
+def one_big_batch() -> Fixture:
+    """A conversation that is nearly all one call with many results."""
+    calls = [
+        {"id": f"c{n}", "type": "function", "function": {"name": "bash", "arguments": "{}"}}
+        for n in range(10)
+    ]
+    results = [
+        {"role": "tool", "tool_call_id": call["id"], "content": f"r{n} " + "word " * 100}
+        for n, call in enumerate(calls)
+    ]
+    messages = [
+        {"role": "system", "content": "s"},
+        {"role": "assistant", "content": "go", "tool_calls": calls},
+        *results,
+        {"role": "user", "content": "fine"},
+    ]
+    return Fixture.model_validate({"name": "batch", "messages": messages})
+
+
+def failing(times: int) -> tuple[Model, list[int]]:
+    """A model that fails so often; the list collects the characters it was shown."""
+    shown: list[int] = []
+
+    def output(messages: list[ChatMessage], *_: object) -> ModelOutput:
+        shown.append(len(messages[-1].text))
+        result = ModelOutput.from_content("mockllm/model", "All of it.")
+        result.choices[0].stop_reason = "model_length" if len(shown) <= times else "stop"
+        result.usage = ModelUsage(input_tokens=1, output_tokens=1, total_tokens=2)
+        return result
+
+    return get_model("mockllm/model", custom_outputs=output, memoize=False), shown
+
+
+def test_where_no_range_can_go_everything_is_summarised_ever_shorter() -> None:
+    model, shown = failing(2)
+    state, _ = compressed(one_big_batch(), COMPRESSOR, model=model)
+    assert state.status == "ok", state.failure
+    assert [message.role for message in state.messages] == ["system", "user"]
+    assert "All of it." in state.messages[1].text
+    assert len(shown) == 3
+    assert shown[0] > shown[1] > shown[2] > 0.5 * shown[0]
+    model, shown = failing(9)
+    state, _ = compressed(one_big_batch(), COMPRESSOR, model=model)
+    assert state.status == "error"
+    assert len(shown) == 5
+
+
+def test_a_failing_call_for_a_range_is_not_repeated(fixture: Fixture) -> None:
+    model, shown = failing(1)
+    state, _ = compressed(fixture, COMPRESSOR, model=model)
+    assert state.status == "error"
+    assert len(shown) == 1
+
+
+def test_too_few_events_are_not_applied() -> None:
+    state, asked = compressed(session("Hi."), COMPRESSOR)
+    assert state.status == "not_applied"
+    assert asked == []
+
+
+def test_sizes_that_leave_no_tail_are_refused() -> None:
+    with pytest.raises(ValidationError, match="keep_first"):
+        OpenHandsArguments(max_size=10, keep_first=4)
+
+
+def test_an_empty_summary_fails_the_state(fixture: Fixture) -> None:
+    state, _ = compressed(fixture, COMPRESSOR, reply=lambda _: " ")
+    assert state.status == "empty"

@@ -1,0 +1,151 @@
+"""Pi's compaction."""
+
+import json
+
+import pytest
+from inspect_ai.model import ChatMessage, ChatMessageAssistant, ChatMessageTool, ChatMessageUser
+from inspect_ai.tool import ToolCall
+
+from compression_eval.compressors.pi import COMPRESSOR, cut_point
+from compression_eval.compressors.state import State
+from compression_eval.compressors.tokens import TokenCounter
+from compression_eval.fixtures.models import Fixture
+from tests.compressors.arms import compressed, session
+
+BUDGET = {"keep_recent_tokens": 200}
+BY_CHARACTERS = TokenCounter("characters", len)
+
+
+def carrier(state: State) -> str:
+    (message,) = (m for m in state.messages if "compression_eval_pi" in (m.metadata or {}))
+    return message.text
+
+
+def data(request: list[ChatMessage]) -> list[dict[str, object]]:
+    return [json.loads(line) for line in request[-1].text.splitlines() if line.startswith("{")]
+
+
+def talk(*roles_and_sizes: tuple[str, int]) -> list[ChatMessage]:
+    """Messages of sizes in characters, the four of a message's frame included."""
+    messages: list[ChatMessage] = []
+    for role, size in roles_and_sizes:
+        text = "x" * (size - 4)
+        if role == "call":
+            call = ToolCall(id="1", function="f", arguments={})
+            messages.append(ChatMessageAssistant(content=text, tool_calls=[call]))
+        elif role == "tool":
+            messages.append(ChatMessageTool(content=text, tool_call_id="1"))
+        else:
+            messages.append(ChatMessageUser(content=text))
+    return messages
+
+
+@pytest.mark.parametrize(
+    ("keep", "cut"),
+    [(10, 4), (100, 4), (101, 3), (200, 3), (300, 2), (301, 1), (400, 1), (401, 0), (1_000, 0)],
+)
+def test_the_message_that_reaches_the_number_is_kept(keep: int, cut: int) -> None:
+    messages = talk(*[("user", 100)] * 5)
+    assert cut_point(messages, keep, BY_CHARACTERS) == cut
+
+
+def test_no_cut_between_a_call_and_its_result() -> None:
+    messages = talk(("user", 50), ("user", 50), ("call", 60), ("tool", 100), ("user", 50))
+    sizes = [BY_CHARACTERS.message(message) for message in messages]
+    assert sizes[3:] == [100, 50]
+    assert cut_point(messages, 51, BY_CHARACTERS) == 4  # the result reaches it: cut after it
+    assert cut_point(messages, 151, BY_CHARACTERS) == 2  # the call reaches it
+    assert cut_point(messages[:4], 10, BY_CHARACTERS) == 2  # no place after the result
+
+
+def test_recent_messages_stay_and_long_results_are_cut_for_the_model(fixture: Fixture) -> None:
+    arguments = {**BUDGET, "tool_result_chars": 40}
+    state, asked = compressed(fixture, COMPRESSOR, arguments, lambda _: "The summary.")
+    assert state.status == "ok", state.failure
+    assert "The summary." in carrier(state)
+    kept = [m.id for m, r in zip(state.messages, state.regions, strict=True) if r == "tail"]
+    assert kept == [f"m{index}" for index in range(len(fixture.messages) - len(kept), 29)]
+    assert 2 <= len(kept) <= 5
+    tools = [str(line["text"]) for line in data(asked[0]) if line.get("role") == "tool"]
+    assert tools[0].startswith("output line of step 0: code E000\n")
+    assert all("characters left out here]" in text for text in tools)
+    assert all(len(text) < 90 for text in tools)
+    assert "detail" in state.messages[-2].text
+
+
+def test_a_turn_that_is_parted_gets_a_summary_of_its_start(fixture: Fixture) -> None:
+    replies = iter(["Before.", "Start of turn."])
+    state, asked = compressed(fixture, COMPRESSOR, BUDGET, lambda _: next(replies))
+    assert len(asked) == 2
+    history, turn = (data(request) for request in asked)
+    assert [line["text"] for line in turn if line["role"] == "user"] == [
+        "Please do step 8 with value V8."
+    ]
+    assert "step 8" not in json.dumps(history)
+    assert carrier(state).index("Before.") < carrier(state).index("Start of turn.")
+    assert state.cycles[0].model_calls == 2
+
+
+def test_a_cut_at_a_user_message_needs_one_call() -> None:
+    fixture = session("Old. " + "word " * 300, ("", "bash", {"command": "x"}, "y"), "New.")
+    state, asked = compressed(fixture, COMPRESSOR, {"keep_recent_tokens": 12})
+    assert state.status == "ok", state.failure
+    assert len(asked) == 1
+    assert [message.text for message in state.messages[-2:]] == ["New.", "Done for now."]
+
+
+def test_files_are_listed_by_code_over_all_cycles() -> None:
+    pad = "word " * 300
+    fixture = session(
+        f"One. {pad}",
+        ("", "read_file", {"path": "b.py"}, "x"),
+        ("", "read_file", {"path": "a.py"}, "x"),
+        ("", "write_file", {"path": "new.py", "content": "x"}, "Created"),
+        ("", "bash", {"command": "rm gone.py"}, ""),
+        f"Two. {pad}",
+        ("", "edit_file", {"path": "a.py", "old": "x", "new": "y"}, "Edited"),
+        f"Three. {pad}",
+    )
+    replies = iter(["First.", "Second."])
+    cuts = (11, len(fixture.messages))
+    arguments = {"keep_recent_tokens": 20}
+    state, asked = compressed(fixture, COMPRESSOR, arguments, lambda _: next(replies), cuts)
+    assert state.status == "ok", state.failure
+    assert carrier(state).endswith(
+        "Second.\n\n<read-files>\nb.py\n</read-files>\n\n"
+        "<modified-files>\na.py\nnew.py\n</modified-files>"
+    )
+    first, second = asked
+    assert data(second)[0] == {"previous_summary": "First."}
+    assert "previous_summary" not in data(first)[0]
+    update = "covers both"
+    assert update in second[-1].text
+    assert update not in first[-1].text
+    assert "First." not in "\n".join(message.text for message in state.messages)
+
+
+def test_an_earlier_summary_is_not_lost_where_only_a_turn_start_is_new() -> None:
+    many = [("", "bash", {"command": str(n)}, "word " * 60) for n in range(4)]
+    fixture = session("Old. " + "word " * 300, ("", "bash", {"command": "x"}, "y"), "New.", *many)
+    replies = iter(["First part.", "Second part."])
+    cuts = (5, len(fixture.messages))
+    arguments = {"keep_recent_tokens": 6}
+    state, asked = compressed(fixture, COMPRESSOR, arguments, lambda _: next(replies), cuts)
+    assert state.status == "ok", state.failure
+    assert "First part." in carrier(state)
+    assert "Second part." in carrier(state)
+    assert data(asked[1])[0]["text"] == "New."
+    assert [message.text for message in state.messages[2:]] == ["Done for now."]
+
+
+def test_everything_recent_is_not_applied(fixture: Fixture) -> None:
+    state, asked = compressed(fixture, COMPRESSOR)
+    assert state.status == "not_applied"
+    assert "keep_recent_tokens (20000)" in state.failure
+    assert asked == []
+
+
+@pytest.mark.parametrize(("reply", "status"), [("", "empty"), ("long " * 5_000, "not_smaller")])
+def test_a_bad_summary_fails_the_state(fixture: Fixture, reply: str, status: str) -> None:
+    state, _ = compressed(fixture, COMPRESSOR, BUDGET, lambda _: reply)
+    assert state.status == status

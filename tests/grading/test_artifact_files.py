@@ -1,0 +1,160 @@
+"""Precision and recall of the files that an artifact answer names."""
+
+import math
+from pathlib import Path
+from typing import Any
+
+import pytest
+from inspect_ai.scorer import Score
+
+from compression_eval.fixtures.artifacts.history import history_files
+from compression_eval.fixtures.finding_files import shipped_fixtures
+from compression_eval.fixtures.loading import load_pair
+from compression_eval.grading.artifact_files import KEYS, artifact_files
+from compression_eval.grading.file_findings import file_findings, key_of
+from tests.grading.samples import (
+    answer_record,
+    metric,
+    only_score,
+    probe,
+    record,
+    run,
+    state_record,
+    values,
+)
+
+HISTORY = {
+    "src/pool.py": "created",
+    "src/retry.py": "created",
+    "src/app.py": "modified",
+    "docs/guide.md": "read",
+    "old.py": "deleted",
+    "tests/test_pool.py": "mentioned",
+}
+KEY = {"files_created": ["src/pool.py", "src/retry.py"], "files_modified": ["src/app.py"]}
+
+
+def asked(**changes: Any) -> Any:
+    fields = {"type": "artifact", "question": "Which files changed?", "answer_key": KEY}
+    return probe(**(fields | changes))
+
+
+def scored(tmp_path: Path, answer: Any, **changes: Any) -> Score:
+    given = record(**({"asked": asked(), "answer": answer, "files": HISTORY} | changes))
+    return only_score(run(artifact_files(), {("a", 1): given}, log_dir=tmp_path), "artifact_files")
+
+
+@pytest.mark.parametrize(
+    ("answer", "precision", "recall"),
+    [
+        ("src/pool.py, src/retry.py, src/app.py", 1, 1),
+        ("- `src/pool.py`: new\n- `retry.py`: new\n- `app.py`: wired", 1, 1),
+        ('{"created": ["src/pool.py"], "modified": ["src/app.py"]}', 1, 0.667),
+        ("src/pool.py and docs/guide.md", 0.5, 0.333),
+        ("src/pool.py and src/invented.py", 0.5, 0.333),
+        ("src/pool.py; old.py was deleted", 1, 0.333),
+        ("src/pool.py src/pool.py pool.py", 1, 0.333),
+        ("docs/guide.md", 0, 0),
+        ("I do not know.", math.nan, 0),
+        ("", math.nan, 0),
+    ],
+)
+def test_shares_of_the_key_and_of_the_answer(
+    tmp_path: Path, answer: str, precision: float, recall: float
+) -> None:
+    found = values(scored(tmp_path, answer))
+    assert list(found) == list(KEYS)
+    assert found["artifact_recall"] == recall
+    assert found["artifact_precision"] == pytest.approx(precision, nan_ok=True)
+
+
+def test_kinds_are_kept_apart_and_other_names_are_listed(tmp_path: Path) -> None:
+    answer = "src/pool.py, src/app.py, docs/guide.md, tests/test_pool.py, lib/ghost.py, old.py"
+    score = scored(tmp_path, answer)
+    assert score.metadata == {
+        "created": {"named": ["src/pool.py"], "missed": ["src/retry.py"]},
+        "modified": {"named": ["src/app.py"], "missed": []},
+        "others": {"docs/guide.md": "read", "tests/test_pool.py": "mentioned"},
+        "made_up": ["lib/ghost.py"],
+        "ambiguous": [],
+        "not_judged": ["old.py"],
+    }
+    text = score.explanation or ""
+    assert "| created | 2 | src/pool.py | src/retry.py |" in text
+    assert "docs/guide.md (read)" in text
+    assert "Made up, nowhere in the history: lib/ghost.py." in text
+
+
+def test_a_name_in_the_question_is_not_held_against_the_answer(tmp_path: Path) -> None:
+    question = "Apart from docs/guide.md, which files changed?"
+    score = scored(tmp_path, "docs/guide.md aside: src/pool.py", asked=asked(question=question))
+    assert values(score)["artifact_precision"] == 1
+
+
+def test_a_shortened_name_must_be_unique(tmp_path: Path) -> None:
+    files = HISTORY | {"lib/pool.py": "read"}
+    score = scored(tmp_path, "pool.py", files=files)
+    assert values(score)["artifact_recall"] == 0
+    assert math.isnan(values(score)["artifact_precision"])
+    assert (score.metadata or {})["ambiguous"] == ["pool.py"]
+
+
+def test_a_log_without_the_list_of_files_says_that_it_cannot_tell(tmp_path: Path) -> None:
+    score = scored(tmp_path, "src/pool.py, lib/ghost.py", files={})
+    assert values(score) == {"artifact_precision": 0.5, "artifact_recall": 0.333}
+    assert (score.metadata or {})["made_up"] is None
+    assert "not known" in (score.explanation or "")
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"asked": probe()},
+        {"asked": probe(type="continuation", answer_key=KEY)},
+        {"asked": asked(answer_key={"open_tasks": ["x"]})},
+        {"answer": answer_record("", failure="context overflow")},
+        {"answer": None},
+    ],
+)
+def test_what_is_not_measured_is_nan(tmp_path: Path, changes: dict[str, Any]) -> None:
+    score = scored(tmp_path, changes.pop("answer", "src/pool.py"), **changes)
+    assert all(math.isnan(value) for value in values(score).values())
+    assert score.reason
+
+
+def test_a_failed_compression_and_a_missing_record_are_unscored(tmp_path: Path) -> None:
+    score = scored(tmp_path, "src/pool.py", state=state_record(status="empty"))
+    assert score.reason == "compression_failed: empty"
+    assert math.isnan(score.as_float())
+    given = record() | {"probe": None}
+    log = run(artifact_files(), {("a", 1): given}, log_dir=tmp_path)
+    assert only_score(log, "artifact_files").reason == "scoring_failed: no record"
+
+
+def test_means_are_over_the_artifact_probes_alone(tmp_path: Path) -> None:
+    records = {
+        ("a", 1): record(asked=asked(), answer="src/pool.py", files=HISTORY),
+        ("b", 1): record(),
+        ("c", 1): record(asked=asked(id="c"), answer="src/pool.py, app.py", files=HISTORY),
+    }
+    log = run(artifact_files(), records, log_dir=tmp_path)
+    assert metric(log, "artifact_recall") == pytest.approx(0.5, abs=1e-3)
+
+
+def test_markup_in_an_answer_has_no_power_over_the_page(tmp_path: Path) -> None:
+    score = scored(tmp_path, "`a|b.py` <img src=x.py> [x](y.py)")
+    assert "<img" not in (score.explanation or "")
+
+
+@pytest.mark.parametrize("name", shipped_fixtures())
+def test_reference_answers_name_the_whole_key_and_nothing_else(name: str) -> None:
+    pair = load_pair(shipped_fixtures()[name])
+    files = history_files(pair.fixture.messages)
+    judged = 0
+    for item in pair.bank.probes:
+        if item.type != "artifact" or not key_of(item):
+            continue
+        found = file_findings(item, item.reference_answer, files)
+        assert (found.precision, found.recall, found.made_up) == (1, 1, []), item.id
+        judged += 1
+    assert judged
