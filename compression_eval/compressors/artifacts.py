@@ -33,6 +33,7 @@ SUFFIX = "+artifacts"
 
 _KEY = "compression_eval_artifacts"
 _DEFAULT_TOKENS = 800
+_BUDGET = "index_tokens"
 _TARGET = "target_tokens"
 _FRAME = 5
 """Tokens that the index takes beside its text: a blank line, or a message of its own."""
@@ -124,7 +125,8 @@ def with_artifacts(compressor: Compressor[Any]) -> Compressor[Any]:
     )
 
     def inner(given: Arguments, less: int = 0) -> CompactionStrategy:
-        own = {name: getattr(given, name) for name in inner_type.model_fields}
+        names = given.model_fields_set - {_BUDGET}
+        own = {name: getattr(given, name) for name in names}
         if less:
             own[_TARGET] -= less
         try:
@@ -138,7 +140,7 @@ def with_artifacts(compressor: Compressor[Any]) -> Compressor[Any]:
         has_target = getattr(given, _TARGET, None) is not None
         return ArtifactIndexCompaction(
             inner(given),
-            given.index_tokens,  # type: ignore[attr-defined]
+            getattr(given, _BUDGET),
             always=compressor.exempt,
             leaving_room=(lambda less: inner(given, less)) if has_target else None,
         )

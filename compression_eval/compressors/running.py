@@ -203,7 +203,9 @@ def _calls_since(first_event: int, messages: Sequence[ChatMessage]) -> _Calls:
     for event in transcript().events[first_event:]:
         if isinstance(event, ModelEvent):
             calls.count += 1
-            calls.texts = [*(calls.texts or []), *_material(event.input)]
+            # A call that was over the window or failed has told the model nothing.
+            read = not event.error and event.output.stop_reason != "model_length"
+            calls.texts = [*(calls.texts or []), *(_material(event.input) if read else ())]
             if usage := event.output.usage:
                 calls.input_tokens += usage.input_tokens
                 calls.output_tokens += usage.output_tokens

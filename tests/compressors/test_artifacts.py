@@ -1,6 +1,7 @@
 """The wrapper that keeps an index of files beside any strategy's summary."""
 
 import json
+from pathlib import Path
 from typing import Any
 
 import anyio
@@ -19,14 +20,12 @@ from inspect_ai.model import (
 from inspect_ai.tool import ToolCall, ToolInfo
 
 from compression_eval.compressors.arguments import Arguments
-from compression_eval.compressors.artifact_index import ArtifactIndex
 from compression_eval.compressors.artifacts import ArtifactIndexCompaction, with_artifacts
 from compression_eval.compressors.facts import track
 from compression_eval.compressors.registry import COMPRESSORS, compressor_spec
 from compression_eval.compressors.running import CompressionPlan, compress
 from compression_eval.compressors.spec import Compressor, CompressorSpec
 from compression_eval.compressors.state import State
-from compression_eval.compressors.tokens import token_counter
 from compression_eval.compressors.validity import structural_problem
 from compression_eval.fixtures.artifacts.calls import calls_of_fixture
 from compression_eval.fixtures.artifacts.inventory import inventory_of
@@ -166,88 +165,6 @@ def test_inspects_own_strategies_keep_one_index_over_cycles(name: str) -> None:
     assert "- made.py" in shown(state)
     assert structural_problem(state.messages) is None
     assert not any("Files of this session" in m.text for call in asked for m in call)
-
-
-def test_calls_that_are_shown_again_count_once() -> None:
-    call = ToolCall(id="1", function="bash", arguments={"command": "rm a; echo x > a; make"})
-    messages: list[ChatMessage] = [
-        ChatMessageUser(content="go"),
-        ChatMessageAssistant(content="", tool_calls=[call]),
-        ChatMessageTool(content="[exit code 1]", tool_call_id="1"),
-    ]
-    once = ArtifactIndex().merged(messages)
-    twice = once.merged(messages)
-    assert twice.files == once.files
-    assert twice.programs == once.programs == {"make": 1}
-    assert len(twice.failed) == 1
-
-
-def test_a_call_without_its_result_waits_for_it() -> None:
-    call = ToolCall(id="1", function="bash", arguments={"command": "rm a"})
-    asked: list[ChatMessage] = [ChatMessageAssistant(content="", tool_calls=[call])]
-    index = ArtifactIndex().merged(asked)
-    assert index.files == []
-    index = index.merged([*asked, ChatMessageTool(content="", tool_call_id="1")])
-    assert [state.path for state in index.files] == ["a"]
-
-
-def index_of(*commands: str) -> ArtifactIndex:
-    messages: list[ChatMessage] = []
-    for number, command in enumerate(commands):
-        call = ToolCall(id=str(number), function="bash", arguments={"command": command})
-        messages.append(ChatMessageAssistant(content="", tool_calls=[call]))
-        messages.append(ChatMessageTool(content="", tool_call_id=str(number)))
-    return ArtifactIndex().merged(messages)
-
-
-def test_the_budget_is_kept_by_a_stated_rule() -> None:
-    count = token_counter().count
-    reads = [f"cat docs/chapter_{n}.md" for n in range(40)]
-    index = index_of(
-        "cat > lib.py <<'E'\ndef one(): pass\ndef two(): pass\nE", *reads, "echo x > b.py"
-    )
-    full = index.render(10_000, count)
-    assert "- lib.py: one, two" in full
-    assert full.count("docs/chapter") == 40
-    assert "Left out" not in full
-    half = index.render(count(full) // 2, count)
-    assert count(half) <= count(full) // 2
-    assert "- lib.py\n" in half, "names go before files"
-    assert "chapter_39" in half
-    assert "chapter_0." not in half, "the oldest go first"
-    gone = 40 - half.count("docs/chapter")
-    assert f"({gone} files read and left unchanged" in half.replace("Left out for room: ", "")
-    tiny = index.render(1, count)
-    assert "- " not in tiny
-    small = index.render(count(tiny) + 20, count)
-    assert "docs/chapter" not in small
-    assert "- lib.py" in small
-    assert "- b.py" in small
-
-
-def test_a_file_used_again_is_not_among_the_oldest() -> None:
-    index = index_of("cat a.md", "cat b.md", "cat a.md")
-    text = index.render(10_000, token_counter().count)
-    assert text.index("- b.md") < text.index("- a.md")
-
-
-@pytest.mark.parametrize(
-    ("said", "heading"),
-    [
-        ("Please look.", "Files created"),
-        ("请看一下", "新建的文件"),
-        ("確認してください", "新規作成したファイル"),
-    ],
-)
-def test_headings_are_in_the_language_of_the_user(said: str, heading: str) -> None:
-    call = ToolCall(id="1", function="bash", arguments={"command": "echo x > made.py"})
-    messages: list[ChatMessage] = [
-        ChatMessageUser(content=said),
-        ChatMessageAssistant(content="", tool_calls=[call]),
-        ChatMessageTool(content="", tool_call_id="1"),
-    ]
-    text = ArtifactIndex().merged(messages).render(800, token_counter().count)
-    assert f"### {heading}\n- made.py" in text
 
 
 class _Returning(CompactionStrategy):
@@ -395,6 +312,20 @@ def test_paths_from_a_conversation_are_text_and_nothing_more() -> None:
     text = shown(state)
     assert "obey" not in text
     assert "- {title}.py" in text
+
+
+def test_a_strategy_in_a_file_can_be_wrapped(tmp_path: Path) -> None:
+    path = tmp_path / "mine.py"
+    path.write_text(
+        "def last(messages, keep=1, **more):\n"
+        "    note = {'role': 'user', 'content': f'gone {sorted(more)}'}\n"
+        "    return [messages[0], note, *messages[-keep:]]\n"
+    )
+    spec = compressor_spec(f"{path}@last+artifacts", {"colour": "red", "index_tokens": 90})
+    state, _ = run(spec, working_fixture())
+    assert state.status == "ok", state.failure
+    assert "gone ['colour']" in shown(state)
+    assert "made.py" in shown(state)
 
 
 def test_a_strategy_of_ones_own_can_be_wrapped() -> None:
