@@ -1,5 +1,6 @@
 """Everything that Inspect may look up by name. Light to import: every eval start loads it."""
 
+from compression_eval.grading.artifact_files import artifact_files
 from compression_eval.grading.compression import compression as compression_scorer
 from compression_eval.grading.fact_retention import fact_retention
 from compression_eval.grading.six_dimensions import six_dimensions
@@ -9,6 +10,7 @@ from compression_eval.tasks import compression
 
 __all__ = [
     "RunHooks",
+    "artifact_files",
     "compression",
     "compression_scorer",
     "embedded",

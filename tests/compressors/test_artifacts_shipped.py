@@ -1,15 +1,20 @@
 """What the index is for: the files of the answer keys, in the state and in the answers."""
 
 import anyio
+import pytest
 from inspect_ai.model import ChatMessageUser, Model, get_model
 
 from compression_eval.compressors.facts import track
 from compression_eval.compressors.registry import compressor_spec
 from compression_eval.compressors.running import CompressionPlan, compress
+from compression_eval.fixtures.artifacts.calls import calls_of_fixture
 from compression_eval.fixtures.artifacts.history import history_files
+from compression_eval.fixtures.artifacts.inventory import inventory_of
+from compression_eval.fixtures.artifacts.reading import read_calls
 from compression_eval.fixtures.finding_files import shipped_fixtures
 from compression_eval.fixtures.loading import FixtureWithBank, load_pair
 from compression_eval.grading.file_findings import file_findings, key_of
+from tests.compressors.test_artifacts import OPERATIONS, run, shown
 
 
 async def recalls(pair: FixtureWithBank, compressor: str, model: Model) -> tuple[list[float], int]:
@@ -51,3 +56,22 @@ def test_the_index_raises_the_recall_of_files_with_the_same_strategy() -> None:
     assert sum(wrapped) > sum(plain) + 0.2 * len(plain)
     costs = [after - before for before, after in zip(plain_tokens, wrapped_tokens, strict=True)]
     assert all(0 < cost <= 810 for cost in costs), costs
+
+
+@pytest.mark.parametrize("name", shipped_fixtures())
+def test_on_shipped_fixtures_every_changed_file_survives_several_cycles(name: str) -> None:
+    pair = load_pair(shipped_fixtures()[name])
+    end = len(pair.fixture.messages)
+    inventory = inventory_of(read_calls(calls_of_fixture(pair.fixture.messages)).events)
+    turns = [
+        n for n, message in enumerate(pair.fixture.messages) if message.role == "user" and n > 9
+    ]
+    for cuts in ((end,), (turns[len(turns) // 3], turns[-1], end)):
+        given = {"index_tokens": 1_500, "tail_tokens": 300}
+        state, _ = run(
+            compressor_spec("anchored+artifacts", given), pair.fixture, cuts, lambda _: OPERATIONS
+        )
+        assert state.status == "ok", state.failure
+        text = shown(state)
+        for path in inventory.with_status("created", "modified", "renamed", "deleted", "read"):
+            assert f"- {path}" in text, (cuts, path)
