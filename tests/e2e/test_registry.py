@@ -17,6 +17,7 @@ NAMES = {
     "compression": ("task", "compression_eval/compression"),
     "compression_scorer": ("scorer", "compression_eval/compression"),
     "embedded": ("modelapi", "compression_eval/embedded"),
+    "artifact_files": ("scorer", "compression_eval/artifact_files"),
     "fact_retention": ("scorer", "compression_eval/fact_retention"),
     "six_dimensions": ("scorer", "compression_eval/six_dimensions"),
 }
