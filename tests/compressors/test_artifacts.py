@@ -77,7 +77,9 @@ def test_every_registered_name_can_be_wrapped() -> None:
             with pytest.raises(DataError, match=needed[0]):
                 compressor_spec(f"{name}+artifacts")
             continue
-        spec = compressor_spec(f"{name}+artifacts")
+        # Not by `compressor_spec`, which builds: Hermes needs an interpreter that may not be there.
+        wrapped = with_artifacts(compressor)
+        spec = CompressorSpec(wrapped, wrapped.arguments())
         assert spec.name == f"{name}+artifacts"
         assert spec.described()["arguments"]["index_tokens"] == 800
         assert set(compressor.arguments.model_fields) < set(type(spec.arguments).model_fields)
