@@ -1,6 +1,6 @@
 """Arguments that strategies take; checked, with defaults, and writable in YAML."""
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, ConfigDict, Field, field_validator
 
 
 class Arguments(BaseModel):
@@ -46,6 +46,20 @@ class InspectSummaryArguments(Arguments):
     """Added to its prompt."""
     prompt: str | None = Field(default=None, min_length=1)
     """Replaces its prompt; braces and all, Inspect's own ``{addendums}`` included."""
+
+    @field_validator("prompt")
+    @classmethod
+    def _can_be_filled_in(cls, value: str | None) -> str | None:
+        # Inspect passes it through str.format, which would fail in the middle of a run.
+        if value is not None:
+            try:
+                value.format(addendums="")
+            except (KeyError, IndexError, ValueError) as error:
+                raise ValueError(
+                    "braces are placeholders here; write {{ and }} for a brace, and {addendums} "
+                    "where `instructions` go"
+                ) from error
+        return value
 
 
 class InspectEditArguments(Arguments):

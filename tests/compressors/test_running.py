@@ -24,6 +24,7 @@ from compression_eval.compressors.running import CompressionPlan, compress
 from compression_eval.compressors.spec import Compressor, CompressorSpec
 from compression_eval.compressors.state import State
 from compression_eval.compressors.tokens import token_counter
+from compression_eval.fixtures.errors import DataError
 from compression_eval.fixtures.models import Fixture, Probe
 from tests.compressors.conftest import Reply, conversation_fixture, model_replying
 
@@ -284,3 +285,9 @@ def test_inspects_own_strategies_give_valid_states(
     state, _ = run(fixture, name, arguments)
     assert state.status == "ok", state.failure
     assert state.state_tokens < state.original_tokens
+
+
+def test_a_prompt_that_inspect_could_not_fill_in_is_refused_at_once() -> None:
+    with pytest.raises(DataError, match=r"write \{\{ and \}\} for a brace"):
+        compressor_spec("summary", {"prompt": 'Reply with {"facts": []}'})
+    compressor_spec("summary", {"prompt": "Reply with {{}}. {addendums}"})
