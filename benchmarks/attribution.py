@@ -37,10 +37,10 @@ from compression_eval.compressors.running import CompressionPlan, compress
 from compression_eval.compressors.spec import Compressor, CompressorSpec
 from compression_eval.compressors.state import FactRecord, State
 from compression_eval.compressors.tokens import message_text
+from compression_eval.fixtures.banks import ExpectedFact
 from compression_eval.fixtures.conversation import declared_tools, message_id
 from compression_eval.fixtures.cuts import resolve_cut
 from compression_eval.fixtures.loading import FixtureWithBank, load_pairs
-from compression_eval.fixtures.models import ExpectedFact
 from compression_eval.grading.facts import Stage, follow_facts
 from compression_eval.grading.stale import stale_values
 

@@ -20,7 +20,7 @@ from compression_eval.compressors.arguments import SummaryArguments
 from compression_eval.compressors.facts import decoded_text
 from compression_eval.compressors.regenerative import RegenerativeCompaction
 from compression_eval.compressors.window import groups
-from compression_eval.fixtures.models import ExpectedFact
+from compression_eval.fixtures.banks import ExpectedFact
 
 BUDGET = SummaryArguments(tail_tokens=200, summary_tokens=6_000)
 """Much room for the summary and little for the tail.

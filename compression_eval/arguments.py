@@ -8,11 +8,12 @@ from typing import Any, Literal, get_args
 from compression_eval.compressors.registry import compressor_spec
 from compression_eval.compressors.spec import CompressorSpec
 from compression_eval.compressors.validity import DEFAULT_MIN_REMOVED
+from compression_eval.fixtures.banks import ProbeType
 from compression_eval.fixtures.cuts import CutArgument
 from compression_eval.fixtures.errors import DataError
 from compression_eval.fixtures.invoked_paths import invoked_path
 from compression_eval.fixtures.loading import DEFAULT_FIXTURES, FixtureWithBank, load_pairs
-from compression_eval.fixtures.models import Language, ProbeType
+from compression_eval.fixtures.models import Language
 
 Several = str | Sequence[str]
 

@@ -10,12 +10,13 @@ from compression_eval.arguments import CheckedArguments
 from compression_eval.compressors.facts import track
 from compression_eval.compressors.prompts import prompts_digest
 from compression_eval.compressors.running import CompressionPlan
+from compression_eval.fixtures.banks import Probe
 from compression_eval.fixtures.conversation import declared_tools
 from compression_eval.fixtures.cuts import CutArgument, chain, resolve_cut
 from compression_eval.fixtures.digests import digest
 from compression_eval.fixtures.errors import DataError
 from compression_eval.fixtures.loading import FixtureWithBank
-from compression_eval.fixtures.models import Fixture, Language, Probe
+from compression_eval.fixtures.models import Fixture, Language
 from compression_eval.grading.rubric import rubric_digest
 from compression_eval.grading.stale import stale_values
 from compression_eval.probing.prompts import preamble_digest

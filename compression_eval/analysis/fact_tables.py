@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import get_args
 
 from compression_eval.analysis.facts import FactRow
-from compression_eval.fixtures.models import ProbeType
+from compression_eval.fixtures.banks import ProbeType
 from compression_eval.grading.fact_explanation import AGE_GROUPS, age_group
 from compression_eval.grading.facts import Stage
 

@@ -9,8 +9,9 @@ from inspect_ai.model import ChatMessage, ChatMessageAssistant
 from compression_eval.compressors.distortion import variants
 from compression_eval.compressors.state import FactRecord, Region
 from compression_eval.compressors.tokens import content_text
+from compression_eval.fixtures.banks import ExpectedFact, Probe
 from compression_eval.fixtures.matching import Text
-from compression_eval.fixtures.models import ExpectedFact, Fixture, Probe, leaves
+from compression_eval.fixtures.models import Fixture, leaves
 
 StaleValues = Callable[[str, ExpectedFact], list[str]]
 """Returns the superseded values of a fact that a text gives as current."""

@@ -5,8 +5,8 @@ from dataclasses import dataclass
 from typing import Literal
 
 from compression_eval.compressors.state import FactRecord
+from compression_eval.fixtures.banks import ExpectedFact, Probe
 from compression_eval.fixtures.matching import Text
-from compression_eval.fixtures.models import ExpectedFact, Probe
 
 Stage = Literal[
     "not_in_history",

@@ -5,7 +5,7 @@ import posixpath
 from dataclasses import dataclass, field
 
 from compression_eval.fixtures.artifacts.naming import named_files
-from compression_eval.fixtures.models import Probe
+from compression_eval.fixtures.banks import Probe
 
 KINDS = ("created", "modified", "read")
 _GONE = ("deleted", "former", "temporary")

@@ -22,7 +22,7 @@ from inspect_ai.model import (
     ContentText,
 )
 
-from compression_eval.fixtures.models import Probe
+from compression_eval.fixtures.banks import Probe
 from compression_eval.grading.rubric import Criterion, Rubric
 from compression_eval.probing.record import StateRecord
 from compression_eval.probing.rendering import render_messages

@@ -16,8 +16,9 @@ from typing import Any, Literal, TypeVar, get_args
 import yaml
 from pydantic import BaseModel, ValidationError
 
+from compression_eval.fixtures.banks import Probe
 from compression_eval.fixtures.errors import DataError, describe_validation_error
-from compression_eval.fixtures.models import Language, Probe
+from compression_eval.fixtures.models import Language
 from compression_eval.grading.rubric_models import (
     CriterionText,
     Dimension,

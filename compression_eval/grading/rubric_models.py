@@ -5,7 +5,8 @@ from typing import Annotated, Literal, Self
 
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
-from compression_eval.fixtures.models import Language, ProbeType
+from compression_eval.fixtures.banks import ProbeType
+from compression_eval.fixtures.models import Language
 
 Dimension = Literal[
     "accuracy",

@@ -10,8 +10,9 @@ import re
 from collections.abc import Iterator
 
 from compression_eval.compressors.facts import StaleValues
+from compression_eval.fixtures.banks import ExpectedFact
 from compression_eval.fixtures.matching import Text, normalise
-from compression_eval.fixtures.models import ExpectedFact, Language
+from compression_eval.fixtures.models import Language
 from compression_eval.grading.rubric import load_rubric
 from compression_eval.grading.values import WrongValue, given_as_current
 

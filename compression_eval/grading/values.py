@@ -12,8 +12,8 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
+from compression_eval.fixtures.banks import Probe
 from compression_eval.fixtures.matching import Text, normalise
-from compression_eval.fixtures.models import Probe
 from compression_eval.grading.rubric_models import ValueMarkers
 
 _SENTENCE_END = re.compile(r"(?<=[!?。！？;；])|(?<=\.)(?=\s)|\n+|(?<=,)(?=\s*\")")

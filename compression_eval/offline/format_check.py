@@ -3,7 +3,7 @@
 import json
 import re
 
-from compression_eval.fixtures.models import FormatKind
+from compression_eval.fixtures.banks import FormatKind
 
 _FENCE = re.compile(r"\A```\w*\n(.*?)\n?```\Z", re.DOTALL)
 _BULLET = re.compile(r"^\s*[-*+•・]\s+\S")

@@ -5,7 +5,7 @@ import re
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from compression_eval.fixtures.models import FormatKind
+from compression_eval.fixtures.banks import FormatKind
 
 _KINDS: tuple[tuple[FormatKind, re.Pattern[str]], ...] = (
     ("json", re.compile(r"\bJSON\b", re.IGNORECASE)),

@@ -4,7 +4,7 @@ from weakref import WeakKeyDictionary
 
 from compression_eval.compressors.running import CompressionPlan
 from compression_eval.fixtures.artifacts.history import history_files
-from compression_eval.fixtures.models import Probe
+from compression_eval.fixtures.banks import Probe
 
 _FOUND: WeakKeyDictionary[CompressionPlan, dict[str, str]] = WeakKeyDictionary()
 

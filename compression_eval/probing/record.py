@@ -12,8 +12,9 @@ from inspect_ai.util import Store, StoreModel
 from pydantic import BaseModel, Field
 
 from compression_eval.compressors.state import CycleRecord, FactRecord, Region, StateStatus
+from compression_eval.fixtures.banks import Probe
 from compression_eval.fixtures.errors import DataError
-from compression_eval.fixtures.models import Language, Probe
+from compression_eval.fixtures.models import Language
 
 RECORD_VERSION = 1
 

@@ -19,7 +19,8 @@ from compression_eval.compressors.refusal import refused
 from compression_eval.compressors.running import CompressionPlan, compress
 from compression_eval.compressors.state import State
 from compression_eval.compressors.vendors.anthropic_replay import exact_replay
-from compression_eval.fixtures.models import Language, Probe
+from compression_eval.fixtures.banks import Probe
+from compression_eval.fixtures.models import Language
 from compression_eval.probing.artifact_history import files_for
 from compression_eval.probing.overview import state_overview
 from compression_eval.probing.prefix import prefix_first

@@ -11,8 +11,9 @@ from compression_eval.compressors.facts import track
 from compression_eval.compressors.running import CompressionPlan, compress
 from compression_eval.compressors.spec import Compressor, CompressorSpec
 from compression_eval.compressors.state import State
+from compression_eval.fixtures.banks import Probe
 from compression_eval.fixtures.conversation import conversation, declared_tools
-from compression_eval.fixtures.models import Fixture, Probe
+from compression_eval.fixtures.models import Fixture
 from tests.compressors.conftest import Reply, model_replying
 
 

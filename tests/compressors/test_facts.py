@@ -13,7 +13,7 @@ from compression_eval.compressors.facts import TrackedFact, fact_records
 from compression_eval.compressors.registry import compressor_spec
 from compression_eval.compressors.running import CompressionPlan, compress
 from compression_eval.compressors.state import FactRecord, Region
-from compression_eval.fixtures.models import ExpectedFact
+from compression_eval.fixtures.banks import ExpectedFact
 from tests.compressors.conftest import conversation_fixture, model_replying
 
 POOL = TrackedFact(

@@ -17,9 +17,10 @@ from compression_eval.compressors import (
 from compression_eval.compressors.spec import Compressor
 from compression_eval.compressors.state import State
 from compression_eval.compressors.validity import structural_problem
+from compression_eval.fixtures.banks import ProbeBank
 from compression_eval.fixtures.cuts import chain
 from compression_eval.fixtures.loading import load_pairs
-from compression_eval.fixtures.models import Fixture, ProbeBank
+from compression_eval.fixtures.models import Fixture
 from tests.compressors.arms import compressed
 
 NAMES = ("pr-triage", "feature-impl", "cron-config", "401-debug")

@@ -24,8 +24,9 @@ from compression_eval.compressors.running import CompressionPlan, compress
 from compression_eval.compressors.spec import Compressor, CompressorSpec
 from compression_eval.compressors.state import State
 from compression_eval.compressors.tokens import token_counter
+from compression_eval.fixtures.banks import Probe
 from compression_eval.fixtures.errors import DataError
-from compression_eval.fixtures.models import Fixture, Probe
+from compression_eval.fixtures.models import Fixture
 from tests.compressors.conftest import Reply, conversation_fixture, model_replying
 
 PROBE = Probe.model_validate(

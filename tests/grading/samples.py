@@ -24,7 +24,8 @@ from inspect_ai.solver import Generate, Solver, TaskState, solver
 from inspect_ai.tool import ToolChoice, ToolInfo
 
 from compression_eval.compressors.state import CycleRecord, FactRecord
-from compression_eval.fixtures.models import Language, Probe
+from compression_eval.fixtures.banks import Probe
+from compression_eval.fixtures.models import Language
 from compression_eval.grading.rubric import CriteriaMode, load_rubric
 from compression_eval.probing.record import (
     RECORD_VERSION,

@@ -4,7 +4,8 @@ from typing import Any
 import pytest
 from inspect_ai.model import ChatMessage, ChatMessageAssistant, ChatMessageUser
 
-from compression_eval.fixtures.models import Language, Probe
+from compression_eval.fixtures.banks import Probe
+from compression_eval.fixtures.models import Language
 from compression_eval.grading.request import (
     GraderContext,
     GradingRequest,

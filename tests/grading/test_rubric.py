@@ -4,8 +4,9 @@ from typing import get_args
 import pytest
 from pydantic import ValidationError
 
+from compression_eval.fixtures.banks import ProbeType
 from compression_eval.fixtures.errors import DataError
-from compression_eval.fixtures.models import Language, ProbeType
+from compression_eval.fixtures.models import Language
 from compression_eval.grading.rubric import (
     dimension_scores,
     load_rubric,

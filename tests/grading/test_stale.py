@@ -2,7 +2,8 @@
 
 import pytest
 
-from compression_eval.fixtures.models import ExpectedFact, Language
+from compression_eval.fixtures.banks import ExpectedFact
+from compression_eval.fixtures.models import Language
 from compression_eval.grading.stale import stale_forms, stale_values
 
 

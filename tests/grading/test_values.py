@@ -1,6 +1,7 @@
 import pytest
 
-from compression_eval.fixtures.models import Language, Probe
+from compression_eval.fixtures.banks import Probe
+from compression_eval.fixtures.models import Language
 from compression_eval.grading.rubric import load_rubric
 from compression_eval.grading.values import violations, wrong_values
 from tests.grading.samples import probe

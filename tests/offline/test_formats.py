@@ -3,7 +3,7 @@ import json
 import pytest
 from inspect_ai.model import ChatMessage
 
-from compression_eval.fixtures.models import FormatKind
+from compression_eval.fixtures.banks import FormatKind
 from compression_eval.offline.format_check import share_kept
 from compression_eval.offline.formats import requested
 

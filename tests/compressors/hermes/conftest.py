@@ -14,7 +14,8 @@ from compression_eval.compressors.hermes.strategy import COMPRESSOR, HermesArgum
 from compression_eval.compressors.running import CompressionPlan, compress
 from compression_eval.compressors.spec import CompressorSpec
 from compression_eval.compressors.state import State
-from compression_eval.fixtures.models import Fixture, Probe
+from compression_eval.fixtures.banks import Probe
+from compression_eval.fixtures.models import Fixture
 
 FAKE_HERMES = Path(__file__).parent / "fake_hermes"
 

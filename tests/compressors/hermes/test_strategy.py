@@ -13,7 +13,8 @@ from inspect_ai.log import transcript
 from inspect_ai.model import GenerateConfig, Model, ModelOutput, ModelUsage, get_model
 
 from compression_eval.compressors.hermes.strategy import HermesArguments
-from compression_eval.fixtures.models import Fixture, Probe
+from compression_eval.fixtures.banks import Probe
+from compression_eval.fixtures.models import Fixture
 from tests.compressors.conftest import model_replying
 from tests.compressors.hermes.conftest import Run
 
