@@ -1,0 +1,1 @@
+"""Read what agents leave on disk, and scrub it."""

@@ -1,0 +1,253 @@
+"""From a draft to a fixture: what every fixture needs, whatever format it came from.
+
+Results stand right behind their calls, every call has a result, no turn is empty, images are
+described, texts can be written as UTF-8. Whatever that changes is entered in the ledger.
+"""
+
+import hashlib
+import json
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from compression_eval.conversations.arguments import json_object
+from compression_eval.conversations.compactions import recorded_compactions
+from compression_eval.conversations.drafts import Conversation, Draft, DraftCall, Image
+from compression_eval.conversations.ledger import Account
+from compression_eval.fixtures.errors import DataError
+from compression_eval.fixtures.models import (
+    Fixture,
+    FunctionCall,
+    ImagePart,
+    Message,
+    Source,
+    TextPart,
+    ToolCall,
+)
+from compression_eval.fixtures.structure import fixture_faults
+
+IMPORTER = "importer 1"
+"""Version of the rules here and in the readers; a change of what they yield raises it."""
+
+NO_RESULT = "[no result was recorded for this call]"
+
+Images = Literal["describe", "keep"]
+
+
+@dataclass(frozen=True)
+class Built:
+    """A fixture and the account of where its messages came from."""
+
+    fixture: Fixture
+    account: Account
+
+
+def build(conversation: Conversation, *, images: Images = "describe") -> Built:
+    """Return the fixture of a conversation.
+
+    Cuts are not set; recorded compactions are.
+
+    Args:
+        conversation: As a reader yields it.
+        images: Whether images become a described placeholder or are kept.
+
+    Raises:
+        DataError: No fixture can be made of it; the text says why, without naming a file.
+    """
+    drafts = _answered(_with_results_behind_calls(_not_empty(conversation)), conversation)
+    numbers = {draft: index for index, draft in enumerate(drafts)}
+    if not any(draft.role == "user" for draft in drafts):
+        raise DataError("an empty conversation: there is no user message")
+    ids = _CallIds()
+    messages = [_message(draft, images, ids) for draft in drafts]
+    fixture = Fixture(
+        name=_name(conversation, messages),
+        description=f"Imported from {clean(conversation.origin)}.",
+        model=clean(conversation.model),
+        context_length=conversation.context_length,
+        tools=conversation.tools,
+        recorded_compactions=recorded_compactions(
+            conversation,
+            drafts,
+            numbers,
+            message=lambda draft: _message(draft, images, ids),
+        ),
+        source=Source(
+            origin=clean(conversation.origin),
+            importer=IMPORTER,
+            caveats=[clean(caveat) for caveat in dict.fromkeys(conversation.caveats)],
+        ),
+        messages=messages,
+    )
+    faults = list(fixture_faults(fixture))
+    if faults:
+        raise DataError("; ".join(faults[:3]))
+    added = tuple(
+        (numbers[draft], reason)
+        for draft, reason in conversation.ledger.added.items()
+        if draft in numbers
+    )
+    return Built(fixture, Account(tuple(conversation.ledger.entries(numbers)), added))
+
+
+def clean(text: str) -> str:
+    """Return text that can be written as UTF-8: halves of surrogate pairs become U+FFFD."""
+    if text.isascii():
+        return text
+    return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+
+
+def _not_empty(conversation: Conversation) -> list[Draft]:
+    """Return the drafts that say anything."""
+    kept = []
+    for draft in conversation.drafts:
+        if draft.role == "tool" or draft.calls or draft.text.strip() or _images(draft):
+            kept.append(draft)
+        else:
+            conversation.ledger.dropped[draft] = f"an empty {draft.role} turn"
+    return kept
+
+
+def _images(draft: Draft) -> list[Image]:
+    return [part for part in draft.content if isinstance(part, Image)]
+
+
+def _with_results_behind_calls(drafts: list[Draft]) -> list[Draft]:
+    """Move every result right behind the call that it answers.
+
+    What the user typed while tools ran stands between them in the file; providers accept it only
+    after the results.
+    """
+    results: dict[int, list[Draft]] = {}
+    open_calls: dict[str, int] = {}
+    moved: set[Draft] = set()
+    for index, draft in enumerate(drafts):
+        for call in draft.calls:
+            open_calls[call.id] = index
+        owner = open_calls.pop(draft.call_id or "", None) if draft.role == "tool" else None
+        if owner is not None:
+            results.setdefault(owner, []).append(draft)
+            moved.add(draft)
+    ordered: list[Draft] = []
+    for index, draft in enumerate(drafts):
+        if draft not in moved:
+            ordered.append(draft)
+            ordered.extend(results.get(index, ()))
+    return ordered
+
+
+def _answered(drafts: list[Draft], conversation: Conversation) -> list[Draft]:
+    """Drop results that answer nothing, and say of calls without a result that they have none."""
+    ledger = conversation.ledger
+    ordered: list[Draft] = []
+    waiting: set[str] = set()
+    orphans = 0
+
+    def close() -> None:
+        for call_id in sorted(waiting):
+            result = Draft("tool", [NO_RESULT], call_id=call_id)
+            ordered.append(result)
+            ledger.added[result] = "the file holds no result of the call"
+        waiting.clear()
+
+    for draft in drafts:
+        if draft.role == "tool":
+            if draft.call_id in waiting:
+                waiting.discard(draft.call_id)
+                ordered.append(draft)
+            else:
+                ledger.dropped[draft] = "a result whose call is not in the file"
+                orphans += 1
+            continue
+        close()
+        ordered.append(draft)
+        waiting.update(call.id for call in draft.calls)
+    close()
+    if orphans:
+        conversation.caveats.append(f"{orphans} tool results without their call were left out")
+    if ledger.added:
+        conversation.caveats.append(f"{len(ledger.added)} tool calls have no recorded result")
+    return ordered
+
+
+class _CallIds:
+    """Gives ids that are unique in a conversation to calls whose file repeats them."""
+
+    def __init__(self) -> None:
+        self._seen: dict[str, int] = {}
+        self._current: dict[str, str] = {}
+
+    def of_call(self, identifier: str) -> str:
+        identifier = clean(identifier) or "call"
+        count = self._seen.get(identifier, 0) + 1
+        self._seen[identifier] = count
+        unique = identifier if count == 1 else f"{identifier}-{count}"
+        self._current[identifier] = unique
+        return unique
+
+    def of_result(self, identifier: str) -> str:
+        identifier = clean(identifier) or "call"
+        return self._current.get(identifier, identifier)
+
+
+def _message(draft: Draft, images: Images, ids: _CallIds) -> Message:
+    data: dict[str, Any] = {"role": draft.role, "content": _content(draft, images)}
+    if draft.calls:
+        data["tool_calls"] = [_call(call, ids) for call in draft.calls]
+        data["content"] = data["content"] or None
+    if draft.role == "tool":
+        data["tool_call_id"] = ids.of_result(draft.call_id or "")
+    return Message.model_validate(data)
+
+
+def _content(draft: Draft, images: Images) -> str | list[TextPart | ImagePart]:
+    if images == "keep" and any(image.url for image in _images(draft)):
+        return list(_parts(draft))
+    texts = (part if isinstance(part, str) else described(part) for part in draft.content)
+    return clean("\n".join(text for text in texts if text))
+
+
+def _parts(draft: Draft) -> Iterator[TextPart | ImagePart]:
+    for part in draft.content:
+        if isinstance(part, str):
+            if part:
+                yield TextPart(type="text", text=clean(part))
+        elif part.url:
+            yield ImagePart(type="image_url", image_url=ImagePart.Url(url=clean(part.url)))
+        else:
+            yield TextPart(type="text", text=described(part))
+
+
+def described(image: Image) -> str:
+    """Return the text that stands for an image."""
+    facts = [image.media_type or "image"]
+    size = image.size
+    if size is None and image.url.startswith("data:"):
+        size = len(image.url.partition(",")[2]) * 3 // 4
+    if size is not None:
+        facts.append(f"{size:,} bytes")
+    return f"[image: {', '.join(facts)}]"
+
+
+def _call(call: DraftCall, ids: _CallIds) -> ToolCall:
+    arguments = json.dumps(json_object(call.arguments), ensure_ascii=False)
+    return ToolCall(
+        id=ids.of_call(call.id),
+        function=FunctionCall(name=clean(call.name) or "unnamed", arguments=arguments),
+    )
+
+
+def _name(conversation: Conversation, messages: list[Message]) -> str:
+    """Return a name from the session's id, never from a path: a path may name a person.
+
+    Without an id that is one, it is made from the content, so that it is the same in every import.
+    """
+    session = conversation.session.lower()
+    if re.fullmatch(r"[0-9a-f-]{8,64}", session):
+        identity = session.replace("-", "")[-12:]
+    else:
+        content = "\0".join([session, *(message.searchable() for message in messages)])
+        identity = hashlib.sha256(content.encode(errors="replace")).hexdigest()[:12]
+    part = re.sub(r"[^a-z0-9]+", "-", conversation.part.lower()).strip("-")[:40]
+    return "-".join(piece for piece in (conversation.format, identity, part) if piece)

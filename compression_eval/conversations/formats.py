@@ -1,0 +1,94 @@
+"""The formats of recorded conversations, and telling them apart by what a file holds."""
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from functools import cache
+from importlib import import_module
+
+from compression_eval.conversations.drafts import Conversation
+from compression_eval.conversations.sources import SourceFile
+from compression_eval.fixtures.errors import DataError, shorten
+
+
+@dataclass(frozen=True)
+class Format:
+    """One format: how to know it and how to read it."""
+
+    name: str
+    """As given to ``--format``."""
+    title: str
+    """For people."""
+    recognise: Callable[[SourceFile], str | None]
+    """Returns what was seen that marks the format, in a few words; None if it is another."""
+    read: Callable[[SourceFile], Iterator[Conversation]]
+    """Yields the threads of a file one by one, each with its own ledger.
+
+    Raises `DataError` where the file is not of this format at all.
+    """
+
+
+_READERS = (
+    "inspect_log",
+    "hermes_database",
+    "atif",
+    "claude_code",
+    "codex",
+    "pi",
+    "hermes_session",
+    "gemini_cli",
+    "openhands_events",
+    "openhands_output",
+    "swe_agent",
+    "mini_swe_agent",
+    "openai_responses",
+    "anthropic_messages",
+    "openai_chat",
+)
+"""Modules of `readers`, those with the clearest marks first; each has a ``FORMAT``."""
+
+
+@cache
+def formats() -> dict[str, Format]:
+    """Return every format by name, in the order in which they are tried."""
+    package = f"{__package__}.readers"
+    found = [import_module(f"{package}.{name}").FORMAT for name in _READERS]
+    return {each.name: each for each in found}
+
+
+def format_of(source: SourceFile, name: str = "auto") -> tuple[Format, str]:
+    """Return the format of a file and what was seen of it.
+
+    Args:
+        source: The file.
+        name: A format's name, or ``auto`` to tell it by content.
+
+    Raises:
+        DataError: The name is unknown, or the content is of no known format.
+    """
+    known = formats()
+    if name != "auto":
+        if name not in known:
+            raise DataError(
+                f"--format: unknown format {shorten(name)}, expected auto or one of "
+                + ", ".join(known)
+            )
+        return known[name], "named by --format"
+    for candidate in known.values():
+        if seen := candidate.recognise(source):
+            return candidate, seen
+    raise DataError(
+        f"{source.path}: no known format; {_what(source)} (formats: {', '.join(known)})"
+    )
+
+
+def _what(source: SourceFile) -> str:
+    """Say what a file looks like, without repeating its content."""
+    if source.head and isinstance(source.head[0], dict):
+        keys = ", ".join(shorten(str(key)) for key in list(source.head[0])[:8])
+        return f"its first line is a JSON object with the keys {keys}"
+    if isinstance(source.document, list):
+        return "it is a JSON list"
+    if isinstance(source.document, dict):
+        keys = ", ".join(shorten(str(key)) for key in list(source.document)[:8])
+        return f"it is a JSON object with the keys {keys}"
+    return "it is not JSON"

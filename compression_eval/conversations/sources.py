@@ -1,0 +1,136 @@
+"""Open a file of recorded conversations whatever state it is in.
+
+Files come from crashed processes and odd exporters: torn last lines, bytes that are not UTF-8,
+two objects on one line, lines of hundreds of megabytes.
+"""
+
+import json
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+from compression_eval.fixtures.errors import DataError
+
+MAX_LINE_BYTES = 64 * 2**20
+"""Longer lines are skipped by name: a line is held in memory several times over."""
+
+MAX_DOCUMENT_BYTES = 512 * 2**20
+"""Longer files that are one JSON document are refused."""
+
+_HEAD_VALUES = 60
+_DECODER = json.JSONDecoder()
+
+
+@dataclass(frozen=True)
+class Value:
+    """One JSON value of a file with a value per line, or what was wrong with the line."""
+
+    place: str
+    """As ``line 12``, or ``line 12, value 2`` where several stand on one line."""
+    value: Any = None
+    problem: str = ""
+    """Why there is no value; empty if there is one."""
+    replaced: bool = False
+    """Whether bytes that are not UTF-8 were replaced by U+FFFD."""
+
+
+@dataclass(frozen=True)
+class SourceFile:
+    """A file to be read; what is needed to tell its format is read once."""
+
+    path: Path
+
+    @cached_property
+    def magic(self) -> bytes:
+        """The first 16 bytes."""
+        with self.path.open("rb") as file:
+            return file.read(16)
+
+    @cached_property
+    def head(self) -> list[Any]:
+        """The first JSON values of a file with a value per line; empty for any other file."""
+        found: list[Any] = []
+        for item in self.values():
+            if item.problem and not found:
+                return []
+            if not item.problem:
+                found.append(item.value)
+            if len(found) == _HEAD_VALUES:
+                break
+        return found
+
+    @cached_property
+    def document(self) -> Any:
+        """The file as one JSON document; None if it is not one."""
+        if self.magic[:6] == b"SQLite" or self.magic[:2] == b"PK":
+            return None
+        size = self.path.stat().st_size
+        if size > MAX_DOCUMENT_BYTES:
+            return None
+        try:
+            return json.loads(self.path.read_bytes().decode("utf-8-sig", errors="replace"))
+        except (ValueError, RecursionError):
+            return None
+
+    def values(self) -> Iterator[Value]:
+        """Yield every value of a file with a JSON value per line, and every line without one.
+
+        Empty lines are passed over: they hold nothing.
+        """
+        with self.path.open("rb") as file:
+            number = 0
+            while raw := file.readline(MAX_LINE_BYTES + 1):
+                number += 1
+                place = f"line {number}"
+                if len(raw) > MAX_LINE_BYTES and not raw.endswith(b"\n"):
+                    while (rest := file.readline(MAX_LINE_BYTES)) and not rest.endswith(b"\n"):
+                        pass
+                    size = MAX_LINE_BYTES // 2**20
+                    yield Value(place, problem=f"the line is longer than {size} MiB")
+                elif raw.strip():
+                    yield from _decoded(raw, place, last=not raw.endswith(b"\n"))
+
+
+def _decoded(raw: bytes, place: str, *, last: bool) -> Iterator[Value]:
+    replaced = False
+    try:
+        text = raw.decode("utf-8-sig")
+    except UnicodeDecodeError:
+        text, replaced = raw.decode("utf-8-sig", errors="replace"), True
+    start, count = _skip_space(text, 0), 0
+    while start < len(text):
+        count += 1
+        where = place if count == 1 else f"{place}, value {count}"
+        try:
+            value, end = _DECODER.raw_decode(text, start)
+        except (ValueError, RecursionError) as error:
+            cut_off = ": the file ends within it" if last else ""
+            deep = isinstance(error, RecursionError)
+            yield Value(where, problem="nested too deeply" if deep else f"not JSON{cut_off}")
+            return
+        yield Value(where, value, replaced=replaced)
+        start = _skip_space(text, end)
+
+
+def _skip_space(text: str, start: int) -> int:
+    while start < len(text) and text[start] in " \t\r\n\x00":
+        start += 1
+    return start
+
+
+def source_file(path: Path) -> SourceFile:
+    """Return a file to read.
+
+    Raises:
+        DataError: It cannot be read or is empty.
+    """
+    try:
+        if path.stat().st_size == 0:
+            raise DataError(f"{path}: the file is empty")
+        source = SourceFile(path)
+        _ = source.magic
+    except OSError as error:
+        raise DataError(f"{path}: cannot be read: {error.strerror or error}") from error
+    return source

@@ -1,0 +1,182 @@
+"""What every fixture needs, whatever format it came from."""
+
+import pytest
+
+from compression_eval.conversations.building import NO_RESULT, Built, build
+from compression_eval.conversations.drafts import (
+    Compaction,
+    Conversation,
+    Draft,
+    DraftCall,
+    Image,
+)
+from compression_eval.conversations.ledger import Ledger
+from compression_eval.fixtures.errors import DataError
+from compression_eval.fixtures.models import ImagePart
+
+
+def _conversation(*drafts: Draft, session: str = "") -> Conversation:
+    """Return a conversation in which each draft came from a line of its own."""
+    ledger = Ledger()
+    for number, draft in enumerate(drafts, 1):
+        ledger.enter(f"line {number}", draft.role).became(draft)
+    return Conversation("test", "Test 1", session, ledger, list(drafts))
+
+
+def _fates(built: Built) -> list[str]:
+    return [str(entry) for entry in built.account.entries]
+
+
+def _call(identifier: str, arguments: str = "{}") -> Draft:
+    return Draft("assistant", calls=[DraftCall(identifier, "Bash", arguments)])
+
+
+def test_what_the_user_typed_while_a_tool_ran_comes_behind_the_result() -> None:
+    built = build(
+        _conversation(
+            Draft("user", ["go"]),
+            _call("c1"),
+            Draft("user", ["stop at ten"]),
+            Draft("tool", ["done"], call_id="c1"),
+        )
+    )
+    assert [message.text for message in built.fixture.messages] == ["go", "", "done", "stop at ten"]
+    assert _fates(built)[2:] == [
+        "line 3 (user): became message 3",
+        "line 4 (tool): became message 2",
+    ]
+
+
+def test_a_call_without_a_result_gets_one_that_says_so() -> None:
+    built = build(_conversation(Draft("user", ["go"]), _call("c1"), Draft("assistant", ["oh"])))
+    assert built.fixture.messages[2].text == NO_RESULT
+    assert built.fixture.messages[2].tool_call_id == "c1"
+    assert built.account.added == ((2, "the file holds no result of the call"),)
+    assert built.fixture.source is not None
+    assert built.fixture.source.caveats == ["1 tool calls have no recorded result"]
+
+
+def test_a_result_without_its_call_and_an_empty_turn_are_left_out_by_name() -> None:
+    built = build(
+        _conversation(
+            Draft("user", ["go"]), Draft("tool", ["stray"], call_id="x"), Draft("assistant", [" "])
+        )
+    )
+    assert len(built.fixture.messages) == 1
+    assert _fates(built)[1:] == [
+        "line 2 (tool): skipped: a result whose call is not in the file",
+        "line 3 (assistant): skipped: an empty assistant turn",
+    ]
+
+
+def test_parallel_calls_keep_their_ids_and_each_its_result() -> None:
+    both = Draft("assistant", calls=[DraftCall("a", "Read", "{}"), DraftCall("b", "Read", "{}")])
+    built = build(
+        _conversation(
+            Draft("user", ["go"]),
+            both,
+            Draft("tool", ["of b"], call_id="b"),
+            Draft("tool", ["of a"], call_id="a"),
+        )
+    )
+    answers = {m.tool_call_id: m.text for m in built.fixture.messages if m.role == "tool"}
+    assert answers == {"a": "of a", "b": "of b"}
+
+
+def test_an_id_that_the_file_repeats_is_told_apart() -> None:
+    built = build(
+        _conversation(
+            Draft("user", ["go"]),
+            _call("c"),
+            Draft("tool", ["one"], call_id="c"),
+            _call("c"),
+            Draft("tool", ["two"], call_id="c"),
+        )
+    )
+    assert [call.id for m in built.fixture.messages for call in m.calls] == ["c", "c-2"]
+    assert built.fixture.messages[4].tool_call_id == "c-2"
+
+
+@pytest.mark.parametrize(
+    ("raw", "expected"),
+    [
+        ("", {}),
+        ('{"a": 1}', {"a": 1}),
+        ("*** Begin Patch", {"input": "*** Begin Patch"}),
+        ("[1, 2]", {"input": "[1, 2]"}),
+        ('{"a": "\\ud800"}', {"a": "\ufffd"}),
+    ],
+)
+def test_arguments_become_an_object_whatever_the_model_wrote(
+    raw: str, expected: dict[str, object]
+) -> None:
+    built = build(
+        _conversation(Draft("user", ["go"]), _call("c", raw), Draft("tool", ["done"], call_id="c"))
+    )
+    assert built.fixture.messages[1].calls[0].function.parsed() == expected
+
+
+def test_an_image_becomes_a_description_unless_it_is_asked_for() -> None:
+    image = Image("image/png", "data:image/png;base64,AAAA")
+    draft = Draft("user", ["look", image])
+    described = build(_conversation(draft)).fixture.messages[0]
+    assert described.content == "look\n[image: image/png, 3 bytes]"
+    kept = build(_conversation(draft), images="keep").fixture.messages[0]
+    assert isinstance(kept.content, list)
+    assert isinstance(kept.content[1], ImagePart)
+    assert kept.content[1].image_url.url == "data:image/png;base64,AAAA"
+
+
+def test_half_a_surrogate_pair_becomes_a_character_that_can_be_written() -> None:
+    built = build(_conversation(Draft("user", ["a\ud83d b \U0001f600"])))
+    assert built.fixture.messages[0].text == "a\ufffd b \U0001f600"
+
+
+def test_a_compaction_becomes_a_cut_behind_open_results_and_a_state() -> None:
+    ask, call = Draft("user", ["go"]), _call("c1")
+    result, later = Draft("tool", ["done"], call_id="c1"), Draft("assistant", ["next"])
+    conversation = _conversation(ask, call, result, later)
+    summary = Draft("user", ["Summary: went"])
+    conversation.compactions.append(
+        Compaction(after=call, summary="Summary: went", state=[summary, call, result, later])
+    )
+    (found,) = build(conversation).fixture.recorded_compactions
+    assert found.cut == 3
+    assert found.state is not None
+    assert [item if isinstance(item, int) else item.text for item in found.state] == [
+        "Summary: went",
+        1,
+        2,
+    ]
+
+
+def test_a_state_never_parts_a_call_from_its_result() -> None:
+    ask, call = Draft("user", ["go"]), _call("c1")
+    result = Draft("tool", ["done"], call_id="c1")
+    conversation = _conversation(ask, call, result)
+    conversation.compactions.append(Compaction(after=result, state=[ask, result]))
+    fixture = build(conversation).fixture
+    assert fixture.recorded_compactions[0].state == [0]
+    assert fixture.source is not None
+    assert "kept tail" in fixture.source.caveats[0]
+
+
+def test_the_name_comes_from_the_session_or_the_content_and_never_from_elsewhere() -> None:
+    named = _conversation(Draft("user", ["go"]), session="0c9e24a4-9214-4e11-8f00-00ab12cd34ef")
+    named.part = "Agent 3/f2"
+    assert build(named).fixture.name == "test-00ab12cd34ef-agent-3-f2"
+    first, second = (build(_conversation(Draft("user", ["go"]), session="Jo")) for _ in range(2))
+    assert first.fixture.name == second.fixture.name
+    assert "jo" not in first.fixture.name.split("-")
+
+
+def test_a_conversation_in_which_no_user_speaks_is_refused() -> None:
+    with pytest.raises(DataError, match="no user message"):
+        build(_conversation(Draft("assistant", ["hello"])))
+
+
+def test_a_line_that_the_reader_forgot_is_seen() -> None:
+    conversation = _conversation(Draft("user", ["go"]))
+    conversation.ledger.enter("line 2", "attachment")
+    (entry,) = build(conversation).account.unsettled()
+    assert str(entry) == "line 2 (attachment): not accounted for (please report this)"
