@@ -1,1 +1,10 @@
 """From logs to tables: what people and other programs read of a run."""
+
+from compression_eval.analysis.frames import (
+    criteria_frame,
+    facts_frame,
+    samples_frame,
+    states_frame,
+)
+
+__all__ = ["criteria_frame", "facts_frame", "samples_frame", "states_frame"]

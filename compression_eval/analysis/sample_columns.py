@@ -1,0 +1,231 @@
+"""What a sample's row in a frame holds, and where in the log each value comes from."""
+
+import math
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, cast
+
+from inspect_ai.analysis import Column, SampleColumn
+from inspect_ai.log import EvalSample
+from inspect_ai.model import ModelUsage
+from inspect_ai.scorer import Score
+from inspect_ai.util import Store
+
+from compression_eval.grading.rubric import structure
+from compression_eval.grading.six_dimensions import OVERALL
+from compression_eval.probing.record import SampleRecord, read_record
+
+Cell = str | int | float | bool | None
+
+_GRADED = re.compile(r"six_dimensions-?(\d*)")
+
+
+@dataclass(frozen=True)
+class Seen:
+    """A sample with the parts of it that columns are made of."""
+
+    sample: EvalSample
+
+    @cached_property
+    def record(self) -> SampleRecord | None:
+        """What the run recorded; None for a sample that did not get as far."""
+        return read_record(Store(self.sample.store))
+
+    @cached_property
+    def gradings(self) -> list[Score]:
+        """The rubric's scores, the first one and those that were appended later."""
+        found = {
+            int(match[1] or 0): score
+            for name, score in (self.sample.scores or {}).items()
+            if (match := _GRADED.fullmatch(name))
+        }
+        return [found[number] for number in sorted(found)]
+
+    @cached_property
+    def settings(self) -> Mapping[str, Any]:
+        """What the grading says about itself."""
+        return (self.gradings[0].metadata or {}) if self.gradings else {}
+
+    def score(self, scorer: str, key: str) -> float | None:
+        """Return a value of a scorer; None if it is not there or not a number."""
+        score = (self.sample.scores or {}).get(scorer)
+        return number(score, key)
+
+    def described(self, key: str) -> Cell:
+        """Return a value of the sample's metadata."""
+        return cast(Cell, (self.sample.metadata or {}).get(key))
+
+    @cached_property
+    def failure(self) -> str:
+        """Why the sample has no score; empty if it has one."""
+        if self.sample.error is not None:
+            return f"error: {self.sample.error.message.splitlines()[0][:200]}"
+        if self.sample.limit is not None:
+            return f"limit: {self.sample.limit.type}"
+        if not self.gradings:
+            return "not scored"
+        if self.score("six_dimensions", OVERALL) is None:
+            return self.gradings[0].reason or "no score"
+        return ""
+
+    def usage(self, role: str) -> ModelUsage | None:
+        """Return the tokens of a role; those of the model under test are what roles leave over."""
+        roles = self.sample.role_usage
+        if role != "answerer":
+            return roles.get(role)
+        total = ModelUsage()
+        for usage in self.sample.model_usage.values():
+            total += usage
+        for usage in roles.values():
+            total = _less(total, usage)
+        return total
+
+
+def number(score: Score | None, key: str) -> float | None:
+    """Return one value of a score; None if it is not there or was not graded."""
+    value = score.value.get(key) if score and isinstance(score.value, dict) else None
+    if not isinstance(value, int | float) or math.isnan(value):
+        return None
+    return float(value)
+
+
+def _less(total: ModelUsage, part: ModelUsage) -> ModelUsage:
+    return ModelUsage(
+        input_tokens=total.input_tokens - part.input_tokens,
+        output_tokens=total.output_tokens - part.output_tokens,
+        total_tokens=total.total_tokens - part.total_tokens,
+        input_tokens_cache_read=(total.input_tokens_cache_read or 0)
+        - (part.input_tokens_cache_read or 0),
+        input_tokens_cache_write=(total.input_tokens_cache_write or 0)
+        - (part.input_tokens_cache_write or 0),
+    )
+
+
+def _of_record(read: Callable[[SampleRecord], Cell]) -> Callable[[Seen], Cell]:
+    return lambda seen: None if seen.record is None else read(seen.record)
+
+
+def _described(key: str) -> Callable[[Seen], Cell]:
+    return lambda seen: seen.described(key)
+
+
+def _scored(scorer: str, key: str) -> Callable[[Seen], Cell]:
+    return lambda seen: seen.score(scorer, key)
+
+
+def _setting(key: str) -> Callable[[Seen], Cell]:
+    return lambda seen: cast(Cell, seen.settings.get(key))
+
+
+def _tokens(role: str, field: str) -> Callable[[Seen], Cell]:
+    def read(seen: Seen) -> Cell:
+        usage = seen.usage(role)
+        return cast(Cell, getattr(usage, field)) if usage is not None else None
+
+    return read
+
+
+def _of_cycles(field: str) -> Callable[[Seen], Cell]:
+    """Add up what the compressions of a state cost, on the one sample that carried them out."""
+
+    def read(record: SampleRecord) -> Cell:
+        if not record.state.computed_here:
+            return None
+        return cast(Cell, sum(getattr(cycle, field) for cycle in record.state.cycles))
+
+    return _of_record(read)
+
+
+def _digest(key: str) -> Callable[[Seen], Cell]:
+    return _of_record(lambda record: record.digests.get(key))
+
+
+def _removed(record: SampleRecord) -> Cell:
+    state = record.state
+    if state.status != "ok" or not state.original_tokens:
+        return None
+    return 1 - state.state_tokens / state.original_tokens
+
+
+SAMPLE_COLUMNS: dict[str, Callable[[Seen], Cell]] = {
+    "sample": lambda seen: str(seen.sample.id),
+    "sample_uuid": lambda seen: seen.sample.uuid,
+    "epoch": lambda seen: seen.sample.epoch,
+    "fixture": _described("fixture"),
+    "cut": _described("cut"),
+    "cycles": _described("cycles"),
+    "probe_id": _described("probe_id"),
+    "probe_type": _described("probe_type"),
+    "task_type": _described("task_type"),
+    "language": _described("language"),
+    "length": _described("length"),
+    "qualified": _described("qualified"),
+    "region": _described("region"),
+    "replicate": _of_record(lambda record: record.replicate),
+    "state_id": _of_record(lambda record: record.state.state_id),
+    "state_status": _of_record(lambda record: record.state.status),
+    "computed_here": _of_record(lambda record: record.state.computed_here),
+    "failure": lambda seen: seen.failure,
+    "scored": lambda seen: not seen.failure,
+    OVERALL: _scored("six_dimensions", OVERALL),
+    **{name: _scored("six_dimensions", name) for name in structure().dimensions},
+    "fact_recall": _scored("fact_retention", "fact_recall"),
+    "fact_survival": _scored("fact_retention", "fact_survival"),
+    "fact_violations": _scored("fact_retention", "fact_violations"),
+    "abstained": _setting("abstained"),
+    "gradings": lambda seen: len(seen.gradings),
+    "tokens_original": _of_record(lambda record: record.state.original_tokens),
+    "tokens_state": _of_record(
+        lambda record: record.state.state_tokens if record.state.status == "ok" else None
+    ),
+    "tokens_removed": _of_record(_removed),
+    "compress_calls": _of_cycles("model_calls"),
+    "compress_input_tokens": _of_cycles("input_tokens"),
+    "compress_output_tokens": _of_cycles("output_tokens"),
+    "compress_seconds": _of_cycles("seconds"),
+    "answer_input_tokens": _tokens("answerer", "input_tokens"),
+    "answer_output_tokens": _tokens("answerer", "output_tokens"),
+    "answer_cache_read_tokens": _tokens("answerer", "input_tokens_cache_read"),
+    "grader_input_tokens": _tokens("grader", "input_tokens"),
+    "grader_output_tokens": _tokens("grader", "output_tokens"),
+    "grader_cache_read_tokens": _tokens("grader", "input_tokens_cache_read"),
+    "total_seconds": lambda seen: seen.sample.total_time,
+    "self_graded": _setting("self_graded"),
+    "criteria": _setting("criteria"),
+    "grader_context": _setting("grader_context"),
+    "rubric_language": _setting("language"),
+    "rubric_digest": _setting("rubric_digest"),
+    "fixture_digest": _digest("fixture"),
+    "bank_digest": _digest("bank"),
+    "question_digest": _digest("question_preamble"),
+    "prompts_digest": _digest("compressor_prompts"),
+}
+"""Every column that comes from a sample, by name."""
+
+NUMBERS: tuple[str, ...] = (
+    OVERALL,
+    *structure().dimensions,
+    *(name for name in SAMPLE_COLUMNS if name.startswith(("fact_", "tokens_", "compress_"))),
+    *(name for name in SAMPLE_COLUMNS if name.endswith(("_tokens", "_seconds"))),
+)
+"""Columns of numbers that may be missing: floats in a frame, NaN where they are."""
+
+
+def inspect_columns(columns: Mapping[str, Callable[[Seen], Cell]]) -> list[Column]:
+    """Return columns for Inspect's `samples_df`; each sample is looked into once."""
+    last: list[Seen] = []
+
+    def seen(sample: EvalSample) -> Seen:
+        if not last or last[0].sample is not sample:
+            last[:] = [Seen(sample)]
+        return last[0]
+
+    def column(name: str, read: Callable[[Seen], Cell]) -> Column:
+        def from_sample(sample: EvalSample) -> Cell:
+            return read(seen(sample))
+
+        return SampleColumn(name, path=from_sample, full=True)
+
+    return [column(name, read) for name, read in columns.items()]

@@ -1,0 +1,97 @@
+"""Frames of real logs recompute from the logs, and say what failed instead of counting it as 0."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+from inspect_ai import eval as inspect_eval
+from inspect_ai.log import EvalLog
+
+from compression_eval.analysis import criteria_frame, facts_frame, samples_frame, states_frame
+from compression_eval.arguments import TaskArguments
+from compression_eval.fixtures.errors import DataError
+from compression_eval.grading.rubric import structure
+from compression_eval.task import compression_task
+from tests.e2e import small
+
+
+def _evaluated(folder: Path, **given: Any) -> EvalLog:
+    fixture = folder / "data" / "tiny.json"
+    task = compression_task(TaskArguments(fixtures=str(fixture), **given))
+    (log,) = inspect_eval(
+        task, model="embedded/lexical", epochs=2, log_dir=str(folder / "logs"), display="none"
+    )
+    assert log.status == "success"
+    return log
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("frames")
+    small.write(folder / "data", "tiny")
+    _evaluated(folder, compressor="tail", compressor_args={"tail_tokens": 60})
+    _evaluated(folder, compressor="tail", compressor_args={"tail_tokens": 90})
+    _evaluated(folder, compressor="anchored", compressor_args=small.BUDGETS)
+    _evaluated(folder, compressor="trim", compressor_args={"preserve": 0.9})
+    return folder / "logs"
+
+
+def test_samples_recompute_what_the_log_says(folder: Path) -> None:
+    frame = samples_frame(folder)
+    assert len(frame) == 4 * 2 * small.PROBES
+    arms = {"tail (tail_tokens=60)", "tail (tail_tokens=90)", "anchored", "trim"}
+    assert set(frame["arm"]) == arms
+    assert set(frame["unit"]) == {"tiny@11"}
+    scored = frame[frame["scored"]]
+    dimensions = scored[list(structure().dimensions)].astype(float)
+    assert (scored["overall"].astype(float) - dimensions.mean(axis=1)).abs().max() < 0.002
+
+
+def test_a_failed_compression_is_a_reason_and_never_a_number(folder: Path) -> None:
+    frame = samples_frame(folder)
+    failed = frame[frame["arm"] == "trim"]
+    assert not failed["scored"].any()
+    assert failed["failure"].str.startswith("compression_failed").all()
+    assert failed["overall"].isna().all()
+    assert failed["tokens_removed"].isna().all()
+
+
+def test_the_cost_of_a_compression_stands_on_one_sample(folder: Path) -> None:
+    frame = samples_frame(folder)
+    anchored = frame[frame["arm"] == "anchored"]
+    assert anchored["compress_calls"].notna().sum() == anchored["state_id"].nunique() == 2
+    states = states_frame(folder)
+    assert states.groupby("arm").size().to_dict()["anchored"] == 2
+    assert states["compress_input_tokens"].sum() == frame["compress_input_tokens"].sum()
+
+
+def test_criteria_add_up_to_the_dimensions(folder: Path) -> None:
+    criteria = criteria_frame(folder)
+    weights = {each.id: each.weight for each in structure().criteria}
+    graded = criteria[criteria["score"].notna() & (criteria["grader"] == "panel")]
+    keys = ["sample_uuid", "dimension"]
+    weighted = (
+        graded.assign(
+            weight=graded["criterion"].map(weights),
+            part=graded["criterion"].map(weights) * graded["score"].astype(float),
+        )
+        .groupby(keys)[["part", "weight"]]
+        .sum()
+    )
+    found = (weighted["part"] / weighted["weight"]).unstack()
+    samples = samples_frame(folder).set_index("sample_uuid")
+    for dimension in structure().dimensions:
+        expected = samples.loc[found.index, dimension].astype(float)
+        assert (found[dimension] - expected).abs().max() < 0.002
+
+
+def test_facts_carry_the_arm(folder: Path) -> None:
+    assert set(facts_frame(folder)["arm"]) == set(samples_frame(folder)["arm"])
+
+
+def test_nothing_and_what_is_no_log_are_refused(tmp_path: Path) -> None:
+    with pytest.raises(DataError, match="none were named"):
+        samples_frame([])
+    (tmp_path / "x.eval").write_text("no zip", encoding="utf-8")
+    with pytest.raises(DataError, match="not a log of Inspect"):
+        samples_frame(tmp_path / "x.eval")
