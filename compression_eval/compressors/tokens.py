@@ -1,14 +1,9 @@
-"""Count tokens the same way for every arm.
+"""Count the tokens of messages, the same way for every arm.
 
-Ratios between arms only mean something if one tokenizer counts them all, whatever model runs, so
-nothing here asks a provider. The tokenizer is ``o200k_base``. Its vocabulary comes from the
-``bpe-openai`` package where that is installed (the ``tokenizer`` extra), else from tiktoken's
-cache or download. Where neither can be had, tokens are estimated, and the name says so.
+How texts are counted is decided in `fixtures.tokens`.
 """
 
 import json
-import os
-import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cache, lru_cache
@@ -21,16 +16,10 @@ from inspect_ai.model import (
     ContentText,
 )
 
-ENCODING = "o200k_base"
-ESTIMATE = f"estimate of {ENCODING} (its vocabulary could not be loaded)"
+from compression_eval.fixtures.tokens import MESSAGE_OVERHEAD, text_counter
 
 OPAQUE_TOKENS = "compression_eval_opaque_tokens"
 """Metadata key of a message that only its vendor can read; the tokens it reports for it."""
-
-_MESSAGE_OVERHEAD = 4
-"""Tokens that a chat template spends on a message's role and delimiters, about."""
-
-_PIECES = re.compile(r"[぀-ヿ㐀-鿿가-힯]|[A-Za-z]+|\d+|\s+|[^\w\s]")
 
 
 @dataclass(frozen=True)
@@ -46,7 +35,7 @@ class TokenCounter:
         An opaque part counts as what its vendor reported, since no tokenizer can read it.
         """
         opaque = int((message.metadata or {}).get(OPAQUE_TOKENS, 0))
-        return self.count(message_text(message)) + opaque + _MESSAGE_OVERHEAD
+        return self.count(message_text(message)) + opaque + MESSAGE_OVERHEAD
 
     def messages(self, messages: Sequence[ChatMessage]) -> int:
         """Return the tokens of a list of messages."""
@@ -92,48 +81,9 @@ def is_opaque(message: ChatMessage) -> bool:
 
 @cache
 def token_counter() -> TokenCounter:
-    """Return the counter of this process; always the same one."""
-    exact = _exact()
-    if exact is None:
-        return TokenCounter(ESTIMATE, _estimate)
-    return TokenCounter(ENCODING, lru_cache(maxsize=16_384)(exact))
+    """Return the counter of this process; always the same one.
 
-
-def _exact() -> Callable[[str], int] | None:
-    try:
-        import bpe_openai
-
-        bundled = bpe_openai.get_encoding(ENCODING)
-    except ImportError:
-        pass
-    else:
-        return lambda text: len(bundled.encode_ordinary(text))
-    if os.environ.get("COMPRESSION_EVAL_TOKENIZER") == "estimate":
-        return None
-    try:
-        import tiktoken
-
-        encoding = tiktoken.get_encoding(ENCODING)
-    except Exception:
-        return None
-    return lambda text: len(encoding.encode_ordinary(text))
-
-
-def _estimate(text: str) -> int:
-    """Estimate tokens from pieces of text.
-
-    A CJK character or a punctuation mark counts as one, a word as one for each six letters, digits
-    as one for each three: what ``o200k_base`` does to prose and source code on average.
+    It remembers texts, because every arm and replicate counts the same messages.
     """
-    total = 0.0
-    for piece in _PIECES.findall(text):
-        first = piece[0]
-        if first.isdigit():
-            total += -(-len(piece) // 3)
-        elif first.isspace():
-            total += 0.0 if piece == " " else 1.0
-        elif first.isascii() and first.isalpha():
-            total += -(-len(piece) // 6)
-        else:
-            total += 0.75
-    return round(total)
+    plain = text_counter()
+    return TokenCounter(plain.name, lru_cache(maxsize=16_384)(plain.count))

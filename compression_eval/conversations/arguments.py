@@ -3,6 +3,7 @@
 import json
 from typing import Any
 
+from compression_eval.conversations.cleaning import clean
 from compression_eval.fixtures.models import broken_text
 
 
@@ -25,7 +26,7 @@ def json_object(arguments: str) -> dict[str, Any]:
 
 def _cleaned(value: Any) -> Any:
     if isinstance(value, str):
-        return value.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+        return clean(value)
     if isinstance(value, dict):
         return {_cleaned(key): _cleaned(item) for key, item in value.items()}
     if isinstance(value, list):

@@ -7,11 +7,14 @@ described, texts can be written as UTF-8. Whatever that changes is entered in th
 import hashlib
 import json
 import re
+from collections import Counter, defaultdict, deque
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, Literal
 
 from compression_eval.conversations.arguments import json_object
+from compression_eval.conversations.cleaning import clean
 from compression_eval.conversations.compactions import recorded_compactions
 from compression_eval.conversations.drafts import Conversation, Draft, DraftCall, Image
 from compression_eval.conversations.ledger import Account
@@ -71,7 +74,8 @@ def build(conversation: Conversation, *, images: Images = "describe") -> Built:
             conversation,
             drafts,
             numbers,
-            message=lambda draft: _message(draft, images, ids),
+            messages=messages,
+            maker=lambda: partial(_message, images=images, ids=_CallIds()),
         ),
         source=Source(
             origin=clean(conversation.origin),
@@ -89,13 +93,6 @@ def build(conversation: Conversation, *, images: Images = "describe") -> Built:
         if draft in numbers
     )
     return Built(fixture, Account(tuple(conversation.ledger.entries(numbers)), added))
-
-
-def clean(text: str) -> str:
-    """Return text that can be written as UTF-8: halves of surrogate pairs become U+FFFD."""
-    if text.isascii():
-        return text
-    return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
 
 
 def _not_empty(conversation: Conversation) -> list[Draft]:
@@ -120,14 +117,16 @@ def _with_results_behind_calls(drafts: list[Draft]) -> list[Draft]:
     after the results.
     """
     results: dict[int, list[Draft]] = {}
-    open_calls: dict[str, int] = {}
+    open_calls: dict[str, list[int]] = defaultdict(list)
     moved: set[Draft] = set()
     for index, draft in enumerate(drafts):
         for call in draft.calls:
-            open_calls[call.id] = index
-        owner = open_calls.pop(draft.call_id or "", None) if draft.role == "tool" else None
-        if owner is not None:
-            results.setdefault(owner, []).append(draft)
+            # Ids are used again in later turns, and rarely twice in one.
+            same_turn = [owner for owner in open_calls[call.id] if owner == index]
+            open_calls[call.id] = [*same_turn, index]
+        owners = open_calls[draft.call_id or ""] if draft.role == "tool" else []
+        if owners:
+            results.setdefault(owners.pop(), []).append(draft)
             moved.add(draft)
     ordered: list[Draft] = []
     for index, draft in enumerate(drafts):
@@ -141,11 +140,11 @@ def _answered(drafts: list[Draft], conversation: Conversation) -> list[Draft]:
     """Drop results that answer nothing, and say of calls without a result that they have none."""
     ledger = conversation.ledger
     ordered: list[Draft] = []
-    waiting: set[str] = set()
+    waiting: Counter[str] = Counter()
     orphans = 0
 
     def close() -> None:
-        for call_id in sorted(waiting):
+        for call_id in sorted(waiting.elements()):
             result = Draft("tool", [NO_RESULT], call_id=call_id)
             ordered.append(result)
             ledger.added[result] = "the file holds no result of the call"
@@ -153,8 +152,8 @@ def _answered(drafts: list[Draft], conversation: Conversation) -> list[Draft]:
 
     for draft in drafts:
         if draft.role == "tool":
-            if draft.call_id in waiting:
-                waiting.discard(draft.call_id)
+            if waiting[draft.call_id or ""] > 0:
+                waiting[draft.call_id or ""] -= 1
                 ordered.append(draft)
             else:
                 ledger.dropped[draft] = "a result whose call is not in the file"
@@ -176,19 +175,20 @@ class _CallIds:
 
     def __init__(self) -> None:
         self._seen: dict[str, int] = {}
-        self._current: dict[str, str] = {}
+        self._open: dict[str, deque[str]] = defaultdict(deque)
 
     def of_call(self, identifier: str) -> str:
         identifier = clean(identifier) or "call"
         count = self._seen.get(identifier, 0) + 1
         self._seen[identifier] = count
         unique = identifier if count == 1 else f"{identifier}-{count}"
-        self._current[identifier] = unique
+        self._open[identifier].append(unique)
         return unique
 
     def of_result(self, identifier: str) -> str:
         identifier = clean(identifier) or "call"
-        return self._current.get(identifier, identifier)
+        waiting = self._open[identifier]
+        return waiting.popleft() if waiting else identifier
 
 
 def _message(draft: Draft, images: Images, ids: _CallIds) -> Message:

@@ -1,7 +1,9 @@
 """From the compactions of a draft to those of a fixture."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections import Counter, defaultdict, deque
+from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
 
+from compression_eval.conversations.cleaning import clean
 from compression_eval.conversations.drafts import Compaction, Conversation, Draft
 from compression_eval.fixtures.models import Message, RecordedCompaction
 
@@ -11,7 +13,8 @@ def recorded_compactions(
     drafts: Sequence[Draft],
     numbers: Mapping[Draft, int],
     *,
-    message: Callable[[Draft], Message],
+    messages: Sequence[Message],
+    maker: Callable[[], Callable[[Draft], Message]],
 ) -> list[RecordedCompaction]:
     """Return what the agent compacted, at boundaries that a fixture can be cut at.
 
@@ -19,7 +22,9 @@ def recorded_compactions(
         conversation: Caveats are added to it for what cannot be used.
         drafts: The messages of the fixture, in order.
         numbers: Their indices.
-        message: Makes a message of a draft that only a state holds.
+        messages: What they became.
+        maker: Returns what makes messages of the drafts that only one state holds; ids of calls
+            are unique within that state.
     """
     found: list[RecordedCompaction] = []
     for compaction in conversation.compactions:
@@ -31,11 +36,11 @@ def recorded_compactions(
             RecordedCompaction(
                 cut=cut,
                 kind=compaction.kind,
-                trigger=compaction.trigger,
-                summary=compaction.summary,
+                trigger=clean(compaction.trigger),
+                summary=clean(compaction.summary) if compaction.summary else None,
                 tokens_before=compaction.tokens_before,
                 tokens_after=compaction.tokens_after,
-                state=_state(compaction, conversation, numbers, cut, message),
+                state=_state(compaction, conversation, drafts, numbers, cut, messages, maker()),
             )
         )
     return found
@@ -62,37 +67,86 @@ def _cut(
 def _state(
     compaction: Compaction,
     conversation: Conversation,
+    drafts: Sequence[Draft],
     numbers: Mapping[Draft, int],
     cut: int,
+    messages: Sequence[Message],
     message: Callable[[Draft], Message],
 ) -> list[int | Message] | None:
     if compaction.state is None:
         return None
-    dropped = conversation.ledger.dropped
-    kept = [
-        draft
-        for draft in compaction.state
-        if draft not in dropped and (numbers.get(draft, -1) < cut)
-    ]
-    paired = _paired(kept)
-    if len(paired) != len(kept):
+    ledger = conversation.ledger
+    kept: list[Draft] = []
+    for draft in compaction.state:
+        if draft not in ledger.dropped and numbers.get(draft, -1) < cut:
+            kept.append(draft)
+    turns = list(_turns(_with_added(kept, drafts, numbers, ledger.added)))
+    if not set(kept) <= {draft for turn in turns for draft in turn}:
         conversation.caveats.append("calls or results without their other half left a kept tail")
-    return [numbers[draft] if draft in numbers else message(draft) for draft in paired]
+    state: list[int | Message] = []
+    for turn in turns:
+        state.extend(_turn(turn, numbers, messages, message))
+    return state
 
 
-def _paired(drafts: Sequence[Draft]) -> list[Draft]:
-    """Leave out turns whose calls are not all answered right behind them, and stray results."""
-    result: list[Draft] = []
-    index = 0
-    while index < len(drafts):
-        draft = drafts[index]
-        behind: list[Draft] = []
-        index += 1
-        while index < len(drafts) and drafts[index].role == "tool":
-            behind.append(drafts[index])
+def _with_added(
+    kept: Sequence[Draft],
+    drafts: Sequence[Draft],
+    numbers: Mapping[Draft, int],
+    added: Container[Draft],
+) -> Iterator[Draft]:
+    """Yield kept messages, and behind their calls the results that stand for missing ones."""
+    for draft in kept:
+        yield draft
+        index = numbers.get(draft, len(drafts)) + 1
+        while draft.role != "tool" and index < len(drafts) and drafts[index].role == "tool":
+            if drafts[index] in added:
+                yield drafts[index]
             index += 1
-        wanted = {call.id for call in draft.calls}
-        answers = [answer for answer in behind if answer.call_id in wanted]
-        if draft.role != "tool" and {answer.call_id for answer in answers} == wanted:
-            result.extend([draft, *answers])
-    return result
+
+
+def _turn(
+    turn: Sequence[Draft],
+    numbers: Mapping[Draft, int],
+    messages: Sequence[Message],
+    message: Callable[[Draft], Message],
+) -> Iterator[int | Message]:
+    """Yield a turn of a state, with ids that fit each other: the fixture's may not be the file's.
+
+    Where the turn itself was kept, results that were changed answer the fixture's calls; where it
+    was made anew, the results go with it.
+    """
+    first, *answers = turn
+    if first not in numbers:
+        yield from map(message, turn)
+        return
+    index = numbers[first]
+    yield index
+    open_ids: dict[str, deque[str]] = defaultdict(deque)
+    for call, known in zip(first.calls, messages[index].calls, strict=True):
+        open_ids[call.id].append(known.id)
+    for answer in answers:
+        identifier = open_ids[answer.call_id or ""].popleft()
+        if answer in numbers:
+            yield numbers[answer]
+        else:
+            yield message(answer).model_copy(update={"tool_call_id": identifier})
+
+
+def _turns(drafts: Iterable[Draft]) -> Iterator[list[Draft]]:
+    """Yield turns with their results; never calls that are not all answered, or stray results."""
+    turns: list[list[Draft]] = []
+    for draft in drafts:
+        if draft.role != "tool":
+            turns.append([draft])
+        elif turns:
+            turns[-1].append(draft)
+    for first, *behind in turns:
+        wanted = Counter(call.id for call in first.calls)
+        answers = []
+        for answer in behind:
+            if wanted[answer.call_id or ""] > 0:
+                wanted[answer.call_id or ""] -= 1
+                answers.append(answer)
+        if not wanted.total():
+            yield [first, *answers]

@@ -9,8 +9,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO
 
+from compression_eval.conversations.compressed import DamagedError, opened
 from compression_eval.fixtures.errors import DataError
 
 MAX_LINE_BYTES = 64 * 2**20
@@ -61,36 +62,55 @@ class SourceFile:
                 break
         return found
 
-    @cached_property
+    @property
     def document(self) -> Any:
         """The file as one JSON document; None if it is not one."""
+        return self._document[0]
+
+    @property
+    def document_replaced(self) -> bool:
+        """Whether bytes of the document that are not UTF-8 were replaced by U+FFFD."""
+        return self._document[1]
+
+    @cached_property
+    def _document(self) -> tuple[Any, bool]:
         if self.magic[:6] == b"SQLite" or self.magic[:2] == b"PK":
-            return None
-        size = self.path.stat().st_size
-        if size > MAX_DOCUMENT_BYTES:
-            return None
+            return None, False
+        if self.path.stat().st_size > MAX_DOCUMENT_BYTES or len(self.head) > 1:
+            return None, False
+        raw, replaced = self.path.read_bytes(), False
         try:
-            return json.loads(self.path.read_bytes().decode("utf-8-sig", errors="replace"))
+            text = raw.decode("utf-8-sig")
+        except UnicodeDecodeError:
+            text, replaced = raw.decode("utf-8-sig", errors="replace"), True
+        try:
+            return json.loads(text), replaced
         except (ValueError, RecursionError):
-            return None
+            return None, replaced
 
     def values(self) -> Iterator[Value]:
         """Yield every value of a file with a JSON value per line, and every line without one.
 
-        Empty lines are passed over: they hold nothing.
+        Empty lines are passed over: they hold nothing. A compressed file is decompressed.
         """
-        with self.path.open("rb") as file:
-            number = 0
-            while raw := file.readline(MAX_LINE_BYTES + 1):
-                number += 1
-                place = f"line {number}"
-                if len(raw) > MAX_LINE_BYTES and not raw.endswith(b"\n"):
-                    while (rest := file.readline(MAX_LINE_BYTES)) and not rest.endswith(b"\n"):
-                        pass
-                    size = MAX_LINE_BYTES // 2**20
-                    yield Value(place, problem=f"the line is longer than {size} MiB")
-                elif raw.strip():
-                    yield from _decoded(raw, place, last=not raw.endswith(b"\n"))
+        number = 0
+        with opened(self.path, self.magic) as file:
+            try:
+                while raw := file.readline(MAX_LINE_BYTES + 1):
+                    number += 1
+                    yield from _line(file, raw, f"line {number}")
+            except DamagedError as error:
+                yield Value(f"line {number + 1}", problem=str(error))
+
+
+def _line(file: BinaryIO, raw: bytes, place: str) -> Iterator[Value]:
+    """Yield the values of a line of which a part has been read."""
+    if len(raw) > MAX_LINE_BYTES and not raw.endswith(b"\n"):
+        while (rest := file.readline(MAX_LINE_BYTES)) and not rest.endswith(b"\n"):
+            pass
+        yield Value(place, problem=f"the line is longer than {MAX_LINE_BYTES // 2**20} MiB")
+    elif raw.strip():
+        yield from _decoded(raw, place, last=not raw.endswith(b"\n"))
 
 
 def _decoded(raw: bytes, place: str, *, last: bool) -> Iterator[Value]:

@@ -180,3 +180,23 @@ def test_a_line_that_the_reader_forgot_is_seen() -> None:
     conversation.ledger.enter("line 2", "attachment")
     (entry,) = build(conversation).account.unsettled()
     assert str(entry) == "line 2 (attachment): not accounted for (please report this)"
+
+
+def test_two_calls_of_a_turn_with_one_id_each_keep_their_result() -> None:
+    conversation = _conversation(
+        Draft("user", ["Go"]),
+        Draft("assistant", calls=[DraftCall("x", "a", "{}"), DraftCall("x", "b", "{}")]),
+        Draft("user", ["Meanwhile"]),
+        Draft("tool", ["first"], call_id="x"),
+        Draft("tool", ["second"], call_id="x"),
+    )
+    messages = build(conversation).fixture.messages
+    assert [(m.tool_call_id, m.text) for m in messages[2:4]] == [("x", "first"), ("x-2", "second")]
+
+
+def test_half_a_surrogate_pair_in_a_summary_becomes_one_too() -> None:
+    user = Draft("user", ["Go"])
+    conversation = _conversation(user)
+    conversation.compactions = [Compaction(user, summary="cut \ud83d", trigger="\udc00")]
+    (compaction,) = build(conversation).fixture.recorded_compactions
+    assert (compaction.summary, compaction.trigger) == ("cut \ufffd", "\ufffd")

@@ -1,0 +1,320 @@
+"""Codex rollouts: who spoke, what was undone, and that no line is lost."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+import zstandard
+
+from compression_eval.conversations import sources
+from compression_eval.conversations.building import NO_RESULT
+from compression_eval.conversations.readers.codex import FORMAT
+from compression_eval.conversations.sources import source_file
+from compression_eval.fixtures.errors import DataError
+from tests.conversations.readers.codex_lines import (
+    ENVIRONMENT,
+    HEAD,
+    call,
+    event,
+    item,
+    line,
+    message,
+    output,
+    read,
+    typed,
+)
+from tests.conversations.readers.reading import (
+    calls,
+    fates,
+    json_lines,
+    kinds,
+    read_one,
+    results,
+    said,
+)
+
+
+def test_a_session_becomes_messages_and_every_line_is_accounted_for(tmp_path: Path) -> None:
+    built = read(
+        tmp_path,
+        HEAD,
+        event("task_started", model_context_window=272000),
+        message("developer", "<permissions instructions>", "Be brief."),
+        ENVIRONMENT,
+        line("turn_context", {"model": "gpt-x"}),
+        *typed("Fix it"),
+        item("reasoning", summary=[], encrypted_content="xx"),
+        event("agent_message", message="On it."),
+        message("assistant", "On it."),
+        call("a", cmd="ls"),
+        call("b", cmd="pwd"),
+        output("b", "/w"),
+        event("exec_command_end", call_id="a", stdout="x.py"),
+        output("a", [{"type": "input_text", "text": "x.py"}]),
+        item("ghost_snapshot", ghost_commit={}),
+        message("assistant", "Done."),
+        event("task_complete", last_agent_message="Done."),
+    )
+    assert said(built) == [
+        ("system", "You are an agent."),
+        ("system", "<permissions instructions>\nBe brief."),
+        ("user", "<environment_context>\n  <cwd>/w</cwd>\n</environment_context>"),
+        ("user", "Fix it"),
+        ("assistant", "On it."),
+        ("tool", "/w"),
+        ("tool", "x.py"),
+        ("assistant", "Done."),
+    ]
+    assert [call[:2] for call in calls(built)] == [("a", "shell"), ("b", "shell")]
+    assert built.fixture.model == "gpt-x"
+    assert built.fixture.context_length == 272000
+    assert built.fixture.name == "codex-eeeeffff0001"
+    assert fates(built)[6] == "line 7 (event_msg:user_message): merged into message 3"
+    assert fates(built)[7] == ("line 8 (response_item:reasoning): skipped: thinking is left out")
+    assert fates(built)[8] == "line 9 (event_msg:agent_message): merged into message 4"
+    assert fates(built)[13] == "line 14 (event_msg:exec_command_end): merged into message 6"
+    assert not built.account.unsettled()
+    assert built.fixture.source is not None
+    assert built.fixture.source.origin == "Codex 0.140.0"
+    assert any("1 messages in the user's name" in text for text in built.fixture.source.caveats)
+
+
+def test_words_that_only_an_event_holds_are_kept(tmp_path: Path) -> None:
+    built = read(
+        tmp_path,
+        HEAD,
+        *typed("Start"),
+        message("assistant", "Working."),
+        event(
+            "user_message",
+            message="And never touch the lock file",
+            images=["data:image/png;base64,AA=="],
+        ),
+        message("assistant", "Understood."),
+    )
+    assert said(built)[3] == (
+        "user",
+        "And never touch the lock file\n[image: image/png, 3 bytes]",
+    )
+
+
+def test_an_event_before_its_item_is_one_message(tmp_path: Path) -> None:
+    built = read(tmp_path, HEAD, event("user_message", message="Hello"), message("user", "Hello"))
+    assert said(built)[1:] == [("user", "Hello")]
+    assert kinds(built)["response_item:message:user", "merged"] == 1
+
+
+def test_the_same_words_twice_are_two_messages(tmp_path: Path) -> None:
+    built = read(tmp_path, HEAD, *typed("Continue"), *typed("Continue"))
+    assert said(built)[1:] == [("user", "Continue"), ("user", "Continue")]
+    once = read(tmp_path, HEAD, *typed("Continue"), event("user_message", message="Continue"))
+    assert said(once) == said(built)
+
+
+def test_an_event_behind_what_it_repeats_is_merged(tmp_path: Path) -> None:
+    built = read(
+        tmp_path,
+        HEAD,
+        *typed("Hi"),
+        message("assistant", "Ho."),
+        event("agent_message", message="Ho."),
+        event("agent_message", message="Never said."),
+    )
+    assert fates(built)[4] == "line 5 (event_msg:agent_message): merged into message 2"
+    assert "no message of the model has this text" in fates(built)[5]
+
+
+def test_undone_turns_are_left_out(tmp_path: Path) -> None:
+    built = read(
+        tmp_path,
+        HEAD,
+        ENVIRONMENT,
+        *typed("First"),
+        message("assistant", "One."),
+        message("developer", "<permissions instructions> changed"),
+        ENVIRONMENT,
+        *typed("Second"),
+        message("assistant", "Two."),
+        *typed("Third"),
+        call("c"),
+        output("c", "three"),
+        event("thread_rolled_back", num_turns=2),
+        *typed("Instead"),
+        message("assistant", "Four."),
+    )
+    assert [text for _, text in said(built)[2:]] == ["First", "One.", "Instead", "Four."]
+    gone = [fate for fate in fates(built) if "undone by the user" in fate]
+    assert len(gone) == 9  # among them the events that repeat what was undone
+    assert not built.account.unsettled()
+
+
+def test_undoing_more_turns_than_there_are_keeps_the_beginning(tmp_path: Path) -> None:
+    built = read(
+        tmp_path,
+        HEAD,
+        ENVIRONMENT,
+        *typed("A"),
+        event("thread_rolled_back", num_turns=9),
+        *typed("B"),
+    )
+    assert [role for role, _ in said(built)] == ["system", "user", "user"]
+    assert said(built)[-1] == ("user", "B")
+
+
+def test_calls_of_every_kind_keep_id_name_and_arguments(tmp_path: Path) -> None:
+    built = read(
+        tmp_path,
+        HEAD,
+        *typed("Go"),
+        item("custom_tool_call", call_id="p", name="apply_patch", input="*** Begin"),
+        item("custom_tool_call_output", call_id="p", output="ok"),
+        item("local_shell_call", call_id="l", action={"type": "exec", "command": ["ls"]}),
+        output("l", {"content": "x.py", "success": True}),
+        item("function_call", call_id="m", namespace="mcp__git", name="log", arguments="{}"),
+        output("m", "none"),
+        item("function_call", call_id="v", name="odd", arguments="not json"),
+        output("v", ""),
+        event("web_search_end", call_id="ws_1", query="q", action={"type": "search", "query": "q"}),
+        item("web_search_call", status="completed"),
+        message("assistant", "Found."),
+    )
+    assert calls(built) == [
+        ("p", "apply_patch", {"input": "*** Begin"}),
+        ("l", "local_shell", {"type": "exec", "command": ["ls"]}),
+        ("m", "mcp__git__log", {}),
+        ("v", "odd", {"input": "not json"}),
+        ("ws_1", "web_search", {"type": "search", "query": "q"}),
+    ]
+    assert results(built) == [
+        ("p", "ok"),
+        ("l", "x.py"),
+        ("m", "none"),
+        ("v", ""),
+        ("ws_1", NO_RESULT),
+    ]
+    assert said(built)[-1] == ("assistant", "Found.")
+    assert kinds(built)["event_msg:web_search_end", "merged"] == 1
+
+
+def test_forks_sub_agents_and_other_agents_are_named(tmp_path: Path) -> None:
+    fork = {
+        **HEAD["payload"],
+        "forked_from_id": "x",
+        "source": {"subagent": {}},
+        "dynamic_tools": [
+            {"name": "ask", "description": "Asks.", "inputSchema": {"type": "object"}}
+        ],
+    }
+    built = read(
+        tmp_path,
+        line("session_meta", fork),
+        HEAD,
+        line("inter_agent_communication", {"author": "/root", "content": "Look at x.py"}),
+        message("assistant", "Looking."),
+    )
+    assert said(built)[1] == ("user", "Look at x.py")
+    assert built.fixture.name.endswith("-subagent")
+    assert [tool.function.name for tool in built.fixture.tools] == ["ask"]
+    assert built.fixture.source is not None
+    caveats = " ".join(built.fixture.source.caveats)
+    for word in ("sub-agent", "fork", "other agents"):
+        assert word in caveats
+
+
+def test_an_early_rollout_without_wrapped_lines_is_read(tmp_path: Path) -> None:
+    path = json_lines(
+        tmp_path / "r.jsonl",
+        {"id": "1", "timestamp": "t", "instructions": None},
+        {"record_type": "state"},
+        message("user", "Hi")["payload"],
+        call("a")["payload"],
+        output("a", "b")["payload"],
+    )
+    assert FORMAT.recognise(source_file(path))
+    assert [role for role, _ in said(read_one(FORMAT, path))] == ["user", "assistant", "tool"]
+
+
+def test_what_is_not_known_is_reported_and_never_breaks(tmp_path: Path) -> None:
+    odd: list[Any] = [
+        line("new_kind", {}),
+        line("response_item", ["x"]),
+        item("new_item", text="words"),
+        event("new_event", text="words"),
+        item("message", role="critic", content="x"),
+        item("message", role="user", content=7),
+        event("thread_rolled_back"),
+        [1],
+        7,
+        None,
+        line("session_meta", None),
+        line("inter_agent_communication", {}),
+    ]
+    built = read(tmp_path, HEAD, *typed("Hi"), *odd)
+    assert len(built.account.unsettled()) == len(odd)
+    assert all("words" not in fate for fate in fates(built))
+
+
+@pytest.mark.parametrize("wrong", [None, 7, "x", [None, 7, "x", {"type": []}], {"a": 1}, True])
+def test_no_field_of_a_wrong_type_breaks(tmp_path: Path, wrong: Any) -> None:
+    fields = ("id", "call_id", "name", "arguments", "input", "action", "output", "namespace")
+    full = dict.fromkeys((*fields, "content", "role", "tools", "query", "encrypted_content"), wrong)
+    items = ["message", "agent_message", "function_call", "custom_tool_call", "local_shell_call"]
+    items += ["web_search_call", "function_call_output", "tool_search_output", "compaction"]
+    items += ["tool_search_call", "mcp_call", "image_generation_call", "code_interpreter_call"]
+    events = ["user_message", "agent_message", "token_count", "exec_command_end", "web_search_end"]
+    keys = ("message", "images", "info", "num_turns", "call_id", "kind")
+    head = ("base_instructions", "source", "dynamic_tools", "cli_version", "id", "model")
+    built = read(
+        tmp_path,
+        HEAD,
+        *typed("Hi"),
+        line("session_meta", dict.fromkeys(head, wrong)),
+        line("turn_context", dict.fromkeys(head, wrong)),
+        line("inter_agent_communication", {"content": wrong}),
+        *[line("response_item", {**full, "type": kind}) for kind in items],
+        *[line("event_msg", {**dict.fromkeys(keys, wrong), "type": kind}) for kind in events],
+        line("compacted", {"message": wrong, "replacement_history": wrong}),
+        line("compacted", {"replacement_history": [wrong, {**full, "type": "message"}]}),
+    )
+    assert said(built)[1] == ("user", "Hi")
+
+
+def test_damaged_lines_are_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sources, "MAX_LINE_BYTES", 2**20)
+    path = json_lines(
+        tmp_path / "r.jsonl",
+        HEAD,
+        *typed("Hi"),
+        output("nobody", "x"),
+        call("open"),
+        message("user", "\ud800 half"),
+        json.dumps(message("assistant", "caf?")).encode().replace(b"?", b"\xe9"),
+        message("assistant", "y" * 2**21),
+    )
+    path.write_bytes(path.read_bytes() + b'{"type": "response_item", "pay')
+    built = read_one(FORMAT, path)
+    found = fates(built)
+    assert "a result whose call is not in the file" in found[3]
+    assert "bytes that are not UTF-8" in found[6]
+    assert found[7].endswith("(unreadable): skipped: the line is longer than 1 MiB")
+    assert found[8].endswith("(unreadable): skipped: not JSON: the file ends within it")
+    assert results(built) == [("open", NO_RESULT)]
+    assert said(built)[-1] == ("assistant", "caf\ufffd")
+
+
+def test_another_format_is_refused(tmp_path: Path) -> None:
+    path = json_lines(tmp_path / "x.jsonl", {"role": "user", "content": "secret"})
+    assert FORMAT.recognise(source_file(path)) is None
+    with pytest.raises(DataError, match="expected lines of a Codex rollout") as caught:
+        list(FORMAT.read(source_file(path)))
+    assert str(path) in str(caught.value)
+    assert "secret" not in str(caught.value)
+
+
+def test_a_compressed_rollout_is_known_and_read(tmp_path: Path) -> None:
+    plain = json_lines(tmp_path / "r.jsonl", HEAD, *typed("Hi"), message("assistant", "Ho."))
+    packed = tmp_path / "r.jsonl.zst"
+    packed.write_bytes(zstandard.compress(plain.read_bytes()))
+    assert FORMAT.recognise(source_file(packed)) == FORMAT.recognise(source_file(plain))
+    assert read_one(FORMAT, packed).fixture == read_one(FORMAT, plain).fixture

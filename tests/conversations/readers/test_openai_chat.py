@@ -1,0 +1,284 @@
+"""OpenAI chat messages in every form of file."""
+
+import asyncio
+import json
+from pathlib import Path
+from typing import Any, cast
+
+import pytest
+from inspect_ai.model import ChatMessageAssistant, ChatMessageTool, messages_from_openai
+
+from compression_eval.conversations.building import NO_RESULT
+from compression_eval.conversations.readers.openai_chat import FORMAT
+from compression_eval.conversations.sources import source_file
+from compression_eval.fixtures.errors import DataError
+from compression_eval.fixtures.finding_files import shipped_fixtures
+from compression_eval.fixtures.loading import load_fixture
+from tests.conversations.readers.reading import (
+    calls,
+    fates,
+    json_file,
+    json_lines,
+    other_samples,
+    read_all,
+    read_one,
+    results,
+    said,
+    sample,
+)
+
+
+def call(call_id: str, arguments: Any = "{}", name: str = "shell") -> dict[str, Any]:
+    return {"id": call_id, "type": "function", "function": {"name": name, "arguments": arguments}}
+
+
+CHAT: list[dict[str, Any]] = [
+    {"role": "developer", "content": "Be brief."},
+    {"role": "user", "content": [{"type": "text", "text": "Go"}, {"type": "text", "text": "on"}]},
+    {"role": "assistant", "content": None, "tool_calls": [call("a"), call("b", '{"q": 1}')]},
+    {"role": "tool", "tool_call_id": "b", "content": "two"},
+    {"role": "tool", "tool_call_id": "a", "content": [{"type": "text", "text": "one"}]},
+    {"role": "assistant", "content": "Done.", "reasoning_content": "hm"},
+]
+
+EXPECTED = [
+    ("system", "Be brief."),
+    ("user", "Go\non"),
+    ("assistant", ""),
+    ("tool", "two"),
+    ("tool", "one"),
+    ("assistant", "Done."),
+]
+
+
+def test_a_list_of_messages_is_a_conversation(tmp_path: Path) -> None:
+    path = json_file(tmp_path / "x.json", CHAT)
+    seen = FORMAT.recognise(source_file(path))
+    assert seen == "a list of messages with role and content: assistant, developer, tool, user"
+    built = read_one(FORMAT, path)
+    assert said(built) == EXPECTED
+    assert calls(built) == [("a", "shell", {}), ("b", "shell", {"q": 1})]
+    assert fates(built)[5] == (
+        "document, message 5 (message:assistant): became message 5; "
+        "without thinking: thinking is left out"
+    )
+
+
+def test_the_same_comes_out_of_inspects_converter(tmp_path: Path) -> None:
+    theirs = asyncio.run(messages_from_openai(cast(Any, CHAT)))
+    ours = read_one(FORMAT, json_file(tmp_path / "x.json", CHAT))
+    assert said(ours) == [(m.role, m.text) for m in theirs]
+    assert calls(ours) == [
+        (call.id, call.function, call.arguments)
+        for m in theirs
+        if isinstance(m, ChatMessageAssistant)
+        for call in m.tool_calls or []
+    ]
+    assert results(ours) == [
+        (m.tool_call_id, m.text) for m in theirs if isinstance(m, ChatMessageTool)
+    ]
+
+
+def test_an_object_has_model_tools_and_the_answer(tmp_path: Path) -> None:
+    frame = {
+        "model": "m",
+        "messages": CHAT[:5],
+        "tools": [
+            {"type": "function", "function": {"name": "shell", "parameters": {"type": "object"}}}
+        ],
+        "response": {"choices": [{"message": CHAT[5]}]},
+    }
+    built = read_one(FORMAT, json_file(tmp_path / "x.json", frame))
+    assert said(built) == EXPECTED
+    assert built.fixture.model == "m"
+    assert [tool.function.name for tool in built.fixture.tools] == ["shell"]
+
+
+def test_messages_on_lines_are_one_conversation(tmp_path: Path) -> None:
+    path = json_lines(tmp_path / "x.jsonl", *CHAT)
+    assert FORMAT.recognise(source_file(path))
+    assert said(read_one(FORMAT, path)) == EXPECTED
+
+
+def test_conversations_on_lines_are_each_their_own(tmp_path: Path) -> None:
+    path = json_lines(tmp_path / "x.jsonl", b"{torn", {"messages": CHAT}, CHAT, {"a": 1}, CHAT[1:])
+    assert FORMAT.recognise(source_file(json_lines(tmp_path / "y.jsonl", {"messages": CHAT}, CHAT)))
+    built = read_all(FORMAT, path)
+    assert [len(item.fixture.messages) for item in built] == [6, 6, 5]
+    assert len({item.fixture.name for item in built}) == 3
+    places = [entry.place for item in built for entry in item.account.entries]
+    assert len(places) == len(set(places)) == 2 + 6 + 6 + 1 + 5
+    assert [entry.place for item in built for entry in item.account.unsettled()] == ["line 4"]
+
+
+def test_messages_on_lines_behind_a_whole_conversation_are_another(tmp_path: Path) -> None:
+    path = json_lines(tmp_path / "x.jsonl", {"messages": CHAT}, *CHAT)
+    assert [len(item.fixture.messages) for item in read_all(FORMAT, path)] == [6, 6]
+
+
+def test_calls_of_the_old_form_are_paired_by_name_and_order(tmp_path: Path) -> None:
+    chat = [
+        {"role": "user", "content": "Go"},
+        {"role": "assistant", "content": None, "function_call": {"name": "ls", "arguments": "{}"}},
+        {"role": "function", "name": "ls", "content": "a.py"},
+        {
+            "role": "assistant",
+            "content": None,
+            "function_call": {"name": "ls", "arguments": '{"d": 1}'},
+        },
+        {"role": "function", "name": "ls", "content": "b.py"},
+        {"role": "function", "name": "ls", "content": "nobody asked"},
+    ]
+    built = read_one(FORMAT, json_file(tmp_path / "x.json", chat))
+    assert calls(built) == [("call-1", "ls", {}), ("call-2", "ls", {"d": 1})]
+    assert results(built) == [("call-1", "a.py"), ("call-2", "b.py")]
+    assert fates(built)[5].endswith("a result whose call is not in the file")
+    both = json_file(tmp_path / "y.json", [chat[0], chat[1], chat[3], chat[2], chat[4]])
+    assert results(read_one(FORMAT, both)) == [("call-1", "a.py"), ("call-2", "b.py")]
+
+
+def test_arguments_and_calls_that_are_not_as_they_should_be_are_kept(tmp_path: Path) -> None:
+    custom = {"id": "c", "type": "custom", "custom": {"name": "patch", "input": "*** Begin"}}
+    chat = [
+        {"role": "user", "content": "Go"},
+        {
+            "role": "assistant",
+            "content": None,
+            "tool_calls": [call("a", "{bad"), call("o", {"k": "v"}), custom, {"id": "n"}],
+        },
+    ]
+    built = read_one(FORMAT, json_file(tmp_path / "x.json", chat))
+    assert calls(built) == [
+        ("a", "shell", {"input": "{bad"}),
+        ("o", "shell", {"k": "v"}),
+        ("c", "patch", {"input": "*** Begin"}),
+    ]
+    assert {text for _, text in results(built)} == {NO_RESULT}
+    assert "without tool call: expected an object" in fates(built)[1]
+
+
+def test_a_fixture_comes_back_as_it_was(tmp_path: Path) -> None:
+    state = [1, {"role": "user", "content": "Summary."}, 2, 3, 4, {"bad": 1}]
+    fixture = {
+        "name": "demo",
+        "model": "m",
+        "context_length": 1000,
+        "notes": "of a person",
+        "messages": CHAT,
+        "recorded_compactions": [
+            {
+                "cut": 5,
+                "summary": "Summary.",
+                "trigger": "auto",
+                "tokens_before": 9,
+                "state": state,
+            },
+            {"cut": 2},
+            {"cut": 99},
+            {"cut": 3, "kind": "other"},
+        ],
+    }
+    built = read_one(FORMAT, json_file(tmp_path / "x.json", fixture))
+    assert built.fixture.context_length == 1000
+    compaction, early = built.fixture.recorded_compactions
+    assert (early.cut, early.kind, early.state) == (2, "summary", None)
+    assert (compaction.cut, compaction.trigger, compaction.tokens_before) == (5, "auto", 9)
+    assert compaction.state is not None
+    assert [item if isinstance(item, int) else item.text for item in compaction.state] == [
+        1,
+        "Summary.",
+        2,
+        3,
+        4,
+    ]
+    frame = built.account.entries[0]
+    assert [part for part, _ in frame.left_out] == ["notes", *["recorded compaction"] * 2]
+
+
+def test_every_shipped_fixture_comes_back_as_it_was() -> None:
+    for path in shipped_fixtures().values():
+        original = load_fixture(path)
+        built = read_one(FORMAT, path)
+        assert [m.searchable() for m in built.fixture.messages] == [
+            m.searchable() for m in original.messages
+        ]
+        assert built.fixture.tools == original.tools
+        assert not built.account.unsettled()
+
+
+def test_what_is_not_known_is_reported(tmp_path: Path) -> None:
+    odd = [7, None, {"role": "critic", "content": "x"}, {"role": "user", "content": 7}, {}]
+    built = read_one(FORMAT, json_file(tmp_path / "x.json", [*CHAT, *odd]))
+    assert len(built.account.unsettled()) == len(odd)
+
+
+@pytest.mark.parametrize("wrong", [None, 7, "x", [None, 7, {"type": []}], {"a": 1}])
+def test_no_field_of_a_wrong_type_breaks(tmp_path: Path, wrong: Any) -> None:
+    keys = ("model", "tools", "functions", "context_length", "id", "source", "choices", "response")
+    roles = ("system", "user", "assistant", "tool", "function")
+    fields = ("content", "tool_calls", "tool_call_id", "function_call", "name", "refusal")
+    messages = [{**dict.fromkeys(fields, wrong), "role": role} for role in roles]
+    odd_calls = {
+        "role": "assistant",
+        "content": None,
+        "tool_calls": [wrong, {"function": wrong}, call("z", wrong)],
+    }
+    compactions = [
+        wrong,
+        {"cut": wrong},
+        {"cut": 1, "state": [wrong], "summary": wrong, "trigger": wrong},
+    ]
+    frame = {
+        **dict.fromkeys(keys, wrong),
+        "messages": [*CHAT, *messages, odd_calls, wrong],
+        "recorded_compactions": compactions,
+    }
+    read_all(
+        FORMAT, json_lines(tmp_path / "x.jsonl", frame, wrong, [*CHAT, wrong], {"messages": CHAT})
+    )
+
+
+def test_damaged_bytes_are_replaced_and_said(tmp_path: Path) -> None:
+    path = tmp_path / "x.json"
+    path.write_bytes(json.dumps(CHAT, indent=1).encode().replace(b"Done.", b"\xff."))
+    built = read_one(FORMAT, path)
+    assert said(built)[-1] == ("assistant", "\ufffd.")
+    assert "bytes that are not UTF-8 were replaced" in fates(built)[0]
+
+
+@pytest.mark.parametrize(
+    "content",
+    [b'[{"role": "user", "content": "secret"}, {', b"secret", b"[]", b'{"messages": 3}', b"7"],
+)
+def test_another_format_is_refused(tmp_path: Path, content: bytes) -> None:
+    path = tmp_path / "x.json"
+    path.write_bytes(content)
+    assert FORMAT.recognise(source_file(path)) is None
+    with pytest.raises(DataError, match="expected OpenAI chat messages") as caught:
+        list(FORMAT.read(source_file(path)))
+    assert str(path) in str(caught.value)
+    assert "secret" not in str(caught.value)
+
+
+def test_messages_of_other_providers_are_not_taken(tmp_path: Path) -> None:
+    for part in ("tool_use", "tool_result", "input_text", "thinking"):
+        chat = [{"role": "user", "content": [{"type": part, "text": "x"}]}]
+        assert FORMAT.recognise(source_file(json_file(tmp_path / "x.json", chat))) is None
+    header = json_lines(tmp_path / "h.jsonl", {"role": "session_meta"}, *CHAT)
+    assert FORMAT.recognise(source_file(header)) is None
+
+
+def test_no_other_sample_is_taken_for_chat_messages() -> None:
+    taken = {path.name for path in other_samples("fixtures") if FORMAT.recognise(source_file(path))}
+    # A plain list of chat messages: its own reader is asked first, and knows it by its commands.
+    assert taken == {"local.traj.json"}
+
+
+def test_the_sample_agrees_with_its_table() -> None:
+    path = sample("fixtures/real-cc-mid.json")
+    built = read_one(FORMAT, path)
+    assert (len(built.fixture.messages), len(calls(built)), len(results(built))) == (68, 33, 33)
+    assert built.account.unsettled() == []
+    assert [m.searchable() for m in built.fixture.messages] == [
+        m.searchable() for m in load_fixture(path).messages
+    ]

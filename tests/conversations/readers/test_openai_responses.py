@@ -1,0 +1,337 @@
+"""Items of OpenAI's Responses API: lists, requests with responses, and lines."""
+
+import asyncio
+from pathlib import Path
+from typing import Any, cast
+
+import pytest
+from inspect_ai.model import (
+    ChatMessageAssistant,
+    ChatMessageTool,
+    ChatMessageUser,
+    messages_from_openai_responses,
+)
+
+from compression_eval.conversations.building import NO_RESULT
+from compression_eval.conversations.readers.openai_responses import FORMAT
+from compression_eval.conversations.sources import source_file
+from compression_eval.fixtures.errors import DataError
+from tests.conversations.readers.reading import (
+    calls,
+    fates,
+    json_file,
+    json_lines,
+    other_samples,
+    read_all,
+    read_one,
+    results,
+    said,
+)
+
+Item = dict[str, Any]
+
+
+def message(role: str, text: str, **fields: Any) -> Item:
+    kind = "output_text" if role == "assistant" else "input_text"
+    part = {"type": kind, "text": text}
+    return {"type": "message", "role": role, "content": [part], **fields}
+
+
+def call(call_id: str, name: str = "shell") -> Item:
+    return {
+        "type": "function_call",
+        "id": f"fc_{call_id}",
+        "call_id": call_id,
+        "name": name,
+        "arguments": "{}",
+    }
+
+
+def output(call_id: str, value: Any = "ok") -> Item:
+    fields = {"id": f"fco_{call_id}", "call_id": call_id, "output": value}
+    return {"type": "function_call_output", **fields}
+
+
+ITEMS: list[Item] = [
+    message("developer", "Be brief."),
+    {"role": "user", "content": "Go on"},
+    {"type": "reasoning", "id": "rs", "summary": [], "encrypted_content": "x"},
+    message("assistant", "Two things.", id="msg_1", status="completed"),
+    call("a"),
+    {**call("b", "grep"), "arguments": '{"q": 1}'},
+    output("b", [{"type": "input_text", "text": "one"}]),
+    output("a"),
+    {
+        "type": "custom_tool_call",
+        "call_id": "c",
+        "name": "patch",
+        "input": '{"looks": "like json"}',
+    },
+    {"type": "custom_tool_call_output", "call_id": "c", "output": "patched"},
+    message("assistant", "Done.", id="msg_2", status="completed"),
+]
+
+EXPECTED = [
+    ("system", "Be brief."),
+    ("user", "Go on"),
+    ("assistant", "Two things."),
+    ("tool", "one"),
+    ("tool", "ok"),
+    ("assistant", ""),
+    ("tool", "patched"),
+    ("assistant", "Done."),
+]
+
+
+def test_a_list_of_items_is_a_conversation(tmp_path: Path) -> None:
+    path = json_file(tmp_path / "x.json", ITEMS)
+    seen = FORMAT.recognise(source_file(path))
+    assert seen is not None
+    assert seen.startswith("a list of items: custom_tool_call")
+    built = read_one(FORMAT, path)
+    assert said(built) == EXPECTED
+    assert calls(built) == [
+        ("a", "shell", {}),
+        ("b", "grep", {"q": 1}),
+        ("c", "patch", {"input": '{"looks": "like json"}'}),
+    ]
+    assert fates(built)[2] == "document, item 3 (reasoning): skipped: thinking is left out"
+    assert fates(built)[5] == "document, item 6 (function_call): merged into message 2"
+
+
+def test_lines_of_items_are_one_conversation(tmp_path: Path) -> None:
+    path = json_lines(tmp_path / "x.jsonl", *ITEMS)
+    assert FORMAT.recognise(source_file(path))
+    assert said(read_one(FORMAT, path)) == EXPECTED
+
+
+def test_the_same_comes_out_of_inspects_converter(tmp_path: Path) -> None:
+    theirs = asyncio.run(messages_from_openai_responses(cast(Any, ITEMS)))
+    ours = read_one(FORMAT, json_file(tmp_path / "x.json", ITEMS))
+    assert said(ours) == [(m.role, m.text) for m in theirs]
+    assert calls(ours) == [
+        (call.id, call.function, call.arguments)
+        for m in theirs
+        if isinstance(m, ChatMessageAssistant)
+        for call in m.tool_calls or []
+    ]
+    assert results(ours) == [
+        (m.tool_call_id, m.text) for m in theirs if isinstance(m, ChatMessageTool)
+    ]
+    assert sum(isinstance(m, ChatMessageUser) for m in theirs) == 1
+
+
+def test_a_request_with_its_response_has_prompt_tools_and_model(tmp_path: Path) -> None:
+    request = {
+        "id": "resp_1",
+        "model": "gpt-x",
+        "instructions": "You are an agent.",
+        "tools": [
+            {
+                "type": "function",
+                "name": "shell",
+                "description": "Runs.",
+                "parameters": {"type": "object"},
+            },
+            {"type": "custom", "name": "patch"},
+            {"type": "web_search"},
+        ],
+        "input": "Go on",
+        "output": ITEMS[2:],
+    }
+    path = json_file(tmp_path / "x.json", request)
+    assert FORMAT.recognise(source_file(path))
+    built = read_one(FORMAT, path)
+    assert said(built) == [("system", "You are an agent."), *EXPECTED[1:]]
+    assert built.fixture.model == "gpt-x"
+    assert [tool.function.name for tool in built.fixture.tools] == ["shell", "patch"]
+    assert built.fixture.source is not None
+    assert built.fixture.source.caveats == ["some tools are named without a schema"]
+
+
+def test_requests_that_go_on_from_one_another_are_one_conversation(tmp_path: Path) -> None:
+    first = {"id": "r1", "instructions": "S", "input": ITEMS[1:2], "output": ITEMS[3:6]}
+    second = {
+        "id": "r2",
+        "previous_response_id": "r1",
+        "instructions": "S",
+        "input": ITEMS[6:8],
+        "output": ITEMS[8:],
+    }
+    other = {"id": "r9", "previous_response_id": "gone", "input": "Else?", "output": [ITEMS[3]]}
+    path = json_lines(tmp_path / "x.jsonl", first, second, b"{torn", other)
+    one, two = read_all(FORMAT, path)
+    assert [text for _, text in said(one)[:3]] == ["S", "Go on", "Two things."]
+    assert results(one)[0] == ("b", "one")
+    assert len([entry for entry in one.account.entries if entry.kind == "unreadable"]) == 1
+    assert said(two) == [("user", "Else?"), ("assistant", "Two things.")]
+    assert two.fixture.source is not None
+    assert any("begins elsewhere" in caveat for caveat in two.fixture.source.caveats)
+    assert one.fixture.name != two.fixture.name
+
+
+def test_instructions_that_replace_the_first_are_named(tmp_path: Path) -> None:
+    first = {"id": "r1", "instructions": "S", "input": ITEMS[1:2], "output": ITEMS[3:4]}
+    second = {"id": "r2", "previous_response_id": "r1", "instructions": "T", "input": "More"}
+    path = json_lines(tmp_path / "x.jsonl", first, {**second, "model": "m"})
+    built = read_one(FORMAT, path)
+    assert [text for _, text in said(built)] == ["S", "Go on", "Two things.", "More"]
+    assert built.fixture.source is not None
+    assert any("replaced the first" in caveat for caveat in built.fixture.source.caveats)
+
+
+def test_hosted_calls_carry_their_own_result_or_none(tmp_path: Path) -> None:
+    items = [
+        {"role": "user", "content": "Look"},
+        {"type": "web_search_call", "id": "ws", "action": {"type": "search", "query": "q"}},
+        message("assistant", "Found."),
+        {"type": "file_search_call", "id": "fs", "queries": ["q"], "results": [{"text": "hit"}]},
+        {
+            "type": "code_interpreter_call",
+            "id": "ci",
+            "code": "1",
+            "outputs": [{"type": "logs", "logs": "1"}],
+        },
+        {
+            "type": "mcp_call",
+            "id": "m",
+            "server_label": "git",
+            "name": "log",
+            "arguments": "{}",
+            "output": "abc",
+        },
+        {"type": "image_generation_call", "id": "ig", "revised_prompt": "cat", "result": "AAAA"},
+        {"type": "mcp_list_tools", "id": "l", "tools": []},
+        message("assistant", "All."),
+    ]
+    built = read_one(FORMAT, json_file(tmp_path / "x.json", items))
+    assert [call[:2] for call in calls(built)] == [
+        ("ws", "web_search"),
+        ("fs", "file_search"),
+        ("ci", "code_interpreter"),
+        ("m", "git__log"),
+        ("ig", "image_generation"),
+    ]
+    assert results(built) == [
+        ("ws", NO_RESULT),
+        ("fs", '[{"text": "hit"}]'),
+        ("ci", "1"),
+        ("m", "abc"),
+        ("ig", "[image: image/png, 3 bytes]"),
+    ]
+    assert [text for role, text in said(built) if role == "assistant" and text] == [
+        "Found.",
+        "All.",
+    ]
+    assert not built.account.unsettled()
+
+
+def test_a_compaction_is_an_opaque_cut(tmp_path: Path) -> None:
+    items = [
+        *ITEMS,
+        {"type": "compaction", "id": "cmp", "encrypted_content": "zz"},
+        message("user", "More"),
+    ]
+    built = read_one(FORMAT, json_file(tmp_path / "x.json", items))
+    (compaction,) = built.fixture.recorded_compactions
+    assert (compaction.cut, compaction.kind, compaction.state) == (8, "opaque", None)
+    assert "zz" not in " ".join(fates(built))
+
+
+def test_results_of_other_tools_are_paired(tmp_path: Path) -> None:
+    items = [
+        {"role": "user", "content": "Go"},
+        {"type": "local_shell_call", "id": "x", "call_id": "l", "action": {"command": ["ls"]}},
+        {"type": "local_shell_call_output", "id": "l", "output": "a.py"},
+        {"type": "shell_call", "call_id": "s", "action": {"commands": ["ls"]}},
+        {"type": "shell_call_output", "call_id": "s", "output": [{"stdout": "b.py", "stderr": ""}]},
+        {
+            "type": "apply_patch_call",
+            "call_id": "p",
+            "operation": {"type": "delete_file", "path": "a"},
+        },
+        {"type": "apply_patch_call_output", "call_id": "p", "status": "completed"},
+        {"type": "computer_call", "call_id": "c", "action": {"type": "screenshot"}},
+        {
+            "type": "computer_call_output",
+            "call_id": "c",
+            "output": {"type": "computer_screenshot", "image_url": "data:image/png;base64,AAAA"},
+        },
+        {"type": "tool_search_call", "call_id": "t", "arguments": {"q": "x"}},
+        {"type": "tool_search_output", "call_id": "t", "tools": []},
+    ]
+    built = read_one(FORMAT, json_file(tmp_path / "x.json", items))
+    assert results(built) == [
+        ("l", "a.py"),
+        ("s", '[{"stdout": "b.py", "stderr": ""}]'),
+        ("p", ""),
+        ("c", "[image: image/png, 3 bytes]"),
+        ("t", "[]"),
+    ]
+    assert calls(built)[2] == ("p", "apply_patch", {"type": "delete_file", "path": "a"})
+
+
+def test_contents_that_are_no_text_are_described_or_named(tmp_path: Path) -> None:
+    content = [
+        {"type": "input_text", "text": "See"},
+        {"type": "input_image", "image_url": "data:image/gif;base64,AAAA"},
+        {"type": "input_file", "filename": "secret.pdf", "file_data": "xx"},
+        {"type": "new_part", "text": "words"},
+        {"type": "refusal", "refusal": "No."},
+    ]
+    items = [{"type": "message", "role": "user", "content": content}, *ITEMS[3:]]
+    built = read_one(FORMAT, json_file(tmp_path / "x.json", items))
+    text = "See\n[image: image/gif, 3 bytes]\n[an attached file]\nwords\nNo."
+    assert said(built)[0] == ("user", text)
+    assert [part for part, _ in built.account.entries[0].left_out] == [
+        "input_file",
+        "part new_part",
+    ]
+
+
+def test_what_is_not_known_is_reported(tmp_path: Path) -> None:
+    odd = [{"type": "new_item"}, 7, None, {"type": "message", "role": "critic", "content": "x"}]
+    built = read_one(FORMAT, json_file(tmp_path / "x.json", [*ITEMS, *odd]))
+    assert len(built.account.unsettled()) == len(odd)
+
+
+@pytest.mark.parametrize("wrong", [None, 7, "x", [None, 7, {"type": []}], {"a": 1}])
+def test_no_field_of_a_wrong_type_breaks(tmp_path: Path, wrong: Any) -> None:
+    keys = ("id", "model", "instructions", "tools", "previous_response_id", "context_length")
+    request = {**dict.fromkeys(keys, wrong), "input": ITEMS, "output": wrong}
+    read_all(FORMAT, json_lines(tmp_path / "x.jsonl", request, wrong, [*ITEMS, wrong]))
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        b'{"role": "user", "content": "secret"',
+        b"secret",
+        b"[]",
+        b'{"input": 3}',
+        b'[{"type": "text"}]',
+    ],
+)
+def test_another_format_is_refused(tmp_path: Path, content: bytes) -> None:
+    path = tmp_path / "x.json"
+    path.write_bytes(content)
+    assert FORMAT.recognise(source_file(path)) is None
+    with pytest.raises(DataError, match="expected items of OpenAI's Responses API") as caught:
+        list(FORMAT.read(source_file(path)))
+    assert str(path) in str(caught.value)
+    assert "secret" not in str(caught.value)
+
+
+def test_chat_messages_are_not_taken_for_items(tmp_path: Path) -> None:
+    chat = [{"role": "user", "content": "x"}, {"role": "assistant", "content": "y"}]
+    for value in (
+        chat,
+        {"messages": chat},
+        [{"role": "user", "content": [{"type": "text", "text": "x"}]}],
+    ):
+        assert FORMAT.recognise(source_file(json_file(tmp_path / "x.json", value))) is None
+
+
+def test_no_sample_of_another_format_is_taken_for_items() -> None:
+    for path in other_samples("none"):
+        assert FORMAT.recognise(source_file(path)) is None, path.name
