@@ -1,0 +1,329 @@
+"""ATIF trajectories, with continuations and sub-agents."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from compression_eval.conversations.readers.atif import FORMAT
+from compression_eval.conversations.sources import source_file
+from compression_eval.fixtures.errors import DataError
+from tests.conversations.readers.reading import (
+    calls,
+    fates,
+    json_file,
+    kinds,
+    other_samples,
+    read_all,
+    read_one,
+    results,
+    said,
+    sample,
+)
+
+TOOL = {"type": "function", "function": {"name": "edit", "parameters": {"type": "object"}}}
+COMPACTION = {
+    "source": "system", "message": "compacted",
+    "observation": {"results": [{"subagent_trajectory_ref": [{"trajectory_path": "x.json"}]}]},
+    "extra": {"context_management": {"type": "compaction", "boundary": "replace"}},
+}  # fmt: skip
+
+
+def _trajectory(*steps: Any, version: str = "1.7", **fields: Any) -> dict[str, Any]:
+    numbered = [
+        {"step_id": number, **step} if isinstance(step, dict) else step
+        for number, step in enumerate(steps, 1)
+    ]
+    return {
+        "schema_version": f"ATIF-v{version}", "session_id": "s-1",
+        "agent": {
+            "name": "helper", "version": "1", "model_name": "m-1", "tool_definitions": [TOOL],
+        },
+        "steps": numbered, **fields,
+    }  # fmt: skip
+
+
+def _step(source: str, message: Any, **fields: Any) -> dict[str, Any]:
+    return {"source": source, "message": message, **fields}
+
+
+def _call(name: str) -> dict[str, Any]:
+    return {"tool_call_id": name, "function_name": "edit", "arguments": {"path": name}}
+
+
+def _seen(*results: tuple[str | None, Any]) -> dict[str, Any]:
+    return {
+        "results": [
+            {"content": content} if name is None else {"source_call_id": name, "content": content}
+            for name, content in results
+        ]
+    }
+
+
+GO = _step("user", "go")
+
+
+@pytest.mark.parametrize("version", [f"1.{minor}" for minor in range(9)])
+def test_steps_become_messages(tmp_path: Path, version: str) -> None:
+    path = json_file(
+        tmp_path / "t.json",
+        _trajectory(
+            _step("system", "be good"),
+            GO,
+            _step("system", "context was added"),
+            _step(
+                "agent",
+                [{"type": "text", "text": "two calls"}, {"type": "image", "source": {
+                    "media_type": "image/png", "path": "/etc/passwd"}}],
+                reasoning_content="HIDDEN",
+                tool_calls=[_call("c1"), _call("c2")],
+                observation=_seen(("c2", "second"), ("c1", [{"type": "text", "text": "first"}])),
+            ),
+            _step("agent", "bye", tool_calls=[_call("c3")]),
+            version=version,
+        ),
+    )  # fmt: skip
+    assert FORMAT.recognise(source_file(path)) is not None
+    built = read_one(FORMAT, path)
+    assert said(built)[:4] == [
+        ("system", "be good"), ("user", "go"), ("user", "context was added"),
+        ("assistant", "two calls\n[image: image/png]"),
+    ]  # fmt: skip
+    assert [name for name, _, _ in calls(built)] == ["c1", "c2", "c3"]
+    assert results(built)[:2] == [("c2", "second"), ("c1", "first")]
+    assert built.account.added == ((7, "the file holds no result of the call"),)
+    assert fates(built)[3] == (
+        "step 4 (agent): became message 3, 4, 5; without thinking: thinking is left out"
+    )
+    assert "HIDDEN" not in built.fixture.model_dump_json()
+    assert "passwd" not in built.fixture.model_dump_json()
+    assert built.fixture.model == "m-1"
+    assert [tool.function.name for tool in built.fixture.tools] == ["edit"]
+    assert built.fixture.source is not None
+    assert built.fixture.source.origin == "ATIF: helper 1"
+    assert "version of the format" not in "".join(built.fixture.source.caveats)
+
+
+def test_observations_without_a_call_id(tmp_path: Path) -> None:
+    path = json_file(
+        tmp_path / "t.json",
+        _trajectory(
+            GO,
+            _step("agent", "<run/>", observation=_seen((None, "output"))),
+            _step("agent", "x", tool_calls=[_call("a")], observation=_seen((None, "by order"))),
+            _step("agent", "y", tool_calls=[_call("b")],
+                  observation=_seen((None, "one"), (None, "two"))),
+            _step("agent", "z", observation=_seen(("gone", "lost"))),
+        ),
+    )  # fmt: skip
+    built = read_one(FORMAT, path)
+    assert said(built)[1:3] == [("assistant", "<run/>"), ("user", "output")]
+    assert results(built) == [("a", "by order"), ("b", "[no result was recorded for this call]")]
+    assert [text for role, text in said(built) if role == "user"] == ["go", "output", "one", "two"]
+    assert built.fixture.source is not None
+    assert "observations that answer no call stand as user messages" in built.fixture.source.caveats
+    assert "1 tool results without their call were left out" in built.fixture.source.caveats
+
+
+def _continued(folder: Path, reference: Any) -> Path:
+    tail = _step("agent", "kept", observation=_seen((None, "output")))
+    return json_file(
+        folder / "t.json",
+        _trajectory(GO, tail, COMPACTION, continued_trajectory_ref=reference),
+    )
+
+
+def _continuation(path: Path, **fields: Any) -> Path:
+    copied = [GO, _step("user", "the summary"), _step("user", "output")]
+    steps = [step | {"is_copied_context": True} for step in copied]
+    return json_file(path, _trajectory(*steps, _step("agent", "goes on"), **fields))
+
+
+def test_a_continuation_beside_the_file_is_read(tmp_path: Path) -> None:
+    path = _continued(tmp_path, "t.cont-1.json")
+    _continuation(tmp_path / "t.cont-1.json")
+    built = read_one(FORMAT, path)
+    assert [text for _, text in said(built)] == ["go", "kept", "output", "goes on"]
+    (compaction,) = built.fixture.recorded_compactions
+    assert (compaction.cut, compaction.kind, compaction.summary) == (3, "summary", "the summary")
+    assert compaction.state is not None
+    assert [item if isinstance(item, int) else item.text for item in compaction.state] == [
+        0, "the summary", 2,
+    ]  # fmt: skip
+    assert fates(built)[2:5] == [
+        "step 3 (system:compaction): skipped: a compaction, recorded beside the messages; "
+        "without observation: it names the files of the compaction's own sub-agents",
+        "continuation 1, step 1 (user:copied): skipped: a copy of what the agent went on with, "
+        "recorded with the compaction",
+        "continuation 1, step 2 (user:copied): skipped: a copy of what the agent went on with, "
+        "recorded with the compaction",
+    ]
+    assert fates(built)[6] == "continuation 1, step 4 (agent): became message 3"
+
+
+def test_a_continuation_that_compacts_again_is_followed_too(tmp_path: Path) -> None:
+    path = _continued(tmp_path, "t.cont-1.json")
+    copied = _step("user", "summary 1", is_copied_context=True)
+    again = _step("user", "summary 2", is_copied_context=True)
+    json_file(
+        tmp_path / "t.cont-1.json",
+        _trajectory(copied, _step("agent", "on"), COMPACTION, continued_trajectory_ref="c2.json"),
+    )
+    json_file(tmp_path / "c2.json", _trajectory(again, _step("agent", "end")))
+    built = read_one(FORMAT, path)
+    assert [text for _, text in said(built)] == ["go", "kept", "output", "on", "end"]
+    assert [(item.cut, item.summary) for item in built.fixture.recorded_compactions] == [
+        (3, "summary 1"), (4, "summary 2"),
+    ]  # fmt: skip
+
+
+def test_a_continuation_given_alone_leaves_its_copies_out(tmp_path: Path) -> None:
+    copied = _step("agent", "the summary", is_copied_context=True)
+    own = _step("agent", "goes on", observation=_seen((None, "output")))
+    built = read_one(FORMAT, json_file(tmp_path / "c.json", _trajectory(copied, own)))
+    assert said(built) == [("assistant", "goes on"), ("user", "output")]
+    assert fates(built)[0] == (
+        "step 1 (agent:copied): skipped: a copy out of the file that this one continues"
+    )
+    assert built.fixture.recorded_compactions == []
+
+
+@pytest.mark.parametrize(
+    "reference",
+    [
+        "../outside.json",
+        "/etc/outside.json",
+        "..",
+        "",
+        "a\\outside.json",
+        "x\0.json",
+        7,
+        "link.json",
+    ],
+)
+def test_a_reference_that_leads_outside_the_folder_is_not_followed(
+    tmp_path: Path, reference: Any
+) -> None:
+    folder = tmp_path / "inside"
+    folder.mkdir()
+    _continuation(tmp_path / "outside.json")
+    (folder / "link.json").symlink_to(tmp_path / "outside.json")
+    (folder / "loop").symlink_to(folder / "loop")
+    built = read_one(FORMAT, _continued(folder, reference))
+    assert "goes on" not in built.fixture.model_dump_json()
+    assert built.fixture.source is not None
+    caveats = built.fixture.source.caveats
+    assert "a continuation outside the folder was not followed" in caveats
+    assert "outside.json" not in "".join(caveats)
+
+
+@pytest.mark.parametrize(
+    ("content", "caveat"),
+    [
+        (None, "the continuation is not beside the file"),
+        ("", "the file beside it is no continuation of this session"),
+        ("{", "the file beside it is no continuation of this session"),
+        ('{"schema_version": "ATIF-v1.7", "steps": [], "session_id": "other"}',
+         "the file beside it is no continuation of this session"),
+        ('{"schema_version": "ATIF-v1.7", "steps": [], "continued_trajectory_ref": "t.json"}',
+         "the continuation is not beside the file"),
+    ],
+)  # fmt: skip
+def test_a_continuation_that_cannot_be_read_is_a_caveat(
+    tmp_path: Path, content: str | None, caveat: str
+) -> None:
+    path = _continued(tmp_path, "c.json")
+    if content is not None:
+        (tmp_path / "c.json").write_text(content)
+    built = read_one(FORMAT, path)
+    assert built.fixture.source is not None
+    assert caveat in built.fixture.source.caveats
+    (compaction,) = built.fixture.recorded_compactions
+    assert (compaction.cut, compaction.kind, compaction.state) == (3, "opaque", None)
+
+
+def test_sub_agents_are_conversations_of_their_own(tmp_path: Path) -> None:
+    inner = _trajectory(_step("user", "sub task"), trajectory_id="sub 1")
+    path = json_file(tmp_path / "t.json", _trajectory(GO, subagent_trajectories=[inner, "x"]))
+    main, child = read_all(FORMAT, path)
+    assert said(main) == [("user", "go")]
+    assert said(child) == [("user", "sub task")]
+    assert fates(child) == ["subagent 1, step 1 (user): became message 0"]
+    assert child.fixture.name.endswith("-sub-1")
+
+
+def test_what_is_not_known_is_reported(tmp_path: Path) -> None:
+    odd = _step("agent", {"a": 1}, tool_calls=["words"], observation={"results": ["words"]})
+    path = json_file(
+        tmp_path / "t.json",
+        _trajectory(GO, _step("oracle", "words"), "words", odd, version="1.9"),
+    )
+    built = read_one(FORMAT, path)
+    assert [entry.fate for entry in built.account.entries] == [
+        "message", "unknown", "unknown", "skipped",
+    ]  # fmt: skip
+    assert [part for part, _ in built.account.entries[3].left_out] == [
+        "content", "tool call", "observation",
+    ]  # fmt: skip
+    assert built.fixture.source is not None
+    assert "the version of the format is not known" in built.fixture.source.caveats
+
+
+@pytest.mark.parametrize(
+    "content",
+    ['{"schema_version": "ATIF-v1.7", "steps": [', "[]", '{"schema_version": "ATIF-v1.7"}', "{}"],
+)
+def test_another_format_is_refused(tmp_path: Path, content: str) -> None:
+    path = tmp_path / "t.json"
+    path.write_text(content)
+    assert FORMAT.recognise(source_file(path)) is None
+    with pytest.raises(DataError, match=r"t\.json: expected an ATIF trajectory"):
+        list(FORMAT.read(source_file(path)))
+
+
+def test_no_other_sample_is_taken_for_a_trajectory() -> None:
+    for path in other_samples("atif"):
+        assert FORMAT.recognise(source_file(path)) is None, path.name
+
+
+@pytest.mark.parametrize(
+    ("name", "steps", "called", "answered", "observed", "compactions"),
+    [
+        ("openhands_hello-world.trajectory.json", 6, 2, 1, 0, 0),
+        ("openhands_hello-world.trajectory.no_function_calling.json", 4, 0, 0, 1, 0),
+        ("terminus_2_hello-world-context-summarization-linear-history.trajectory.json",
+         5, 0, 0, 3, 1),
+        ("terminus_2_hello-world-context-summarization-linear-history.trajectory.cont-1.json",
+         8, 0, 0, 4, 0),
+    ],
+)  # fmt: skip
+def test_samples_agree_with_their_table(
+    name: str, steps: int, called: int, answered: int, observed: int, compactions: int
+) -> None:
+    """The fourth observation of a file with a compaction is that of the compaction itself."""
+    built = read_one(FORMAT, sample(f"atif/{name}"))
+    assert len(built.account.entries) == steps
+    assert len(calls(built)) == called
+    assert len(results(built)) - len(built.account.added) == answered
+    seen = sum(len(entry.messages) - 1 for entry in built.account.entries if entry.kind == "agent")
+    assert seen - len(results(built)) + len(built.account.added) == observed
+    assert len(built.fixture.recorded_compactions) == compactions
+    assert built.account.unsettled() == []
+    copied = kinds(built)["user:copied", "skipped"] + kinds(built)["agent:copied", "skipped"]
+    assert copied == (4 if "cont-1" in name else 0)
+
+
+def test_the_samples_continuation_is_followed_under_the_name_it_is_called_by(
+    tmp_path: Path,
+) -> None:
+    stem = "atif/terminus_2_hello-world-context-summarization-linear-history.trajectory"
+    (tmp_path / "trajectory.json").write_bytes(sample(f"{stem}.json").read_bytes())
+    continuation = sample(f"{stem}.cont-1.json").read_bytes()
+    (tmp_path / "trajectory.cont-1.json").write_bytes(continuation)
+    built = read_one(FORMAT, tmp_path / "trajectory.json")
+    (compaction,) = built.fixture.recorded_compactions
+    assert compaction.cut == 7
+    assert compaction.state is not None
+    assert compaction.state[0] == 0
+    assert len(compaction.state) == 4
+    assert len(built.fixture.messages) == 15

@@ -1,0 +1,249 @@
+"""Gemini CLI sessions, as one document and as a record per line."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from compression_eval.conversations.readers.gemini_cli import FORMAT
+from compression_eval.conversations.sources import source_file
+from compression_eval.fixtures.errors import DataError
+from tests.conversations.readers.reading import (
+    calls,
+    fates,
+    json_file,
+    json_lines,
+    kinds,
+    other_samples,
+    read_one,
+    results,
+    said,
+    sample,
+)
+
+SESSION = {
+    "sessionId": "11111111-2222-3333-4444-555566667777", "projectHash": "ab",
+    "startTime": "2026-01-01T00:00:00Z", "lastUpdated": "2026-01-01T00:00:01Z",
+}  # fmt: skip
+
+
+def _message(name: str, kind: str, content: Any, **fields: Any) -> dict[str, Any]:
+    return {"id": name, "timestamp": "t", "type": kind, "content": content, **fields}
+
+
+def _call(name: str, output: Any = "ok", **fields: Any) -> dict[str, Any]:
+    response = {"id": name, "name": "write_file", "response": {"output": output}}
+    return {
+        "id": name, "name": "write_file", "args": {"file_path": name}, "status": "success",
+        "result": [{"functionResponse": response}], **fields,
+    }  # fmt: skip
+
+
+def test_a_document_becomes_messages(tmp_path: Path) -> None:
+    turn = _message(
+        "m2", "gemini", "writing", model="g-1",
+        thoughts=[{"subject": "SECRET", "description": "THOUGHT"}],
+        toolCalls=[_call("a", resultDisplay="SHOWN"), _call("b", result=None, status="cancelled"),
+                   _call("c", {"k": 1})],
+    )  # fmt: skip
+    path = json_file(
+        tmp_path / "s.json",
+        SESSION
+        | {
+            "messages": [
+                _message("m1", "user", [{"text": "go"}, {"inlineData": {
+                    "mimeType": "image/png", "data": "AAAA"}}], displayContent="TYPED"),
+                turn,
+                _message("m3", "info", "an update"),
+                _message("m4", "gemini", "", toolCalls=[]),
+                _message("m5", "oracle", "words"),
+                "words",
+            ]
+        },
+    )  # fmt: skip
+    assert FORMAT.recognise(source_file(path)) == (
+        "a JSON object with sessionId, projectHash and messages"
+    )
+    built = read_one(FORMAT, path)
+    assert said(built)[:2] == [
+        ("user", "go\n[image: image/png, 3 bytes]"),
+        ("assistant", "writing"),
+    ]
+    assert [identifier for identifier, _, _ in calls(built)] == ["a", "b", "c"]
+    assert calls(built)[0][1:] == ("write_file", {"file_path": "a"})
+    assert results(built) == [
+        ("a", "ok"),
+        ("c", json.dumps({"output": {"k": 1}})),
+        ("b", "[no result was recorded for this call]"),
+    ]
+    hidden = ("SECRET", "THOUGHT", "SHOWN", "TYPED")
+    assert not any(word in built.fixture.model_dump_json() for word in hidden)
+    assert [entry.fate for entry in built.account.entries] == [
+        "message", "message", "skipped", "skipped", "unknown", "unknown",
+    ]  # fmt: skip
+    assert ("thinking", "thinking is left out") in built.account.entries[1].left_out
+    assert built.fixture.model == "g-1"
+    assert built.fixture.source is not None
+    assert "the file does not hold the system prompt" in built.fixture.source.caveats
+
+
+def test_a_later_record_replaces_an_earlier_one_in_its_place(tmp_path: Path) -> None:
+    path = json_lines(
+        tmp_path / "s.jsonl",
+        SESSION,
+        _message("m1", "user", [{"text": "go"}]),
+        _message("m2", "gemini", [{"text": "writing"}]),
+        {"$set": {"lastUpdated": "t"}},
+        _message("m3", "user", "meanwhile"),
+        _message("m2", "gemini", [{"text": "writing"}], toolCalls=[_call("a")]),
+    )
+    assert FORMAT.recognise(source_file(path)) is not None
+    built = read_one(FORMAT, path)
+    assert said(built) == [
+        ("user", "go"), ("assistant", "writing"), ("tool", "ok"), ("user", "meanwhile"),
+    ]  # fmt: skip
+    assert fates(built) == [
+        "line 1 (header): skipped: the header of the session",
+        "line 2 (user): became message 0",
+        "line 3 (gemini): merged into message 1",
+        "line 4 ($set): skipped: data about the session, not of the conversation",
+        "line 5 (user): became message 3",
+        "line 6 (gemini): became message 1, 2",
+    ]
+
+
+def test_a_rewind_undoes_what_follows(tmp_path: Path) -> None:
+    path = json_lines(
+        tmp_path / "s.jsonl",
+        SESSION,
+        _message("m1", "user", "go"),
+        _message("m2", "user", "undone"),
+        _message("m3", "gemini", "undone too"),
+        {"$rewindTo": "m2"},
+        _message("m4", "user", "instead"),
+    )
+    built = read_one(FORMAT, path)
+    assert said(built) == [("user", "go"), ("user", "instead")]
+    assert fates(built)[3] == "line 4 (gemini): skipped: undone by a rewind of the user"
+    assert fates(built)[4].startswith("line 5 ($rewindTo): skipped")
+
+
+def test_a_rewritten_list_is_a_compaction(tmp_path: Path) -> None:
+    kept = _message("m3", "gemini", [{"text": "kept"}], toolCalls=[_call("a")])
+    path = json_lines(
+        tmp_path / "s.jsonl",
+        SESSION,
+        _message("m1", "user", "old"),
+        _message("m2", "gemini", "old answer"),
+        kept,
+        {
+            "$set": {
+                "messages": [
+                    _message("s1", "user", [{"text": "the snapshot"}]),
+                    _message("s2", "gemini", [{"text": "understood"}]),
+                    kept,
+                    _message("s3", "user", kept["toolCalls"][0]["result"]),
+                ]
+            }
+        },
+        _message("s1", "user", [{"text": "the snapshot"}]),
+        _message("m4", "user", "new"),
+    )
+    built = read_one(FORMAT, path)
+    assert [text for _, text in said(built)] == ["old", "old answer", "kept", "ok", "new"]
+    (compaction,) = built.fixture.recorded_compactions
+    assert (compaction.cut, compaction.kind, compaction.summary) == (4, "summary", "the snapshot")
+    assert compaction.state is not None
+    assert [item if isinstance(item, int) else item.text for item in compaction.state] == [
+        "the snapshot", "understood", 2, 3,
+    ]  # fmt: skip
+    assert built.fixture.source is not None
+    assert not any("kept tail" in caveat for caveat in built.fixture.source.caveats)
+    assert "repeats a message that a compression made" in fates(built)[5]
+
+
+def test_results_that_were_masked_are_a_compaction_that_cleared(tmp_path: Path) -> None:
+    turn = _message("m2", "gemini", "writing", toolCalls=[_call("a", "a long output")])
+    masked = _message("m2", "gemini", "writing", toolCalls=[_call("a", "gone")])
+    first = _message("m1", "user", "go")
+    path = json_lines(
+        tmp_path / "s.jsonl", SESSION, first, turn, {"$set": {"messages": [first, masked]}}
+    )
+    built = read_one(FORMAT, path)
+    assert results(built) == [("a", "a long output")]
+    (compaction,) = built.fixture.recorded_compactions
+    assert (compaction.cut, compaction.kind, compaction.summary) == (3, "clear", None)
+    assert compaction.state is not None
+    assert compaction.state[:2] == [0, 1]
+    assert not isinstance(compaction.state[2], int)
+    assert compaction.state[2].text == "gone"
+
+
+def test_a_list_that_only_repeats_is_none_and_its_new_words_are_kept(tmp_path: Path) -> None:
+    first = _message("m1", "user", "go")
+    path = json_lines(
+        tmp_path / "s.jsonl",
+        SESSION,
+        first,
+        {"$set": {"messages": [first]}},
+        {"$set": {"messages": [first, _message("m9", "user", "only here")]}},
+    )
+    built = read_one(FORMAT, path)
+    assert said(built) == [("user", "go"), ("user", "only here")]
+    assert fates(built)[2:] == [
+        "line 3 ($set): skipped: repeats the messages",
+        "line 4 ($set): became message 1",
+    ]
+    assert built.fixture.recorded_compactions == []
+
+
+def test_calls_that_are_only_parts_of_the_content_are_calls(tmp_path: Path) -> None:
+    path = json_lines(
+        tmp_path / "s.jsonl",
+        SESSION | {"kind": "subagent"},
+        _message("m1", "user", "go"),
+        _message("m2", "gemini", [
+            {"text": "hidden", "thought": True},
+            {"functionCall": {"id": "a", "name": "ls", "args": {"path": "."}}}]),
+        _message("m3", "user", [{"functionResponse": {"id": "a", "response": {"error": "no"}}}]),
+    )  # fmt: skip
+    built = read_one(FORMAT, path)
+    assert calls(built) == [("a", "ls", {"path": "."})]
+    assert results(built) == [("a", "no")]
+    assert "hidden" not in built.fixture.model_dump_json()
+    assert built.fixture.name.endswith("-subagent")
+
+
+def test_damaged_lines_are_named(tmp_path: Path) -> None:
+    path = json_lines(
+        tmp_path / "s.jsonl", SESSION, _message("m1", "user", "go"), b'{"id": "m2", "ty'
+    )
+    path.write_bytes(path.read_bytes().replace(b'"go"', b'"g\xff"').rstrip())
+    built = read_one(FORMAT, path)
+    assert said(built) == [("user", "g\ufffd")]
+    assert fates(built)[1].endswith("without bytes: bytes that are not UTF-8 were replaced")
+    assert fates(built)[2] == "line 3 (unreadable): skipped: not JSON: the file ends within it"
+
+
+@pytest.mark.parametrize("content", ['{"sessionId": "x", "mess', "[]", '{"messages": []}', "x\n"])
+def test_another_format_is_refused(tmp_path: Path, content: str) -> None:
+    path = tmp_path / "s.json"
+    path.write_text(content)
+    assert FORMAT.recognise(source_file(path)) is None
+    with pytest.raises(DataError, match=r"s\.json: expected a Gemini CLI session"):
+        list(FORMAT.read(source_file(path)))
+
+
+def test_no_other_sample_is_taken_for_a_session() -> None:
+    for path in other_samples("gemini_cli"):
+        assert FORMAT.recognise(source_file(path)) is None, path.name
+
+
+def test_the_sample_agrees_with_its_table() -> None:
+    built = read_one(FORMAT, sample("gemini_cli/gemini-entire-1.json"))
+    assert len(built.account.entries) == 13
+    assert kinds(built)["info", "skipped"] == 1
+    assert (len(calls(built)), len(results(built))) == (9, 9)
+    assert built.account.added == ()
+    assert built.account.unsettled() == []

@@ -1,0 +1,147 @@
+"""mini-swe-agent trajectories, of all its versions."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import anyio
+import pytest
+from inspect_ai.model import ChatMessageAssistant, messages_from_openai
+
+from compression_eval.conversations.readers.mini_swe_agent import FORMAT
+from compression_eval.conversations.sources import source_file
+from compression_eval.fixtures.errors import DataError
+from tests.conversations.readers.reading import (
+    calls,
+    fates,
+    json_file,
+    other_samples,
+    read_one,
+    results,
+    said,
+    sample,
+)
+
+SYSTEM = {"role": "system", "content": "one command in a block"}
+TASK = {"role": "user", "content": "go"}
+COMMAND = {"role": "assistant", "content": "look\n\n```bash\nls {x}\n```", "extra": {"cost": 1}}
+OUTPUT = {"role": "user", "content": "<returncode>0</returncode>\n<output>\na.py\n</output>"}
+
+
+def _object(*messages: Any, **fields: Any) -> dict[str, Any]:
+    info = {"mini_version": "2.1", "config": {"model": {"model_name": "m-1"}}}
+    return {
+        "info": info, "messages": list(messages), "trajectory_format": "mini-swe-agent-1.1",
+        "instance_id": "task-1", **fields,
+    }  # fmt: skip
+
+
+def test_a_bare_list_keeps_its_commands_as_text(tmp_path: Path) -> None:
+    path = json_file(tmp_path / "a.traj.json", [SYSTEM, TASK, COMMAND, OUTPUT])
+    assert FORMAT.recognise(source_file(path)) == (
+        "a list of messages with commands in fenced blocks and their return codes"
+    )
+    built = read_one(FORMAT, path)
+    assert said(built) == [
+        (message["role"], message["content"]) for message in (SYSTEM, TASK, COMMAND, OUTPUT)
+    ]
+    assert calls(built) == []
+    assert built.fixture.source is not None
+    assert any("part of its text" in caveat for caveat in built.fixture.source.caveats)
+
+
+def test_an_object_names_version_and_model(tmp_path: Path) -> None:
+    path = json_file(
+        tmp_path / "a.traj.json",
+        _object(SYSTEM, TASK, COMMAND, OUTPUT, {"role": "exit", "content": "SUBMITTED"}),
+    )
+    assert FORMAT.recognise(source_file(path)) == "a JSON object of mini-swe-agent with messages"
+    built = read_one(FORMAT, path)
+    assert built.fixture.model == "m-1"
+    assert built.fixture.source is not None
+    assert built.fixture.source.origin == "mini-swe-agent 2.1"
+    assert fates(built)[4].startswith("message 5 (exit): skipped: the end of the run")
+    assert "SUBMITTED" not in built.fixture.model_dump_json()
+
+
+def test_calls_of_models_that_make_them_are_kept(tmp_path: Path) -> None:
+    call = {"id": "c1", "type": "function", "function": {"name": "bash", "arguments": "{}"}}
+    turn = {
+        "role": "assistant", "content": None, "tool_calls": [call], "reasoning_content": "HIDDEN",
+    }  # fmt: skip
+    reply = {
+        "object": "response",
+        "output": [
+            {"type": "reasoning", "summary": ["HIDDEN"]},
+            {"type": "message", "content": [{"type": "output_text", "text": "more"}]},
+            {"type": "function_call", "call_id": "c2", "name": "bash", "arguments": '{"a": 1}'},
+            {"type": "odd"},
+        ],
+    }
+    path = json_file(
+        tmp_path / "a.traj.json",
+        _object(
+            SYSTEM, TASK, turn, {"role": "tool", "tool_call_id": "c1", "content": "one"}, reply,
+            {"type": "function_call_output", "call_id": "c2", "output": "two"},
+        ),
+    )  # fmt: skip
+    built = read_one(FORMAT, path)
+    assert calls(built) == [("c1", "bash", {}), ("c2", "bash", {"a": 1})]
+    assert results(built) == [("c1", "one"), ("c2", "two")]
+    assert "HIDDEN" not in built.fixture.model_dump_json()
+    assert fates(built)[4] == (
+        "message 5 (response): became message 4; without thinking: thinking is left out; "
+        "without item odd: unknown kind of content"
+    )
+    assert built.fixture.source is not None
+    assert not any("part of its text" in caveat for caveat in built.fixture.source.caveats)
+
+
+def test_what_is_not_known_is_reported(tmp_path: Path) -> None:
+    path = json_file(
+        tmp_path / "a.traj.json",
+        _object(
+            TASK, {"role": "oracle", "content": "words"}, "words", {}, OUTPUT | {"content": ""}
+        ),
+    )
+    built = read_one(FORMAT, path)
+    assert [entry.fate for entry in built.account.entries] == [
+        "message", "unknown", "unknown", "unknown", "skipped",
+    ]  # fmt: skip
+    assert fates(built)[4] == "message 5 (user): skipped: an empty user turn"
+    assert built.fixture.source is not None
+    assert "the file does not hold the system prompt" in built.fixture.source.caveats
+
+
+@pytest.mark.parametrize(
+    "content",
+    ['[{"role": "user"', "[]", json.dumps([TASK]), json.dumps({"messages": [TASK]}), "1\n2\n"],
+)
+def test_another_format_is_refused(tmp_path: Path, content: str) -> None:
+    path = tmp_path / "a.json"
+    path.write_text(content)
+    assert FORMAT.recognise(source_file(path)) is None
+    with pytest.raises(DataError, match=r"a\.json: expected a mini-swe-agent trajectory"):
+        list(FORMAT.read(source_file(path)))
+
+
+def test_no_other_sample_is_taken_for_a_trajectory() -> None:
+    for path in other_samples("mini_swe_agent"):
+        assert FORMAT.recognise(source_file(path)) is None, path.name
+
+
+def test_the_sample_agrees_with_its_table() -> None:
+    built = read_one(FORMAT, sample("mini_swe_agent/local.traj.json"))
+    assert len(built.account.entries) == 6
+    assert len(built.fixture.messages) == 5
+    assert fates(built)[5] == "message 6 (user): skipped: an empty user turn"
+    assert calls(built) == []
+    assert built.account.unsettled() == []
+
+
+def test_the_sample_agrees_with_inspects_converter() -> None:
+    path = sample("mini_swe_agent/local.traj.json")
+    theirs = anyio.run(messages_from_openai, json.loads(path.read_text()))
+    built = read_one(FORMAT, path)
+    assert [(message.role, message.text) for message in theirs if message.text] == said(built)
+    assert not any(m.tool_calls for m in theirs if isinstance(m, ChatMessageAssistant))

@@ -1,0 +1,224 @@
+"""OpenHands SDK events, in a line each, in a list, and in a file each."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from compression_eval.conversations.building import build
+from compression_eval.conversations.drafts import Draft
+from compression_eval.conversations.readers.openhands_events import FORMAT
+from compression_eval.conversations.sources import source_file
+from compression_eval.fixtures.errors import DataError
+from tests.conversations.readers.reading import (
+    calls,
+    fates,
+    json_file,
+    json_lines,
+    other_samples,
+    read_one,
+    results,
+    said,
+    sample,
+)
+
+SESSION = "11111111-2222-3333-4444-555566667777"
+
+
+def _event(name: str, kind: str, source: str = "agent", **fields: Any) -> dict[str, Any]:
+    return {"id": name, "timestamp": "t", "source": source, "kind": kind, **fields}
+
+
+def _text(text: str) -> dict[str, Any]:
+    return {"type": "text", "text": text, "cache_prompt": False}
+
+
+def _user(name: str, text: str, **fields: Any) -> dict[str, Any]:
+    said = {"role": "user", "content": [_text(text)]}
+    return _event(name, "MessageEvent", "user", llm_message=said, **fields)
+
+
+def _action(name: str, call: str, reply: str, thought: str = "", **fields: Any) -> dict[str, Any]:
+    return _event(
+        name, "ActionEvent", thought=[_text(thought)] if thought else [], tool_name="terminal",
+        tool_call_id=call, llm_response_id=reply, action={"kind": "TerminalAction", "command": "x"},
+        tool_call={"id": call, "name": "terminal", "arguments": '{"command": "ls"}'}, **fields,
+    )  # fmt: skip
+
+
+def _seen(name: str, call: str, text: str, **fields: Any) -> dict[str, Any]:
+    seen = {"kind": "TerminalObservation", "content": [_text(text)]}
+    return _event(
+        name, "ObservationEvent", "environment", tool_call_id=call, observation=seen, **fields
+    )
+
+
+SYSTEM = _event(
+    "e0", "SystemPromptEvent", system_prompt=_text("be good"), dynamic_context=_text("on linux"),
+    tools=[{"type": "function", "function": {"name": "terminal", "parameters": {}}},
+           {"kind": "OddTool", "description": "without a schema"}],
+)  # fmt: skip
+STATE = _event(
+    "s", "ConversationStateUpdateEvent", "environment", key="full_state",
+    value={"id": SESSION, "agent": {"llm": {"model": "m-1"}}},
+)  # fmt: skip
+
+
+def test_events_become_messages(tmp_path: Path) -> None:
+    path = json_lines(
+        tmp_path / "e.jsonl",
+        STATE,
+        SYSTEM,
+        _user("e1", "go", extended_content=[_text("a rule")]),
+        _action("e2", "c1", "r1", "<think>HIDDEN</think>\n\nlooking", reasoning_content="HIDDEN"),
+        _action("e3", "c2", "r1"),
+        _seen("e4", "c2", "second"),
+        _seen("e5", "c1", "first", extended_content=[_text("more")]),
+        _event("e6", "AgentErrorEvent", tool_call_id="c3", error="bad call"),
+        _action("e7", "c4", "r2", reasoning_content="HIDDEN") | {"action": None},
+        _event("e8", "AgentErrorEvent", tool_call_id="c4", error="no such tool"),
+        _action("e9", "c5", "r3"),
+        _event("e10", "UserRejectObservation", tool_call_id="c5", rejection_reason="not that"),
+        _event("e11", "PauseEvent", "user"),
+        _event("e12", "MessageEvent", llm_message={"role": "assistant", "content": [
+            _text("done"), {"type": "image", "image_urls": ["data:image/png;base64,AAAA"]}]}),
+    )  # fmt: skip
+    assert FORMAT.recognise(source_file(path)) is not None
+    built = read_one(FORMAT, path)
+    assert said(built)[:3] == [
+        ("system", "be good\non linux"), ("user", "go\na rule"), ("assistant", "looking"),
+    ]  # fmt: skip
+    assert [name for name, _, _ in calls(built)] == ["c1", "c2", "c4", "c5"]
+    assert calls(built)[0] == ("c1", "terminal", {"command": "ls"})
+    assert results(built) == [
+        ("c2", "second"), ("c1", "first\nmore"), ("c4", "no such tool"),
+        ("c5", "[user rejected this call]\nnot that"),
+    ]  # fmt: skip
+    assert said(built)[-1] == ("assistant", "done\n[image: image/png, 3 bytes]")
+    assert "HIDDEN" not in built.fixture.model_dump_json()
+    assert fates(built)[4] == "line 5 (ActionEvent): merged into message 2"
+    assert fates(built)[7].endswith("skipped: a result whose call is not in the file")
+    assert fates(built)[8].endswith("; without thinking: thinking is left out")
+    assert fates(built)[12] == "line 13 (PauseEvent): skipped: the user paused the agent"
+    assert (built.fixture.model, built.fixture.name) == ("m-1", "openhands-events-555566667777")
+    assert [tool.function.name for tool in built.fixture.tools] == ["terminal"]
+    assert built.fixture.source is not None
+    assert "1 tools are named without a schema" in built.fixture.source.caveats
+
+
+def test_condensations_are_recorded_with_what_was_left(tmp_path: Path) -> None:
+    path = json_lines(
+        tmp_path / "e.jsonl",
+        SYSTEM,
+        _user("e1", "go"),
+        _action("e2", "c1", "r1"),
+        _seen("e3", "c1", "first"),
+        _user("e4", "on"),
+        _event("q1", "CondensationRequest", "environment", reason="context_limit"),
+        _event("k1", "Condensation", "environment", forgotten_event_ids=["e2", "e3"],
+               summary="listed", summary_offset=2),
+        _user("e5", "again"),
+        _event("k2", "Condensation", "environment", forgotten_event_ids=["e4"],
+               summary="listed twice", summary_offset=2),
+        _event("k3", "Condensation", "environment", forgotten_event_ids=["e5"]),
+        _user("e6", "last"),
+    )  # fmt: skip
+    built = read_one(FORMAT, path)
+    first, second, third = built.fixture.recorded_compactions
+    assert (first.cut, first.trigger, first.summary) == (5, "context_limit", "listed")
+    states = [
+        [item if isinstance(item, int) else item.text for item in compaction.state or []]
+        for compaction in (first, second, third)
+    ]
+    assert states == [[1, "listed", 4], [1, "listed twice", 5], [1, "listed twice"]]
+    assert (second.cut, second.trigger) == (6, "")
+    assert (third.kind, third.summary) == ("clear", None)
+    assert fates(built)[6] == (
+        "line 7 (Condensation): skipped: a condensation, recorded beside the messages"
+    )
+
+
+def test_a_folder_with_a_file_per_event_is_one_conversation(tmp_path: Path) -> None:
+    events = [SYSTEM, _user("e1", "go"), _user("e3", "on")]
+    for number, event in zip((0, 1, 3), events, strict=True):
+        json_file(tmp_path / f"event-{number:05}-{event['id']}.json", event)
+    (tmp_path / "event-00002-torn.json").write_text('{"kind": "Mess')
+    (tmp_path / "base_state.json").write_text("{}")
+    first = tmp_path / "event-00000-e0.json"
+    assert FORMAT.recognise(source_file(first)) is not None
+    built = read_one(FORMAT, first)
+    assert [text for _, text in said(built)] == ["be good\non linux", "go", "on"]
+    assert fates(built)[2] == "event 2 (unreadable): skipped: not one JSON document"
+    second = source_file(tmp_path / "event-00001-e1.json")
+    assert FORMAT.recognise(second) is None
+    with pytest.raises(DataError, match="expected the first file of its folder"):
+        list(FORMAT.read(second))
+
+
+def test_a_list_of_events_and_another_system_prompt(tmp_path: Path) -> None:
+    other = SYSTEM | {"id": "x", "system_prompt": _text("be bad")}
+    path = json_file(tmp_path / "e.json", [SYSTEM, _user("e1", "go"), SYSTEM, other])
+    assert FORMAT.recognise(source_file(path)) is not None
+    built = read_one(FORMAT, path)
+    assert fates(built)[2:] == [
+        "event 3 (SystemPromptEvent): merged into message 0",
+        "event 4 (SystemPromptEvent): skipped: another system prompt: the first one stands",
+    ]
+    assert built.fixture.source is not None
+    assert "the system prompt changed; the first one stands" in built.fixture.source.caveats
+
+
+def test_what_is_not_known_is_reported(tmp_path: Path) -> None:
+    said_by_nobody = _event(
+        "e2", "MessageEvent", llm_message={"role": "oracle", "content": "words"}
+    )
+    path = json_lines(
+        tmp_path / "e.jsonl",
+        _user("e1", "go"),
+        said_by_nobody,
+        _event("e3", "FutureEvent", text="words"),
+        _event("e4", "ActionEvent", tool_call=None),
+        "words",
+        b'{"kind": "Mess',
+    )
+    built = read_one(FORMAT, path)
+    assert [entry.fate for entry in built.account.entries] == [
+        "message", "unknown", "unknown", "unknown", "unknown", "skipped",
+    ]  # fmt: skip
+    assert "words" not in "".join(fates(built))
+
+
+@pytest.mark.parametrize("content", ["[]", "{}", '{"kind": "Mess', '{"kind": "other"}\n{}\n'])
+def test_another_format_is_refused(tmp_path: Path, content: str) -> None:
+    path = tmp_path / "e.json"
+    path.write_text(content)
+    assert FORMAT.recognise(source_file(path)) is None
+    with pytest.raises(DataError, match=r"e\.json: expected events of the OpenHands SDK"):
+        list(FORMAT.read(source_file(path)))
+
+
+def test_no_other_sample_is_taken_for_events() -> None:
+    others = [*other_samples("openhands"), sample("openhands/openhands-resolver-output.jsonl")]
+    for path in others:
+        assert FORMAT.recognise(source_file(path)) is None, path.name
+
+
+def test_the_sample_agrees_with_its_table() -> None:
+    """It was cut off before its first message, so no fixture can be made of it."""
+    path = sample("openhands/openhands-sdk-events.jsonl")
+    (conversation,) = FORMAT.read(source_file(path))
+    lines = conversation.ledger.lines
+    assert len(lines) == 10
+    assert sum(line.kind == "ConversationStateUpdateEvent" for line in lines) == 5
+    assert sum(bool(draft.calls) for draft in conversation.drafts) == 2
+    assert sum(draft.role == "tool" for draft in conversation.drafts) == 3
+    assert all(line.drafts or line.reason for line in lines)
+    assert not any(line.unknown for line in lines)
+    with pytest.raises(DataError, match="there is no user message"):
+        build(conversation)
+    # With a first message it would be sound: one result has lost its call.
+    (conversation,) = FORMAT.read(source_file(path))
+    conversation.drafts.insert(0, Draft("user", ["go"]))
+    built = build(conversation)
+    assert (len(calls(built)), len(results(built))) == (2, 2)
+    assert "a result whose call is not in the file" in fates(built)[6]

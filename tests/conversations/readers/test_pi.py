@@ -1,0 +1,296 @@
+"""Pi sessions, linear and as a tree."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from compression_eval.conversations import sources
+from compression_eval.conversations.readers.pi import FORMAT
+from compression_eval.conversations.sources import source_file
+from compression_eval.fixtures.errors import DataError
+from tests.conversations.readers.reading import (
+    calls,
+    fates,
+    json_lines,
+    kinds,
+    other_samples,
+    read_one,
+    results,
+    said,
+    sample,
+)
+
+SESSION = "11111111-2222-3333-4444-555566667777"
+OLD_HEADER = {
+    "type": "session", "id": SESSION, "timestamp": "2025-01-01T00:00:00Z", "cwd": "/w",
+    "provider": "anthropic", "modelId": "m-1",
+}  # fmt: skip
+HEADER = {
+    "type": "session", "version": 3, "id": SESSION, "timestamp": "2026-01-01T00:00:00Z", "cwd": "/w"
+}  # fmt: skip
+
+
+def _old(message: dict[str, Any]) -> dict[str, Any]:
+    return {"type": "message", "timestamp": "2025-01-01T00:00:01Z", "message": message}
+
+
+def _new(name: str, parent: str | None, **fields: Any) -> dict[str, Any]:
+    """Return an entry of a tree; one with a message if it names a role."""
+    entry = {"id": name, "parentId": parent, "timestamp": "2026-01-01T00:00:01Z"}
+    return {**entry, "type": "message", **fields}
+
+
+def _user(text: str) -> dict[str, Any]:
+    return {"role": "user", "content": [{"type": "text", "text": text}]}
+
+
+def _turn(*blocks: dict[str, Any], stop: str = "stop") -> dict[str, Any]:
+    return {
+        "role": "assistant", "content": list(blocks), "provider": "anthropic", "model": "m-2",
+        "stopReason": stop,
+    }  # fmt: skip
+
+
+def _text(text: str) -> dict[str, Any]:
+    return {"type": "text", "text": text}
+
+
+def _call(name: str, **arguments: Any) -> dict[str, Any]:
+    return {"type": "toolCall", "id": name, "name": "edit", "arguments": arguments}
+
+
+def _result(name: str, text: str) -> dict[str, Any]:
+    return {"role": "toolResult", "toolCallId": name, "content": [_text(text)], "isError": False}
+
+
+def test_a_linear_session_becomes_messages(tmp_path: Path) -> None:
+    path = json_lines(
+        tmp_path / "a.jsonl",
+        OLD_HEADER,
+        _old({"role": "user", "content": "start"}),
+        {"type": "model_change", "provider": "anthropic", "modelId": "m-2"},
+        _old(
+            _turn(
+                {"type": "thinking", "thinking": "SECRET THOUGHT", "thinkingSignature": "x"},
+                _text("two calls"),
+                _call("c1", path="a.py"),
+                _call("c2", path="b.py"),
+                stop="toolUse",
+            )
+        ),
+        _old(_result("c2", "second")),
+        _old(_result("c1", "first")),
+        {"type": "thinking_level_change", "thinkingLevel": "off"},
+        _old(_turn(_text("done"))),
+    )
+    assert FORMAT.recognise(source_file(path)) is not None
+    built = read_one(FORMAT, path)
+    assert said(built)[0] == ("user", "start")
+    assert calls(built) == [("c1", "edit", {"path": "a.py"}), ("c2", "edit", {"path": "b.py"})]
+    assert results(built) == [("c2", "second"), ("c1", "first")]
+    assert "SECRET THOUGHT" not in built.fixture.model_dump_json()
+    assert fates(built)[3] == (
+        "line 4 (message:assistant): became message 1; without thinking: thinking is left out"
+    )
+    assert fates(built)[6] == "line 7 (thinking_level_change): skipped: a setting"
+    assert built.fixture.model == "anthropic/m-2"
+    assert built.fixture.source is not None
+    assert "the file does not hold the system prompt" in built.fixture.source.caveats
+    assert built.fixture.name == "pi-555566667777"
+
+
+def test_calls_of_aborted_turns_are_said_not_to_have_run(tmp_path: Path) -> None:
+    path = json_lines(
+        tmp_path / "a.jsonl",
+        OLD_HEADER,
+        _old(_user("go")),
+        _old(_turn(_call("c1", path="a"), stop="aborted") | {"errorMessage": "WHY IT FAILED"}),
+        _old(_turn(stop="error")),
+        _old(_turn(_call("c2", path="b"), stop="toolUse")),
+    )
+    built = read_one(FORMAT, path)
+    assert results(built)[0] == ("c1", "[error: not carried out, the turn was aborted or failed]")
+    assert built.account.added[0] == (2, "the turn was aborted or failed before the call ran")
+    assert results(built)[1][1].startswith("[no result was recorded")
+    assert fates(built)[3] == "line 4 (message:assistant): skipped: an empty assistant turn"
+    assert "WHY IT FAILED" not in built.fixture.model_dump_json()
+
+
+def test_only_the_path_to_the_last_entry_is_the_conversation(tmp_path: Path) -> None:
+    path = json_lines(
+        tmp_path / "a.jsonl",
+        HEADER | {"parentSession": "/elsewhere/x.jsonl"},
+        _new("a", None, message=_user("first")),
+        _new("b", "a", message=_turn(_text("wrong way"))),
+        _new("c", "b", message=_user("undone words")),
+        _new("d", "a", type="branch_summary", fromId="c", summary="tried a way"),
+        _new("e", "d", type="custom_message", customType="x", content="from an extension"),
+        _new("f", "e", message=_turn(_text("right way"))),
+        _new("g", "f", type="label", targetId="a", label="here"),
+    )
+    built = read_one(FORMAT, path)
+    assert said(built) == [
+        ("user", "first"),
+        ("user", "[Summary of a branch of the conversation that was left]\ntried a way"),
+        ("user", "from an extension"),
+        ("assistant", "right way"),
+    ]
+    assert fates(built)[2:4] == [
+        "line 3 (message:assistant): skipped: on a branch that the user left",
+        "line 4 (message:user): skipped: on a branch that the user left",
+    ]
+    assert built.fixture.source is not None
+    assert "the session was forked from another one" in built.fixture.source.caveats
+    assert "elsewhere" not in built.fixture.model_dump_json()
+
+
+def test_a_torn_line_in_the_middle_does_not_cut_the_path(tmp_path: Path) -> None:
+    path = json_lines(
+        tmp_path / "a.jsonl",
+        HEADER,
+        _new("a", None, message=_user("first")),
+        b'{"type": "message", "id": "b", "parentId": "a", "mess',
+        _new("c", "b", message=_user("second")),
+    )
+    built = read_one(FORMAT, path)
+    assert [text for _, text in said(built)] == ["first", "second"]
+    assert fates(built)[2] == "line 3 (unreadable): skipped: not JSON"
+    assert built.fixture.source is not None
+    assert "an entry follows one that is not in the file" in built.fixture.source.caveats
+
+
+def test_entries_that_follow_each_other_in_a_circle_end(tmp_path: Path) -> None:
+    path = json_lines(
+        tmp_path / "a.jsonl",
+        HEADER,
+        _new("a", "b", message=_user("first")),
+        _new("b", "a", message=_user("second")),
+        _new("a", "b", message=_user("third")),
+    )
+    assert [text for _, text in said(read_one(FORMAT, path))] == ["first", "second", "third"]
+
+
+def test_a_compaction_in_a_tree_keeps_what_follows_its_first_kept_entry(tmp_path: Path) -> None:
+    path = json_lines(
+        tmp_path / "a.jsonl",
+        HEADER,
+        _new("a", None, message=_user("old {brace}")),
+        _new("b", "a", message=_turn(_call("c1"), stop="toolUse")),
+        _new("c", "b", message=_result("c1", "result")),
+        _new("d", "c", message=_user("kept")),
+        _new("e", "d", type="compaction", summary="what {was}", tokensBefore=900,
+             firstKeptEntryId="d", details={"readFiles": ["x"]}, fromHook=True),
+        _new("f", "e", message=_user("after")),
+    )  # fmt: skip
+    built = read_one(FORMAT, path)
+    (compaction,) = built.fixture.recorded_compactions
+    assert (compaction.cut, compaction.tokens_before, compaction.trigger) == (4, 900, "extension")
+    assert compaction.summary == "what {was}"
+    assert compaction.state is not None
+    made, kept = compaction.state
+    assert not isinstance(made, int)
+    assert made.text == "[Summary of the conversation so far]\nwhat {was}"
+    assert kept == 3
+    assert "what {was}" not in "".join(text for _, text in said(built))
+    assert fates(built)[5].startswith("line 6 (compaction): skipped: a compaction, recorded")
+
+
+@pytest.mark.parametrize(("index", "kept"), [(2, [1, 2, 3]), (4, [3]), (0, []), (99, [])])
+def test_an_old_compaction_counts_the_lines(tmp_path: Path, index: int, kept: list[int]) -> None:
+    path = json_lines(
+        tmp_path / "a.jsonl",
+        OLD_HEADER,
+        _old(_user("old")),
+        _old(_turn(_call("c1"), stop="toolUse")),
+        _old(_result("c1", "result")),
+        _old(_user("late")),
+        {"type": "compaction", "summary": "s", "tokensBefore": 5, "firstKeptEntryIndex": index},
+        _old(_user("after")),
+    )
+    built = read_one(FORMAT, path)
+    (compaction,) = built.fixture.recorded_compactions
+    assert compaction.state is not None
+    assert compaction.state[1:] == kept
+    assert built.fixture.source is not None
+    missing = "a compaction names a first kept entry that is not before it"
+    assert (missing in built.fixture.source.caveats) == (not kept)
+
+
+def test_commands_of_the_user_count_if_the_model_saw_them(tmp_path: Path) -> None:
+    command = {"role": "bashExecution", "command": "ls {x}", "output": "out", "exitCode": 2}
+    path = json_lines(
+        tmp_path / "a.jsonl",
+        HEADER,
+        _new("a", None, message=_user("go")),
+        _new("b", "a", message=command),
+        _new("c", "b", message=command | {"excludeFromContext": True, "command": "secret"}),
+        _new("d", "c", message={"role": "hookMessage", "content": "hooked"}),
+        _new("e", "d", message={"role": "user", "content": [
+            {"type": "image", "mimeType": "image/png", "data": "AAAA"}, {"type": "odd"}]}),
+    )  # fmt: skip
+    built = read_one(FORMAT, path)
+    assert said(built)[1] == ("user", "[The user ran a command]\n$ ls {x}\nout\n[exit code: 2]")
+    assert said(built)[2:] == [("user", "hooked"), ("user", "[image: image/png, 3 bytes]")]
+    assert "without showing it" in fates(built)[3]
+    assert fates(built)[5].endswith("without block odd: unknown kind of content")
+
+
+def test_what_is_not_known_is_reported(tmp_path: Path) -> None:
+    path = json_lines(
+        tmp_path / "a.jsonl",
+        HEADER,
+        _new("a", None, message=_user("go")),
+        _new("b", "a", type="from_the_future", text="words"),
+        _new("c", "b", message={"role": "oracle", "content": "words"}),
+        [1, 2],
+        _new("d", "c", message="words"),
+        b'{"type": "mess',
+    )
+    built = read_one(FORMAT, path)
+    assert [entry.fate for entry in built.account.entries] == [
+        "skipped", "message", "unknown", "unknown", "unknown", "unknown", "skipped",
+    ]  # fmt: skip
+    assert "words" not in "".join(fates(built))
+
+
+def test_damaged_lines_are_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sources, "MAX_LINE_BYTES", 300)
+    path = json_lines(
+        tmp_path / "a.jsonl",
+        OLD_HEADER,
+        b'{"type": "message", "message": {"role": "user", "content": "a \xff b"}}',
+        _old(_user("x" * 400)),
+    )
+    built = read_one(FORMAT, path)
+    assert said(built) == [("user", "a \ufffd b")]
+    assert fates(built)[1].endswith("without bytes: bytes that are not UTF-8 were replaced")
+    assert fates(built)[2].startswith("line 3 (unreadable): skipped: the line is longer than")
+
+
+@pytest.mark.parametrize("content", [b'{"type": "user"}\n', b"[1, 2]\n", b"words", b"\x00\xff\n"])
+def test_another_format_is_refused(tmp_path: Path, content: bytes) -> None:
+    path = tmp_path / "a.jsonl"
+    path.write_bytes(content)
+    with pytest.raises(DataError, match=r"a\.jsonl: expected lines of type session or message"):
+        list(FORMAT.read(source_file(path)))
+
+
+def test_no_other_sample_is_taken_for_a_session() -> None:
+    for path in other_samples("pi"):
+        assert FORMAT.recognise(source_file(path)) is None, path.name
+
+
+def test_the_sample_agrees_with_its_table() -> None:
+    built = read_one(FORMAT, sample("pi/pi-large-session.jsonl"))
+    counted = kinds(built)
+    messages = sum(number for (kind, _), number in counted.items() if kind.startswith("message:"))
+    assert messages == 914
+    assert counted["message:toolResult", "message"] == 373
+    assert counted["message:user", "message"] == 88
+    assert len(calls(built)) == 391
+    assert [reason for _, reason in built.account.added] == [
+        "the turn was aborted or failed before the call ran"
+    ] * 18
+    assert built.account.unsettled() == []
+    assert built.fixture.recorded_compactions == []

@@ -1,0 +1,190 @@
+"""SWE-agent trajectories, with tool calls and with actions in the text."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import anyio
+import pytest
+from inspect_ai.model import ChatMessageAssistant, ChatMessageTool, messages_from_openai
+
+from compression_eval.conversations.readers.swe_agent import FORMAT
+from compression_eval.conversations.sources import source_file
+from compression_eval.fixtures.errors import DataError
+from tests.conversations.readers.reading import (
+    calls,
+    fates,
+    json_file,
+    kinds,
+    other_samples,
+    read_all,
+    read_one,
+    results,
+    said,
+    sample,
+)
+
+SYSTEM = {"role": "system", "content": "be good", "agent": "main", "message_type": "system_prompt"}
+TASK = {"role": "user", "content": "go", "agent": "main", "message_type": "observation"}
+
+
+def _turn(text: str, *names: str, **fields: Any) -> dict[str, Any]:
+    made = [
+        {"id": name, "type": "function", "function": {"name": "bash", "arguments": '{"a": 1}'}}
+        for name in names
+    ]
+    return {
+        "role": "assistant", "content": text, "agent": "main", "message_type": "action",
+        "thought": text, "action": "ls", "tool_calls": made or None, **fields,
+    }  # fmt: skip
+
+
+def _seen(text: Any, *names: str) -> dict[str, Any]:
+    return {
+        "role": "tool", "content": text, "agent": "main", "message_type": "observation",
+        "tool_call_ids": list(names),
+    }  # fmt: skip
+
+
+def _trajectory(*history: Any, **fields: Any) -> dict[str, Any]:
+    step = {"action": "ls", "observation": "LATE", "response": "r", "thought": "t"}
+    return {"trajectory": [step], "history": list(history), "info": {}, **fields}
+
+
+def test_tool_calls_and_their_results(tmp_path: Path) -> None:
+    settings = {"agent": {"model": {"name": "gpt-x"}}, "problem_statement": {"id": "task-1"}}
+    path = json_file(
+        tmp_path / "a.traj",
+        _trajectory(
+            SYSTEM,
+            TASK | {"content": [{"type": "text", "text": "go"}]},
+            _turn("first", "c1", "c2", thinking_blocks=[{"thinking": "HIDDEN"}]),
+            _seen([{"type": "text", "text": "both"}], "c1", "c2"),
+            _turn("<think>HIDDEN</think>again", "c1"),
+            _seen("third", "c1"),
+            replay_config=json.dumps(settings),
+        ),
+    )
+    assert FORMAT.recognise(source_file(path)) is not None
+    built = read_one(FORMAT, path)
+    assert said(built)[:3] == [("system", "be good"), ("user", "go"), ("assistant", "first")]
+    assert [name for name, _, _ in calls(built)] == ["c1", "c2", "c1-2"]
+    assert results(built) == [("c1", "both"), ("c2", "both"), ("c1-2", "third")]
+    assert not any(word in built.fixture.model_dump_json() for word in ("HIDDEN", "LATE"))
+    assert fates(built)[3] == "history 4 (observation): became message 3, 4"
+    assert fates(built)[-1].startswith("trajectory (trajectory): skipped: repeats the history")
+    assert built.fixture.model == "gpt-x"
+
+
+def test_actions_in_the_text_stay_there_and_that_is_said(tmp_path: Path) -> None:
+    path = json_file(
+        tmp_path / "a.traj",
+        _trajectory(
+            SYSTEM | {"is_demo": False},
+            TASK | {"is_demo": True},
+            _turn("look\n```\nls\n```"),
+            TASK | {"content": "a.py"},
+            _turn("submit"),
+        ),
+    )
+    built = read_one(FORMAT, path)
+    assert said(built)[2:] == [
+        ("assistant", "look\n```\nls\n```"), ("user", "a.py"), ("assistant", "submit"),
+    ]  # fmt: skip
+    assert calls(built) == []
+    assert built.fixture.source is not None
+    caveats = built.fixture.source.caveats
+    assert any("part of its text, not tool calls" in caveat for caveat in caveats)
+    assert any(caveat.startswith("1 messages of a demonstration") for caveat in caveats)
+
+
+def test_each_agent_has_its_own_conversation(tmp_path: Path) -> None:
+    path = json_file(
+        tmp_path / "a.traj",
+        _trajectory(SYSTEM, TASK, TASK | {"agent": "helper"}, _turn("x"), {"role": "user"}),
+    )
+    first, second = read_all(FORMAT, path)
+    assert [entry.place for entry in first.account.entries] == [
+        "history 1", "history 2", "history 4", "history 5", "trajectory",
+    ]  # fmt: skip
+    assert fates(second) == ["history 3 (observation): became message 0"]
+    assert second.fixture.name.endswith("-agent-helper")
+
+
+def test_what_is_not_known_is_reported(tmp_path: Path) -> None:
+    odd = _turn("x", "c1")
+    odd["tool_calls"].append("words")
+    path = json_file(
+        tmp_path / "a.traj",
+        _trajectory(TASK, {"role": "oracle", "content": "words"}, "words", odd, _seen("y", "c9")),
+    )
+    built = read_one(FORMAT, path)
+    assert [entry.fate for entry in built.account.entries] == [
+        "message", "unknown", "unknown", "message", "skipped", "skipped",
+    ]  # fmt: skip
+    assert built.account.entries[3].left_out == (("tool call", "expected a call of a function"),)
+    assert results(built) == [("c1", "[no result was recorded for this call]")]
+
+
+def test_bytes_that_are_not_utf8_are_said(tmp_path: Path) -> None:
+    path = tmp_path / "a.traj"
+    path.write_bytes(json.dumps(_trajectory(SYSTEM, TASK)).encode().replace(b'"go"', b'"\xff"'))
+    built = read_one(FORMAT, path)
+    assert said(built)[1] == ("user", "\ufffd")
+    assert built.fixture.source is not None
+    assert "bytes that are not UTF-8 were replaced" in built.fixture.source.caveats
+
+
+@pytest.mark.parametrize(
+    "content", ['{"trajectory": [], "history": [', "[]", '{"history": []}', '{"a": 1}\n{"b": 2}\n']
+)
+def test_another_format_is_refused(tmp_path: Path, content: str) -> None:
+    path = tmp_path / "a.traj"
+    path.write_text(content)
+    assert FORMAT.recognise(source_file(path)) is None
+    with pytest.raises(DataError, match=r"a\.traj: expected a SWE-agent trajectory"):
+        list(FORMAT.read(source_file(path)))
+
+
+def test_no_other_sample_is_taken_for_a_trajectory() -> None:
+    for path in other_samples("swe_agent"):
+        assert FORMAT.recognise(source_file(path)) is None, path.name
+
+
+@pytest.mark.parametrize(
+    ("name", "messages", "pairs", "actions"),
+    [("swe-marshmallow-fc.traj", 24, 11, 11), ("swe-ctf-web.traj", 43, 0, 21)],
+)
+def test_samples_agree_with_their_table(name: str, messages: int, pairs: int, actions: int) -> None:
+    path = sample(f"swe_agent/{name}")
+    built = read_one(FORMAT, path)
+    assert len(built.fixture.messages) == messages
+    assert (len(calls(built)), len(results(built))) == (pairs, pairs)
+    assert sum(message.role == "assistant" for message in built.fixture.messages) == actions
+    assert kinds(built)["trajectory", "skipped"] == 1
+    assert built.account.unsettled() == []
+    assert built.account.added == ()
+
+
+def test_the_sample_agrees_with_inspects_converter() -> None:
+    """It knows the plain chat form only: the plural key is renamed for it."""
+    path = sample("swe_agent/swe-marshmallow-fc.traj")
+    history = json.loads(path.read_text())["history"]
+    for message in history:
+        if message["role"] == "tool":
+            message["tool_call_id"] = message.pop("tool_call_ids")[0]
+    built = read_one(FORMAT, path)
+    theirs = anyio.run(messages_from_openai, history)
+    ours = built.fixture.messages
+    assert [(message.role, message.text) for message in theirs] == said(built)
+    assert [
+        (call.function, call.arguments)
+        for message in theirs
+        if isinstance(message, ChatMessageAssistant)
+        for call in message.tool_calls or []
+    ] == [(name, arguments) for _, name, arguments in calls(built)]
+    # The file uses some ids several times, which a fixture cannot: those get a number.
+    answered = [m.tool_call_id or "" for m in theirs if isinstance(m, ChatMessageTool)]
+    own = [message.tool_call_id or "" for message in ours if message.role == "tool"]
+    assert [name.partition("-")[0] for name in own] == answered
+    assert len(set(own)) == len(own) == 11
