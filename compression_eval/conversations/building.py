@@ -19,6 +19,7 @@ from compression_eval.conversations.compactions import recorded_compactions
 from compression_eval.conversations.drafts import Conversation, Draft, DraftCall, Image
 from compression_eval.conversations.ledger import Account
 from compression_eval.fixtures.errors import DataError
+from compression_eval.fixtures.markers import NO_RESULT
 from compression_eval.fixtures.models import (
     Fixture,
     FunctionCall,
@@ -32,8 +33,6 @@ from compression_eval.fixtures.structure import fixture_faults
 
 IMPORTER = "importer 1"
 """Version of the rules here and in the readers; a change of what they yield raises it."""
-
-NO_RESULT = "[no result was recorded for this call]"
 
 Images = Literal["describe", "keep"]
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from compression_eval.conversations.building import NO_RESULT, Built, build
+from compression_eval.conversations.building import Built, build
 from compression_eval.conversations.drafts import (
     Compaction,
     Conversation,
@@ -12,6 +12,7 @@ from compression_eval.conversations.drafts import (
 )
 from compression_eval.conversations.ledger import Ledger
 from compression_eval.fixtures.errors import DataError
+from compression_eval.fixtures.markers import NO_RESULT
 from compression_eval.fixtures.models import ImagePart
 
 

@@ -25,11 +25,11 @@ from compression_eval.conversations.readers.values import (
     NO_TOOLS,
     entered,
     identifier,
-    marked,
     origin,
 )
 from compression_eval.conversations.sources import SourceFile, Value
 from compression_eval.fixtures.errors import DataError
+from compression_eval.fixtures.markers import NOT_RUN
 
 _SKIPPED = {
     "model_change": "a change of the model",
@@ -162,7 +162,7 @@ class _Session:
         """Say of the calls of a failed turn that they were not carried out."""
         for call in turn.calls:
             if call.id not in answered:
-                result = Draft("tool", [marked("not_run")], call_id=call.id)
+                result = Draft("tool", [NOT_RUN], call_id=call.id)
                 conversation.drafts.append(result)
                 self.ledger.added[result] = "the turn was aborted or failed before the call ran"
 

@@ -8,10 +8,10 @@ import pytest
 import zstandard
 
 from compression_eval.conversations import sources
-from compression_eval.conversations.building import NO_RESULT
 from compression_eval.conversations.readers.codex import FORMAT
 from compression_eval.conversations.sources import source_file
 from compression_eval.fixtures.errors import DataError
+from compression_eval.fixtures.markers import NO_RESULT
 from tests.conversations.readers.codex_lines import (
     ENVIRONMENT,
     HEAD,

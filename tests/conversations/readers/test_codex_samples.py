@@ -8,9 +8,9 @@ from typing import Any, cast
 import pytest
 from inspect_ai.model import ChatMessageAssistant, ChatMessageTool, messages_from_openai_responses
 
-from compression_eval.conversations.building import NO_RESULT
 from compression_eval.conversations.readers.codex import FORMAT
 from compression_eval.conversations.sources import source_file
+from compression_eval.fixtures.markers import NO_RESULT
 from tests.conversations.readers.reading import (
     calls,
     other_samples,

@@ -8,12 +8,12 @@ from typing import Any, cast
 import pytest
 from inspect_ai.model import ChatMessageAssistant, ChatMessageTool, messages_from_openai
 
-from compression_eval.conversations.building import NO_RESULT
 from compression_eval.conversations.readers.openai_chat import FORMAT
 from compression_eval.conversations.sources import source_file
 from compression_eval.fixtures.errors import DataError
 from compression_eval.fixtures.finding_files import shipped_fixtures
 from compression_eval.fixtures.loading import load_fixture
+from compression_eval.fixtures.markers import NO_RESULT
 from tests.conversations.readers.reading import (
     calls,
     fates,

@@ -12,10 +12,10 @@ from inspect_ai.model import (
     messages_from_openai_responses,
 )
 
-from compression_eval.conversations.building import NO_RESULT
 from compression_eval.conversations.readers.openai_responses import FORMAT
 from compression_eval.conversations.sources import source_file
 from compression_eval.fixtures.errors import DataError
+from compression_eval.fixtures.markers import NO_RESULT
 from tests.conversations.readers.reading import (
     calls,
     fates,
