@@ -1,0 +1,210 @@
+"""The tree of a Claude Code session: its threads, and what of each was not undone.
+
+Every line names the line before it. A rewind or retry leaves a branch behind; only the branch
+that ends in the last message counts. Some lines hang beside it without being undone: parallel
+calls and their results, what hooks reported, and a boundary whose kept tail was linked past it.
+"""
+
+from collections import defaultdict
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+from compression_eval.conversations.fields import list_of, mapping_of, text_of
+from compression_eval.conversations.readers.claude_code_lines import Record
+
+_NONE = -1
+
+
+@dataclass
+class ThreadRecords:
+    """The lines of one thread, in the order of the file."""
+
+    session: str
+    part: str
+    records: list[Record] = field(default_factory=list)
+
+
+@dataclass(frozen=True)
+class Preserved:
+    """The messages that a compaction kept as they were."""
+
+    uuids: tuple[str, ...]
+    """All of them, or with `ends_only` the first and the last."""
+    ends_only: bool
+    before_summary: bool
+    """Whether they stand before the summary and not behind it."""
+
+
+def split_threads(records: Sequence[Record]) -> list[ThreadRecords]:
+    """Return the threads of a file: each session, each subagent and each side chain its own."""
+    threads: dict[tuple[str, str], ThreadRecords] = {}
+    owner: dict[str, tuple[str, str]] = {}
+    placed: list[tuple[str, str] | None] = []
+    side: tuple[str, str] | None = None
+    for item in records:
+        if not item.linked:
+            placed.append(None)
+            continue
+        above = owner.get(item.parent)
+        if not item.sidechain:
+            key = above if above and above[0] == "main" else ("main", item.session)
+        elif item.agent:
+            key = ("agent", item.agent)
+        elif above and above[0] == "side":
+            key = above
+        else:
+            key = side if side and item.parent and not above else ("side", item.uuid)
+            side = key
+        owner.setdefault(item.uuid, key)
+        placed.append(key)
+        if key not in threads:
+            number = sum(known[0] == "side" for known in threads) + 1
+            part = {"main": "", "agent": f"agent-{item.agent}", "side": f"side-{number}"}[key[0]]
+            threads[key] = ThreadRecords(item.session, part)
+    first = next((key for key in threads if key[0] == "main"), next(iter(threads), None))
+    for item, key_of_line in zip(records, placed, strict=True):
+        mine = ("main", item.session)
+        key_or_default = key_of_line or (mine if mine in threads else first)
+        if key_or_default is not None:
+            threads[key_or_default].records.append(item)
+    return list(threads.values())
+
+
+def preserved(boundary: Record) -> Preserved | None:
+    """Return what a boundary says was kept as it is; None if nothing was."""
+    metadata = mapping_of(boundary.value, "compactMetadata")
+    segment = mapping_of(metadata, "preservedSegment")
+    if text_of(segment, "headUuid") and text_of(segment, "tailUuid"):
+        return Preserved(
+            (text_of(segment, "headUuid"), text_of(segment, "tailUuid")),
+            ends_only=True,
+            before_summary=text_of(segment, "anchorUuid") == boundary.uuid,
+        )
+    kept = mapping_of(metadata, "preservedMessages")
+    items = list_of(kept, "uuids") or list_of(metadata, "preservedMessages")
+    names = (item if isinstance(item, str) else text_of(item, "uuid") for item in items)
+    uuids = tuple(name for name in names if name)
+    if not uuids:
+        return None
+    anchor = text_of(kept, "anchorUuid")
+    return Preserved(uuids, ends_only=False, before_summary=anchor == boundary.uuid)
+
+
+class Tree:
+    """The lines of one thread and how they hang together. Indices are those of ``records``."""
+
+    def __init__(self, records: Sequence[Record]) -> None:
+        self._records = records
+        self.first: dict[str, int] = {}
+        """Index of the first line with an uuid; further ones repeat it."""
+        self.guessed = 0
+        """Lines whose predecessor is not in the file; the line before them was taken."""
+        self._parents = self._linked()
+        self._path: set[int] = set()
+        self.followed = self._followed()
+        """Indices of the lines that were not undone."""
+
+    def repeats(self, index: int) -> int | None:
+        """Return the index of the line that this one repeats; None if it is the first."""
+        item = self._records[index]
+        first = self.first.get(item.uuid, index) if item.linked else index
+        return None if first == index else first
+
+    def _linked(self) -> list[int]:
+        """Return the index of every line's predecessor."""
+        for index, item in enumerate(self._records):
+            if item.linked:
+                self.first.setdefault(item.uuid, index)
+        parents: list[int] = []
+        previous = _NONE
+        for index, item in enumerate(self._records):
+            found = _NONE
+            if item.linked:
+                found = self.first.get(item.parent, _NONE) if item.parent else _NONE
+                cut_off = bool(item.parent) or item.boundary or item.summary
+                if found == _NONE and cut_off and previous != _NONE:
+                    found = previous
+                    self.guessed += 1
+                if self.first[item.uuid] == index and item.type != "progress":
+                    previous = index
+            parents.append(found)
+        return parents
+
+    def _followed(self) -> set[int]:
+        ends = (
+            index
+            for index in range(len(self._records) - 1, _NONE, -1)
+            if (item := self._records[index]).linked
+            and (item.speaks or item.boundary)
+            and self.repeats(index) is None
+        )
+        index = next(ends, _NONE)
+        while index != _NONE and index not in self._path:
+            self._path.add(index)
+            index = self._parents[index]
+        return self._with_companions(self._path | self._boundaries_linked_past())
+
+    def _boundaries_linked_past(self) -> set[int]:
+        """Return boundaries beside the path whose kept tail is on it, and their summaries.
+
+        What follows such a compaction names the last kept message as its predecessor.
+        """
+        found: set[int] = set()
+        for index, item in enumerate(self._records):
+            if not item.boundary or index in self._path:
+                continue
+            kept = preserved(item)
+            tail = self.first.get(kept.uuids[-1], _NONE) if kept else _NONE
+            if tail in self._path and not any(
+                between in self._path and self._records[between].speaks
+                for between in range(tail + 1, index)
+            ):
+                found.add(index)
+        found |= {
+            index
+            for index, item in enumerate(self._records)
+            if item.summary and self._parents[index] in found
+        }
+        return found
+
+    def _with_companions(self, kept: set[int]) -> set[int]:
+        """Add the parallel calls, results and reports that belong to what is kept."""
+        same_message: dict[str, list[int]] = defaultdict(list)
+        answers: dict[str, list[int]] = defaultdict(list)
+        below: dict[int, list[int]] = defaultdict(list)
+        for index, item in enumerate(self._records):
+            if not item.linked or self.repeats(index) is not None:
+                continue
+            if item.type == "assistant" and (name := text_of(item.message, "id")):
+                same_message[name].append(index)
+            for block in item.blocks("tool_result") if item.type == "user" else ():
+                answers[text_of(block, "tool_use_id")].append(index)
+            if not item.speaks:
+                below[self._parents[index]].append(index)
+        speaking = self._above_messages()
+        result = set(kept)
+        waiting = sorted(kept, reverse=True)
+        while waiting:
+            index = waiting.pop()
+            item = self._records[index]
+            near = [child for child in below[index] if child not in speaking]
+            if item.type == "assistant":
+                near += same_message[text_of(item.message, "id")]
+                for block in item.blocks("tool_use"):
+                    candidates = answers[text_of(block, "id")]
+                    if not any(candidate in result for candidate in candidates):
+                        near += candidates[:1]
+            fresh = [other for other in near if other not in result]
+            result.update(fresh)
+            waiting.extend(fresh)
+        return result
+
+    def _above_messages(self) -> set[int]:
+        """Return the lines beside the path that have a message further down."""
+        found: set[int] = set()
+        for index, item in enumerate(self._records):
+            above = self._parents[index] if item.speaks else _NONE
+            while above != _NONE and above not in found:
+                found.add(above)
+                above = self._parents[above]
+        return found

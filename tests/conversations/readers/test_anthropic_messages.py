@@ -1,0 +1,401 @@
+"""Requests and responses in the form of Anthropic's messages API."""
+
+import asyncio
+import json
+from pathlib import Path
+from typing import Any, cast
+
+import pytest
+from inspect_ai.model import ChatMessageAssistant, ChatMessageTool, messages_from_anthropic
+
+from compression_eval.conversations import sources
+from compression_eval.conversations.building import build
+from compression_eval.conversations.readers.anthropic_messages import FORMAT
+from compression_eval.conversations.sources import source_file
+from compression_eval.fixtures.errors import DataError
+from compression_eval.fixtures.markers import NO_RESULT
+from compression_eval.fixtures.models import ImagePart, Message
+from tests.conversations.readers.reading import (
+    calls,
+    fates,
+    json_file,
+    json_lines,
+    other_samples,
+    read_all,
+    read_one,
+    results,
+    said,
+)
+
+IMAGE = {"type": "image", "source": {"type": "base64", "media_type": "image/png", "data": "QUJD"}}
+
+
+def text(words: str, **fields: Any) -> dict[str, Any]:
+    return {"type": "text", "text": words, **fields}
+
+
+def user(*content: Any) -> dict[str, Any]:
+    return {"role": "user", "content": content[0] if isinstance(content[0], str) else list(content)}
+
+
+def model(*blocks: Any) -> dict[str, Any]:
+    return {"role": "assistant", "content": list(blocks)}
+
+
+def use(identifier: str, **arguments: Any) -> dict[str, Any]:
+    return {"type": "tool_use", "id": identifier, "name": "read", "input": arguments}
+
+
+def result(identifier: str, content: Any, **fields: Any) -> dict[str, Any]:
+    return {"type": "tool_result", "tool_use_id": identifier, "content": content, **fields}
+
+
+MESSAGES = [
+    user("Read both files."),
+    model(
+        {"type": "thinking", "thinking": "hidden", "signature": "s"},
+        {"type": "redacted_thinking", "data": "x"},
+        text("Reading."),
+        use("c1", path="a.py"),
+        use("c2", path="b.py"),
+    ),
+    user(result("c2", [text("of b")]), result("c1", "of a", is_error=True), text("And stop.")),
+    model(text("Stopped.", citations=[{"type": "char_location"}])),
+]
+TOOL = {"name": "read", "description": "Reads.", "input_schema": {"type": "object"}}
+REQUEST = {
+    "model": "claude-x",
+    "max_tokens": 100,
+    "system": [text("You are careful."), text("Be brief.", cache_control={"type": "ephemeral"})],
+    "tools": [TOOL, {"type": "web_search_20250305", "name": "web_search"}],
+    "messages": MESSAGES,
+}
+
+
+def test_a_request_is_a_conversation_with_its_system_prompt_and_tools(tmp_path: Path) -> None:
+    built = read_one(FORMAT, json_file(tmp_path / "request.json", REQUEST))
+    assert said(built) == [
+        ("system", "You are careful.\nBe brief."),
+        ("user", "Read both files."),
+        ("assistant", "Reading."),
+        ("tool", "of b"),
+        ("tool", "of a"),
+        ("user", "And stop."),
+        ("assistant", "Stopped."),
+    ]
+    assert calls(built) == [("c1", "read", {"path": "a.py"}), ("c2", "read", {"path": "b.py"})]
+    assert results(built) == [("c2", "of b"), ("c1", "of a")]
+    (tool,) = built.fixture.tools
+    assert (tool.function.name, tool.function.parameters) == ("read", {"type": "object"})
+    assert built.fixture.model == "claude-x"
+    assert built.fixture.source is not None
+    assert built.fixture.source.caveats == []
+    assert fates(built) == [
+        "document (request): skipped: its parts are entered one by one; "
+        "without settings: only the system prompt, the tools and the model are kept",
+        "document, system (system): became message 0",
+        "document, tools (tools): skipped: kept beside the messages; "
+        "without tools: those that the server runs have no schema here",
+        "document, messages[0] (user): became message 1",
+        "document, messages[1] (assistant): became message 2; "
+        "without thinking: thinking is left out; without thinking: thinking is left out",
+        "document, messages[2] (user): became message 3, 4, 5; "
+        "without is_error: a fixture has no mark for failed calls, only their text",
+        "document, messages[3] (assistant): became message 6; "
+        "without citations: a fixture holds texts only",
+    ]
+
+
+def test_what_inspect_makes_of_the_messages_is_the_same(tmp_path: Path) -> None:
+    built = read_one(FORMAT, json_file(tmp_path / "request.json", REQUEST))
+    copied = json.loads(
+        json.dumps([MESSAGES[0], MESSAGES[1], MESSAGES[2], model(text("Stopped."))])
+    )
+    converted = asyncio.run(messages_from_anthropic(cast(Any, copied), "You are careful."))
+    inspects = [(m.role, m.text) for m in converted if m.role != "system" and m.text]
+    assert inspects == said(built)[1:]
+    assert calls(built) == [
+        (call.id, call.function, call.arguments)
+        for message in converted
+        if isinstance(message, ChatMessageAssistant)
+        for call in message.tool_calls or []
+    ]
+    assert results(built) == [
+        (m.tool_call_id, m.text) for m in converted if isinstance(m, ChatMessageTool)
+    ]
+
+
+@pytest.mark.parametrize("form", ["list", "list on a line", "messages on lines", "wrapped"])
+def test_the_same_messages_in_other_files(tmp_path: Path, form: str) -> None:
+    path = tmp_path / "x"
+    if form == "list":
+        json_file(path, MESSAGES)
+    elif form == "list on a line":
+        json_lines(path, MESSAGES)
+    elif form == "messages on lines":
+        json_lines(path, *MESSAGES)
+    else:
+        json_lines(path, {"custom_id": "1", "params": {"messages": MESSAGES}})
+    assert FORMAT.recognise(source_file(path)) is not None
+    built = read_one(FORMAT, path)
+    assert len(said(built)) == 6
+    assert len(results(built)) == 2
+    assert built.fixture.source is not None
+    assert built.fixture.source.caveats == [
+        "the file does not hold the system prompt",
+        "the file does not hold the tools",
+    ]
+
+
+def growing() -> list[dict[str, Any]]:
+    """A log of three requests with their responses, each repeating what came before."""
+    answer = {"type": "message", "model": "claude-y", **MESSAGES[1]}
+    again = [MESSAGES[0], model(*MESSAGES[1]["content"][2:]), MESSAGES[2]]
+    return [
+        {"request": {**REQUEST, "messages": MESSAGES[:1]}, "response": answer},
+        {"request": {**REQUEST, "messages": again}, "response": MESSAGES[3]},
+        {
+            "request": {
+                **REQUEST,
+                "system": "Changed.",
+                "messages": [*again, MESSAGES[3], user("?")],
+            }
+        },
+    ]
+
+
+def test_requests_that_repeat_each_other_are_one_conversation(tmp_path: Path) -> None:
+    built = read_one(FORMAT, json_lines(tmp_path / "log.jsonl", *growing()))
+    assert [words for _, words in said(built)] == [
+        "You are careful.\nBe brief.",
+        "Read both files.",
+        "Reading.",
+        "of b",
+        "of a",
+        "And stop.",
+        "Stopped.",
+        "?",
+    ]
+    assert built.fixture.model == "claude-x"
+    told = fates(built)
+    assert "line 1, response (response): became message 2" in told[4]
+    assert told[5].startswith("line 2 (request): merged into message 1, 2")
+    assert "line 3, messages[4] (user): became message 7" in told
+    assert built.fixture.source is not None
+    assert built.fixture.source.caveats == ["the system prompt changed; the first is kept"]
+
+
+def test_a_request_that_does_not_go_on_is_a_conversation_of_its_own(tmp_path: Path) -> None:
+    lines = [*growing(), {"messages": [user("Something else.")]}]
+    built = read_all(FORMAT, json_lines(tmp_path / "log.jsonl", *lines))
+    assert [len(item.fixture.messages) for item in built] == [8, 1]
+    names = [item.fixture.name for item in built]
+    assert names[1].endswith("-thread-2")
+    assert len(set(names)) == 2
+
+
+def test_a_response_that_the_request_holds_already_is_not_doubled(tmp_path: Path) -> None:
+    path = json_file(tmp_path / "x.json", {**REQUEST, "response": MESSAGES[3]})
+    built = read_one(FORMAT, path)
+    assert len(said(built)) == 7
+    assert fates(built)[-1] == "document, response (response): merged into message 6"
+
+
+def test_tools_of_the_server_have_their_results_behind_them(tmp_path: Path) -> None:
+    search = {"type": "server_tool_use", "id": "s1", "name": "web_search", "input": {"query": "q"}}
+    found = {
+        "type": "web_search_tool_result",
+        "tool_use_id": "s1",
+        "content": [
+            {"type": "web_search_result", "title": "T", "url": "u", "encrypted_content": "zzz"}
+        ],
+    }
+    remote = {"type": "mcp_tool_use", "id": "s2", "name": "list", "input": {}, "server_name": "n"}
+    listed = {"type": "mcp_tool_result", "tool_use_id": "s2", "content": [text("one")]}
+    turn = model(text("Searching."), search, found, text("Found."), remote, listed, use("c1"))
+    built = read_one(
+        FORMAT, json_file(tmp_path / "x.json", [user("go"), turn, user(result("c1", "ok"))])
+    )
+    assert said(built) == [
+        ("user", "go"),
+        ("assistant", "Searching."),
+        ("tool", '[{"type": "web_search_result", "title": "T", "url": "u"}]'),
+        ("assistant", "Found."),
+        ("tool", "one"),
+        ("assistant", ""),
+        ("tool", "ok"),
+    ]
+    assert [identifier for identifier, _, _ in calls(built)] == ["s1", "s2", "c1"]
+    assert fates(built)[2] == (
+        "document, messages[1] (assistant): became message 1, 2, 3, 4, 5; "
+        "without encrypted content: it cannot be read"
+    )
+
+
+def test_images_documents_and_search_results(tmp_path: Path) -> None:
+    plain = {"type": "document", "title": "Notes", "source": {"type": "text", "data": "x = 1"}}
+    paper = {"type": "document", "source": {"type": "url", "url": "https://x.test/p.pdf"}}
+    parts = {"type": "document", "source": {"type": "content", "content": [text("inner")]}}
+    hit = {"type": "search_result", "title": "T", "source": "S", "content": [text("hit")]}
+    path = json_file(tmp_path / "x.json", [user(text("see"), IMAGE, plain, paper, parts, hit)])
+    built = read_one(FORMAT, path)
+    assert said(built)[0][1].split("\n") == [
+        "see",
+        "[image: image/png, 3 bytes]",
+        "Notes",
+        "x = 1",
+        "[document: https://x.test/p.pdf]",
+        "inner",
+        "T",
+        "S",
+        "hit",
+    ]
+    (conversation,) = FORMAT.read(source_file(path))
+    kept = build(conversation, images="keep").fixture.messages[0].content
+    assert isinstance(kept, list)
+    assert isinstance(kept[1], ImagePart)
+    assert kept[1].image_url.url == "data:image/png;base64,QUJD"
+
+
+def test_a_compaction_of_the_server_is_recorded(tmp_path: Path) -> None:
+    block = {"type": "compaction", "content": "What happened."}
+    messages = [user("go"), model(text("Gone.")), user("on"), model(block, text("Going on."))]
+    built = read_one(FORMAT, json_file(tmp_path / "x.json", messages))
+    assert [words for _, words in said(built)] == ["go", "Gone.", "on", "Going on."]
+    (compaction,) = built.fixture.recorded_compactions
+    assert (compaction.cut, compaction.kind, compaction.summary) == (3, "summary", "What happened.")
+    assert compaction.state is not None
+    assert [item.text for item in compaction.state if isinstance(item, Message)] == [
+        "What happened."
+    ]
+
+
+def test_a_compaction_that_nobody_can_read_is_opaque(tmp_path: Path) -> None:
+    messages = [user("go"), model({"type": "compaction", "content": None}), user("on")]
+    built = read_one(FORMAT, json_file(tmp_path / "x.json", messages))
+    (compaction,) = built.fixture.recorded_compactions
+    assert (compaction.cut, compaction.kind, compaction.state) == (1, "opaque", None)
+    assert "skipped: it ends with a compaction" in fates(built)[2]
+
+
+def test_clearing_by_the_server_is_said(tmp_path: Path) -> None:
+    edits = {"applied_edits": [{"type": "clear_tool_uses_20250919"}]}
+    response = {**MESSAGES[3], "context_management": edits}
+    value = {"messages": MESSAGES[:3], "response": response}
+    built = read_one(FORMAT, json_file(tmp_path / "x.json", value))
+    assert built.fixture.source is not None
+    assert any("the server cleared parts" in caveat for caveat in built.fixture.source.caveats)
+
+
+def test_unknown_parts_are_reported_and_not_guessed(tmp_path: Path) -> None:
+    messages = [
+        user("go"),
+        user({"type": "scent", "data": "secret words"}),
+        {"role": "oracle", "content": "x"},
+        "loose",
+    ]
+    value = {"messages": messages, "response": {"error": "x"}}
+    built = read_one(FORMAT, json_lines(tmp_path / "x.jsonl", value, {"other": 1}))
+    assert said(built) == [("user", "go")]
+    assert [str(entry).split(": ")[0] for entry in built.account.unsettled()] == [
+        "line 1, messages[1] (user)",
+        "line 1, messages[2] (oracle)",
+        "line 1, messages[3] (unnamed)",
+        "line 1, response (response)",
+        "line 2 (request)",
+    ]
+    assert "secret words" not in "".join(fates(built))
+
+
+def test_a_call_without_a_result_and_a_result_without_a_call(tmp_path: Path) -> None:
+    messages = [user("go"), model(use("c1")), user(result("c9", "stray"), text("and?"))]
+    built = read_one(FORMAT, json_file(tmp_path / "x.json", messages))
+    assert results(built) == [("c1", NO_RESULT)]
+    assert said(built)[-1] == ("user", "and?")
+
+
+def test_torn_broken_and_long_lines_are_named(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(sources, "MAX_LINE_BYTES", 2**16)
+    path = json_lines(tmp_path / "x.jsonl", *MESSAGES, user("y" * 2**18), b'{"role": "user", "co')
+    path.write_bytes(path.read_bytes().rstrip().replace(b"Reading.", b"R\xff."))
+    built = read_one(FORMAT, path)
+    assert said(built)[1] == ("assistant", "R\ufffd.")
+    told = fates(built)
+    assert "without bytes: bytes that are not UTF-8 were replaced" in told[1]
+    assert told[4].startswith("line 5 (unreadable): skipped: the line is longer than")
+    assert told[5] == "line 6 (unreadable): skipped: not JSON: the file ends within it"
+
+
+@pytest.mark.parametrize(
+    ("name", "content"),
+    [
+        ("torn.json", b'{"messages": [\n{"role": "user",'),
+        ("none.json", b'{"messages": []}'),
+        ("other.jsonl", b'{"type": "session", "id": "x"}\n{"type": "event"}\n'),
+        ("text.md", b"# nothing\n"),
+        ("binary", b"\x00\xff" * 40),
+    ],
+)
+def test_a_file_of_another_form_is_an_error_that_names_it(
+    tmp_path: Path, name: str, content: bytes
+) -> None:
+    path = tmp_path / name
+    path.write_bytes(content)
+    assert FORMAT.recognise(source_file(path)) is None
+    with pytest.raises(DataError, match=rf"{name}: expected requests or messages in the form"):
+        list(FORMAT.read(source_file(path)))
+
+
+def test_an_empty_file_is_an_error_that_names_it(tmp_path: Path) -> None:
+    path = tmp_path / "empty.json"
+    path.touch()
+    with pytest.raises(DataError, match=r"empty\.json: the file is empty"):
+        source_file(path)
+
+
+JUNK: list[Any] = [None, 7, "text", [None, 3, "x", [[]]], {"type": 4}]
+
+
+def changed(value: Any) -> list[Any]:
+    """Return copies of nested JSON, each with junk in one place."""
+    found: list[Any] = list(JUNK)
+    if isinstance(value, dict):
+        for key, item in value.items():
+            found += [{**value, key: inner} for inner in changed(item)]
+    elif isinstance(value, list):
+        for index, item in enumerate(value):
+            found += [[*value[:index], inner, *value[index + 1 :]] for inner in changed(item)]
+    return found
+
+
+def test_no_field_of_another_type_is_a_traceback_or_goes_unsaid(tmp_path: Path) -> None:
+    tried = 0
+    for value in changed(
+        {**REQUEST, "messages": [*MESSAGES, user(IMAGE)], "response": MESSAGES[3]}
+    ):
+        path = json_lines(tmp_path / "x.jsonl", value)
+        tried += 1
+        FORMAT.recognise(source_file(path))
+        try:
+            built = [build(conversation) for conversation in FORMAT.read(source_file(path))]
+        except DataError:
+            continue
+        for item in built:
+            assert "unaccounted" not in {entry.fate for entry in item.account.entries}, value
+    assert tried > 400
+
+
+def test_chat_messages_without_a_mark_are_not_claimed(tmp_path: Path) -> None:
+    chat = [{"role": "system", "content": "s"}, user("hi"), {"role": "assistant", "content": "ho"}]
+    for value in (chat, {"messages": chat, "model": "gpt"}):
+        assert FORMAT.recognise(source_file(json_file(tmp_path / "x.json", value))) is None
+    marked = {"system": "s", "max_tokens": 9, "messages": chat[1:]}
+    path = json_file(tmp_path / "x.json", marked)
+    assert FORMAT.recognise(source_file(path)) == "messages with the system prompt beside them"
+
+
+def test_no_sample_of_another_format_is_claimed() -> None:
+    for path in other_samples("anthropic"):
+        assert FORMAT.recognise(source_file(path)) is None, path.name

@@ -1,0 +1,265 @@
+"""Compactions that Claude Code carried out: where they stand and what they left."""
+
+from pathlib import Path
+from typing import Any
+
+from compression_eval.conversations.building import Built
+from compression_eval.fixtures.models import Message, RecordedCompaction
+from tests.conversations.readers.claude_code_session import Session, result, text, use
+from tests.conversations.readers.reading import fates, said
+
+CLEARED = "[Old tool result content cleared]"
+
+
+def before() -> Session:
+    session = Session()
+    session.user("the task")
+    session.model("m1", use("c1"))
+    session.user([result("c1", "long output")])
+    session.model("m2", text("Understood."))
+    return session
+
+
+def compactions(built: Built) -> list[RecordedCompaction]:
+    return built.fixture.recorded_compactions
+
+
+def state(built: Built, number: int = 0) -> list[int | str]:
+    """Return a state: indices of kept messages, and the texts of those that were made."""
+    items = compactions(built)[number].state
+    assert items is not None
+    return [item.text if isinstance(item, Message) else item for item in items]
+
+
+def test_a_boundary_is_a_cut_its_summary_the_state_and_the_rest_goes_on(tmp_path: Path) -> None:
+    session = before()
+    session.boundary(postTokens=90)
+    session.summary("What happened so far.")
+    session.model("m3", text("Going on."))
+    built = session.read(tmp_path)
+    assert [words for _, words in said(built)] == [
+        "the task",
+        "",
+        "long output",
+        "Understood.",
+        "Going on.",
+    ]
+    (compaction,) = compactions(built)
+    assert (compaction.cut, compaction.kind, compaction.trigger) == (4, "summary", "auto")
+    assert (compaction.tokens_before, compaction.tokens_after) == (900, 90)
+    assert compaction.summary == "What happened so far."
+    assert state(built) == ["What happened so far."]
+    assert built.fixture.source is not None
+    assert built.fixture.source.caveats == ["the system prompt and the tools are not in the file"]
+    assert fates(built)[4:6] == [
+        "line 5 (system:compact_boundary): skipped: "
+        "the boundary of a compaction, which is recorded beside the messages",
+        "line 6 (user): skipped: "
+        "made by a compaction: it stands in the state that the compaction left",
+    ]
+
+
+def kept_tail(*, before_summary: bool = False) -> Session:
+    """A compaction that keeps the last two messages; what follows names the kept tail."""
+    session = before()
+    head = session.user("kept question")
+    tail = session.model("m3", text("Kept answer."))
+    anchor = f"u{len(session.lines) + (1 if before_summary else 2)}"
+    segment = {"headUuid": head, "tailUuid": tail, "anchorUuid": anchor}
+    session.boundary(preservedSegment=segment)
+    session.summary("Summary.")
+    session.user("next", parent=tail)
+    session.model("m4", text("Next answer."))
+    return session
+
+
+def test_a_kept_tail_is_part_of_the_state_and_not_doubled(tmp_path: Path) -> None:
+    built = kept_tail().read(tmp_path)
+    assert [words for _, words in said(built)][4:] == [
+        "kept question",
+        "Kept answer.",
+        "next",
+        "Next answer.",
+    ]
+    assert compactions(built)[0].cut == 6
+    assert state(built) == ["Summary.", 4, 5]
+
+
+def test_what_was_kept_may_stand_before_the_summary(tmp_path: Path) -> None:
+    assert state(kept_tail(before_summary=True).read(tmp_path)) == [4, 5, "Summary."]
+
+
+def test_a_rewind_past_a_compaction_undoes_it(tmp_path: Path) -> None:
+    session = kept_tail()
+    session.user("another way", parent="u4")
+    built = session.read(tmp_path)
+    assert said(built)[-1] == ("user", "another way")
+    assert len(said(built)) == 5
+    assert compactions(built) == []
+
+
+def test_a_rewind_to_between_the_kept_tail_and_the_boundary_undoes_it(tmp_path: Path) -> None:
+    session = before()
+    segment = {"headUuid": "u4", "tailUuid": "u4", "anchorUuid": "u7"}
+    later = session.user("later")
+    session.boundary(preservedSegment=segment)
+    session.summary("Summary.")
+    session.user("after the compaction", parent="u4")
+    session.user("another way", parent=later)
+    built = session.read(tmp_path)
+    assert [words for _, words in said(built)][4:] == ["later", "another way"]
+    assert compactions(built) == []
+
+
+def test_a_note_between_the_kept_tail_and_the_boundary_does_not_undo_it(tmp_path: Path) -> None:
+    session = before()
+    segment = {"headUuid": "u4", "tailUuid": "u4", "anchorUuid": "u7"}
+    note = session.attach("hook_additional_context", content=["noted"])
+    session.boundary(preservedSegment=segment)
+    session.summary("Summary.")
+    session.user("after the compaction", parent=note)
+    assert state(session.read(tmp_path)) == ["Summary.", 3]
+
+
+def test_words_that_the_user_says_again_later_are_no_repetition(tmp_path: Path) -> None:
+    session = before()
+    kept = session.user("go on")
+    session.boundary(preservedMessages=[{"uuid": kept}])
+    session.summary("Summary.")
+    session.user("first the tests")
+    session.user("go on")
+    built = session.read(tmp_path)
+    assert [words for _, words in said(built)][4:] == ["go on", "first the tests", "go on"]
+    assert state(built) == ["Summary.", 4]
+
+
+def test_lines_that_repeat_kept_messages_are_merged(tmp_path: Path) -> None:
+    session = before()
+    session.model("m3", text("Again:"), use("c2"))
+    session.user([result("c2", "second output")])
+    uuids = [line["uuid"] for line in session.lines[3:]]
+    session.boundary(preservedMessages={"uuids": uuids, "anchorUuid": "u8"})
+    session.summary("Summary.")
+    session.model("m2", text("Understood."))
+    session.model("m3", text("Again:"), use("c2"))
+    session.user([result("c2", "second output")])
+    session.user("second output")
+    built = session.read(tmp_path)
+    assert [words for _, words in said(built)] == [
+        "the task",
+        "",
+        "long output",
+        "Understood.",
+        "Again:",
+        "second output",
+        "second output",
+    ]
+    assert state(built) == ["Summary.", 3, 4, 5]
+    assert fates(built)[8:] == [
+        "line 9 (assistant): merged into message 3",
+        "line 10 (assistant): merged into message 4",
+        "line 11 (user): merged into message 5",
+        "line 12 (user): became message 6",
+    ]
+
+
+def test_kept_messages_that_are_not_in_the_file_are_said_to_be_missing(tmp_path: Path) -> None:
+    session = before()
+    session.boundary(preservedMessages=["gone"])
+    session.summary("Summary.")
+    session.user("go on")
+    built = session.read(tmp_path)
+    assert state(built) == ["Summary."]
+    assert built.fixture.source is not None
+    assert any("names messages that it kept" in c for c in built.fixture.source.caveats)
+
+
+def test_a_boundary_without_a_summary_is_one_nobody_can_read(tmp_path: Path) -> None:
+    session = before()
+    session.boundary()
+    (compaction,) = compactions(session.read(tmp_path))
+    assert (compaction.cut, compaction.summary, compaction.state) == (4, None, None)
+
+
+def test_an_old_summary_without_a_boundary_is_a_compaction(tmp_path: Path) -> None:
+    session = before()
+    session.summary("Summary.", parent=None)
+    session.model("m3", text("Going on."))
+    built = session.read(tmp_path)
+    assert compactions(built)[0].cut == 4
+    assert state(built) == ["Summary."]
+    assert len(said(built)) == 5
+
+
+def test_what_a_compaction_put_back_stands_in_its_state_only(tmp_path: Path) -> None:
+    session = before()
+    session.boundary()
+    session.summary("Summary.")
+    session.attach("file", filename="/a.py", content={"type": "text", "file": {"content": "x=1"}})
+    session.attach("queued_command", prompt="and mind the port", commandMode="prompt")
+    session.attach("edited_text_file", filename="/b.py", snippet="y=2")
+    built = session.read(tmp_path)
+    reminder = "<system-reminder>\n/a.py\nx=1\n</system-reminder>"
+    assert state(built) == ["Summary.", reminder]
+    assert [words for _, words in said(built)][4:] == [
+        "and mind the port",
+        "<system-reminder>\n/b.py\ny=2\n</system-reminder>",
+    ]
+
+
+def micro(session: Session, *calls: str, **metadata: Any) -> None:
+    metadata = {"trigger": "auto", "preTokens": 500, "tokensSaved": 200, **metadata}
+    session.system(
+        "microcompact_boundary", microcompactMetadata={**metadata, "compactedToolIds": list(calls)}
+    )
+
+
+def test_a_microcompaction_clears_results_and_later_ones_keep_them_cleared(tmp_path: Path) -> None:
+    session = before()
+    micro(session, "c1")
+    session.model("m3", use("c2"))
+    session.user([result("c2", "second output")])
+    micro(session, "c2")
+    session.model("m4", text("Done."))
+    built = session.read(tmp_path)
+    assert [words for _, words in said(built)][2] == "long output"
+    first, second = compactions(built)
+    assert (first.kind, first.cut, first.summary) == ("clear", 4, None)
+    assert (first.tokens_before, first.tokens_after) == (500, 300)
+    assert state(built, 0) == [0, 1, CLEARED, 3]
+    assert second.cut == 6
+    assert state(built, 1) == [0, 1, CLEARED, 3, 4, CLEARED]
+
+
+def test_a_microcompaction_behind_a_compaction_starts_from_its_summary(tmp_path: Path) -> None:
+    session = before()
+    session.boundary()
+    session.summary("Summary.")
+    session.model("m3", use("c2"))
+    session.user([result("c2", "second output")])
+    micro(session, "c2")
+    assert state(session.read(tmp_path), 1) == ["Summary.", 4, CLEARED]
+
+
+def test_words_between_a_call_and_its_result_do_not_part_them_in_a_state(tmp_path: Path) -> None:
+    session = Session()
+    session.user("the task")
+    session.model("m1", use("c1"))
+    session.attach("queued_command", prompt="hurry")
+    session.user([result("c1", "long output")])
+    session.model("m2", text("Done."))
+    micro(session, "c1")
+    built = session.read(tmp_path)
+    assert [words for _, words in said(built)] == ["the task", "", "long output", "hurry", "Done."]
+    assert state(built) == [0, 1, CLEARED, 3, 4]
+
+
+def test_a_microcompaction_may_clear_notes_and_name_what_is_not_there(tmp_path: Path) -> None:
+    session = before()
+    note = session.attach("diagnostics", files=[{"uri": "a.py"}])
+    micro(session, "c1", "gone", clearedAttachmentUUIDs=[note])
+    built = session.read(tmp_path)
+    assert len(said(built)) == 5
+    assert state(built) == [0, 1, CLEARED, 3]
+    assert built.fixture.source is not None
+    assert any("1 results that a compaction cleared" in c for c in built.fixture.source.caveats)

@@ -1,0 +1,230 @@
+"""What stands outside the lines of messages: queued prompts, and notes that the model saw."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from compression_eval.conversations.readers.claude_code_marks import marks
+from tests.conversations.readers.claude_code_session import Session, result, text, use
+from tests.conversations.readers.reading import fates, said
+
+
+def working() -> Session:
+    session = Session()
+    session.user("the task")
+    session.model("m1", use("c1"))
+    return session
+
+
+def words(session: Session, folder: Path) -> list[str]:
+    return [content for _, content in said(session.read(folder))]
+
+
+def test_a_prompt_that_only_the_queue_holds_is_kept_where_it_was_handed_over(
+    tmp_path: Path,
+) -> None:
+    session = working()
+    session.queue("enqueue", content="draft only")
+    session.user([result("c1", "ok")])
+    session.queue("remove")
+    session.model("m2", text("As a draft."))
+    built = session.read(tmp_path)
+    assert [content for _, content in said(built)] == [
+        "the task",
+        "",
+        "ok",
+        "draft only",
+        "As a draft.",
+    ]
+    assert fates(built)[2] == "line 3 (queue-operation:enqueue): became message 3"
+    assert fates(built)[4] == "line 5 (queue-operation:remove): merged into message 3"
+
+
+@pytest.mark.parametrize("operation", ["dequeue", "remove"])
+def test_a_prompt_that_a_later_line_holds_too_is_not_doubled(
+    tmp_path: Path, operation: str
+) -> None:
+    session = working()
+    session.queue("enqueue", content="mind the port")
+    session.queue(operation, content="mind the port")
+    session.user([result("c1", "ok")])
+    session.user([text("mind the port")])
+    built = session.read(tmp_path)
+    assert [content for _, content in said(built)] == ["the task", "", "ok", "mind the port"]
+    assert fates(built)[2:4] == [
+        "line 3 (queue-operation:enqueue): merged into message 3",
+        f"line 4 (queue-operation:{operation}): merged into message 3",
+    ]
+
+
+def test_a_prompt_that_an_attachment_holds_too_is_not_doubled(tmp_path: Path) -> None:
+    session = working()
+    session.user([result("c1", "ok")])
+    session.queue("enqueue", content="mind the port")
+    session.attach("queued_command", prompt=[text("mind the port")], commandMode="prompt")
+    session.queue("remove")
+    built = session.read(tmp_path)
+    assert [content for _, content in said(built)] == ["the task", "", "ok", "mind the port"]
+    assert fates(built)[-1] == "line 6 (queue-operation:remove): merged into message 3"
+
+
+def test_the_same_prompt_queued_twice_is_two(tmp_path: Path) -> None:
+    session = working()
+    session.user([result("c1", "ok")])
+    for _ in range(2):
+        session.queue("enqueue", content="go on")
+        session.queue("dequeue")
+    session.user("go on")
+    assert words(session, tmp_path).count("go on") == 2
+
+
+def test_prompts_that_were_handed_over_as_one_are_found_in_it(tmp_path: Path) -> None:
+    session = working()
+    session.user([result("c1", "ok")])
+    session.queue("enqueue", content="first")
+    session.queue("enqueue", content="second")
+    session.queue("dequeue")
+    session.queue("dequeue")
+    session.user("first\nsecond")
+    assert words(session, tmp_path) == ["the task", "", "ok", "first\nsecond"]
+
+
+def test_a_prompt_taken_back_for_editing_was_never_said(tmp_path: Path) -> None:
+    session = working()
+    session.queue("enqueue", content="drop the table")
+    session.queue("popAll")
+    session.user([result("c1", "ok")])
+    session.user("keep the table")
+    built = session.read(tmp_path)
+    assert [content for _, content in said(built)] == ["the task", "", "ok", "keep the table"]
+    assert fates(built)[2].endswith("skipped: taken back by the user for editing")
+
+
+def test_a_prompt_that_still_waits_at_the_end_is_kept_and_said(tmp_path: Path) -> None:
+    session = working()
+    session.queue("enqueue", content="and then stop")
+    session.user([result("c1", "ok")])
+    built = session.read(tmp_path)
+    assert said(built)[-1] == ("user", "and then stop")
+    assert built.fixture.source is not None
+    assert "1 prompts still waited when the recording ended" in built.fixture.source.caveats
+
+
+def test_a_queued_command_is_found_in_the_line_that_ran_it(tmp_path: Path) -> None:
+    session = working()
+    session.queue("enqueue", content="/review now")
+    session.queue("dequeue")
+    session.user([result("c1", "ok")])
+    line = "<command-name>/review</command-name><command-args>now</command-args>"
+    session.user(line)
+    assert words(session, tmp_path) == ["the task", "", "ok", line]
+
+
+def test_prompts_of_a_branch_that_was_left_are_left_too(tmp_path: Path) -> None:
+    session = Session()
+    start = session.user("the task")
+    session.model("m1", use("c1"))
+    session.queue("enqueue", content="wrong way")
+    session.queue("remove")
+    session.user([result("c1", "ok")])
+    session.queue("enqueue", content="also wrong")
+    session.queue("dequeue")
+    session.user("also wrong")
+    session.user("right way", parent=start)
+    built = session.read(tmp_path)
+    assert said(built) == [("user", "the task"), ("user", "right way")]
+    assert {entry.reason for entry in built.account.entries[1:8]} == {
+        "on a branch that the user left (a rewind or a retry)"
+    }
+
+
+def test_operations_on_an_empty_queue_and_without_a_text(tmp_path: Path) -> None:
+    session = working()
+    session.user([result("c1", "ok")])
+    session.queue("dequeue")
+    session.queue("enqueue", content=7)
+    built = session.read(tmp_path)
+    assert fates(built)[3:] == [
+        "line 4 (queue-operation:dequeue): skipped: no prompt of this file was waiting",
+        "line 5 (queue-operation:enqueue): unknown: expected the field content as text or blocks",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("kind", "fields", "expected"),
+    [
+        ("hook_success", {"hookEvent": "SessionStart", "content": "Use tabs."}, "Use tabs."),
+        ("hook_additional_context", {"content": ["one", "two"]}, "one\ntwo"),
+        ("edited_text_file", {"filename": "/a", "snippet": "1 x"}, "/a\n1 x"),
+        ("skill_listing", {"content": "- s: skill"}, "- s: skill"),
+        ("agent_listing_delta", {"addedLines": ["- a", "- b"]}, "- a\n- b"),
+        ("todo_reminder", {"content": [{"content": "fix", "status": "pending"}]}, None),
+        (
+            "nested_memory",
+            {"path": "/M", "content": {"type": "User", "content": "rule"}},
+            "/M\nrule",
+        ),
+        (
+            "file",
+            {
+                "filename": "/p.png",
+                "content": {
+                    "type": "image",
+                    "file": {"type": "image/png", "base64": "QUJD", "originalSize": 3},
+                },
+            },
+            "/p.png",
+        ),
+    ],
+)
+def test_a_note_that_the_model_saw_is_a_marked_message(
+    tmp_path: Path, kind: str, fields: dict[str, Any], expected: str | None
+) -> None:
+    session = Session()
+    session.user("the task")
+    session.attach(kind, **fields)
+    role, content = said(session.read(tmp_path))[1]
+    assert role == "user"
+    assert content.startswith("<system-reminder>\n")
+    if expected is None:
+        expected = '{"content": "fix", "status": "pending"}'
+    assert content.startswith(f"<system-reminder>\n{expected}\n</system-reminder>")
+    assert content.endswith("[image: image/png, 3 bytes]") == (kind == "file")
+
+
+@pytest.mark.parametrize(
+    ("kind", "fields", "reason"),
+    [
+        (
+            "hook_success",
+            {"hookEvent": "PreToolUse", "content": "checked"},
+            "output of a hook that is not handed to the model",
+        ),
+        ("hook_system_message", {"content": "linked"}, "a hook's report for the user"),
+        ("command_permissions", {"allowedTools": []}, "permissions are the client's"),
+        (
+            "plan_mode",
+            {"reminderType": "full"},
+            "a note that is worded only when it is sent: the file holds no text of it",
+        ),
+        (
+            "todo_reminder",
+            {"content": []},
+            "a note that is worded only when it is sent: the file holds no text of it",
+        ),
+    ],
+)
+def test_an_attachment_that_the_model_did_not_see_is_skipped_by_name(
+    tmp_path: Path, kind: str, fields: dict[str, Any], reason: str
+) -> None:
+    session = Session()
+    session.user("the task")
+    session.attach(kind, **fields)
+    built = session.read(tmp_path)
+    assert len(said(built)) == 1
+    assert fates(built)[1] == f"line 2 (attachment:{kind}): skipped: {reason}"
+
+
+def test_no_kind_is_both_seen_and_unseen() -> None:
+    assert not set(marks().notes) & set(marks().unseen_attachments)
