@@ -1,0 +1,205 @@
+import json
+from importlib.metadata import PackageNotFoundError
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner, Result
+
+from compression_eval.cli import main
+from compression_eval.conversations.scrubbing import Pseudonyms, detector, text_passes
+from compression_eval.fixtures.loading import load_pair
+from tests.fixtures.building import (
+    assistant,
+    bank_data,
+    call,
+    fixture_data,
+    good_probes,
+    plain_messages,
+    result,
+    user,
+    write_pair,
+)
+
+USER = Pseudonyms().of("user", "mmuster")
+
+
+def run(*arguments: str | Path) -> Result:
+    return CliRunner().invoke(main, [*map(str, arguments)])
+
+
+def refused(done: Result) -> str:
+    assert done.exit_code == 1
+    assert isinstance(done.exception, SystemExit)
+    return done.stderr
+
+
+def dirty_pair(folder: Path, name: str = "mmuster-demo") -> Path:
+    """A fixture with a home path in its second to last message, and its bank."""
+    folder.mkdir(exist_ok=True)
+    messages = [
+        *plain_messages(),
+        user("It is in /home/mmuster/api, at 10.20.30.40."),
+        assistant("ok"),
+    ]
+    data = fixture_data(name=name, messages=messages)
+    bank = bank_data(good_probes(), fixture=name)
+    path = write_pair(folder, data, bank)
+    assert path.stem == name
+    return path
+
+
+def test_scrub_writes_fixture_bank_and_report(tmp_path: Path) -> None:
+    path = dirty_pair(tmp_path / "in")
+    out = tmp_path / "deep" / "out"
+    report = tmp_path / "report.json"
+    done = run("scrub", path, "--out", out, "--report", report)
+    assert done.exit_code == 0, done.output
+    assert sorted(file.name for file in out.iterdir()) == [
+        f"{USER}-demo.json",
+        f"{USER}-demo.probes.json",
+    ]
+    pair = load_pair(out / f"{USER}-demo.json")
+    assert pair.fixture.name == pair.bank.fixture == f"{USER}-demo"
+    assert f"/home/{USER}/api" in pair.fixture.messages[-2].text
+    assert pair.fixture.source is not None
+    assert pair.fixture.source.scrubbing[0] == "secrets"
+    assert "unix-home" in done.stdout
+    assert "mmuster" not in done.stdout + report.read_text().replace(str(path), "")
+    total = json.loads(report.read_text())["total"]
+    assert {entry["rule"] for entry in total} == {"unix-home", "ipv4"}
+
+
+def test_scrubbing_again_gives_the_same_bytes_and_the_audit_agrees(tmp_path: Path) -> None:
+    path = dirty_pair(tmp_path / "in")
+    run("scrub", path, "--out", tmp_path / "a")
+    done = run("scrub", tmp_path / "a", "--out", tmp_path / "b")
+    assert "nothing was replaced" in done.stdout
+    files = sorted((tmp_path / "a").iterdir())
+    assert [f.read_bytes() for f in files] == [
+        f.read_bytes() for f in sorted((tmp_path / "b").iterdir())
+    ]
+    clean = run("audit", tmp_path / "a")
+    assert (clean.exit_code, clean.stdout) == (0, "2 audited: 0 findings\n")
+
+
+def test_a_key_changes_the_stand_ins(tmp_path: Path) -> None:
+    path = dirty_pair(tmp_path / "in")
+    (tmp_path / "key").write_text("my own\n")
+    run("scrub", path, "--out", tmp_path / "a", "--key-file", tmp_path / "key")
+    run("scrub", path, "--out", tmp_path / "b", "--key", "my own")
+    named = [sorted(f.name for f in (tmp_path / x).iterdir()) for x in "ab"]
+    assert named[0] == named[1]
+    assert USER not in named[0][0]
+    assert run("audit", tmp_path / "a").exit_code == 0
+    (tmp_path / "key").write_text("\n")
+    assert "the key is empty" in refused(
+        run("scrub", path, "--out", tmp_path / "c", "--key-file", tmp_path / "key")
+    )
+
+
+def test_audit_names_file_field_and_rule(tmp_path: Path) -> None:
+    path = dirty_pair(tmp_path / "in")
+    done = run("audit", path)
+    refused(done)
+    assert f"{path}: messages[9].content: user_names: unix-home (aaa)" in done.stdout
+    assert "mmuster/api" not in done.stdout
+    assert done.stdout.endswith("findings\n")
+
+
+def test_what_still_matches_is_not_written(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    dirty_pair(tmp_path / "in")
+    write_pair(tmp_path / "in", fixture_data(name="clean"), bank_data(fixture="clean"))
+    monkeypatch.setattr(text_passes.TextPasses, "scrub", lambda self, text: text)
+    done = run("scrub", tmp_path / "in", "--out", tmp_path / "out")
+    error = refused(done)
+    assert "still found: messages[9].content: user_names: unix-home (aaa)" in error
+    assert error.endswith("Error: 1 of 2 not written: something is still found there\n")
+    assert sorted(f.name for f in (tmp_path / "out").iterdir()) == [
+        "clean.json",
+        "clean.probes.json",
+    ]
+
+
+def test_stand_ins_that_match_again_are_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = dirty_pair(tmp_path / "in")
+    monkeypatch.setattr(Pseudonyms, "of", lambda self, kind, value, attempt=0: f"{value}0")
+    error = refused(run("scrub", path, "--out", tmp_path / "out"))
+    assert "scrubbing does not come to rest" in error
+    assert list((tmp_path / "out").iterdir()) == []
+
+
+def test_without_the_rules_nothing_is_scrubbed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def missing(name: str) -> str:
+        raise PackageNotFoundError(name)
+
+    monkeypatch.setattr(detector, "version", missing)
+    path = dirty_pair(tmp_path / "in")
+    error = refused(run("scrub", path, "--out", tmp_path / "out"))
+    assert "pip install 'compression_eval[scrub]'" in error
+    assert list((tmp_path / "out").iterdir()) == []
+
+
+def test_an_input_is_never_overwritten(tmp_path: Path) -> None:
+    folder = tmp_path / "in"
+    folder.mkdir()
+    path = write_pair(folder, fixture_data(name="demo"))
+    before = path.read_bytes()
+    assert "is an input" in refused(run("scrub", path, "--out", folder))
+    assert path.read_bytes() == before
+
+
+def test_two_inputs_of_one_name_do_not_overwrite_each_other(tmp_path: Path) -> None:
+    paths = [dirty_pair(tmp_path / name) for name in ("a", "b")]
+    error = refused(run("scrub", *paths, "--out", tmp_path / "out"))
+    assert "was just written for" in error
+
+
+def test_a_fact_that_scrubbing_takes_is_said(tmp_path: Path) -> None:
+    folder = tmp_path / "in"
+    folder.mkdir()
+    messages = [
+        user("go"),
+        assistant("", call("c")),
+        result("c", "x" * 3000 + " needle-7"),
+        assistant("ok"),
+    ]
+    probes = [
+        {
+            "id": "p",
+            "type": "recall",
+            "question": "What?",
+            "expected_facts": [{"fact": "needle-7", "evidence": [2]}],
+        }
+    ]
+    path = write_pair(folder, fixture_data(messages=messages), bank_data(probes))
+    done = run("scrub", path, "--out", tmp_path / "out", "--profile", "publish")
+    assert done.exit_code == 0
+    assert "after scrubbing: " in done.stderr
+    assert "needle-7" in done.stderr
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (("scrub", "nowhere/x.json", "--out", "o"), "no such file or folder"),
+        (("audit", "nowhere/x.json"), "no such file or folder"),
+        (("scrub", "cron-config", "--out", "o", "--skip", "host"), "pass: unknown 'host'"),
+        (("scrub", "cron-config", "--out", "o", "--names", "gone.txt"), "gone.txt: cannot be read"),
+    ],
+)
+def test_wrong_arguments_end_cleanly(
+    arguments: tuple[str, ...], message: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert message in refused(run(*arguments))
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_help_shows_examples() -> None:
+    for command in ("scrub", "audit"):
+        shown = run(command, "--help").stdout
+        assert f"compression-eval {command} " in shown.split("Examples:")[1]

@@ -1,0 +1,304 @@
+import json
+import os
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from compression_eval.conversations.scrubbing import (
+    Pseudonyms,
+    ScrubSettings,
+    all_passes,
+    audit,
+    audit_all,
+    profiles,
+    scrub,
+    scrub_bank,
+)
+from compression_eval.conversations.scrubbing.removing import OUTPUT_CHARACTERS, generic_prompt
+from compression_eval.fixtures.banks import ProbeBank
+from compression_eval.fixtures.errors import DataError
+from compression_eval.fixtures.loading import load_fixture
+from compression_eval.fixtures.locations import data_folder
+from compression_eval.fixtures.models import Fixture
+from compression_eval.fixtures.writing import fixture_text
+from tests.conversations.scrubbing.building import arguments, cleaned, conversation, scrubbed
+from tests.fixtures.building import assistant, call, result, system, user
+
+USER = Pseudonyms().of("user", "mmuster")
+
+
+def test_profiles_name_passes_that_there_are_in_their_order() -> None:
+    for passes in profiles().values():
+        assert [name for name in all_passes() if name in passes] == passes
+    assert "paraphrase" not in {name for passes in profiles().values() for name in passes}
+
+
+def test_passes_are_switched_one_by_one() -> None:
+    text = "/home/mmuster/x 10.20.30.40"
+    assert cleaned(text, skip=["addresses"]) == f"/home/{USER}/x 10.20.30.40"
+    assert cleaned(text, only=["addresses"]).startswith("/home/mmuster/x 198.1")
+    assert cleaned(text, profile="secrets") == text
+
+
+@pytest.mark.parametrize(
+    ("settings", "message"),
+    [
+        ({"profile": "all"}, "profile: unknown 'all', there are default, secrets, publish"),
+        ({"skip": ["secret"]}, "pass: unknown 'secret', there are secrets, user_names"),
+        ({"profile": "secrets", "skip": ["secrets"]}, "pass: none is left to run"),
+    ],
+)
+def test_unknown_settings_are_refused(settings: dict[str, Any], message: str) -> None:
+    with pytest.raises(DataError, match=message):
+        ScrubSettings.of(**settings)
+
+
+def test_json_in_json_is_decoded_and_written_back_the_way_it_was() -> None:
+    inner = '{ "log":"a\\n/Users/mmuster/x" ,"n":1.0,"ü":"\\u00e9 \\/Users\\/mmuster"}'
+    outer = json.dumps({"payload": inner, "/home/mmuster/f": 1}, indent=3)
+    made = call("c1")
+    made["function"]["arguments"] = outer
+    done = scrubbed(conversation(user("x"), assistant("", made), result("c1", inner)))
+    assert done.fixture.messages[2].text == inner.replace("mmuster", USER)
+    assert done.fixture.messages[1].calls[0].function.arguments == outer.replace("mmuster", USER)
+    assert arguments(done, 1)["payload"] == inner.replace("mmuster", USER)
+
+
+def test_json_lines_are_decoded_line_by_line() -> None:
+    lines = '{"t":"x\\n/Users/mmuster/a"}\n{"t":"\\t/Users/mmuster/b"}\n'
+    assert cleaned(lines) == lines.replace("mmuster", USER)
+
+
+def test_a_key_in_json_tells_what_its_value_is_and_repeated_keys_count() -> None:
+    left = cleaned('{"client_secret": "q7Zx81kLmn", "client_secret": "w8Zx81kLmn"}')
+    assert "q7Zx81kLmn" not in left
+    assert "w8Zx81kLmn" not in left
+    assert list(json.loads(left)) == ["client_secret"]
+
+
+def test_every_field_is_reached_and_ids_stay() -> None:
+    tool = {
+        "name": "run",
+        "description": "in /home/mmuster/x",
+        "parameters": {"properties": {"/home/mmuster/p": {"type": "string"}}},
+    }
+    fixture = conversation(
+        user("x"),
+        assistant("", call("toolu_mmuster1", path="/home/mmuster/x")),
+        result("toolu_mmuster1", "ok"),
+        name="mmuster-demo",
+        description="/home/mmuster/x",
+        notes="mmuster",
+        model="mmuster/model",
+        tools=[{"type": "function", "function": tool}],
+        recorded_compactions=[
+            {"cut": 3, "summary": "by mmuster", "state": [0, user("mmuster asked")]}
+        ],
+        source={"origin": "pi", "caveats": ["read from /home/mmuster/x"]},
+    )
+    text = fixture_text(scrubbed(fixture).fixture)
+    assert text.replace("toolu_mmuster1", "").count("mmuster") == 0
+    assert text.count("toolu_mmuster1") == 2
+    assert text.count(USER) == 10
+    assert '"origin": "pi"' in text
+
+
+def test_orphans_go_and_everything_that_counts_messages_follows() -> None:
+    fixture = conversation(
+        system(),
+        user("one"),
+        assistant(" "),
+        user("two"),
+        assistant("", call("c1")),
+        result("c1", "out"),
+        assistant("done"),
+        result("c9", "late"),
+        cuts=[3, 6, 7],
+        recorded_compactions=[{"cut": 6, "state": [0, 2, 3, user("s")]}],
+    )
+    done = scrubbed(fixture)
+    assert [message.text for message in done.fixture.messages] == [
+        *("You are a coding agent.", "one", "two", "", "out", "done")
+    ]
+    assert done.moved == {0: 0, 1: 1, 3: 2, 4: 3, 5: 4, 6: 5}
+    assert done.fixture.cuts == [2, 5, 6]
+    compaction = done.fixture.recorded_compactions[0]
+    assert compaction.cut == 5
+    assert compaction.state is not None
+    assert compaction.state[:2] == [0, 2]
+
+
+def test_a_bank_follows_its_conversation() -> None:
+    fixture = conversation(
+        user("export API_KEY=q7-Zx81-kLmn"),
+        assistant(""),
+        user("in /home/mmuster/x"),
+        assistant("yes"),
+        name="mmuster",
+    )
+    bank = ProbeBank.model_validate(
+        {
+            "fixture": "mmuster",
+            "probes": [
+                {
+                    "id": "p",
+                    "type": "recall",
+                    "question": "Which key did mmuster use?",
+                    "expected_facts": [
+                        {"fact": "q7-Zx81-kLmn", "evidence": [0, 1]},
+                        {"fact": "/home/mmuster/x", "evidence": [2]},
+                    ],
+                    "constraint": {"text": "none", "evidence": [3]},
+                    "cut": 4,
+                }
+            ],
+        }
+    )
+    done = scrubbed(fixture)
+    made = scrub_bank(bank, done)
+    key, path = made.probes[0].expected_facts
+    assert made.fixture == done.fixture.name == USER
+    assert key.fact in done.fixture.messages[0].text
+    assert path.fact == f"/home/{USER}/x"
+    assert (key.evidence, path.evidence, made.probes[0].cut) == ([0], [1], 3)
+    assert made.probes[0].constraint is not None
+    assert made.probes[0].constraint.evidence == [2]
+    assert USER in made.probes[0].question
+    assert audit(made, done.settings, done) == []
+    with pytest.raises(DataError, match="the bank belongs to 'other'"):
+        scrub_bank(bank.model_copy(update={"fixture": "other"}), done)
+
+
+@pytest.mark.parametrize(
+    ("text", "left"),
+    [
+        ("<think>\nplan\n</think>\nAnswer.", "Answer."),
+        ("Hi.\n<scratchpad>a</scratchpad>\nBye.", "Hi.\nBye."),
+        ("<reasoning>cut off", ""),
+        ("thoughts\n</think>\nAnswer.", "Answer."),
+        ("The `<think>` tag.\n```\n<think>x</think>\n```", None),
+        ("I drop <think> tags in line.", None),
+        ("a <b> c", None),
+    ],
+)
+def test_reasoning_goes_from_the_assistant_alone(text: str, left: str | None) -> None:
+    fixture = conversation(user(text), assistant(text), assistant("end"))
+    done = scrubbed(fixture, only=["reasoning"])
+    assert done.fixture.messages[0].text == text
+    assert done.fixture.messages[1].text == (text if left is None else left)
+
+
+def test_publish_takes_the_prompt_and_long_outputs() -> None:
+    long = "x" * 5000
+    fixture = conversation(
+        system("I am the prompt of a company."),
+        user(long),
+        assistant("", call("c")),
+        result("c", long),
+    )
+    done = scrubbed(fixture, profile="publish").fixture
+    assert done.messages[0].text == generic_prompt()
+    assert done.messages[1].text == long
+    output = done.messages[3].text
+    assert len(output) <= OUTPUT_CHARACTERS
+    kept = output.count("x")
+    assert output.endswith(f"[{5000 - kept} of 5000 characters left out]")
+    assert scrubbed(done, profile="publish").fixture == done
+    whole = scrubbed(fixture, profile="publish", skip=["truncation"]).fixture
+    assert whole.messages[3].text == long
+
+
+def test_images_go() -> None:
+    image = {"type": "image_url", "image_url": {"url": "data:image/png;base64,iVBORw0KGgo="}}
+    content = [{"type": "text", "text": "see"}, image]
+    done = scrubbed(conversation({"role": "user", "content": content}))
+    assert done.fixture.messages[0].text == "see\n[image removed]"
+
+
+def test_what_ran_is_recorded_once() -> None:
+    fixture = conversation(user("x"), source={"origin": "pi"})
+    first = scrubbed(fixture, only=["emails"]).fixture
+    second = scrubbed(first, only=["secrets", "emails"]).fixture
+    assert first.source is not None
+    assert second.source is not None
+    assert first.source.scrubber == "compression_eval 1 (default)"
+    assert (first.source.origin, first.source.scrubbing) == ("pi", ["emails"])
+    assert second.source.scrubbing == ["emails", "secrets"]
+    assert "kingfisher-secret-scanner" in (second.source.scrubber or "")
+
+
+def test_the_report_counts_and_shows_no_value() -> None:
+    done = scrubbed(conversation(user("10.20.30.40, 10.20.30.40"), assistant("10.20.30.41")))
+    assert done.report.as_data() == [
+        {
+            "pass": "addresses",
+            "rule": "ipv4",
+            "kind": "ipv4",
+            "values": 2,
+            "replacements": 3,
+            "shapes": ["99.99.99.99"],
+        }
+    ]
+    assert "10.20" not in "\n".join(done.report.table()) + repr(done)
+
+
+def test_an_audit_names_field_and_rule_and_masks_the_value() -> None:
+    fixture = conversation(
+        user("10.20.30.40"),
+        assistant("<think>x</think>y", call("c", p="/home/mmuster/x")),
+        result("c", ""),
+    )
+    found = [(label, str(f)) for label, f in audit_all([("a", fixture)], ScrubSettings.of())]
+    assert found == [
+        ("a", "messages[0].content: addresses: ipv4 (99.99.99.99)"),
+        ("a", "messages[1].tool_calls[0].function.arguments: user_names: unix-home (aaa)"),
+        ("a", "messages[1]: reasoning: reasoning"),
+    ]
+
+
+def test_a_broken_json_or_a_half_surrogate_stops_nothing() -> None:
+    text = '{"a": "\\ud800/home/mmuster/x", "b": [1, 2}'
+    nested = '{"a": "\\ud800 /home/mmuster/x"}'
+    assert "mmuster" not in cleaned(text)
+    assert json.loads(cleaned(nested))["a"] == f"\ud800 /home/{USER}/x"
+
+
+@pytest.mark.parametrize("pattern", ["a@", "a:", "1.", "/home", "password", "a-b.", "://x:", "+1 "])
+def test_time_grows_with_the_text_only(pattern: str) -> None:
+    def seconds(characters: int) -> float:
+        text = pattern * (characters // len(pattern))
+        started = time.perf_counter()
+        cleaned(text)
+        return time.perf_counter() - started
+
+    seconds(1000)
+    assert seconds(200_000) < 5
+
+
+@pytest.mark.parametrize("name", ["cron-config", "zh-log-rotation", "ja-csv-import"])
+def test_shipped_fixtures_come_to_rest_and_lose_nothing_but_values(name: str) -> None:
+    fixture = load_fixture(data_folder() / "fixtures" / f"{name}.json")
+    done = scrubbed(fixture)
+    assert audit(done.fixture, done.settings, done) == []
+    assert fixture_text(scrubbed(done.fixture).fixture) == fixture_text(done.fixture)
+    assert len(done.fixture.messages) == len(fixture.messages)
+
+
+def test_real_sessions_come_out_clean_and_the_same_in_any_order() -> None:
+    folder = os.environ.get("COMPRESSION_EVAL_SAMPLES")
+    if not folder:
+        pytest.skip("COMPRESSION_EVAL_SAMPLES names no folder with sample sessions")
+    path = Path(folder) / "fixtures" / "real-cc-mid.json"
+    fixture = load_fixture(path)
+    settings = ScrubSettings.of("publish")
+    shared = Pseudonyms()
+    scrub(
+        Fixture.model_validate(conversation(user("/home/other/x")).model_dump()), settings, shared
+    )
+    first = scrub(fixture, settings, shared)
+    assert fixture_text(first.fixture) == fixture_text(
+        scrub(fixture, settings, Pseudonyms()).fixture
+    )
+    assert audit(first.fixture, settings, first) == []

@@ -1,0 +1,93 @@
+import pytest
+
+from tests.conversations.scrubbing.building import cleaned, conversation, scrubbed
+
+TOKEN = "gh" + "p_" + "aB3dE6gH9jK2mN5pQ8sT1vW4yZ7bC0dF3gJ6"
+
+
+@pytest.mark.parametrize(
+    ("text", "secret"),
+    [
+        (f"GH={TOKEN}", TOKEN),
+        ("AKIA" + "QX7ZPLM2N4TBQ5RS in the log", "QX7ZPLM2N4TBQ5RS"),
+        ("DB_PASSWORD=Zz9-qwerty-77", "Zz9-qwerty-77"),
+        ('{"password": "Zz9-qwerty-77"}', "Zz9-qwerty-77"),
+        ('cfg = {\\"api_key\\": \\"k3y-93jdkw02\\"}', "k3y-93jdkw02"),
+        ("postgres://app:Tr0ub4dor@db.vendor.io/x", "Tr0ub4dor"),
+        ("redis://:s0meL0ngOne@cache:6379", "s0meL0ngOne"),
+        ("Authorization: Bearer abcDEF123ghiJKL456mno", "abcDEF123ghiJKL456mno"),
+        ("curl -u bob:pa55-w0rd https://x.io", "pa55-w0rd"),
+        ("tool --token=abc123def456", "abc123def456"),
+        ("mysql -uroot -pGeh3im99 shop", "Geh3im99"),
+        ("密码是Geh3im-99。请看", "Geh3im-99"),
+        ("パスワードはGeh3im-99です", "Geh3im-99"),
+        (
+            "-----BEGIN RSA PRIVATE " + "KEY-----\nMIIEpAIBAAKCAQEA75tqk\nQ9Zx7rK3mPv0LwTbYc5Jd\n"
+            "-----END RSA PRIVATE KEY-----",
+            "Q9Zx7rK3mPv0LwTbYc5Jd",
+        ),
+    ],
+)
+def test_a_secret_goes_wherever_it_stands(text: str, secret: str) -> None:
+    assert secret in text
+    left = cleaned(text)
+    assert secret not in left
+    assert "~SCRUBBED~" in left
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "commit 8d0f1c2a9b3e4d5f6a7b8c9d0e1f2a3b4c5d6e7f fixes 8d0f1c2",
+        "id 550e8400-e29b-41d4-a716-446655440000, call toolu_01A09q90qw90lq917835lq9",
+        "error E1042 at src/app/tokens.py:118 in v1.22.333, port 8443",
+        "password = os.environ['DB_PASSWORD']",
+        "token: str = response.json()['token']",
+        'login(password="password", token="<your token>")',
+        "postgres://postgres:postgres@localhost:5432/postgres",
+        "https://$USER:${TOKEN}@registry.vendor.io/simple",
+        "max_tokens: 4096, total_tokens=128000, token_type: bearer-v2",
+        'auth_token = self.settings.token\nsecret_name = "prod/db/main-2"',
+        "-----BEGIN PRIVATE KEY----- is how such a file begins, and then it goes on",
+        "sha256-47DEQpj8HBSa+/TImW+5JCeuQeRkm5NMpJWZG3hSuFU= integrity",
+        "refresh token: AUTH-1112",
+    ],
+)
+def test_facts_stay(text: str) -> None:
+    assert cleaned(text) == text
+
+
+def test_a_secret_learnt_from_its_name_goes_where_it_stands_alone() -> None:
+    done = scrubbed(
+        conversation(
+            {"role": "user", "content": "export API_KEY=q7-Zx81-kLmn"},
+            {"role": "assistant", "content": "I used q7-Zx81-kLmn, and q7-Zx81-kLmnop is no part."},
+        )
+    )
+    first, second = (message.text for message in done.fixture.messages)
+    stand_in = first.removeprefix("export API_KEY=")
+    assert second == f"I used {stand_in}, and q7-Zx81-kLmnop is no part."
+
+
+def test_a_vendors_prefix_and_the_length_stay_and_a_passwords_beginning_does_not() -> None:
+    left = cleaned(f"GH={TOKEN}").removeprefix("GH=")
+    assert left.startswith("ghp_~SCRUBBED~")
+    assert len(left) == len(TOKEN)
+    assert cleaned("password: my-own-Pass-77").startswith("password: ~SCRUBBED~")
+
+
+def test_what_stands_beside_a_stand_in_is_not_excused() -> None:
+    stand_in = cleaned("DB_PASSWORD=Zz9-qwerty-77").removeprefix("DB_PASSWORD=")
+    assert "realSecret99" not in cleaned(f"DB_PASSWORD={stand_in}realSecret99")
+
+
+def test_a_forged_stand_in_is_replaced() -> None:
+    forged = "~SCRUBBED~hunter2real~77~"
+    assert "hunter2real" not in cleaned(f'DB_PASSWORD="{forged}"')
+
+
+def test_places_are_right_behind_characters_of_several_bytes() -> None:
+    text = f"\ufeff錠前🔑\x00 GH={TOKEN} と続く"
+    left = cleaned(text)
+    assert left.startswith("\ufeff錠前🔑\x00 GH=ghp_~SCRUBBED~")
+    assert left.endswith("~ と続く")
