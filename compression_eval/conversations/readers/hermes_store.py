@@ -1,0 +1,102 @@
+"""Open the database of Hermes without touching it."""
+
+import shutil
+import sqlite3
+from collections.abc import Iterator
+from contextlib import closing, contextmanager
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+from compression_eval.fixtures.errors import DataError
+
+TABLES = ("sessions", "messages")
+
+_COMPANIONS = ("", "-wal", "-shm", "-journal")
+_ATTEMPTS = 5
+
+
+@contextmanager
+def opened(path: Path) -> Iterator[sqlite3.Connection]:
+    """Open a copy of a database, with what is not yet merged into it.
+
+    The agent may be at work in it, so nothing is locked, written or left behind where it lies.
+
+    Args:
+        path: The database.
+
+    Raises:
+        DataError: It cannot be copied or read, or is no database.
+    """
+    with TemporaryDirectory(prefix="compression-eval-", ignore_cleanup_errors=True) as folder:
+        copy = Path(folder) / "state.db"
+        _copy(path, copy)
+        try:
+            # The copy is writable, or what a crash left half-merged could not be merged.
+            with closing(sqlite3.connect(copy, isolation_level=None)) as connection:
+                connection.row_factory = sqlite3.Row
+                connection.execute("PRAGMA query_only = ON")
+                yield connection
+        except sqlite3.Error as error:
+            raise DataError(f"{path}: cannot be read as an SQLite database: {error}") from error
+
+
+def columns(connection: sqlite3.Connection, table: str) -> set[str]:
+    """Return the columns of a table; empty if there is no such table."""
+    rows = connection.execute("SELECT name FROM pragma_table_info(?)", (table,))
+    return {str(row[0]) for row in rows}
+
+
+def has_tables(path: Path) -> bool:
+    """Whether a database has the tables of Hermes; nothing is copied to find out."""
+    try:
+        uri = f"{path.resolve().as_uri()}?mode=ro&immutable=1"
+        with closing(sqlite3.connect(uri, uri=True)) as connection:
+            if all(columns(connection, table) for table in TABLES):
+                return True
+    except (sqlite3.Error, OSError):
+        return False
+    wal = path.with_name(path.name + "-wal")
+    try:
+        if not wal.exists() or not wal.stat().st_size:
+            return False
+        with opened(path) as connection:
+            return all(columns(connection, table) for table in TABLES)
+    except (DataError, OSError):
+        return False
+
+
+def _copy(path: Path, copy: Path) -> None:
+    """Copy a database and its companions, again if they changed meanwhile."""
+    for _ in range(_ATTEMPTS):
+        before = _stamps(path)
+        for companion in _COMPANIONS:
+            copy.with_name(copy.name + companion).unlink(missing_ok=True)
+        try:
+            for companion, stamp in zip(_COMPANIONS, before, strict=True):
+                if stamp is not None:
+                    source = path.with_name(path.name + companion)
+                    shutil.copyfile(source, copy.with_name(copy.name + companion))
+        except FileNotFoundError as error:
+            if not path.exists():
+                raise DataError(f"{path}: cannot be copied: it is not there") from error
+            continue
+        except OSError as error:
+            raise DataError(f"{path}: cannot be copied: {error.strerror or error}") from error
+        if _stamps(path) == before:
+            return
+    raise DataError(
+        f"{path}: the database changes while it is copied; stop the agent, or give a copy of it"
+    )
+
+
+def _stamps(path: Path) -> list[tuple[int, int] | None]:
+    """Return size and time of change of a database and its companions."""
+    stamps: list[tuple[int, int] | None] = []
+    for companion in _COMPANIONS:
+        try:
+            stat = path.with_name(path.name + companion).stat()
+        except OSError:
+            stamps.append(None)
+        else:
+            stamps.append((stat.st_size, stat.st_mtime_ns))
+    return stamps

@@ -1,0 +1,302 @@
+"""Hermes' database: what compactions repeat, what the user took back, who belongs to whom."""
+
+from pathlib import Path
+
+import pytest
+
+from compression_eval.conversations.building import build
+from compression_eval.fixtures.models import Message
+
+from .hermes_stores import (
+    SUMMARY,
+    SUMMARY_TEXT,
+    TODO,
+    Store,
+    conversations,
+    history,
+    only,
+    result,
+    said,
+    says,
+    state_texts,
+    turn,
+    user,
+)
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> Store:
+    made = Store(tmp_path / "state.db")
+    made.session("s1")
+    return made
+
+
+def test_a_session_becomes_a_conversation_with_its_prompt(store: Store) -> None:
+    store.add("s1", turn(1))
+    built = only(store)
+    messages = built.fixture.messages
+    assert [message.role for message in messages] == [
+        *("system", "user", "assistant", "tool", "tool", "assistant")
+    ]
+    assert messages[0].text == "You are careful."
+    assert [call.id for call in messages[2].calls] == ["c1a", "c1b"]
+    assert messages[2].calls[0].function.parsed() == {"command": "c1a"}
+    assert [message.tool_call_id for message in messages[3:5]] == ["c1a", "c1b"]
+    assert built.fixture.model == "some/model"
+    assert built.fixture.source is not None
+    assert built.fixture.source.origin == "Hermes database (schema 22)"
+    assert "the file does not hold the definitions of the tools" in built.fixture.source.caveats
+
+
+def test_a_prompt_in_its_own_table_is_found(tmp_path: Path) -> None:
+    store = Store(tmp_path / "state.db", prompts=True)
+    store.session("s1", prompt="Shared prompt.")
+    store.add("s1", turn(1))
+    assert only(store).fixture.messages[0].text == "Shared prompt."
+
+
+def test_an_early_schema_without_row_states_is_read(tmp_path: Path) -> None:
+    store = Store(tmp_path / "state.db", version=16)
+    store.session("s1")
+    store.add("s1", turn(1))
+    assert said(only(store).fixture.messages) == history(1)
+
+
+def test_content_that_is_a_list_is_decoded(store: Store) -> None:
+    image = {"type": "image_url", "image_url": {"url": "data:image/png;base64,AAAA"}}
+    store.add("s1", [user([{"type": "text", "text": "see this"}, image]), says("seen")])
+    assert only(store).fixture.messages[1].text == "see this\n[image: image/png, 3 bytes]"
+
+
+def test_thinking_is_left_out(store: Store) -> None:
+    store.add("s1", [user("go"), says("<think>secret</think>on it", reasoning="more secret")])
+    built = only(store)
+    assert built.fixture.messages[-1].text == "on it"
+    assert built.account.entries[-1].left_out == (("thinking", "thinking is left out"),)
+
+
+def test_what_the_user_took_back_is_no_history(store: Store) -> None:
+    store.add("s1", turn(1))
+    store.add("s1", turn(2))
+    store.undo("s1", 5)
+    store.add("s1", turn(3))
+    built = only(store)
+    assert said(built.fixture.messages) == history(1, 3)
+    undone = [entry for entry in built.account.entries if entry.reason == "undone by the user"]
+    assert len(undone) == 5
+
+
+def test_a_compaction_in_place_repeats_nothing(store: Store) -> None:
+    for number in (1, 2, 3):
+        store.add("s1", turn(number))
+    store.compact("s1", [*turn(1), says(SUMMARY), *turn(3), user(TODO)])
+    store.add("s1", turn(4))
+    built = only(store)
+    assert said(built.fixture.messages) == history(1, 2, 3, 4)
+    (compaction,) = built.fixture.recorded_compactions
+    assert compaction.cut == 1 + 15
+    assert compaction.summary == SUMMARY_TEXT
+    assert compaction.kind == "summary"
+    state = compaction.state or []
+    assert [item for item in state if isinstance(item, int)] == [1, 2, 3, 4, 5, 11, 12, 13, 14, 15]
+    assert [item.text for item in state if isinstance(item, Message)] == [SUMMARY, TODO]
+    reasons = {entry.reason for entry in built.account.entries if entry.fate == "skipped"}
+    assert reasons == {"the summary of a compaction", "added by a compaction"} | {
+        reason for reason in reasons if "fields" in reason
+    }
+
+
+def test_two_compactions_keep_a_tail_that_was_kept_before(store: Store) -> None:
+    second = SUMMARY.replace("8080", "9090")
+    for number in (1, 2):
+        store.add("s1", turn(number))
+    store.compact("s1", [says(SUMMARY), *turn(2)])
+    store.add("s1", turn(3))
+    store.compact("s1", [says(second), *turn(2), *turn(3)])
+    store.add("s1", turn(4))
+    built = only(store)
+    assert said(built.fixture.messages) == history(1, 2, 3, 4)
+    assert [found.cut for found in built.fixture.recorded_compactions] == [11, 16]
+    assert state_texts(built, 0) == [SUMMARY, *history(2)]
+    assert state_texts(built, 1) == [second, *history(2, 3)]
+    assert all(
+        isinstance(item, int) or item.text == second
+        for item in built.fixture.recorded_compactions[1].state or []
+    )
+
+
+def test_a_summary_kept_in_the_head_of_the_next_compaction_is_not_a_new_one(store: Store) -> None:
+    second = SUMMARY.replace("8080", "9090")
+    store.add("s1", [*turn(1), *turn(2)])
+    store.compact("s1", [user("request 1"), says(SUMMARY), *turn(2)])
+    store.add("s1", turn(3))
+    store.compact("s1", [user("request 1"), says(SUMMARY), says(second), *turn(3)])
+    store.add("s1", turn(4))
+    built = only(store)
+    assert said(built.fixture.messages) == history(1, 2, 3, 4)
+    assert [found.cut for found in built.fixture.recorded_compactions] == [11, 16]
+    assert state_texts(built, 1) == ["request 1", SUMMARY, second, *history(3)]
+
+
+def test_shortened_results_stay_whole_in_the_history(store: Store) -> None:
+    store.add("s1", [*turn(1), *turn(2)])
+    pruned = turn(2)
+    pruned[2] = result("c2a", "[bash] ran, 1 line")
+    store.compact("s1", [says(SUMMARY), *pruned])
+    store.add("s1", turn(3))
+    built = only(store)
+    assert said(built.fixture.messages) == history(1, 2, 3)
+    assert built.fixture.messages[8].text.startswith("output c2a")
+    state = built.fixture.recorded_compactions[0].state or []
+    made = [item for item in state if isinstance(item, Message)]
+    assert [item.text for item in made] == [SUMMARY, "[bash] ran, 1 line"]
+
+
+def test_a_summary_joined_to_the_first_kept_message_is_taken_out(store: Store) -> None:
+    store.add("s1", [*turn(1), *turn(2)])
+    joined = (
+        "[PRIOR CONTEXT - for reference only]\nrequest 2\n\n"
+        f"[END OF PRIOR CONTEXT - COMPACTION SUMMARY BELOW]\n\n{SUMMARY}"
+    )
+    store.compact("s1", [user(joined), *turn(2)[1:]])
+    store.add("s1", turn(3))
+    built = only(store)
+    assert said(built.fixture.messages) == history(1, 2, 3)
+    assert built.fixture.recorded_compactions[0].summary == SUMMARY_TEXT
+    assert state_texts(built) == [joined, "working on 2", "answer 2"]
+
+
+def test_words_that_only_stand_joined_to_a_summary_are_kept(store: Store) -> None:
+    store.add("s1", turn(1))
+    joined = (
+        "[PRIOR CONTEXT - for reference only]\nnever touch main\n\n"
+        f"[END OF PRIOR CONTEXT - COMPACTION SUMMARY BELOW]\n\n{SUMMARY}"
+    )
+    store.compact("s1", [user(joined), says("understood")])
+    built = only(store)
+    assert said(built.fixture.messages) == [*history(1), "never touch main", "understood"]
+
+
+def test_a_new_request_with_words_of_old_is_kept(store: Store) -> None:
+    store.add("s1", [user("continue"), says("a"), user("other"), says("b")])
+    store.compact("s1", [says(SUMMARY), user("other"), says("b")])
+    store.add("s1", [user("continue"), says("a")])
+    built = only(store)
+    assert said(built.fixture.messages) == ["continue", "a", "other", "b", "continue", "a"]
+
+
+def test_what_was_taken_back_after_a_compaction_is_gone_before_it_too(store: Store) -> None:
+    store.add("s1", [*turn(1), *turn(2)])
+    store.compact("s1", [says(SUMMARY), *turn(2)])
+    store.undo("s1", 5)
+    store.add("s1", turn(3))
+    built = only(store)
+    assert said(built.fixture.messages) == history(1, 3)
+    assert built.fixture.recorded_compactions[0].cut == 6
+    assert state_texts(built) == [SUMMARY]
+
+
+def test_a_session_that_goes_on_in_a_new_one_is_one_conversation(store: Store) -> None:
+    store.add("s1", [*turn(1), *turn(2)])
+    store.end("s1", "compression")
+    store.session("s2", parent="s1", started=5, prompt="You are careful.")
+    store.add("s2", [user("request 1"), says(SUMMARY), *turn(2)])
+    store.add("s2", turn(3))
+    built = only(store)
+    assert said(built.fixture.messages) == history(1, 2, 3)
+    (compaction,) = built.fixture.recorded_compactions
+    assert compaction.cut == 11
+    assert state_texts(built) == ["request 1", SUMMARY, *history(2)]
+    sessions = [entry for entry in built.account.entries if entry.kind == "session"]
+    assert [(entry.place, entry.fate) for entry in sessions] == [
+        ("session 1", "message"),
+        ("session 2", "merged"),
+    ]
+
+
+def test_branches_and_sub_agents_are_conversations_of_their_own(store: Store) -> None:
+    store.add("s1", turn(1))
+    store.end("s1", "compression")
+    store.session("s2", parent="s1", started=5)
+    store.add("s2", [says(SUMMARY), *turn(1)[-1:], *turn(2)])
+    store.session("d1", parent="s1", started=2, config={"_delegate_from": "s1"})
+    store.add("d1", turn(7))
+    store.session("b1", parent="s1", started=1, config={"_branched_from": "s1"})
+    store.add("b1", turn(8))
+    found = conversations(store)
+    assert [(one.part, said(build(one).fixture.messages)) for one in found] == [
+        ("", history(1, 2)),
+        ("branch", history(8)),
+        ("delegate", history(7)),
+    ]
+    entries = [entry.place for one in found for entry in build(one).account.entries]
+    assert len(entries) == len(set(entries)) == 4 + 5 + 7 + 5 + 5
+
+
+def test_sessions_that_name_each_other_as_parents_end(store: Store) -> None:
+    store.connection.execute("UPDATE sessions SET parent_session_id = 's2'")
+    store.end("s1", "compression")
+    store.session("s2", parent="s1")
+    store.end("s2", "compression")
+    store.add("s1", turn(1))
+    store.add("s2", turn(2))
+    (conversation,) = conversations(store)
+    assert said(build(conversation).fixture.messages) == history(1, 2)
+
+
+def test_messages_of_a_session_that_is_gone_are_kept_apart(store: Store) -> None:
+    store.add("s1", turn(1))
+    store.add("gone", turn(2))
+    main, stray = conversations(store)
+    assert said(build(stray).fixture.messages) == history(2)
+    assert stray.part == "stray"
+    assert said(build(main).fixture.messages) == history(1)
+
+
+def test_a_summary_without_what_it_summed_up_stays(store: Store) -> None:
+    store.add("s1", [says(SUMMARY), *turn(1)])
+    built = only(store)
+    assert said(built.fixture.messages) == [SUMMARY, *history(1)]
+    assert built.fixture.recorded_compactions == []
+    assert built.fixture.source is not None
+    assert any("no longer holds" in caveat for caveat in built.fixture.source.caveats)
+
+
+def test_tools_come_from_the_row_that_describes_the_session(store: Store) -> None:
+    tool = {"type": "function", "function": {"name": "bash", "parameters": {"type": "object"}}}
+    store.add("s1", [{"role": "session_meta", "content": {"tools": [tool]}}, *turn(1)])
+    assert [found.function.name for found in only(store).fixture.tools] == ["bash"]
+
+
+def test_the_agents_own_review_is_no_history(store: Store) -> None:
+    prompt = "Review the conversation above and consider saving to memory if appropriate."
+    store.add("s1", [*turn(1), user(prompt), says("Nothing to save."), *turn(2)])
+    assert said(only(store).fixture.messages) == history(1, 2)
+
+
+def test_a_shortened_result_in_the_kept_head_is_no_new_message(store: Store) -> None:
+    store.add("s1", [*turn(1), *turn(2)])
+    pruned = turn(1)
+    pruned[2] = result("c1a", "[bash] ran, 1 line")
+    store.compact("s1", [*pruned, says(SUMMARY), *turn(2)])
+    built = only(store)
+    assert said(built.fixture.messages) == history(1, 2)
+    assert state_texts(built) == [*history(1), SUMMARY, *history(2)]
+
+
+def test_what_was_taken_back_before_a_compaction_was_not_kept_by_it(store: Store) -> None:
+    store.add("s1", [*turn(1), *turn(2)])
+    store.undo("s1", 5)
+    store.compact("s1", [says(SUMMARY), *turn(1)])
+    built = only(store)
+    assert said(built.fixture.messages) == history(1)
+    assert built.fixture.recorded_compactions[0].cut == 6
+
+
+def test_a_kept_tail_that_repeats_itself_is_taken_whole(store: Store) -> None:
+    again = [user("go on"), says("done")]
+    store.add("s1", [*turn(1), *again, *again])
+    store.compact("s1", [says(SUMMARY), *again, *again])
+    built = only(store)
+    assert said(built.fixture.messages) == [*history(1), *["go on", "done"] * 2]
+    assert state_texts(built) == [SUMMARY, *["go on", "done"] * 2]

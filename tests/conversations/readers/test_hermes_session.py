@@ -1,0 +1,272 @@
+"""Hermes' JSON: messages on lines, exported sessions, snapshots, trajectories."""
+
+import json
+import os
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from compression_eval.conversations.building import Built, build
+from compression_eval.conversations.readers import hermes_database, inspect_log
+from compression_eval.conversations.readers.hermes_session import FORMAT
+from compression_eval.conversations.sources import source_file
+from compression_eval.fixtures.errors import DataError
+
+from .hermes_stores import SUMMARY, SUMMARY_TEXT, calls, result, says, turn, user
+
+TOOL = {"type": "function", "function": {"name": "bash", "parameters": {"type": "object"}}}
+META = {"role": "session_meta", "tools": [TOOL], "model": "some/model", "timestamp": 1.0}
+
+
+def written(path: Path, values: Sequence[Any]) -> Path:
+    path.write_text("".join(json.dumps(value) + "\n" for value in values))
+    return path
+
+
+def read(path: Path) -> list[Built]:
+    return [build(conversation) for conversation in FORMAT.read(source_file(path))]
+
+
+def said(built: Built) -> list[str]:
+    return [m.text for m in built.fixture.messages if m.role in ("user", "assistant")]
+
+
+def caveats(built: Built) -> list[str]:
+    assert built.fixture.source is not None
+    return built.fixture.source.caveats
+
+
+def session(name: str, messages: list[dict[str, Any]], **more: Any) -> dict[str, Any]:
+    return {
+        "id": name,
+        "source": "cli",
+        "model": "some/model",
+        "system_prompt": "You are careful.",
+        "parent_session_id": None,
+        "started_at": 1.0,
+        "end_reason": None,
+        "messages": messages,
+        **more,
+    }
+
+
+HISTORY = ["request 1", "working on 1", "answer 1"]
+
+
+def test_messages_on_lines_behind_their_description(tmp_path: Path) -> None:
+    path = written(tmp_path / "x.jsonl", [META, *({**line, "timestamp": 2.0} for line in turn(1))])
+    assert FORMAT.recognise(source_file(path)) == "a line with the role session_meta"
+    (built,) = read(path)
+    assert said(built) == HISTORY
+    assert built.fixture.model == "some/model"
+    assert [tool.function.name for tool in built.fixture.tools] == ["bash"]
+    assert caveats(built) == ["the file does not hold the system prompt"]
+    assert [entry.fate for entry in built.account.entries] == ["skipped", *["message"] * 5]
+
+
+def test_a_rewritten_file_keeps_the_summary_as_all_there_is(tmp_path: Path) -> None:
+    path = written(tmp_path / "x.jsonl", [META, user("request 0"), says(SUMMARY), *turn(1)])
+    (built,) = read(path)
+    assert said(built) == ["request 0", SUMMARY, *HISTORY]
+    assert any("no longer holds" in caveat for caveat in caveats(built))
+    assert built.fixture.recorded_compactions == []
+
+
+def test_an_exported_session_has_its_prompt(tmp_path: Path) -> None:
+    path = written(tmp_path / "x.jsonl", [session("20260101_1", turn(1))])
+    seen = FORMAT.recognise(source_file(path))
+    assert seen is not None
+    assert seen.startswith("a session with id, messages, end_reason and")
+    (built,) = read(path)
+    assert built.fixture.messages[0].text == "You are careful."
+    assert said(built) == HISTORY
+    assert [entry.place for entry in built.account.entries][:2] == ["line 1", "line 1, message 0"]
+
+
+def test_exported_sessions_that_go_on_with_each_other_are_one(tmp_path: Path) -> None:
+    newer = session("s2", [says(SUMMARY), *turn(1), *turn(2)], parent_session_id="s1")
+    older = session("s1", turn(1), end_reason="compression")
+    other = session("s3", turn(3), model_config='{"_delegate_from": "s1"}', parent_session_id="s1")
+    path = written(tmp_path / "x.jsonl", [other, newer, older])
+    delegate, main = read(path)
+    assert said(main) == [*HISTORY, "request 2", "working on 2", "answer 2"]
+    (compaction,) = main.fixture.recorded_compactions
+    assert (compaction.cut, compaction.summary) == (6, SUMMARY_TEXT)
+    assert said(delegate)[0] == "request 3"
+    assert delegate.fixture.name.endswith("-delegate")
+    places = [entry.place for built in (delegate, main) for entry in built.account.entries]
+    assert len(places) == len(set(places)) == 3 + 5 + 11 + 5
+    assert main.account.unsettled() == delegate.account.unsettled() == []
+
+
+def test_a_lineage_export_is_read_from_its_segments(tmp_path: Path) -> None:
+    first = session("s1", turn(1), end_reason="compression")
+    last = session("s2", [says(SUMMARY), *turn(1), *turn(2)], parent_session_id="s1")
+    export = {
+        **last,
+        "segments": [first, last],
+        "lineage_session_ids": ["s1", "s2"],
+        "messages": [*first["messages"], *last["messages"]],
+    }
+    (built,) = read(written(tmp_path / "x.jsonl", [export]))
+    assert said(built) == [*HISTORY, "request 2", "working on 2", "answer 2"]
+    assert [found.cut for found in built.fixture.recorded_compactions] == [6]
+    assert built.account.entries[0].left_out == (("messages", "they stand in its segments"),)
+
+
+def test_a_snapshot_is_one_document(tmp_path: Path) -> None:
+    path = tmp_path / "session_x.json"
+    content = {
+        "session_id": "x",
+        "model": "some/model",
+        "platform": "cli",
+        "session_start": "2026-01-01",
+        "system_prompt": "You are careful.",
+        "tools": [TOOL],
+        "message_count": 5,
+        "messages": turn(1),
+    }
+    path.write_text(json.dumps(content, indent=2))
+    assert FORMAT.recognise(source_file(path)) is not None
+    (built,) = read(path)
+    assert said(built) == HISTORY
+    assert [tool.function.name for tool in built.fixture.tools] == ["bash"]
+    assert caveats(built) == []
+
+
+def trajectory() -> dict[str, Any]:
+    call = '<tool_call>\n{"name": "bash", "arguments": {"command": "ls"}}\n</tool_call>'
+    answer = json.dumps({"tool_call_id": "c7", "name": "bash", "content": {"files": ["a"]}})
+    tools = json.dumps([{"name": "bash", "parameters": {"type": "object"}, "required": None}])
+    turns = [
+        ("system", f"Signatures stand within <tools> </tools> tags:\n<tools>\n{tools}\n</tools>"),
+        ("human", "list"),
+        ("gpt", f"<think>\nsecret\n</think>\nI look.\n{call}\n{call}"),
+        (
+            "tool",
+            f"<tool_response>\n{answer}\n</tool_response>\n"
+            "<tool_response>\nplain\n</tool_response>",
+        ),
+        ("gpt", "<think>\n</think>\nOne file."),
+    ]
+    return {
+        "conversations": [{"from": role, "value": text} for role, text in turns],
+        "timestamp": "2026-01-01",
+        "model": "some/model",
+        "completed": True,
+    }
+
+
+def test_a_trajectory_gives_its_calls_back(tmp_path: Path) -> None:
+    path = written(tmp_path / "x.jsonl", [trajectory(), trajectory()])
+    seen = FORMAT.recognise(source_file(path))
+    assert seen == "conversations of turns with from and value"
+    built, second = read(path)
+    messages = built.fixture.messages
+    roles = ["system", "user", "assistant", "tool", "tool", "assistant"]
+    assert [message.role for message in messages] == roles
+    assert messages[2].text == "I look."
+    assert [call.id for call in messages[2].calls] == ["c7", "call-2"]
+    assert messages[2].calls[0].function.parsed() == {"command": "ls"}
+    assert [message.text for message in messages[3:]] == ['{"files": ["a"]}', "plain", "One file."]
+    assert [tool.function.name for tool in built.fixture.tools] == ["bash"]
+    assert built.account.entries[3].left_out == (("thinking", "thinking is left out"),)
+    assert any("training data" in caveat for caveat in caveats(built))
+    assert built.account.unsettled() == []
+    assert second.fixture.name.endswith("line-2")
+
+
+def test_a_call_that_is_no_json_stays_text(tmp_path: Path) -> None:
+    broken = trajectory()
+    broken["conversations"][2]["value"] = "<tool_call>\n{'name': oops}\n</tool_call>"
+    (built,) = read(written(tmp_path / "x.jsonl", [broken]))
+    assert built.fixture.messages[2].text == "<tool_call>\n{'name': oops}\n</tool_call>"
+    assert "a result whose call is not in the file" in [
+        entry.reason for entry in built.account.entries
+    ]
+
+
+def test_what_belongs_to_nothing_is_named(tmp_path: Path) -> None:
+    path = tmp_path / "x.jsonl"
+    lines = [json.dumps(value) for value in (META, *turn(1), {"odd": 1}, 3)]
+    path.write_bytes("\n".join([*lines, '{"role": "user", "conte']).encode())
+    (built,) = read(path)
+    assert said(built) == HISTORY
+    assert [str(entry) for entry in built.account.entries[-3:]] == [
+        "line 7 (other): unknown: expected a message, a session or a trajectory",
+        "line 8 (other): unknown: expected a message, a session or a trajectory",
+        "line 9 (unreadable): skipped: not JSON: the file ends within it",
+    ]
+
+
+def test_bytes_that_are_not_utf8_are_named(tmp_path: Path) -> None:
+    path = tmp_path / "x.jsonl"
+    path.write_bytes(json.dumps(META).encode() + b'\n{"role": "user", "content": "a\xff"}\n')
+    (built,) = read(path)
+    assert said(built) == ["a\ufffd"]
+    assert built.account.entries[1].left_out[0][0] == "bytes"
+
+
+def test_unpaired_calls_and_results_are_explained(tmp_path: Path) -> None:
+    lines = [META, user("go"), calls("c1"), result("c9"), says("end")]
+    (built,) = read(written(tmp_path / "x.jsonl", lines))
+    assert [reason for _, reason in built.account.added] == ["the file holds no result of the call"]
+    assert "a result whose call is not in the file" in [
+        entry.reason for entry in built.account.entries
+    ]
+
+
+def test_a_line_too_long_is_skipped_by_name(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("compression_eval.conversations.sources.MAX_LINE_BYTES", 2**20)
+    path = written(tmp_path / "x.jsonl", [META, user("x" * 2**21), *turn(1)])
+    (built,) = read(path)
+    assert said(built) == HISTORY
+    assert [entry.reason for entry in built.account.entries if entry.kind == "unreadable"] == [
+        "the line is longer than 1 MiB"
+    ]
+
+
+@pytest.mark.parametrize(
+    "content", ['{"type": "session", "id": "x"}\n', "no json\n", "[]\n", '{"a": 1}', "3\n"]
+)
+def test_another_format_is_refused(tmp_path: Path, content: str) -> None:
+    path = tmp_path / "x.jsonl"
+    path.write_text(content)
+    assert FORMAT.recognise(source_file(path)) is None
+    with pytest.raises(DataError, match=r"x\.jsonl: expected sessions of Hermes"):
+        list(FORMAT.read(source_file(path)))
+
+
+@pytest.mark.parametrize("odd", [None, 3, "x", [], {"a": 1}, [3], True])
+def test_json_of_any_shape_never_ends_in_a_traceback(tmp_path: Path, odd: Any) -> None:
+    fields = ("role", "content", "tool_calls", "tool_call_id", "active", "reasoning")
+    messages = [{**turn(1)[1], field: odd} for field in fields]
+    keys = ("id", "segments", "parent_session_id", "end_reason", "model_config", "started_at")
+    sessions = [session("a", [user("go"), *messages], **{key: odd}) for key in keys]
+    sessions.append(session("b", [odd, user("go")], system_prompt=odd, tools=odd, model=odd))
+    turns = [user("go"), {"from": odd, "value": "x"}, {"from": "gpt", "value": odd}, odd]
+    values = [*sessions, {"conversations": turns, "model": odd}]
+    found = list(FORMAT.read(source_file(written(tmp_path / "x.jsonl", values))))
+    assert len(found) >= 2
+    for conversation in found:
+        if any(draft.role == "user" for draft in conversation.drafts):
+            assert not [
+                entry
+                for entry in build(conversation).account.unsettled()
+                if entry.fate == "unaccounted"
+            ]
+
+
+def test_real_sessions_of_other_formats_are_not_claimed() -> None:
+    samples = os.environ.get("COMPRESSION_EVAL_SAMPLES")
+    if samples is None:
+        pytest.skip("COMPRESSION_EVAL_SAMPLES names no folder with sample sessions")
+    paths = [path for path in Path(samples).rglob("*") if path.is_file()]
+    assert len(paths) > 20
+    for path in paths:
+        for known in (FORMAT, hermes_database.FORMAT, inspect_log.FORMAT):
+            assert known.recognise(source_file(path)) is None, (path.name, known.name)

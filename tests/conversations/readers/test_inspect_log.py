@@ -1,0 +1,303 @@
+"""Inspect's logs: samples, compactions of its own agents, sub-agents, damage."""
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from inspect_ai.agent import as_tool, react
+from inspect_ai.log import EvalLog, EvalSample, write_eval_log
+from inspect_ai.model import (
+    ChatMessage,
+    ChatMessageAssistant,
+    ChatMessageTool,
+    ChatMessageUser,
+    CompactionEdit,
+    CompactionStrategy,
+    CompactionSummary,
+    CompactionTrim,
+    ContentImage,
+    ContentReasoning,
+    ContentText,
+    ContentToolUse,
+    ModelOutput,
+)
+from inspect_ai.tool import ToolCall, ToolCallError, ToolInfo
+
+from compression_eval.conversations.building import Built
+from compression_eval.conversations.ledger import Line
+from compression_eval.conversations.readers.inspect_log import FORMAT
+from compression_eval.conversations.readers.inspect_messages import drafts_of
+from compression_eval.conversations.sources import source_file
+from compression_eval.fixtures.models import Message
+
+from .inspect_logs import NAME, agent, look, looks, path_of, read, run
+
+SUMMARY = "[CONTEXT COMPACTION SUMMARY]"
+
+
+@pytest.fixture(scope="module")
+def logs(tmp_path_factory: pytest.TempPathFactory) -> Callable[..., tuple[Path, EvalLog]]:
+    """Runs an agent once for every compaction that is asked for."""
+    done: dict[str, tuple[Path, EvalLog]] = {}
+    strategies: dict[str, Callable[[], CompactionStrategy | None]] = {
+        "none": lambda: None,
+        "summary": lambda: CompactionSummary(threshold=700, memory=False),
+        "edit": lambda: CompactionEdit(threshold=700, memory=False, keep_tool_uses=1),
+        "trim": lambda: CompactionTrim(threshold=700, memory=False, preserve=0.5),
+    }
+
+    def log(strategy: str, name: str = "plain") -> tuple[Path, EvalLog]:
+        key = f"{strategy}-{name}"
+        if key not in done:
+            folder = tmp_path_factory.mktemp(key)
+            made = run(folder, agent(strategies[strategy]()), looks(8), name=name)
+            done[key] = (path_of(made), made)
+        return done[key]
+
+    return log
+
+
+def only(path: Path) -> Built:
+    (built,) = read(path)
+    assert built.account.unsettled() == []
+    assert built.account.added == ()
+    return built
+
+
+def sample_of(log: EvalLog) -> EvalSample:
+    assert log.samples
+    return log.samples[0]
+
+
+def shape(messages: list[Message]) -> list[tuple[str, str, list[str], str | None]]:
+    return [(m.role, m.text, [call.id for call in m.calls], m.tool_call_id) for m in messages]
+
+
+def logged(messages: list[ChatMessage]) -> list[tuple[str, str, list[str], str | None]]:
+    """What Inspect itself says was said, but for summaries."""
+    found: list[tuple[str, str, list[str], str | None]] = []
+    for message in messages:
+        if message.text.startswith(SUMMARY):
+            continue
+        calls = message.tool_calls or [] if isinstance(message, ChatMessageAssistant) else []
+        answered = message.tool_call_id if isinstance(message, ChatMessageTool) else None
+        found.append((message.role, message.text, [call.id for call in calls], answered))
+    return found
+
+
+@pytest.mark.parametrize("strategy", ["none", "summary", "edit", "trim"])
+@pytest.mark.parametrize("name", ["plain", "joining"])
+def test_the_history_is_whole_whatever_was_compacted(
+    logs: Callable[..., tuple[Path, EvalLog]], strategy: str, name: str
+) -> None:
+    path, log = logs(strategy, name)
+    built = only(path)
+    said = shape(built.fixture.messages)
+    # The agent writes the answer that it submits into its last message; here it stays a call.
+    *expected, last = logged(sample_of(log).messages)
+    assert last[1].endswith("done")
+    assert (said[-1][0], said[-1][1]) == ("tool", "done")
+    assert [item for item in said if item in expected] == expected
+    assert [text for _, text, _, _ in said if text.startswith("look ")] == [
+        f"look {number}" for number in range(1, 9)
+    ]
+    assert len(said) == 2 + 2 * 9
+    assert bool(built.fixture.recorded_compactions) == (strategy != "none")
+
+
+def test_a_sample_has_its_model_tools_and_names(
+    logs: Callable[..., tuple[Path, EvalLog]],
+) -> None:
+    path, log = logs("none")
+    fixture = only(path).fixture
+    assert fixture.model == "replayed/plain"
+    assert [tool.function.name for tool in fixture.tools] == ["look", "submit"]
+    assert fixture.tools[0].function.parameters["required"] == ["what"]
+    assert fixture.name.startswith("inspect-")
+    assert fixture.name.endswith("-epoch-1")
+    assert fixture.source is not None
+    version = log.eval.packages["inspect_ai"]
+    assert (fixture.source.origin, fixture.source.caveats) == (f"Inspect {version} log", [])
+
+
+@pytest.mark.parametrize("name", ["plain", "joining"])
+def test_a_summary_is_recorded_with_what_the_agent_went_on_with(
+    logs: Callable[..., tuple[Path, EvalLog]], name: str
+) -> None:
+    fixture = only(logs("summary", name)[0]).fixture
+    first = fixture.recorded_compactions[0]
+    assert (first.kind, first.trigger, first.cut) == ("summary", "threshold", 10)
+    assert first.summary is not None
+    assert first.summary.startswith(SUMMARY)
+    assert "the port is 8080" in first.summary
+    assert first.tokens_before is not None
+    assert first.tokens_after is not None
+    assert first.tokens_before > first.tokens_after
+    state = first.state or []
+    made = [item.text for item in state if isinstance(item, Message)]
+    if name == "plain":
+        assert state[0] == 1
+        assert made == [first.summary]
+    else:
+        assert made == [f"Look at all.\n{first.summary}"]
+
+
+def test_cleared_results_are_recorded_and_stay_in_the_history(
+    logs: Callable[..., tuple[Path, EvalLog]],
+) -> None:
+    fixture = only(logs("edit")[0]).fixture
+    first = fixture.recorded_compactions[0]
+    assert (first.kind, first.summary, first.cut) == ("clear", None, 10)
+    state = first.state or []
+    assert [item for item in state if isinstance(item, int)] == [1, 2, 4, 6, 8, 9]
+    made = [item for item in state if isinstance(item, Message)]
+    assert {(item.role, item.text) for item in made} == {("tool", "(Tool result removed)")}
+    assert [item.tool_call_id for item in made] == ["look-1", "look-2", "look-3"]
+    assert all("removed" not in message.text for message in fixture.messages)
+
+
+def test_trimmed_messages_are_recorded_and_stay_in_the_history(
+    logs: Callable[..., tuple[Path, EvalLog]],
+) -> None:
+    first = only(logs("trim")[0]).fixture.recorded_compactions[0]
+    assert (first.kind, first.cut, first.state) == ("clear", 10, [1, 6, 7, 8, 9])
+
+
+@pytest.mark.parametrize("strategy", ["summary", "edit", "trim"])
+def test_what_the_last_state_lost_comes_from_what_the_model_was_given(
+    logs: Callable[..., tuple[Path, EvalLog]], tmp_path: Path, strategy: str
+) -> None:
+    """Agents behind a bridge keep only what their last compaction left."""
+    path, log = logs(strategy)
+    whole = only(path).fixture
+    shortened = log.model_copy(deep=True)
+    sample = sample_of(shortened)
+    last = next(
+        event for event in reversed(sample.events) if event.event == "model" and event.tools
+    )
+    sample.messages = [*last.input, last.output.message]
+    other = tmp_path / "short.eval"
+    write_eval_log(shortened, str(other))
+    fixture = only(other).fixture
+    assert shape(fixture.messages) == shape(whole.messages)
+    assert [found.cut for found in fixture.recorded_compactions] == [
+        found.cut for found in whole.recorded_compactions
+    ]
+
+
+def test_words_that_only_the_summariser_was_given_are_kept(
+    logs: Callable[..., tuple[Path, EvalLog]], tmp_path: Path
+) -> None:
+    """What a user says just before a compaction is in no call of the agent itself."""
+    log = logs("summary")[1].model_copy(deep=True)
+    sample = sample_of(log)
+    summariser = next(e for e in sample.events if e.event == "model" and not e.tools)
+    summariser.input.insert(-1, ChatMessageUser(content="never touch main", id="typed"))
+    last = next(e for e in reversed(sample.events) if e.event == "model" and e.tools)
+    sample.messages = [*last.input, last.output.message]
+    path = tmp_path / "typed.eval"
+    write_eval_log(log, str(path))
+    fixture = only(path).fixture
+    assert [m.text for m in fixture.messages if m.role == "user"] == [
+        "Look at all.",
+        "never touch main",
+    ]
+    assert fixture.messages[10].text == "never touch main"
+    assert fixture.recorded_compactions[0].cut == 11
+
+
+def test_messages_that_a_provider_wants_joined_are_said_once(tmp_path: Path) -> None:
+    words: list[ChatMessage] = [ChatMessageUser(content=text) for text in ("one", "two", "three")]
+    log = run(tmp_path, agent(), looks(2), name="joining", words=words)
+    fixture = only(path_of(log)).fixture
+    assert [m.text for m in fixture.messages if m.role == "user"] == ["one", "two", "three"]
+
+
+def test_a_json_log_says_the_same(
+    logs: Callable[..., tuple[Path, EvalLog]], tmp_path: Path
+) -> None:
+    path, log = logs("summary")
+    other = tmp_path / "log.json"
+    write_eval_log(log, str(other))
+    seen = FORMAT.recognise(source_file(other))
+    assert seen == "a JSON object with status and eval.task"
+    assert only(other).fixture == only(path).fixture
+    renamed = tmp_path / "renamed.txt"
+    renamed.write_bytes(path.read_bytes())
+    assert FORMAT.recognise(source_file(renamed)) == (
+        "a zip archive with the header of an Inspect log"
+    )
+    assert only(renamed).fixture == only(path).fixture
+
+
+def test_calls_of_scorers_and_summarisers_are_named(
+    logs: Callable[..., tuple[Path, EvalLog]],
+) -> None:
+    path, log = logs("summary")
+    built = only(path)
+    outside = [entry for entry in built.account.entries if "outside" in entry.reason]
+    calls = [event for event in sample_of(log).events if event.event == "model"]
+    assert len(outside) == sum(not call.tools for call in calls) == 3
+    assert len(built.account.entries) == len(sample_of(log).events) + len(sample_of(log).messages)
+
+
+def test_every_epoch_is_a_conversation(tmp_path: Path) -> None:
+    log = run(tmp_path, agent(), looks(1), epochs=2, max_samples=1)
+    names = [built.fixture.name for built in read(path_of(log))]
+    assert [name.rpartition("-")[2] for name in names] == ["1", "2"]
+    assert len(set(names)) == 2
+
+
+def test_a_sub_agent_is_a_conversation_of_its_own(tmp_path: Path) -> None:
+    def script(messages: list[ChatMessage], tools: list[ToolInfo]) -> ModelOutput:
+        names = {info.name for info in tools}
+        if not names:
+            return ModelOutput.from_content(NAME, "yes")
+        if "helper" in names and messages[-1].role == "user":
+            return ModelOutput.for_tool_call(NAME, "helper", {"input": "Help me."})
+        if "look" in names and messages[-1].role == "user":
+            return ModelOutput.for_tool_call(NAME, "look", {"what": "nothing"})
+        return ModelOutput.for_tool_call(NAME, "submit", {"answer": "done"})
+
+    helper = react(name="helper", description="Helps.", prompt="You help.", tools=[look()])
+    solver = react(prompt="You lead.", tools=[as_tool(helper)])
+    main, sub = read(path_of(run(tmp_path, solver, script)))
+    assert [m.text for m in main.fixture.messages if m.role == "user"] == ["Look at all."]
+    assert [m.text for m in sub.fixture.messages if m.role == "user"] == ["Help me."]
+    assert sub.fixture.name.endswith("-epoch-1-agent-1")
+    results = [m.text for m in sub.fixture.messages if m.role == "tool"]
+    assert results == ["there is nothing", "done"]
+    assert main.account.unsettled() == sub.account.unsettled() == []
+    places = [entry.place for built in (main, sub) for entry in built.account.entries]
+    assert len(places) == len(set(places))
+
+
+def test_contents_of_every_kind() -> None:
+    line = Line("message 0", "message:assistant")
+    search = ContentToolUse(
+        tool_type="web_search", id="w1", name="search", arguments='{"q": "x"}', result="found"
+    )
+    content = [ContentReasoning(reasoning="secret"), ContentText(text="before"), search]
+    message = ChatMessageAssistant(
+        content=[*content, ContentText(text="after")],
+        tool_calls=[ToolCall(id="c1", function="look", arguments={"what": "it"})],
+    )
+    drafts = drafts_of(message, line)
+    assert [(draft.role, draft.text, [call.id for call in draft.calls]) for draft in drafts] == [
+        ("assistant", "before", ["w1"]),
+        ("tool", "found", []),
+        ("assistant", "after", ["c1"]),
+    ]
+    assert json.loads(drafts[2].calls[0].arguments) == {"what": "it"}
+    assert line.left_out == [("thinking", "thinking is left out")]
+    (image,) = drafts_of(
+        ChatMessageUser(content=[ContentImage(image="data:image/png;base64,AA")]), line
+    )
+    assert image.content[0].media_type == "image/png"  # type: ignore[union-attr]
+    failed = ChatMessageTool(
+        content="", tool_call_id="c1", error=ToolCallError(type="unknown", message="no such file")
+    )
+    assert [(draft.text, draft.call_id) for draft in drafts_of(failed, line)] == [
+        ("no such file", "c1")
+    ]

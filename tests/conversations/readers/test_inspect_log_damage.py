@@ -1,0 +1,74 @@
+"""Damaged logs of Inspect, and files that are none."""
+
+import zipfile
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from compression_eval.conversations.readers.inspect_log import FORMAT
+from compression_eval.conversations.sources import source_file
+from compression_eval.fixtures.errors import DataError
+
+from .inspect_logs import agent, looks, path_of, read, run
+
+
+@pytest.fixture(scope="module")
+def log_file(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return path_of(run(tmp_path_factory.mktemp("log"), agent(), looks(1)))
+
+
+def damaged(path: Path, target: Path, change: Callable[[str, bytes], bytes | None]) -> Path:
+    with zipfile.ZipFile(path) as old, zipfile.ZipFile(target, "w") as new:
+        for name in old.namelist():
+            content = change(name, old.read(name))
+            if content is not None:
+                new.writestr(name, content)
+    return target
+
+
+def test_a_damaged_sample_does_not_keep_the_others_from_being_read(tmp_path: Path) -> None:
+    log = run(tmp_path, agent(), looks(1), epochs=2, max_samples=1)
+    path = damaged(
+        path_of(log),
+        tmp_path / "damaged.eval",
+        lambda name, content: b'{"id": 1, "secret' if name.endswith("epoch_2.json") else content,
+    )
+    (built,) = read(path)
+    entry = built.account.entries[-1]
+    assert (entry.place, entry.kind, entry.fate) == ("sample 1", "unreadable", "skipped")
+    assert entry.reason.startswith("Inspect cannot read the sample (")
+
+
+@pytest.mark.parametrize(
+    "make",
+    [
+        lambda path, target: target.write_bytes(path.read_bytes()[:-200]),
+        lambda path, target: target.write_bytes(b"PK\x03\x04" + b"\x00" * 50),
+        lambda path, target: target.write_text('{"status": "success", "eval": {"task": "x"}}'),
+        lambda path, target: target.write_text('{"role": "user", "content": "secret"}\n'),
+        lambda path, target: damaged(
+            path, target, lambda name, content: None if name.startswith("samples") else content
+        ),
+        lambda path, target: damaged(path, target, lambda name, _: b'{"secret": '),
+    ],
+)
+def test_damage_is_a_clear_error(
+    log_file: Path, tmp_path: Path, make: Callable[[Path, Path], Any]
+) -> None:
+    target = tmp_path / "bad.eval"
+    make(log_file, target)
+    with pytest.raises(DataError, match=r"bad\.eval: ") as caught:
+        read(target)
+    assert "secret" not in str(caught.value)
+
+
+def test_other_archives_and_documents_are_not_claimed(tmp_path: Path) -> None:
+    archive = tmp_path / "x.zip"
+    with zipfile.ZipFile(archive, "w") as made:
+        made.writestr("a.txt", "x")
+    document = tmp_path / "x.json"
+    document.write_text('{"status": "success", "eval": 3}')
+    for path in (archive, document):
+        assert FORMAT.recognise(source_file(path)) is None

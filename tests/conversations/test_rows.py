@@ -1,0 +1,237 @@
+"""Rows of datasets: which columns hold what, which form the messages have, what is no row."""
+
+import json
+import tracemalloc
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from compression_eval.conversations.building import Built, build
+from compression_eval.conversations.rows import are_rows, read_rows
+from compression_eval.fixtures.errors import DataError
+
+CALL = {"id": "c1", "type": "function", "function": {"name": "bash", "arguments": '{"a": 1}'}}
+CHAT: list[dict[str, Any]] = [
+    {"role": "user", "content": "go"},
+    {"role": "assistant", "content": None, "tool_calls": [CALL]},
+    {"role": "tool", "content": "done", "tool_call_id": "c1"},
+    {"role": "assistant", "content": "finished"},
+]
+ANTHROPIC: list[dict[str, Any]] = [
+    {"role": "user", "content": "go"},
+    {
+        "role": "assistant",
+        "content": [{"type": "tool_use", "id": "c1", "name": "bash", "input": {"a": 1}}],
+    },
+    {
+        "role": "user",
+        "content": [{"type": "tool_result", "tool_use_id": "c1", "content": "done"}],
+    },
+    {"role": "assistant", "content": [{"type": "text", "text": "finished"}]},
+]
+RESPONSES: list[dict[str, Any]] = [
+    {"type": "message", "role": "user", "content": [{"type": "input_text", "text": "go"}]},
+    {"type": "function_call", "call_id": "c1", "name": "bash", "arguments": '{"a": 1}'},
+    {"type": "function_call_output", "call_id": "c1", "output": "done"},
+    {
+        "type": "message",
+        "role": "assistant",
+        "content": [{"type": "output_text", "text": "finished"}],
+    },
+]
+SHAREGPT: list[dict[str, Any]] = [
+    {"from": "human", "value": "go"},
+    {"from": "gpt", "value": '<tool_call>\n{"name": "bash", "arguments": {"a": 1}}\n</tool_call>'},
+    {"from": "tool", "value": '<tool_response>\n{"content": "done"}\n</tool_response>'},
+    {"from": "gpt", "value": "finished"},
+]
+TOOL = {"type": "function", "function": {"name": "bash", "parameters": {"type": "object"}}}
+FORMS = [CHAT, ANTHROPIC, RESPONSES, SHAREGPT]
+
+
+def lines(path: Path, rows: Sequence[Any]) -> str:
+    path.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    return str(path)
+
+
+def parquet(path: Path, rows: Sequence[dict[str, Any]]) -> str:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    pq.write_table(pa.Table.from_pylist(list(rows)), path)
+    return str(path)
+
+
+def read(place: str, columns: Mapping[str, str] | None = None) -> list[Built]:
+    _, conversations = read_rows(place, columns or {})
+    return [build(conversation) for conversation in conversations]
+
+
+def shape(built: Built) -> list[tuple[str, str, list[str]]]:
+    return [
+        (m.role, m.text, [call.function.name for call in m.calls]) for m in built.fixture.messages
+    ]
+
+
+EXPECTED = [
+    ("user", "go", []),
+    ("assistant", "", ["bash"]),
+    ("tool", "done", []),
+    ("assistant", "finished", []),
+]
+
+
+@pytest.mark.parametrize("messages", FORMS)
+@pytest.mark.parametrize("write", [lines, parquet])
+@pytest.mark.parametrize("as_text", [False, True])
+def test_every_form_of_messages_says_the_same(
+    tmp_path: Path, messages: list[dict[str, Any]], write: Any, as_text: bool
+) -> None:
+    if messages is ANTHROPIC and write is parquet and not as_text:
+        # Arrow cannot hold contents that are texts here and lists there.
+        messages = [{**m, "content": _blocks(m["content"])} for m in messages]
+    value = json.dumps(messages) if as_text else messages
+    (built,) = read(write(tmp_path / "x", [{"messages": value}]))
+    assert shape(built) == EXPECTED
+    assert built.fixture.messages[1].calls[0].function.parsed() == {"a": 1}
+    assert built.account.unsettled() == []
+
+
+def _blocks(content: Any) -> Any:
+    return [{"type": "text", "text": content}] if isinstance(content, str) else content
+
+
+@pytest.mark.parametrize("messages", FORMS)
+def test_columns_beside_the_messages_are_used(
+    tmp_path: Path, messages: list[dict[str, Any]]
+) -> None:
+    row = {
+        "talk": messages,
+        "run": "run-7",
+        "llm": "some/model",
+        "prompt": "You are careful.",
+        "functions": [TOOL],
+        "score": 1,
+    }
+    columns = {"messages": "talk", "session": "run", "model": "llm", "system": "prompt"}
+    (built,) = read(lines(tmp_path / "x.jsonl", [row]), {**columns, "tools": "functions"})
+    assert shape(built) == [("system", "You are careful.", []), *EXPECTED]
+    assert built.fixture.model == "some/model"
+    left_out = [part for entry in built.account.entries for part in entry.left_out]
+    assert ("columns", "1 columns that hold no part of a conversation") in left_out
+    if messages is not SHAREGPT:
+        assert [tool.function.name for tool in built.fixture.tools] == ["bash"]
+
+
+def test_every_row_is_a_conversation_with_its_own_name(tmp_path: Path) -> None:
+    built = read(lines(tmp_path / "x.jsonl", [{"messages": CHAT, "id": 7}] * 3))
+    names = [one.fixture.name for one in built]
+    assert [name[-6:] for name in names] == ["-row-0", "-row-1", "-row-2"]
+    assert [one.account.entries[0].place.split(",")[0] for one in built] == [
+        "line 1",
+        "line 2",
+        "line 3",
+    ]
+
+
+def test_rows_without_a_conversation_are_named(tmp_path: Path) -> None:
+    path = tmp_path / "x.jsonl"
+    rows = [{"messages": CHAT}, {"messages": 3}, {"messages": [{"role": "odd", "content": "x"}]}]
+    text = "".join(json.dumps(row) + "\n" for row in rows)
+    path.write_bytes(text.encode() + b'3\n{"messages": [{"ro')
+    (built,) = read(str(path))
+    assert [str(entry) for entry in built.account.entries[-4:]] == [
+        "line 2 (unreadable): skipped: its column for messages holds no list of messages",
+        "line 3 (unreadable): skipped: its messages are of no known form (roles: odd)",
+        "line 4 (unreadable): skipped: not an object",
+        "line 5 (unreadable): skipped: not JSON: the file ends within it",
+    ]
+
+
+@pytest.fixture
+def hub(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A folder that is taken for a dataset of the Hub: its name is looked for here first."""
+    monkeypatch.chdir(tmp_path)
+    folder = tmp_path / "org" / "talks" / "data"
+    parquet(folder / "train-00000.parquet", [{"messages": CHAT}] * 2)
+    parquet(folder / "test-00000.parquet", [{"messages": CHAT[:1]}])
+    return tmp_path
+
+
+def test_a_dataset_of_the_hub_is_read_split_by_split(hub: Path) -> None:
+    built = read("hf:org/talks")
+    assert [one.account.entries[0].place.split(",")[0] for one in built] == [
+        "train row 0",
+        "train row 1",
+        "test row 0",
+    ]
+    assert len({one.fixture.name for one in built}) == 3
+    assert built[0].fixture.source is not None
+    assert str(built[0].fixture.source.origin).endswith("of org/talks")
+
+
+def test_one_split_of_a_dataset(hub: Path) -> None:
+    assert [shape(one) for one in read("hf:org/talks/test")] == [EXPECTED[:1]]
+    assert len(read("hf:org/talks:default/train")) == 2
+
+
+@pytest.mark.parametrize(
+    ("place", "expected"),
+    [
+        ("hf:org/talks/nosuch", "hf:org/talks/nosuch: cannot be read as a dataset: ValueError"),
+        ("hf:org/talks:nosuch", "cannot be read as a dataset: ValueError"),
+        ("hf:org", "not a dataset on the Hub, expected hf:ORG/NAME"),
+        ("hf:org/talks/a/b", "not a dataset on the Hub"),
+        ("s3://bucket/x.parquet", "rows are read from hf:"),
+        ("nosuch.parquet", r"nosuch\.parquet: cannot be read"),
+    ],
+)
+def test_what_cannot_be_opened_is_a_clear_error(hub: Path, place: str, expected: str) -> None:
+    with pytest.raises(DataError, match=expected):
+        read(place)
+
+
+def test_a_broken_parquet_file_is_a_clear_error(tmp_path: Path) -> None:
+    path = tmp_path / "x.parquet"
+    path.write_bytes(b"PAR1" + b"\x00" * 100)
+    with pytest.raises(DataError, match=r"x\.parquet: cannot be read as a dataset"):
+        read(str(path))
+
+
+@pytest.mark.parametrize(
+    ("columns", "expected"),
+    [
+        ({"words": "messages"}, "--column: unknown part 'words', expected one of messages"),
+        ({"messages": "talk"}, "--column messages: there is no column 'talk', there are 'text'"),
+        ({}, "no column holds messages, there are 'text'; name it with --column"),
+        ({"messages": "text"}, "no row holds a conversation: its column for messages holds no"),
+    ],
+)
+def test_columns_that_do_not_fit_are_an_error(
+    tmp_path: Path, columns: dict[str, str], expected: str
+) -> None:
+    with pytest.raises(DataError, match=expected):
+        read(lines(tmp_path / "x.jsonl", [{"text": "x"}]), columns)
+
+
+def test_what_is_read_as_rows(tmp_path: Path) -> None:
+    path = lines(tmp_path / "x.jsonl", [{"messages": CHAT}])
+    assert not are_rows(path, {})
+    assert are_rows(path, {"messages": "messages"})
+    assert are_rows("hf:org/talks", {})
+    assert are_rows(parquet(tmp_path / "y", [{"messages": CHAT}]), {})
+    assert not are_rows(str(tmp_path / "nosuch"), {})
+
+
+def test_only_a_row_is_held_at_a_time(tmp_path: Path) -> None:
+    row = {"messages": [{"role": "user", "content": "x" * 200_000}]}
+    place = lines(tmp_path / "x.jsonl", [row] * 60)
+    _, conversations = read_rows(place, {})
+    next(conversations)
+    tracemalloc.start()
+    assert sum(1 for _ in conversations) == 59
+    _, peak = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert peak < 3_000_000
