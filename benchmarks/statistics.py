@@ -19,8 +19,8 @@ from compression_eval.analysis.statistics.power import Design, Variances, detect
 from compression_eval.analysis.statistics.spread import Graded, spread_parts
 from compression_eval.analysis.statistics.verdicts import judge
 
-MEASURES = 8
-"""Overall, six dimensions and fact recall are tested together."""
+MEASURES = 9
+"""Overall, six dimensions, fact recall and fact survival are tested together."""
 
 TYPICAL = Variances(state=0.05, probe=0.3, answer=0.15, grading=0.05, fixture=0.06)
 

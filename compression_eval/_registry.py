@@ -4,6 +4,7 @@ from compression_eval.grading.artifact_files import artifact_files
 from compression_eval.grading.compression import compression as compression_scorer
 from compression_eval.grading.fact_retention import fact_retention
 from compression_eval.grading.six_dimensions import six_dimensions
+from compression_eval.grading.verdicts import qualification
 from compression_eval.offline.registration import embedded
 from compression_eval.probing.run_hooks import RunHooks
 from compression_eval.tasks import compression
@@ -15,5 +16,6 @@ __all__ = [
     "compression_scorer",
     "embedded",
     "fact_retention",
+    "qualification",
     "six_dimensions",
 ]

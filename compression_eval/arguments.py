@@ -8,12 +8,14 @@ from typing import Any, Literal, get_args
 from compression_eval.compressors.registry import compressor_spec
 from compression_eval.compressors.spec import CompressorSpec
 from compression_eval.compressors.validity import DEFAULT_MIN_REMOVED
+from compression_eval.fixtures.addresses import is_address
 from compression_eval.fixtures.banks import ProbeType
 from compression_eval.fixtures.cuts import CutArgument
 from compression_eval.fixtures.errors import DataError
+from compression_eval.fixtures.finding_files import DEFAULT_FIXTURES
 from compression_eval.fixtures.invoked_paths import invoked_path
-from compression_eval.fixtures.loading import DEFAULT_FIXTURES, FixtureWithBank, load_pairs
 from compression_eval.fixtures.models import Language
+from compression_eval.fixtures.sources import FixtureSource, find_sources, shard
 
 Several = str | Sequence[str]
 
@@ -25,7 +27,8 @@ class TaskArguments:
     fixtures: Several = DEFAULT_FIXTURES
     probes: str | None = None
     probe_types: Several | None = None
-    cut: CutArgument | Sequence[CutArgument] = "end"
+    shard: str | None = None
+    cut: CutArgument | Sequence[CutArgument] = "auto"
     compressor: str = "anchored"
     compressor_args: Mapping[str, Any] | None = None
     prompt: str | None = None
@@ -40,25 +43,30 @@ class TaskArguments:
 
 @dataclass(frozen=True)
 class CheckedArguments:
-    """What the arguments mean, once they are checked and the files are read."""
+    """What the arguments mean, once they are checked and the fixtures are found."""
 
     spec: CompressorSpec
-    pairs: list[FixtureWithBank]
+    sources: list[FixtureSource]
+    several: bool
+    """Whether there are several fixtures, those of other shards counted."""
     cuts: list[CutArgument]
     types: frozenset[ProbeType] | None
 
 
 def checked(arguments: TaskArguments) -> CheckedArguments:
-    """Check the arguments and read the files they name.
+    """Check the arguments and find the fixtures they name.
 
     Raises:
         DataError: An argument or a file is not what it must be; the text names it.
     """
     _check(arguments)
+    spec = _spec(arguments)
     several = not isinstance(arguments.cut, int | float | str)
+    sources = find_sources(_found(arguments.fixtures), _found_path(arguments.probes))
     return CheckedArguments(
-        spec=_spec(arguments),
-        pairs=load_pairs(_found(arguments.fixtures), _found_path(arguments.probes)),
+        spec=spec,
+        sources=sources if arguments.shard is None else shard(sources, arguments.shard),
+        several=len(sources) > 1,
         cuts=list(arguments.cut) if several else [arguments.cut],  # type: ignore[arg-type,list-item]
         types=_probe_types(arguments.probe_types),
     )
@@ -94,11 +102,13 @@ def _check_types(arguments: TaskArguments) -> None:
         if value is not None and not all(isinstance(item, str | Path) for item in items):
             expected = "a text or a list of texts" if several else "a path"
             raise DataError(f"{name}: {value!r} is not {expected}")
+    if arguments.shard is not None and not isinstance(arguments.shard, str):
+        raise DataError(f"shard: {arguments.shard!r} is not a part; expected I/N, as 2/8")
     cuts = arguments.cut if isinstance(arguments.cut, list | tuple) else [arguments.cut]
     if not cuts or not all(isinstance(cut, int | float | str) for cut in cuts):
         raise DataError(
             f"cut: {arguments.cut!r} is not a cut or a list of cuts; each is a number of messages, "
-            "a share between 0 and 1, or 'end'"
+            "a share between 0 and 1, 'end', 'recorded' or 'auto'"
         )
 
 
@@ -158,5 +168,7 @@ def _found(fixtures: Several) -> list[str]:
 def _found_path(path: str | None) -> str | None:
     """Return a path or glob as seen from where the user is; a bare name stays as it is."""
     if path is None or not any(mark in str(path) for mark in "/\\*?.") or Path(path).is_absolute():
+        return path
+    if is_address(str(path)):
         return path
     return str(invoked_path(str(path)))

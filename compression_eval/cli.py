@@ -4,7 +4,11 @@ import click
 
 from compression_eval._version import __version__
 from compression_eval.analysis.commands import facts
+from compression_eval.analysis.compare_command import compare
+from compression_eval.authoring.commands import probes
 from compression_eval.compressors.commands import compressors
+from compression_eval.conversations.commands import import_command
+from compression_eval.conversations.scrubbing.commands import audit_command, scrub_command
 from compression_eval.fixtures.commands import fixtures
 
 
@@ -17,6 +21,11 @@ def main() -> None:
 main.add_command(fixtures)
 main.add_command(compressors)
 main.add_command(facts)
+main.add_command(compare)
+main.add_command(probes)
+main.add_command(import_command)
+main.add_command(scrub_command)
+main.add_command(audit_command)
 
 
 if __name__ == "__main__":

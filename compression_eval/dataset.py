@@ -7,20 +7,30 @@ from itertools import zip_longest
 from inspect_ai.dataset import Dataset, MemoryDataset, Sample
 
 from compression_eval.arguments import CheckedArguments
-from compression_eval.compressors.facts import track
+from compression_eval.compressors.facts import TrackedFact, track
 from compression_eval.compressors.prompts import prompts_digest
 from compression_eval.compressors.running import CompressionPlan
 from compression_eval.fixtures.banks import Probe
 from compression_eval.fixtures.conversation import declared_tools
-from compression_eval.fixtures.cuts import CutArgument, chain, resolve_cut
+from compression_eval.fixtures.cuts import chain
 from compression_eval.fixtures.digests import digest
-from compression_eval.fixtures.errors import DataError
-from compression_eval.fixtures.loading import FixtureWithBank
+from compression_eval.fixtures.errors import DataError, shorten
+from compression_eval.fixtures.loading import SourcedFixture, refuse_shared_names
 from compression_eval.fixtures.models import Fixture, Language
+from compression_eval.fixtures.placing import Place, places
+from compression_eval.fixtures.sources import FixtureSource, StoredFixture
+from compression_eval.fixtures.verdicts import region, valid_qualification, verdict
 from compression_eval.grading.rubric import rubric_digest
 from compression_eval.grading.stale import stale_values
+from compression_eval.grading.verdicts import REGION, VERDICT
 from compression_eval.probing.prompts import preamble_digest
 from compression_eval.probing.solver import ProbePlan
+
+KEPT_MESSAGES = 20_000
+"""Fixtures up to this many messages in all stay in memory; the others are read when needed."""
+
+_NAMED_FIXTURES = 8
+"""More fixtures than these are counted in the dataset's name."""
 
 
 @dataclass(frozen=True)
@@ -30,12 +40,16 @@ class PlannedDataset:
     samples: Dataset
     plans: dict[str, ProbePlan]
     """By sample id."""
+    digests: list[str]
+    """Of every fixture and every bank, and of the rubrics they are graded by."""
 
 
 def planned_dataset(
     arguments: CheckedArguments, *, cycles: int, language: Language | None, min_removed: float
 ) -> PlannedDataset:
     """Return one sample per fixture, cut and probe.
+
+    Fixtures are read one after another, and only some stay in memory.
 
     Args:
         arguments: What to read and to compress.
@@ -44,89 +58,145 @@ def planned_dataset(
         min_removed: Share of the tokens that each compression must remove.
 
     Raises:
-        DataError: A cut does not fit a fixture, or no probe fits a cut.
+        DataError: A file is not what it must be, a cut does not fit a fixture, or no probe fits
+            a cut, or the strategy can compress none of it.
     """
-    plans: dict[str, ProbePlan] = {}
-    groups: list[list[Sample]] = []
-    for pair in arguments.pairs:
-        for cut in arguments.cuts:
-            group = _plan(pair, cut, arguments, cycles, language, min_removed)
-            if any(sample_id in plans for sample_id, _, _ in group):
-                raise DataError(f"cut: {cut!r} is in {pair.fixture.name!r} where another cut is")
-            plans.update({sample_id: plan for sample_id, plan, _ in group})
-            groups.append([sample for _, _, sample in group])
-    name = ",".join(pair.fixture.name for pair in arguments.pairs)
-    return PlannedDataset(MemoryDataset(_round_robin(groups), name=name), plans)
+    planner = _Planner(arguments, cycles, language, min_removed)
+    names: dict[str, str] = {}
+    for source in arguments.sources:
+        pair = source.read()
+        refuse_shared_names(pair, names)
+        planner.add(pair, source)
+    if planner.unsupported and all(planner.unsupported):
+        raise DataError(f"compressor: {arguments.spec.name}: {planner.unsupported[0]}")
+    few = len(names) <= _NAMED_FIXTURES
+    return PlannedDataset(
+        MemoryDataset(
+            _round_robin(planner.groups), name=",".join(names) if few else f"{len(names)} fixtures"
+        ),
+        planner.plans,
+        [*planner.fixtures, *planner.banks, *sorted(planner.rubrics)],
+    )
 
 
-def rubric_language(pair: FixtureWithBank, language: Language | None) -> Language:
-    """Return the language that answers about a fixture are graded in."""
-    return language or pair.bank.language or pair.fixture.language
+class _Planner:
+    """Collects the samples and plans of one fixture after another."""
 
+    def __init__(
+        self,
+        arguments: CheckedArguments,
+        cycles: int,
+        language: Language | None,
+        min_removed: float,
+    ) -> None:
+        self._arguments = arguments
+        self._cycles = cycles
+        self._language = language
+        self._min_removed = min_removed
+        self._kept = 0
+        self.plans: dict[str, ProbePlan] = {}
+        self.groups: list[list[Sample]] = []
+        self.fixtures: list[str] = []
+        self.banks: list[str] = []
+        self.rubrics: set[str] = set()
+        self.unsupported: list[str | None] = []
+        """For each fixture and cut: why it must fail."""
 
-def _plan(
-    pair: FixtureWithBank,
-    cut: CutArgument,
-    arguments: CheckedArguments,
-    cycles: int,
-    language: Language | None,
-    min_removed: float,
-) -> list[tuple[str, ProbePlan, Sample]]:
-    """Return id, plan and sample of each probe that can be put to a fixture at a cut."""
-    fixture, types = pair.fixture, arguments.types
-    _refuse_unusable(pair)
-    point = resolve_cut(fixture, cut)
-    probes = [
-        probe
-        for probe in pair.bank.probes
-        if (types is None or probe.type in types) and _fits(probe, point)
-    ]
-    tracked = track(fixture, point, probes)
-    if point < len(fixture.messages):
-        # A plain bank names no evidence: what the history does not hold yet cannot be asked.
-        early = {item.probe_id for item in tracked if not item.evidence}
-        probes = [probe for probe in probes if probe.id not in early]
-        tracked = [item for item in tracked if item.probe_id not in early]
-    if not probes:
-        raise DataError(
-            f"{pair.bank_path}: no probe to put at message {point} of {fixture.name!r}"
+    def add(self, pair: SourcedFixture, source: FixtureSource) -> None:
+        """Plan all samples of a fixture."""
+        _refuse_unusable(pair)
+        self.fixtures.append(digest(pair.fixture))
+        self.banks.append(digest(pair.bank))
+        fixture = self._held(pair, source)
+        found = places(pair, self._arguments.cuts, self._arguments.types)
+        if not found:
+            raise self._no_probe(pair, "")
+        for place in found:
+            self._put(pair, place, fixture, several_cuts=len(found) > 1)
+
+    def _held(self, pair: SourcedFixture, source: FixtureSource) -> Fixture | StoredFixture:
+        self._kept += len(pair.fixture.messages)
+        if self._kept <= KEPT_MESSAGES:
+            return pair.fixture
+        return StoredFixture(pair.fixture.name, source, self.fixtures[-1])
+
+    def _put(
+        self,
+        pair: SourcedFixture,
+        place: Place,
+        held: Fixture | StoredFixture,
+        *,
+        several_cuts: bool,
+    ) -> None:
+        """Plan the probes of one cut."""
+        probes, tracked = _askable(pair.fixture, place)
+        if not probes:
+            raise self._no_probe(pair, f" at message {place.cut}")
+        spec = self._arguments.spec
+        cuts = chain(pair.fixture, place.cut, self._cycles)
+        self.unsupported.append(spec.unsupported(pair.fixture, cuts))
+        graded_in = self._language or pair.bank.language or pair.fixture.language
+        compression = CompressionPlan(
+            fixture=held,
+            tools=declared_tools(pair.fixture, place.cut),
+            cuts=cuts,
+            spec=spec,
+            tracked=tracked,
+            stale=stale_values(graded_in),
+            min_removed=self._min_removed,
+        )
+        digests = {
+            "fixture": self.fixtures[-1],
+            "bank": self.banks[-1],
+            "rubric": rubric_digest(graded_in),
+            "question_preamble": preamble_digest(),
+            "compressor": digest(str(spec.described())),
+            "compressor_prompts": prompts_digest(),
+        }
+        self.rubrics.add(digests["rubric"])
+        group = []
+        for probe in probes:
+            at = f"@{place.cut}" if several_cuts else ""
+            sample_id = f"{pair.fixture.name}/{probe.id}{at}"
+            self.plans[sample_id] = ProbePlan(probe, graded_in, compression, digests)
+            group.append(
+                _sample(
+                    sample_id,
+                    pair.fixture,
+                    probe,
+                    cuts,
+                    digests["fixture"],
+                    several=self._arguments.several,
+                )
+            )
+        self.groups.append(group)
+
+    def _no_probe(self, pair: SourcedFixture, where: str) -> DataError:
+        types = self._arguments.types
+        return DataError(
+            f"{pair.bank_origin}: no probe to put{where} of {shorten(pair.fixture.name)}"
             + (f" (probe_types: {', '.join(sorted(types))})" if types else "")
         )
-    graded_in = rubric_language(pair, language)
-    compression = CompressionPlan(
-        fixture=fixture,
-        tools=declared_tools(fixture, point),
-        cuts=chain(fixture, point, cycles),
-        spec=arguments.spec,
-        tracked=tracked,
-        stale=stale_values(graded_in),
-        min_removed=min_removed,
+
+
+def _askable(fixture: Fixture, place: Place) -> tuple[list[Probe], list[TrackedFact]]:
+    """Return the probes whose facts the history before a cut can hold, and those facts.
+
+    A plain bank names no evidence: what the history does not hold yet cannot be asked. A probe
+    that names its cut stays, so that a fact that is nowhere shows as the bank's mistake.
+    """
+    tracked = track(fixture, place.cut, place.probes)
+    if place.cut == len(fixture.messages):
+        return place.probes, tracked
+    named = {probe.id for probe in place.probes if probe.cut is not None}
+    early = {item.probe_id for item in tracked if not item.evidence} - named
+    return (
+        [probe for probe in place.probes if probe.id not in early],
+        [item for item in tracked if item.probe_id not in early],
     )
-    digests = {
-        "fixture": digest(fixture),
-        "bank": digest(pair.bank),
-        "rubric": rubric_digest(graded_in),
-        "question_preamble": preamble_digest(),
-        "compressor": digest(str(arguments.spec.described())),
-        "compressor_prompts": prompts_digest(),
-    }
-    result = []
-    for probe in probes:
-        sample_id = f"{fixture.name}/{probe.id}" + (f"@{point}" if len(arguments.cuts) > 1 else "")
-        plan = ProbePlan(probe, graded_in, compression, digests)
-        result.append(
-            (
-                sample_id,
-                plan,
-                _sample(
-                    sample_id, fixture, probe, compression.cuts, several=len(arguments.pairs) > 1
-                ),
-            )
-        )
-    return result
 
 
-def _refuse_unusable(pair: FixtureWithBank) -> None:
+def _refuse_unusable(pair: SourcedFixture) -> None:
     """Raise for what `fixtures check` would find and a run cannot bear.
 
     Two samples cannot share an id, and a probe with evidence behind the end would fit no cut and
@@ -136,27 +206,26 @@ def _refuse_unusable(pair: FixtureWithBank) -> None:
     seen: set[str] = set()
     for probe in pair.bank.probes:
         if probe.id in seen:
-            raise DataError(f"{pair.bank_path}: two probes have the id {probe.id!r}")
+            raise DataError(f"{pair.bank_origin}: two probes have the id {probe.id!r}")
         seen.add(probe.id)
         for fact in probe.expected_facts:
             if any(not 0 <= index < messages for index in fact.evidence):
                 raise DataError(
-                    f"{pair.bank_path}: probe {probe.id!r}: evidence {fact.evidence} is out of "
+                    f"{pair.bank_origin}: probe {probe.id!r}: evidence {fact.evidence} is out of "
                     f"range, the fixture has {messages} messages"
                 )
 
 
-def _fits(probe: Probe, cut: int) -> bool:
-    """Return whether a probe can be answered from what lies before a cut."""
-    if probe.cut is not None and probe.cut != cut:
-        return False
-    evidence = [index for fact in probe.expected_facts for index in fact.evidence]
-    return all(index < cut for index in evidence)
-
-
 def _sample(
-    sample_id: str, fixture: Fixture, probe: Probe, cuts: tuple[int, ...], *, several: bool
+    sample_id: str,
+    fixture: Fixture,
+    probe: Probe,
+    cuts: tuple[int, ...],
+    fixture_digest: str,
+    *,
+    several: bool,
 ) -> Sample:
+    qualification = valid_qualification(probe, fixture_digest, cuts[-1])
     # The input stays short: a transcript in it would be marked as input and never be compressed.
     return Sample(
         id=sample_id,
@@ -172,6 +241,8 @@ def _sample(
             "length": _length(len(fixture.messages)),
             "cut": cuts[-1],
             "cycles": len(cuts),
+            VERDICT: verdict(qualification),
+            REGION: region(qualification),
         },
     )
 

@@ -1,11 +1,13 @@
 """Put the parts together: from task arguments to an Inspect task."""
 
-from collections.abc import Mapping
+from collections import Counter
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
 import click
-from inspect_ai import Epochs, Task
+from inspect_ai import Epochs, Task, task_with
+from inspect_ai.dataset import Dataset
 from inspect_ai.log import HeadlineMetric
 from inspect_ai.model import get_model, model_roles
 
@@ -14,13 +16,12 @@ from compression_eval.arguments import CheckedArguments, TaskArguments, checked
 from compression_eval.compressors.spec import CompressorSpec
 from compression_eval.compressors.tokens import token_counter
 from compression_eval.compressors.yours import source_digest
-from compression_eval.dataset import planned_dataset, rubric_language
-from compression_eval.fixtures.digests import digest
+from compression_eval.dataset import PlannedDataset, planned_dataset
 from compression_eval.fixtures.errors import DataError
 from compression_eval.grading.compression import compression as compression_scorer
 from compression_eval.grading.fact_retention import fact_retention
-from compression_eval.grading.rubric import rubric_digest
 from compression_eval.grading.six_dimensions import six_dimensions
+from compression_eval.grading.verdicts import VERDICT, qualification
 from compression_eval.probing.prompts import preamble_digest
 from compression_eval.probing.solver import probe_solver
 from compression_eval.versioning import result_version
@@ -65,18 +66,19 @@ def compression_task(arguments: TaskArguments) -> Task:
     """
     ready = checked(arguments)
     spec = ready.spec
-    version = _version(ready, arguments)
     dataset = planned_dataset(
         ready,
         cycles=arguments.cycles,
         language=arguments.language,
         min_removed=arguments.min_removed,
     )
+    version = _version(ready, dataset)
     answerer = _active_model()
     nothing_chosen = answerer == "none/none"
     answerer = EMBEDDED_MODEL if nothing_chosen else answerer
     models = _models(answerer)
-    offline = all(name is not None and name.startswith("embedded/") for name in models.all)
+    verdicts = _verdicts(dataset.samples)
+    about = _about_models(models)
     return Task(
         dataset=dataset.samples,
         solver=probe_solver(
@@ -91,6 +93,7 @@ def compression_task(arguments: TaskArguments) -> Task:
             six_dimensions(criteria=arguments.criteria, grader_context=arguments.grader_context),
             fact_retention(),
             compression_scorer(),
+            *([qualification()] if verdicts else []),
         ],
         # A default that stands in Task(model=...) would win over --model.
         model=EMBEDDED_MODEL if nothing_chosen else None,
@@ -98,27 +101,52 @@ def compression_task(arguments: TaskArguments) -> Task:
         epochs=Epochs(DEFAULT_EPOCHS * arguments.answers, "median"),
         headline_metric=HeadlineMetric(scorer="six_dimensions", score="overall", metric="mean"),
         name="compression",
-        display_name="compression (no language model)" if offline else "compression",
+        display_name=about.display_name,
         version=version,
-        metadata=_metadata(spec, models, offline) | {"min_removed": arguments.min_removed},
-        tags=["no-language-model"] if offline else None,
-        viewer=viewer_config(),
+        metadata=_metadata(spec)
+        | about.metadata
+        | {"min_removed": arguments.min_removed}
+        | ({"probes_by_verdict": verdicts} if verdicts else {}),
+        tags=about.tags,
+        viewer=viewer_config(verdicts=bool(verdicts)),
     )
 
 
-def _version(ready: CheckedArguments, arguments: TaskArguments) -> str:
-    languages = {rubric_language(pair, arguments.language) for pair in ready.pairs}
+def with_models(task: Task, answers: str, roles: Mapping[str, Sequence[str]]) -> Task:
+    """Return a task that was made outside of an eval with what its log says about its models.
+
+    Args:
+        task: A task of `compression_task`; it is changed in place.
+        answers: Name of the model under test.
+        roles: Names of the models by role: several graders, one compressor.
+    """
+    about = _about_models(
+        _Models(
+            answers,
+            list(roles.get("grader") or [answers]),
+            next(iter(roles.get("compressor", ())), answers),
+        )
+    )
+    kept = {key: value for key, value in (task.metadata or {}).items() if key != _NOTE}
+    return task_with(task, tags=about.tags, metadata=kept | about.metadata)
+
+
+def _version(ready: CheckedArguments, dataset: PlannedDataset) -> str:
     return result_version(
         [
-            *(digest(pair.fixture) for pair in ready.pairs),
-            *(digest(pair.bank) for pair in ready.pairs),
-            *(rubric_digest(language) for language in sorted(languages)),
+            *dataset.digests,
             preamble_digest(),
             token_counter().name,
             str(ready.spec.described()),
             source_digest(ready.spec) or "",
         ]
     )
+
+
+def _verdicts(samples: Dataset) -> dict[str, int]:
+    """Count the samples by the verdict on their probe; nothing if no probe has one."""
+    found = Counter(str((sample.metadata or {})[VERDICT]) for sample in samples)
+    return dict(found) if set(found) != {"unknown"} else {}
 
 
 def _active_model() -> str | None:
@@ -156,17 +184,35 @@ def _models(answerer: str | None) -> _Models:
     return _Models(answerer, graders, str(compressor) if compressor else answerer)
 
 
-def _metadata(spec: CompressorSpec, models: _Models, offline: bool) -> dict[str, Any]:
-    result: dict[str, Any] = {
+def _metadata(spec: CompressorSpec) -> dict[str, Any]:
+    return {
         "compression_eval": __version__,
         "compressor": spec.described(),
         "token_counter": token_counter().name,
+    }
+
+
+_NOTE = "note"
+"""Key of the metadata that stands only where no language model is involved."""
+
+
+@dataclass(frozen=True)
+class _AboutModels:
+    """What a log says about the models that take part."""
+
+    metadata: dict[str, Any]
+    tags: list[str] | None
+    display_name: str
+
+
+def _about_models(models: _Models) -> _AboutModels:
+    offline = all(name is not None and name.startswith("embedded/") for name in models.all)
+    metadata: dict[str, Any] = {
         "models": asdict(models),
         "self_graded": models.answers in models.grades
         and not str(models.answers).startswith("embedded/"),
     }
-    if offline:
-        result["note"] = (
-            "The embedded lexical model did everything: no language model was involved."
-        )
-    return result
+    if not offline:
+        return _AboutModels(metadata, None, "compression")
+    metadata[_NOTE] = "The embedded lexical model did everything: no language model was involved."
+    return _AboutModels(metadata, ["no-language-model"], "compression (no language model)")

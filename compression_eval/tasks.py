@@ -14,7 +14,8 @@ def compression(
     fixtures: str | list[str] | None = None,
     probes: str | None = None,
     probe_types: str | list[str] | None = None,
-    cut: int | float | str | list[int | float | str] = "end",
+    shard: str | None = None,
+    cut: int | float | str | list[int | float | str] = "auto",
     compressor: str = "anchored",
     compressor_args: dict[str, Any] | None = None,
     prompt: str | None = None,
@@ -30,12 +31,15 @@ def compression(
     """Measure what a coding agent still knows after its context was compressed.
 
     Args:
-        fixtures: Names of shipped fixtures, paths, globs, or ``all``; a list or one of them.
-            The four default ones if not given.
+        fixtures: Names of shipped fixtures, paths, globs, Parquet files, addresses (``s3://…``,
+            ``hf:ORG/NAME``), or ``all``; a list or one of them. The four default ones if not
+            given.
         probes: A probe bank (or a folder of banks) that lies elsewhere than beside the fixture.
         probe_types: Only these types: recall, artifact, continuation, decision.
-        cut: Where history ends: a number of messages, a share of the conversation (0 to 1), or
-            ``end``; a list evaluates each.
+        shard: ``I/N`` takes every Nth fixture by name, from the Ith on.
+        cut: Where history ends: ``auto`` is the cut that each probe names, the end if it names
+            none; ``recorded`` every place where the recorded agent compacted; or a number of
+            messages, a share of the conversation (0 to 1), or ``end``; a list evaluates each.
         compressor: Name of the strategy: anchored, regenerative, summary, edit, trim, or a
             control: full, none, tail.
         compressor_args: Its arguments, budgets among them.
@@ -56,6 +60,7 @@ def compression(
     given: dict[str, Any] = {
         "probes": probes,
         "probe_types": probe_types,
+        "shard": shard,
         "cut": cut,
         "compressor": compressor,
         "compressor_args": compressor_args,

@@ -21,14 +21,19 @@ _DIMENSIONS = {
 }
 
 
-def viewer_config() -> ViewerConfig:
-    """Return one row per probe: its scores by dimension, then what happened to its facts."""
+def viewer_config(*, verdicts: bool = False) -> ViewerConfig:
+    """Return one row per probe: its scores by dimension, then what happened to its facts.
+
+    Args:
+        verdicts: Whether some probe has a verdict, so that there is a column to show.
+    """
     grade = ScoreColorScale(palette="good-high", min=0, max=5)
     share = ScoreColorScale(palette="good-high", min=0, max=1)
     columns = [
         TaskSamplesColumn(id="sampleStatus"),
         TaskSamplesColumn(id="sampleId"),
         TaskSamplesColumn(id="epoch"),
+        *([TaskSamplesColumn.score("qualification")] if verdicts else []),
         *(TaskSamplesColumn.score("six_dimensions", name) for name in _DIMENSIONS),
         TaskSamplesColumn.score("fact_retention", "fact_recall"),
         TaskSamplesColumn.score("fact_retention", "fact_survival"),
@@ -56,6 +61,7 @@ def viewer_config() -> ViewerConfig:
             "tokens_removed": "removed",
             "tokens_retained": "tokens left",
             "failed_states": "failed",
+            **({"qualification": "qualified"} if verdicts else {}),
         },
         score_color_scales={
             **dict.fromkeys(_DIMENSIONS, grade),
@@ -63,6 +69,7 @@ def viewer_config() -> ViewerConfig:
             "fact_survival": share,
             "fact_violations": ScoreColorScale(palette="good-low", min=0, max=1),
             "tokens_removed": ScoreColorScale(palette="neutral", min=0, max=1),
+            **({"qualification": share} if verdicts else {}),
         },
         color_scales_enabled=True,
     )

@@ -3,8 +3,9 @@
 from compression_eval.analysis.frames import (
     criteria_frame,
     facts_frame,
+    gradings_frame,
     samples_frame,
     states_frame,
 )
 
-__all__ = ["criteria_frame", "facts_frame", "samples_frame", "states_frame"]
+__all__ = ["criteria_frame", "facts_frame", "gradings_frame", "samples_frame", "states_frame"]

@@ -1,17 +1,14 @@
 """Totals of fact rows as text for a terminal: by stage against probe type, region, age and log."""
 
-import unicodedata
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from typing import get_args
 
 from compression_eval.analysis.facts import FactRow
+from compression_eval.analysis.text_tables import aligned
 from compression_eval.fixtures.banks import ProbeType
 from compression_eval.grading.fact_explanation import AGE_GROUPS, age_group
 from compression_eval.grading.facts import Stage
-
-_SHOWN = 48
-"""Longest cell in characters."""
 
 
 def totals(rows: Sequence[FactRow]) -> str:
@@ -45,7 +42,7 @@ def listing(rows: Sequence[FactRow]) -> str:
         )
         for row in rows
     ]
-    return "\n".join(_aligned([heads, *lines], numbers_from=len(heads)))
+    return "\n".join(aligned([heads, *lines], numbers_from=len(heads)))
 
 
 def _age(row: FactRow) -> str:
@@ -80,28 +77,4 @@ def _crossed(
             lines.append((stage, str(sum(cells)), *(str(cell or "-") for cell in cells)))
     sums = [sum(counts[stage, column] for stage in get_args(Stage)) for column in columns]
     lines.append(("all", str(sum(sums)), *map(str, sums)))
-    return "\n".join([f"{title}:", *(f"  {line}" for line in _aligned(lines, numbers_from=1))])
-
-
-def _aligned(lines: Sequence[Sequence[str]], numbers_from: int) -> Iterator[str]:
-    shown = [[_printable(cell) for cell in line] for line in lines]
-    widths = [max(map(_width, column)) for column in zip(*shown, strict=True)]
-    for line in shown:
-        cells = []
-        for number, (cell, width) in enumerate(zip(line, widths, strict=True)):
-            padding = " " * (width - _width(cell))
-            cells.append(padding + cell if number >= numbers_from else cell + padding)
-        yield "  ".join(cells).rstrip()
-
-
-def _printable(text: str) -> str:
-    """Return a text without the power to move a terminal's cursor, and not too long."""
-    clean = "".join(
-        character if character.isprintable() else "\N{REPLACEMENT CHARACTER}" for character in text
-    )
-    return clean if len(clean) <= _SHOWN else clean[: _SHOWN - 1] + "…"
-
-
-def _width(text: str) -> int:
-    """Return the columns that a text takes in a terminal."""
-    return sum(2 if unicodedata.east_asian_width(character) in "WF" else 1 for character in text)
+    return "\n".join([f"{title}:", *(f"  {line}" for line in aligned(lines, numbers_from=1))])

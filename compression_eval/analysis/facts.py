@@ -5,6 +5,7 @@ import io
 import json
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass, fields
+from typing import Protocol
 
 from compression_eval.analysis.logs import Log
 from compression_eval.grading.facts import FactFinding, follow_facts
@@ -55,7 +56,7 @@ def fact_rows(logs: Sequence[Log]) -> list[FactRow]:
         row
         for log in logs
         for sample, record in log.records()
-        for row in _rows(log, sample.epoch, record)
+        for row in rows_of_record(log, sample.epoch, record)
     ]
 
 
@@ -74,14 +75,27 @@ def rows_as_json(rows: Sequence[FactRow]) -> str:
     return json.dumps([asdict(row) for row in rows], ensure_ascii=False, indent=1) + "\n"
 
 
-def _rows(log: Log, epoch: int, record: SampleRecord) -> Iterator[FactRow]:
+class Named(Protocol):
+    """What a row says of its log."""
+
+    @property
+    def name(self) -> str:
+        """The file's name without folder and suffix."""
+
+    @property
+    def compressor(self) -> str:
+        """Name of the strategy."""
+
+
+def rows_of_record(log: Named, epoch: int, record: SampleRecord) -> Iterator[FactRow]:
+    """Yield the rows of one sample, in the order of its probe's facts."""
     sample = Sample(record, [])
     failed = sample.compression_failure is not None
     for finding in follow_facts(record.probe, sample.facts, sample.answer_text, failed=failed):
         yield _row(log, epoch, record, finding)
 
 
-def _row(log: Log, epoch: int, record: SampleRecord, finding: FactFinding) -> FactRow:
+def _row(log: Named, epoch: int, record: SampleRecord, finding: FactFinding) -> FactRow:
     kept, age = finding.record, finding.age(record.cut)
     return FactRow(
         log=log.name,

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 Logs = str | Path | Sequence[str | Path]
 
-_UNUSED = {"messages", "events", "attachments", "output"}
+_UNUSED = {"messages", "events", "attachments"}
 """Parts of a sample that no column is made of: most of a log, and not read."""
 
 
@@ -32,8 +32,8 @@ def samples_frame(logs: Logs) -> "DataFrame":
     tokens those of the log's counter, times seconds. A value that was not graded, or that failed,
     is missing and never 0; `failure` says why.
 
-    `compress_…` columns stand on the one sample that carried a compression out and are missing
-    on those that shared it, so that they can be added up.
+    `compress_…` columns stand on one sample of each state, as a rule the one that carried the
+    compression out, and are missing on the others, so that they can be added up.
 
     Args:
         logs: Paths of logs or of folders with logs.
@@ -60,21 +60,27 @@ def criteria_frame(logs: Logs) -> "DataFrame":
     Raises:
         DataError: As `samples_frame`.
     """
-    from compression_eval.analysis.criteria import CRITERIA, unfolded
-    from compression_eval.analysis.sample_columns import SAMPLE_COLUMNS
+    from compression_eval.analysis.criteria import CRITERIA, as_cell, unfolded
 
-    keys = (
-        "sample",
-        "sample_uuid",
-        "epoch",
-        "fixture",
-        "cut",
-        "probe_id",
-        "probe_type",
-        "state_id",
-    )
-    columns = {name: SAMPLE_COLUMNS[name] for name in keys} | {CRITERIA: _criteria_of()}
-    return unfolded(_table(_found(logs), columns))
+    return unfolded(_table(_found(logs), _keys() | {CRITERIA: as_cell}))
+
+
+def gradings_frame(logs: Logs) -> "DataFrame":
+    """Return one row per sample and grading: an answer may be graded several times.
+
+    Columns: those that name the run and sample, `grading` (0 for the first, 1 and up for those
+    that were appended), `graded_by`, how it was set up (`criteria`, `grader_context`, `language`,
+    `rubric_digest`), `overall` and the dimensions (0 to 5, missing where there is no value).
+
+    Args:
+        logs: As in `samples_frame`.
+
+    Raises:
+        DataError: As `samples_frame`.
+    """
+    from compression_eval.analysis.gradings import GRADINGS, as_cell, unfolded
+
+    return unfolded(_table(_found(logs), _keys() | {GRADINGS: as_cell}))
 
 
 def facts_frame(logs: Logs) -> "DataFrame":
@@ -86,18 +92,9 @@ def facts_frame(logs: Logs) -> "DataFrame":
     Raises:
         DataError: As `samples_frame`.
     """
-    from dataclasses import asdict, fields
+    from compression_eval.analysis.fact_columns import FACTS, as_cell, unfolded
 
-    from pandas import DataFrame
-
-    from compression_eval.analysis.facts import FactRow, fact_rows
-
-    found = _found(logs)
-    rows = [asdict(row) for row in fact_rows(found)]
-    frame = DataFrame(rows, columns=[field.name for field in fields(FactRow)])
-    names = {log.name: arm for log, arm in zip(found, arm_names(found), strict=True)}
-    frame.insert(0, "arm", frame["log"].map(names))
-    return frame
+    return unfolded(_table(_found(logs), {"sample": _keys()["sample"], FACTS: as_cell}))
 
 
 def states_frame(logs: Logs) -> "DataFrame":
@@ -109,16 +106,19 @@ def states_frame(logs: Logs) -> "DataFrame":
     Raises:
         DataError: As `samples_frame`.
     """
-    samples = samples_frame(logs)
-    samples = samples[samples["state_id"].notna()].sort_values("computed_here", ascending=False)
+    return states_of(samples_frame(logs))
+
+
+def states_of(samples: "DataFrame") -> "DataFrame":
+    """Return the rows of `states_frame` from those of `samples_frame`."""
+    first = samples[samples["compress_calls"].notna()]
     kept = (
         *("log", "log_path", "eval_id", "arm", "compressor", "model", "fixture", "cut", "unit"),
         *("cycles", "task_type", "language", "length", "replicate", "state_id", "state_status"),
         *("failure", "tokens_original", "tokens_state", "tokens_removed", "compress_calls"),
         *("compress_input_tokens", "compress_output_tokens", "compress_seconds"),
     )
-    first = samples.drop_duplicates(["log_path", "state_id"])[list(kept)]
-    return first.sort_values(["log_path", "unit", "replicate"]).reset_index(drop=True)
+    return first[list(kept)].sort_values(["log_path", "unit", "replicate"]).reset_index(drop=True)
 
 
 def arm_names(logs: Sequence[Log]) -> list[str]:
@@ -129,7 +129,7 @@ def arm_names(logs: Sequence[Log]) -> list[str]:
     """
     plain = [log.compressor or log.name for log in logs]
     names = list(plain)
-    described = [_arguments(log) for log in logs]
+    described = [{**_arguments(log), **_chained(log)} for log in logs]
     for index, name in enumerate(plain):
         alike = [other for other, each in zip(described, plain, strict=True) if each == name]
         differing = [
@@ -162,6 +162,12 @@ def _arguments(log: Log) -> dict[str, Any]:
     return dict(found) if isinstance(found, dict) else {}
 
 
+def _chained(log: Log) -> dict[str, Any]:
+    """Return how many compressions each state has been through, which makes another arm of it."""
+    found = [step.params.get("cycles") for step in log.header.plan.steps]
+    return {"cycles": next((cycles for cycles in found if isinstance(cycles, int)), 1)}
+
+
 def _found(logs: Logs) -> list[Log]:
     paths = [logs] if isinstance(logs, str | Path) else list(logs)
     if not paths:
@@ -169,33 +175,55 @@ def _found(logs: Logs) -> list[Log]:
     return find_logs([str(path) for path in paths])
 
 
-def _criteria_of() -> Any:
-    from compression_eval.analysis.criteria import as_cell
+def _keys() -> dict[str, Any]:
+    """Return the columns that name a sample."""
+    from compression_eval.analysis.sample_columns import SAMPLE_COLUMNS
 
-    return as_cell
+    names = ("sample", "sample_uuid", "epoch", "fixture", "cut", "probe_id", "probe_type")
+    return {name: SAMPLE_COLUMNS[name] for name in (*names, "replicate", "state_id")}
 
 
 def _table(logs: Sequence[Log], columns: Any) -> "DataFrame":
     """Return the rows of some logs with the columns of their runs in front."""
+    arms = zip(logs, arm_names(logs), strict=True)
+    return joined([rows_of_log(log, arm, columns) for log, arm in arms])
+
+
+def rows_of_log(log: Log, arm: str, columns: Any) -> "DataFrame":
+    """Return the rows of one log, its types not settled yet; `joined` does that.
+
+    Args:
+        log: The log.
+        arm: Name of its arm.
+        columns: What to read of each sample, by name, as in `sample_columns.SAMPLE_COLUMNS`.
+
+    Raises:
+        DataError: The log cannot be read.
+    """
     from inspect_ai.analysis import samples_df
+
+    from compression_eval.analysis.sample_columns import inspect_columns
+
+    try:
+        part = samples_df(
+            log.path, inspect_columns(columns), quiet=True, exclude_fields=set(_UNUSED)
+        )
+    except (ValueError, OSError, KeyError) as error:
+        raise DataError(f"{log.path}: {' '.join(str(error).split())[:200]}") from error
+    part = part.reindex(columns=list(columns)).astype(object)
+    part = part.where(part.notna(), None)
+    for position, (name, value) in enumerate(_run(log, arm).items()):
+        part.insert(position, name, value)
+    return part
+
+
+def joined(parts: Sequence["DataFrame"]) -> "DataFrame":
+    """Return the rows of several logs as one frame."""
     from pandas import concat, to_numeric
 
-    from compression_eval.analysis.sample_columns import NUMBERS, inspect_columns
+    from compression_eval.analysis.sample_columns import NUMBERS
 
-    parts = []
-    for log, arm in zip(logs, arm_names(logs), strict=True):
-        try:
-            part = samples_df(
-                log.path, inspect_columns(columns), quiet=True, exclude_fields=set(_UNUSED)
-            )
-        except (ValueError, OSError, KeyError) as error:
-            raise DataError(f"{log.path}: {' '.join(str(error).split())[:200]}") from error
-        part = part.reindex(columns=list(columns)).astype(object)
-        part = part.where(part.notna(), None)
-        for position, (name, value) in enumerate(_run(log, arm).items()):
-            part.insert(position, name, value)
-        parts.append(part)
-    frame = concat(parts, ignore_index=True)
+    frame = concat(list(parts), ignore_index=True)
     # A column may be empty in one log and full in another, so types are given and not guessed.
     for name in [name for name in dict.fromkeys(NUMBERS) if name in frame]:
         frame[name] = to_numeric(frame[name], errors="coerce").astype(float)
@@ -203,7 +231,22 @@ def _table(logs: Sequence[Log], columns: Any) -> "DataFrame":
         frame["scored"] = frame["scored"].astype(bool)
     if "cut" in frame and "fixture" in frame:
         frame["unit"] = frame["fixture"].astype(str) + "@" + frame["cut"].astype(str)
+    if "compress_calls" in frame:
+        _keep_costs_once(frame)
     return frame
+
+
+def _keep_costs_once(frame: "DataFrame") -> None:
+    """Leave what a compression cost on one sample of its state, so that it can be added up.
+
+    It is the one that carried it out; or, where a run was killed before that sample was done, the
+    first one.
+    """
+    known = frame[frame["state_id"].notna()]
+    known = known.sort_values("computed_here", ascending=False, kind="stable")
+    carriers = known.drop_duplicates(["log_path", "state_id"]).index
+    costs = [name for name in frame if str(name).startswith("compress_")]
+    frame.loc[~frame.index.isin(carriers), costs] = float("nan")
 
 
 def _run(log: Log, arm: str) -> dict[str, Any]:

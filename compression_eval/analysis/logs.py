@@ -59,8 +59,9 @@ class Log:
 def find_logs(paths: Sequence[str]) -> list[Log]:
     """Return the logs that files and folders hold, in the order given, the oldest first.
 
-    A folder is searched with the folders in it, and logs of other evals in it are left out; a
-    file that is named must be a log of this eval.
+    A folder is searched with the folders in it. Logs of other evals in it are left out, and those
+    of attempts that a later attempt at the same run went on with, since it holds their samples
+    too. A file that is named must be a log of this eval.
 
     Raises:
         DataError: There is none, or one that is named is missing, foreign or still running.
@@ -73,7 +74,7 @@ def find_logs(paths: Sequence[str]) -> list[Log]:
             if not ours:
                 others = f" ({len(found)} of other evals)" if found else ""
                 raise DataError(f"{path}: no log of compression_eval in this folder{others}")
-            logs.extend(ours)
+            logs.extend(_current(ours))
         else:
             log = _header(path)
             if not _is_ours(log.header):
@@ -88,6 +89,21 @@ def find_logs(paths: Sequence[str]) -> list[Log]:
                 "with: inspect eval-retry"
             )
     return list({log.path: log for log in logs}.values())
+
+
+def _current(logs: Sequence[Log]) -> list[Log]:
+    """Leave out the logs of a run's earlier attempts, and what a killed one was recovered from."""
+    newest: dict[str, str] = {}
+    for log in logs:
+        spec = log.header.eval
+        newest[spec.task_id] = max(newest.get(spec.task_id, ""), spec.created)
+    kept = [log for log in logs if log.header.eval.created == newest[log.header.eval.task_id]]
+    ended = {log.header.eval.eval_id for log in kept if log.header.status != "started"}
+    return [
+        log
+        for log in kept
+        if log.header.status != "started" or log.header.eval.eval_id not in ended
+    ]
 
 
 def _header(path: str) -> Log:

@@ -1,5 +1,6 @@
 """What a sample's row in a frame holds, and where in the log each value comes from."""
 
+import json
 import math
 import re
 from collections.abc import Callable, Mapping
@@ -13,11 +14,15 @@ from inspect_ai.model import ModelUsage
 from inspect_ai.scorer import Score
 from inspect_ai.util import Store
 
+from compression_eval.fixtures.digests import digest
 from compression_eval.grading.rubric import structure
 from compression_eval.grading.six_dimensions import OVERALL
 from compression_eval.probing.record import SampleRecord, read_record
 
 Cell = str | int | float | bool | None
+
+_PINNED = ("parameters", "config")
+"""What of a grader decides its scores, beside the model."""
 
 _GRADED = re.compile(r"six_dimensions-?(\d*)")
 
@@ -70,17 +75,22 @@ class Seen:
             return self.gradings[0].reason or "no score"
         return ""
 
+    @property
+    def dollars(self) -> float | None:
+        """What the sample's model calls cost; None unless the run knew the price of all of them."""
+        costs = [usage.total_cost for usage in self.sample.model_usage.values()]
+        known = [cost for cost in costs if cost is not None]
+        return sum(known) if known and len(known) == len(costs) else None
+
     def usage(self, role: str) -> ModelUsage | None:
-        """Return the tokens of a role; those of the model under test are what roles leave over."""
-        roles = self.sample.role_usage
+        """Return the tokens of a role; those of the model under test are its one answer's.
+
+        What the roles leave over of the sample's total would not do: a compression or grading that
+        is left to the model under test has no role.
+        """
         if role != "answerer":
-            return roles.get(role)
-        total = ModelUsage()
-        for usage in self.sample.model_usage.values():
-            total += usage
-        for usage in roles.values():
-            total = _less(total, usage)
-        return total
+            return self.sample.role_usage.get(role)
+        return self.sample.output.usage or ModelUsage()
 
 
 def number(score: Score | None, key: str) -> float | None:
@@ -91,16 +101,18 @@ def number(score: Score | None, key: str) -> float | None:
     return float(value)
 
 
-def _less(total: ModelUsage, part: ModelUsage) -> ModelUsage:
-    return ModelUsage(
-        input_tokens=total.input_tokens - part.input_tokens,
-        output_tokens=total.output_tokens - part.output_tokens,
-        total_tokens=total.total_tokens - part.total_tokens,
-        input_tokens_cache_read=(total.input_tokens_cache_read or 0)
-        - (part.input_tokens_cache_read or 0),
-        input_tokens_cache_write=(total.input_tokens_cache_write or 0)
-        - (part.input_tokens_cache_write or 0),
-    )
+def graded_by(score: Score) -> str | None:
+    """Return the models that made a grading, each with its parameters where the log has them.
+
+    None where nothing was graded, because something failed before.
+    """
+    graders = (score.metadata or {}).get("graders")
+    named = []
+    for grader in graders if isinstance(graders, list) else []:
+        given = {key: grader[key] for key in _PINNED if grader.get(key)}
+        settings = f" {json.dumps(given, sort_keys=True)}" if given else ""
+        named.append(f"{grader.get('model')}{settings}")
+    return ", ".join(named) or None
 
 
 def _of_record(read: Callable[[SampleRecord], Cell]) -> Callable[[Seen], Cell]:
@@ -128,14 +140,17 @@ def _tokens(role: str, field: str) -> Callable[[Seen], Cell]:
 
 
 def _of_cycles(field: str) -> Callable[[Seen], Cell]:
-    """Add up what the compressions of a state cost, on the one sample that carried them out."""
+    """Add up what the compressions of a state cost; `frames.joined` keeps it on one sample."""
 
     def read(record: SampleRecord) -> Cell:
-        if not record.state.computed_here:
-            return None
         return cast(Cell, sum(getattr(cycle, field) for cycle in record.state.cycles))
 
     return _of_record(read)
+
+
+def _probe_digest(record: SampleRecord) -> Cell:
+    # A verdict on a probe changes nothing of what is asked.
+    return digest(record.probe.model_copy(update={"qualification": None}))
 
 
 def _digest(key: str) -> Callable[[Seen], Cell]:
@@ -163,6 +178,8 @@ SAMPLE_COLUMNS: dict[str, Callable[[Seen], Cell]] = {
     "length": _described("length"),
     "qualified": _described("qualified"),
     "region": _described("region"),
+    "question": _of_record(lambda record: record.probe.question),
+    "answer": _of_record(lambda record: record.answer.text if record.answer else None),
     "replicate": _of_record(lambda record: record.replicate),
     "state_id": _of_record(lambda record: record.state.state_id),
     "state_status": _of_record(lambda record: record.state.status),
@@ -176,6 +193,7 @@ SAMPLE_COLUMNS: dict[str, Callable[[Seen], Cell]] = {
     "fact_violations": _scored("fact_retention", "fact_violations"),
     "abstained": _setting("abstained"),
     "gradings": lambda seen: len(seen.gradings),
+    "token_counter": _of_record(lambda record: record.state.token_counter),
     "tokens_original": _of_record(lambda record: record.state.original_tokens),
     "tokens_state": _of_record(
         lambda record: record.state.state_tokens if record.state.status == "ok" else None
@@ -191,14 +209,17 @@ SAMPLE_COLUMNS: dict[str, Callable[[Seen], Cell]] = {
     "grader_input_tokens": _tokens("grader", "input_tokens"),
     "grader_output_tokens": _tokens("grader", "output_tokens"),
     "grader_cache_read_tokens": _tokens("grader", "input_tokens_cache_read"),
+    "dollars": lambda seen: seen.dollars,
     "total_seconds": lambda seen: seen.sample.total_time,
     "self_graded": _setting("self_graded"),
+    "graded_by": lambda seen: graded_by(seen.gradings[0]) if seen.gradings else None,
     "criteria": _setting("criteria"),
     "grader_context": _setting("grader_context"),
     "rubric_language": _setting("language"),
     "rubric_digest": _setting("rubric_digest"),
     "fixture_digest": _digest("fixture"),
     "bank_digest": _digest("bank"),
+    "probe_digest": _of_record(_probe_digest),
     "question_digest": _digest("question_preamble"),
     "prompts_digest": _digest("compressor_prompts"),
 }
@@ -209,6 +230,7 @@ NUMBERS: tuple[str, ...] = (
     *structure().dimensions,
     *(name for name in SAMPLE_COLUMNS if name.startswith(("fact_", "tokens_", "compress_"))),
     *(name for name in SAMPLE_COLUMNS if name.endswith(("_tokens", "_seconds"))),
+    "dollars",
 )
 """Columns of numbers that may be missing: floats in a frame, NaN where they are."""
 

@@ -22,11 +22,12 @@ from pydantic import Field, ValidationError, create_model
 from compression_eval.compressors.arguments import Arguments
 from compression_eval.compressors.artifact_index import ArtifactIndex
 from compression_eval.compressors.errors import CompressionError
-from compression_eval.compressors.spec import Compressor
+from compression_eval.compressors.spec import Compressor, CompressorSpec
 from compression_eval.compressors.tokens import is_opaque, message_text, token_counter
 from compression_eval.compressors.validity import structural_problem
 from compression_eval.compressors.vendors.anthropic_messages import BLOCK
 from compression_eval.compressors.window import groups
+from compression_eval.fixtures.models import Fixture
 
 SUFFIX = "+artifacts"
 """What is written after a strategy's name to wrap it."""
@@ -124,26 +125,30 @@ def with_artifacts(compressor: Compressor[Any]) -> Compressor[Any]:
         ),
     )
 
-    def inner(given: Arguments, less: int = 0) -> CompactionStrategy:
+    def inner(
+        given: Arguments, less: int = 0, fixture: Fixture | None = None
+    ) -> CompactionStrategy:
         names = given.model_fields_set - {_BUDGET}
         own = {name: getattr(given, name) for name in names}
         if less:
             own[_TARGET] -= less
         try:
-            return compressor.build(inner_type.model_validate(own))
+            return CompressorSpec(compressor, inner_type.model_validate(own)).build(fixture)
         except ValidationError as error:
             raise CompressionError(
                 "error", f"{_TARGET} is too small: the artifact index alone takes {less}"
             ) from error
 
-    def build(given: Arguments) -> CompactionStrategy:
+    def build(given: Arguments, fixture: Fixture | None = None) -> CompactionStrategy:
         has_target = getattr(given, _TARGET, None) is not None
         return ArtifactIndexCompaction(
-            inner(given),
+            inner(given, fixture=fixture),
             getattr(given, _BUDGET),
             always=compressor.exempt,
-            leaving_room=(lambda less: inner(given, less)) if has_target else None,
+            leaving_room=(lambda less: inner(given, less, fixture)) if has_target else None,
         )
+
+    per_fixture = compressor.per_fixture
 
     return replace(
         compressor,
@@ -151,6 +156,7 @@ def with_artifacts(compressor: Compressor[Any]) -> Compressor[Any]:
         summary=f"{compressor.summary}; with an index of the files, read from the tool calls",
         arguments=arguments,
         build=build,
+        per_fixture=replace(per_fixture, build=build) if per_fixture else None,
     )
 
 

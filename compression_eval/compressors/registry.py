@@ -19,6 +19,7 @@ from compression_eval.compressors import (
     masking,
     openhands,
     pi,
+    recorded,
 )
 from compression_eval.compressors.anchored import AnchoredCompaction
 from compression_eval.compressors.arguments import (
@@ -124,6 +125,7 @@ COMPRESSORS: Mapping[str, Compressor[Any]] = {
         *anthropic_on_demand.COMPRESSORS,
         anthropic_clear_tools.COMPRESSOR,
         COMMAND,
+        recorded.COMPRESSOR,
     )
 }
 """All strategies by name."""

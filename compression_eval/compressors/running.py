@@ -30,13 +30,14 @@ from compression_eval.compressors.validity import (
 from compression_eval.compressors.vendors.accounting import vendor_call
 from compression_eval.fixtures.conversation import conversation
 from compression_eval.fixtures.models import Fixture
+from compression_eval.fixtures.sources import StoredFixture
 
 
 @dataclass(eq=False)
 class CompressionPlan:
     """What is to be compressed, where and how; the same for every replicate."""
 
-    fixture: Fixture
+    fixture: Fixture | StoredFixture
     tools: Sequence[ToolInfo]
     cuts: tuple[int, ...]
     """Compression points, rising; the last is the one that probes are put at."""
@@ -48,11 +49,28 @@ class CompressionPlan:
     """Share of the tokens beside the system prompt that each compression must remove."""
     _history: list[ChatMessage] | None = None
 
-    async def history(self) -> list[ChatMessage]:
-        """Return the conversation before the last cut; converted once for all replicates."""
-        if self._history is None:
-            self._history = (await conversation(self.fixture))[: self.cut]
-        return list(self._history)
+    def loaded(self) -> Fixture:
+        """Return the fixture, read again if it is not kept in memory.
+
+        Raises:
+            DataError: It cannot be read any more, or has changed.
+        """
+        return self.fixture if isinstance(self.fixture, Fixture) else self.fixture.load()
+
+    async def history(self, fixture: Fixture | None = None) -> list[ChatMessage]:
+        """Return the conversation before the last cut.
+
+        It is converted once for all replicates, unless the fixture is not kept in memory either.
+
+        Args:
+            fixture: What `loaded` returned, if that was called already.
+        """
+        if self._history is not None:
+            return list(self._history)
+        history = (await conversation(fixture or self.loaded()))[: self.cut]
+        if isinstance(self.fixture, Fixture):
+            self._history = history
+        return list(history)
 
     @property
     def cut(self) -> int:
@@ -82,8 +100,10 @@ async def compress(plan: CompressionPlan, replicate: int, model: Model) -> State
         model: The model that a summarising strategy calls.
     """
     counter = token_counter()
-    strategy = plan.spec.build()
-    original = await plan.history()
+    fixture = plan.loaded()
+    strategy = plan.spec.build(fixture)
+    original = await plan.history(fixture)
+    del fixture  # where it is not kept in memory, it need not stay while models are waited for
     state = State(
         state_id=uuid4().hex,
         fixture=plan.fixture.name,

@@ -11,14 +11,23 @@ from compression_eval.grading.facts import FactFinding, follow_facts
 from compression_eval.grading.rubric import load_rubric
 from compression_eval.grading.sample import CLUSTER, Sample, nothing_recorded, read_sample
 from compression_eval.grading.values import violations, wrong_values
+from compression_eval.grading.verdicts import by_verdict
 
 KEYS = ("fact_recall", "fact_survival", "fact_violations")
 """Keys of the score, on every sample that has one."""
 
 
 def fact_retention_metrics() -> dict[str, list[Metric]]:
-    """Return the metrics of every key: the mean, and its error clustered by fixture."""
-    return {key: [mean(), stderr(cluster=CLUSTER)] for key in KEYS}
+    """Return the metrics of every key: mean, its error by fixture, and means by verdict."""
+    return {
+        # Most banks name few wrong values, and means over no probe at all would stand there as NaN.
+        key: [
+            mean(),
+            stderr(cluster=CLUSTER),
+            *([] if key == "fact_violations" else [by_verdict()]),
+        ]
+        for key in KEYS
+    }
 
 
 @scorer(metrics=fact_retention_metrics())

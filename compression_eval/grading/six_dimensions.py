@@ -14,6 +14,7 @@ from compression_eval.grading.request import GraderContext, grading_request
 from compression_eval.grading.rubric import CriteriaMode, load_rubric, rubric_digest, structure
 from compression_eval.grading.sample import CLUSTER, Sample, nothing_recorded, read_sample
 from compression_eval.grading.six_dimensions_report import explanation, metadata
+from compression_eval.grading.verdicts import by_verdict
 
 OVERALL = "overall"
 _DIGITS = 3
@@ -24,8 +25,8 @@ KEYS: tuple[str, ...] = (OVERALL, *structure().dimensions)
 
 
 def six_dimensions_metrics() -> dict[str, list[Metric]]:
-    """Return the metrics of every key: the mean, and its error clustered by fixture."""
-    return {key: [mean(), stderr(cluster=CLUSTER)] for key in KEYS}
+    """Return the metrics of every key: mean, its error by fixture, and means by verdict."""
+    return {key: [mean(), stderr(cluster=CLUSTER), by_verdict()] for key in KEYS}
 
 
 @scorer(metrics=six_dimensions_metrics())

@@ -17,5 +17,5 @@ def files_for(probe: Probe, plan: CompressionPlan) -> dict[str, str]:
     if probe.type != "artifact":
         return {}
     if plan not in _FOUND:
-        _FOUND[plan] = history_files(plan.fixture.messages[: plan.cut])
+        _FOUND[plan] = history_files(plan.loaded().messages[: plan.cut])
     return dict(_FOUND[plan])

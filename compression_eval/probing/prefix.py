@@ -28,8 +28,12 @@ class _Gate:
 _gates: dict[tuple[str, str, str], _Gate] = {}
 
 
-def has_prompt_cache(model: Model) -> bool:
-    """Return whether a model's provider may bill a repeated prefix at a lower price."""
+def has_prompt_cache(model: Model | str) -> bool:
+    """Return whether a model's provider may bill a repeated prefix at a lower price.
+
+    Args:
+        model: A model, or its name.
+    """
     return str(model).partition("/")[0] not in _NO_PROMPT_CACHE
 
 

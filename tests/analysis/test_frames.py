@@ -7,7 +7,13 @@ import pytest
 from inspect_ai import eval as inspect_eval
 from inspect_ai.log import EvalLog
 
-from compression_eval.analysis import criteria_frame, facts_frame, samples_frame, states_frame
+from compression_eval.analysis import (
+    criteria_frame,
+    facts_frame,
+    gradings_frame,
+    samples_frame,
+    states_frame,
+)
 from compression_eval.arguments import TaskArguments
 from compression_eval.fixtures.errors import DataError
 from compression_eval.grading.rubric import structure
@@ -83,6 +89,18 @@ def test_criteria_add_up_to_the_dimensions(folder: Path) -> None:
     for dimension in structure().dimensions:
         expected = samples.loc[found.index, dimension].astype(float)
         assert (found[dimension] - expected).abs().max() < 0.002
+
+
+def test_gradings_are_those_of_the_samples(folder: Path) -> None:
+    samples = samples_frame(folder).set_index("sample_uuid")
+    gradings = gradings_frame(folder)
+    # What failed before it was graded has a score that says so, and no grader.
+    assert len(gradings) == len(samples)
+    assert set(gradings["grading"]) == {0}
+    graded = gradings[gradings["overall"].notna()].set_index("sample_uuid")
+    assert set(graded.index) == set(samples[samples["scored"]].index)
+    assert (graded["overall"] == samples.loc[graded.index, "overall"]).all()
+    assert set(graded["graded_by"]) == {"embedded/lexical"}
 
 
 def test_facts_carry_the_arm(folder: Path) -> None:

@@ -19,6 +19,7 @@ NAMES = {
     "embedded": ("modelapi", "compression_eval/embedded"),
     "artifact_files": ("scorer", "compression_eval/artifact_files"),
     "fact_retention": ("scorer", "compression_eval/fact_retention"),
+    "qualification": ("scorer", "compression_eval/qualification"),
     "six_dimensions": ("scorer", "compression_eval/six_dimensions"),
 }
 

@@ -10,12 +10,15 @@ unit is the fixture; with few of them Student's t is wide, and that is the truth
 
 import math
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from compression_eval.analysis.statistics.observations import ArmValues, shared
+from compression_eval.analysis.statistics.observations import ArmValues, Item, shared
 from compression_eval.analysis.statistics.student import t_quantile, t_two_sided
+
+_ROUNDING = 1e-9
+"""An error below this comes from adding floats, not from runs."""
 
 
 @dataclass(frozen=True)
@@ -86,8 +89,8 @@ def paired_difference(base: ArmValues, new: ArmValues) -> Difference | None:
         probes=len(base.by_item),
         fixtures=len(fixtures),
         states=(counts[0], counts[1]),
-        here=_between_states(arms),
-        elsewhere=_between_fixtures(base, new),
+        here=between_states(arms),
+        elsewhere=_difference_between_fixtures(base, new),
     )
 
 
@@ -95,8 +98,15 @@ def _states(arm: ArmValues) -> int:
     return len({(unit, state) for (unit, _), states in arm.by_item.items() for state in states})
 
 
-def _between_states(arms: Sequence[ArmValues]) -> Spread | None:
-    """Return the spread of the difference that comes from compressing (and answering) anew."""
+def between_states(arms: Sequence[ArmValues]) -> Spread | None:
+    """Return the spread that comes from compressing (and answering) anew.
+
+    Args:
+        arms: One for the spread of its mean, two for that of their difference.
+
+    Returns:
+        None if no unit of an arm was compressed twice.
+    """
     terms: list[tuple[float, int]] = []
     for arm in arms:
         parts = _contributions(arm)
@@ -109,7 +119,7 @@ def _between_states(arms: Sequence[ArmValues]) -> Spread | None:
         typical = sum(variance * (free + 1) for variance, free in known) / len(known)
         terms.extend([(typical, 1)] * lone)
     total = sum(variance for variance, _ in terms)
-    if total == 0:
+    if total < _ROUNDING**2:
         return Spread(0.0, math.inf)
     corrected = sum(variance**2 / (free + 2) for variance, free in terms)
     most = sum(free for _, free in terms)
@@ -148,16 +158,26 @@ def _variance(contributions: Sequence[float]) -> float:
     return squares * count / (count - 1)
 
 
-def _between_fixtures(base: ArmValues, new: ArmValues) -> Spread | None:
+def _difference_between_fixtures(base: ArmValues, new: ArmValues) -> Spread | None:
     old, later = base.probe_means(), new.probe_means()
     differences = {item: later[item] - old[item] for item in old}
-    overall = sum(differences.values()) / len(differences)
+    return between_fixtures(differences, base.fixture_of)
+
+
+def between_fixtures(values: Mapping[Item, float], fixture_of: Mapping[str, str]) -> Spread | None:
+    """Return the cluster-robust spread of a mean over probes; None with a single fixture.
+
+    Args:
+        values: By probe.
+        fixture_of: The fixture of each unit.
+    """
+    overall = sum(values.values()) / len(values)
     sums: dict[str, float] = defaultdict(float)
-    for (unit, _), difference in differences.items():
-        sums[base.fixture_of[unit]] += difference - overall
+    for (unit, _), value in values.items():
+        sums[fixture_of[unit]] += value - overall
     count = len(sums)
     if count < 2:
         return None
     squares = sum(each**2 for each in sums.values())
-    error = math.sqrt(squares * count / (count - 1)) / len(differences)
+    error = math.sqrt(squares * count / (count - 1)) / len(values)
     return Spread(error, count - 1)

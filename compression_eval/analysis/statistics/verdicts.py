@@ -1,7 +1,7 @@
 """From differences to verdicts, with several measures tested at once."""
 
 import math
-from collections.abc import Mapping
+from collections.abc import Container, Mapping
 from dataclasses import dataclass
 from typing import Literal
 
@@ -32,7 +32,7 @@ def judge(
     thresholds: Mapping[str, float],
     *,
     failures_rise: bool = False,
-    same_every_time: bool = False,
+    same_every_time: bool | Container[str] = False,
 ) -> dict[str, Judged]:
     """Return a verdict on each of several measures that are looked at together.
 
@@ -45,13 +45,20 @@ def judge(
         differences: By measure.
         thresholds: By measure, in its unit.
         failures_rise: Whether the new arm fails more often; then nothing is better.
-        same_every_time: Whether both arms are mechanical, so that no spread is no surprise.
+        same_every_time: Whether both arms are mechanical, so that no spread is no surprise; or
+            the names of the measures for which they are.
     """
+
+    def exact(name: str) -> bool:
+        if isinstance(same_every_time, bool):
+            return same_every_time
+        return name in same_every_time
+
     adjusted = _holm(
         {
             name: each.here.p_value(each.estimate)
             for name, each in differences.items()
-            if each.here and (each.here.error > 0 or same_every_time)
+            if each.here and (each.here.error > 0 or exact(name))
         }
     )
     return {

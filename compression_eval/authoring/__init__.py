@@ -1,0 +1,1 @@
+"""Making probes from conversations: generated, checked against them, and qualified by runs."""

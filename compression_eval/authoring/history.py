@@ -1,0 +1,176 @@
+"""A conversation up to a cut, as those who write probes need it."""
+
+from bisect import bisect_right
+from collections.abc import Iterable, Sequence
+from functools import cached_property
+from itertools import accumulate, pairwise
+from typing import Literal
+
+from compression_eval.compressors.arguments import WindowArguments
+from compression_eval.compressors.tokens import token_counter
+from compression_eval.compressors.window import split
+from compression_eval.fixtures.artifacts.calls import calls_of_fixture
+from compression_eval.fixtures.artifacts.events import Call, Reading
+from compression_eval.fixtures.artifacts.history import history_files
+from compression_eval.fixtures.artifacts.inventory import Inventory, inventory_of
+from compression_eval.fixtures.artifacts.reading import read_calls
+from compression_eval.fixtures.conversation import conversation
+from compression_eval.fixtures.matching import Text
+from compression_eval.fixtures.models import Fixture, Language, Message
+
+Third = Literal["early", "middle", "late"]
+THIRDS: tuple[Third, ...] = ("early", "middle", "late")
+
+TAIL_TOKENS: int = WindowArguments().tail_tokens
+"""Tokens that the strategies keep verbatim at the end by default."""
+
+
+class History:
+    """What lies before a cut, in three parts: a head and a tail that are kept, and the middle.
+
+    Args:
+        fixture: The conversation.
+        cut: Number of messages before the cut.
+        tail_start: Index of the first message of the kept tail.
+        sizes: Tokens of each message before the cut.
+        texts: Every message before the cut, prepared for look-ups.
+        continuation: What the recorded agent went on with, up to the next cut.
+    """
+
+    def __init__(
+        self,
+        fixture: Fixture,
+        cut: int,
+        tail_start: int,
+        sizes: Sequence[int],
+        texts: Sequence[Text],
+        continuation: Sequence[Message],
+    ) -> None:
+        self.fixture = fixture
+        self.cut = cut
+        self.tail_start = tail_start
+        self.sizes = list(sizes)
+        self.texts = list(texts)
+        self.continuation = list(continuation)
+        roles = [message.role for message in fixture.messages[:cut]]
+        self.start = next((i for i, role in enumerate(roles) if role != "system"), cut)
+        """Index of the first message that is not kept as part of the system prompt."""
+
+    @property
+    def language(self) -> Language:
+        """The language to ask in."""
+        return self.fixture.language
+
+    @property
+    def messages(self) -> list[Message]:
+        """The messages before the cut."""
+        return self.fixture.messages[: self.cut]
+
+    @property
+    def compressed(self) -> range:
+        """Indices of the messages that do not stay as they are."""
+        return range(self.start, self.tail_start)
+
+    @cached_property
+    def calls(self) -> list[Call]:
+        """The tool calls before the cut, with their results."""
+        return calls_of_fixture(self.messages)
+
+    @cached_property
+    def reading(self) -> Reading:
+        """What these calls did to files."""
+        return read_calls(self.calls)
+
+    @cached_property
+    def inventory(self) -> Inventory:
+        """What became of each file."""
+        return inventory_of(self.reading.events)
+
+    @cached_property
+    def files(self) -> list[str]:
+        """Every file that the history names."""
+        return list(history_files(self.messages))
+
+    def reading_path(self, path: str) -> str:
+        """Return a path as it is written in probes: without the folder of the project."""
+        root = self.reading.root
+        return path.removeprefix(f"{root}/") if root else path
+
+    def results_of(self, call: Call) -> list[int]:
+        """Return the indices of the tool messages that answer the message of a call."""
+        end = call.message + 1
+        while end < self.cut and self.messages[end].role == "tool":
+            end += 1
+        return list(range(call.message + 1, end))
+
+    def stated_in(self, forms: Iterable[str], among: Iterable[int] | None = None) -> list[int]:
+        """Return the indices of the messages that state one of ``forms``, rising."""
+        wanted = list(forms)
+        indices = range(self.cut) if among is None else sorted(set(among))
+        return [i for i in indices if 0 <= i < self.cut and self.texts[i].has_any(wanted)]
+
+    def kept(self, forms: Iterable[str]) -> bool:
+        """Return whether a message that stays verbatim states one of ``forms``."""
+        indices = (*range(self.start), *range(self.tail_start, self.cut))
+        return bool(self.stated_in(forms, indices))
+
+    def third(self, index: int) -> Third:
+        """Return in which third of the compressed part, by tokens, a message begins."""
+        ends = self._ends
+        place = min(max(index - self.start, 0), len(ends) - 1)
+        before = ends[place] - self.sizes[self.start + place]
+        return THIRDS[min(2, 3 * before // max(ends[-1], 1))]
+
+    def in_third(self, third: Third) -> range:
+        """Return the indices of the messages that begin in a third."""
+        found = [index for index in self.compressed if self.third(index) == third]
+        return range(found[0], found[-1] + 1) if found else range(0)
+
+    @cached_property
+    def _ends(self) -> list[int]:
+        return list(accumulate(self.sizes[i] for i in self.compressed))
+
+    def chunks(self, budget: int) -> list[range]:
+        """Divide the compressed part into runs of messages of about equal size.
+
+        Args:
+            budget: Tokens that a run may have; a single message may be larger.
+        """
+        total = self._ends[-1] if self._ends else 0
+        number = max(1, -(-total // budget))
+        limits = [total * part / number for part in range(1, number)]
+        edges = [self.start + bisect_right(self._ends, limit) for limit in limits]
+        points = sorted({self.start, *edges, self.tail_start})
+        return [range(a, b) for a, b in pairwise(points)]
+
+
+async def histories(
+    fixture: Fixture, cuts: Sequence[int], tail_tokens: int = TAIL_TOKENS
+) -> list[History]:
+    """Return the history before each of some cuts.
+
+    Args:
+        fixture: The conversation.
+        cuts: Numbers of messages, rising.
+        tail_tokens: Budget of the kept tail.
+    """
+    messages = await conversation(fixture)
+    counter = token_counter()
+    last = max(cuts)
+    sizes = [counter.message(message) for message in messages[:last]]
+    texts = [Text(message.searchable()) for message in fixture.messages[:last]]
+    found: list[History] = []
+    for number, cut in enumerate(cuts):
+        end = cuts[number + 1] if number + 1 < len(cuts) else len(fixture.messages)
+        tail = split(messages[:cut], 0, tail_tokens, counter).tail
+        found.append(
+            History(
+                fixture,
+                cut,
+                cut - len(tail),
+                sizes[:cut],
+                texts[:cut],
+                fixture.messages[cut:end],
+            )
+        )
+    return found

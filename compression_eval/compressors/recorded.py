@@ -1,0 +1,132 @@
+"""What the recorded agent itself went on with: its own compaction as an arm like any other.
+
+Nothing is compressed anew and no model is called. So the question "is my strategy better than what
+the product did at the time?" has an answer on the very same probes.
+"""
+
+from collections.abc import Sequence
+
+from inspect_ai.model import ChatMessage, ChatMessageUser, CompactionStrategy, Model
+from inspect_ai.tool import ToolInfo
+
+from compression_eval.compressors.arguments import Arguments
+from compression_eval.compressors.errors import CompressionError
+from compression_eval.compressors.spec import Compressor, PerFixture
+from compression_eval.compressors.summarising import carrier
+from compression_eval.fixtures.conversation import message_index, recorded_state
+from compression_eval.fixtures.errors import DataError, shorten
+from compression_eval.fixtures.models import Fixture, RecordedCompaction
+
+_KEY = "compression_eval_recorded"
+
+
+class RecordedState(CompactionStrategy):
+    """Replace a history by the state that the recorded agent's own compaction left.
+
+    Args:
+        fixture: The conversation; without one nothing can be compressed.
+    """
+
+    def __init__(self, fixture: Fixture | None = None) -> None:
+        super().__init__(type="summary", memory=False)
+        self.fixture = fixture
+
+    async def compact(
+        self,
+        model: Model,  # noqa: ARG002
+        messages: list[ChatMessage],
+        tools: list[ToolInfo],  # noqa: ARG002
+    ) -> tuple[list[ChatMessage], ChatMessageUser | None]:
+        """Return the recorded state at the cut that the messages end at.
+
+        Args:
+            model: Not called.
+            messages: The conversation before the cut, or an earlier state with what followed it.
+            tools: Not looked at.
+
+        Returns:
+            The messages that were kept, with their ids, and those that the compaction made, marked
+            as such; the system prompt is left to the caller. And the last user message it made.
+
+        Raises:
+            CompressionError: No compaction was recorded there, or nobody can read what it left.
+        """
+        positions = [message_index(message.id) for message in messages]
+        cut = 1 + max((position for position in positions if position is not None), default=-1)
+        compaction = _at(self.fixture, cut) if self.fixture else None
+        if self.fixture is None or compaction is None:
+            raise CompressionError(
+                "unsupported", "no compaction was recorded where this history ends"
+            )
+        if reason := _unreadable(compaction):
+            raise CompressionError("unsupported", reason)
+        if not compaction.state:
+            made = carrier(compaction.summary or "", {_KEY: True})
+            return [made], made
+        state = [
+            message
+            if message_index(message.id) is not None
+            else message.model_copy(
+                update={"id": f"recorded-{cut}-{position}", "metadata": {_KEY: True}}
+            )
+            for position, message in enumerate(await recorded_state(self.fixture, compaction.state))
+        ]
+        # Some agents renew instructions in the middle, where most providers take none.
+        state.sort(key=lambda message: message.role != "system")
+        written = [
+            m for m in state if isinstance(m, ChatMessageUser) and _KEY in (m.metadata or {})
+        ]
+        return state, written[-1] if written else None
+
+
+def unsupported(fixture: Fixture, cuts: Sequence[int]) -> str | None:
+    """Return why the recorded compactions at some cuts cannot be evaluated; None if they can.
+
+    Args:
+        fixture: The conversation.
+        cuts: The cuts of a chain of compressions.
+
+    Raises:
+        DataError: No compaction was recorded at one of them.
+    """
+    for cut in cuts:
+        compaction = _at(fixture, cut)
+        if compaction is None:
+            known = ", ".join(str(point) for point in recorded_cuts(fixture))
+            raise DataError(
+                f"compressor: nothing was recorded at message {cut} of {shorten(fixture.name)}; "
+                + (f"the agent compacted at {known}" if known else "the agent never compacted it")
+            )
+        if reason := _unreadable(compaction):
+            return reason
+    return None
+
+
+def recorded_cuts(fixture: Fixture) -> list[int]:
+    """Return the numbers of messages that the recorded agent compacted after, each once."""
+    return sorted({compaction.cut for compaction in fixture.recorded_compactions})
+
+
+def _at(fixture: Fixture, cut: int) -> RecordedCompaction | None:
+    """Return the compaction at a cut; of several in a row the last one left the state."""
+    found = [item for item in fixture.recorded_compactions if item.cut == cut]
+    return found[-1] if found else None
+
+
+def _unreadable(compaction: RecordedCompaction) -> str | None:
+    if compaction.summary:
+        return None
+    if compaction.kind == "opaque":
+        # What was kept beside it may be known, but without the summary it is not the state.
+        return "the recorded summary is encrypted: only its vendor can read what was left"
+    return None if compaction.state else "the recording does not hold what its compaction left"
+
+
+COMPRESSOR = Compressor(
+    "recorded",
+    "what the recorded agent's own compaction left, at the cuts where it happened",
+    Arguments,
+    lambda _: RecordedState(),
+    calls_model=False,
+    per_fixture=PerFixture(lambda _, fixture: RecordedState(fixture), unsupported),
+)

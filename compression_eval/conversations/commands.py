@@ -1,0 +1,208 @@
+"""``compression-eval import``: recorded conversations to fixtures."""
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, nullcontext
+from pathlib import Path
+from typing import TextIO, get_args
+
+import click
+
+from compression_eval.conversations.building import Images
+from compression_eval.conversations.cutting import EXPECTED, cut_rules
+from compression_eval.conversations.formats import formats
+from compression_eval.conversations.importing import ReadOptions
+from compression_eval.conversations.inputs import find_inputs
+from compression_eval.conversations.pipeline import Import, ImportOptions, Scrubber
+from compression_eval.conversations.progress import Progress
+from compression_eval.conversations.row_forms import check_columns
+from compression_eval.conversations.targets import target
+from compression_eval.fixtures.errors import DataError, shorten
+from compression_eval.fixtures.writing import temporary_beside
+
+_TERMINAL = "-"
+_EPILOG = "\b\n" + "\n".join(
+    (
+        "Examples:",
+        "  compression-eval import session.jsonl",
+        "  compression-eval import ~/.claude/projects --out fixtures --scrub default",
+        "  compression-eval import 'rollouts/**/*.jsonl' --cut auto --cut tokens:50000",
+        "  compression-eval import logs --format inspect --out corpus.parquet",
+        "  compression-eval import session.jsonl --explain=account.jsonl",
+        "  compression-eval import hf:ORG/NAME --column messages=conversation",
+    )
+)
+
+
+class _CleanErrors(click.Command):
+    """Ends with one clean message where a file or an argument is wrong, not with a traceback."""
+
+    def invoke(self, ctx: click.Context) -> object:
+        """Run the command."""
+        try:
+            return super().invoke(ctx)
+        except BrokenPipeError:
+            raise  # the reader of a pipe has seen enough; click ends quietly
+        except (DataError, OSError) as error:
+            raise click.ClickException(str(error)) from error
+
+
+@click.command("import", cls=_CleanErrors, epilog=_EPILOG)
+@click.argument("paths", nargs=-1, required=True, metavar="PATH...")
+@click.option(
+    "--format", "format_name", default="auto", show_default=True, help="A format's name, or auto."
+)
+@click.option(
+    "--out",
+    type=click.Path(path_type=Path),
+    default=Path("fixtures"),
+    show_default=True,
+    help="Folder, or a file named *.parquet.",
+)
+@click.option("--cut", "cuts", multiple=True, metavar="CUT", help=f"{EXPECTED}; may be repeated.")
+@click.option("--scrub", "profile", metavar="PROFILE", help="Scrub on the way, by this profile.")
+@click.option(
+    "--names",
+    type=click.Path(path_type=Path),
+    help="With --scrub: a file of names that no rule can know.",
+)
+@click.option(
+    "--key-file",
+    type=click.Path(path_type=Path),
+    help="With --scrub: a file whose bytes are the key of the stand-ins.",
+)
+@click.option(
+    "--images",
+    type=click.Choice(get_args(Images)),
+    default="describe",
+    show_default=True,
+    help="Whether images become a described placeholder or are kept.",
+)
+@click.option(
+    "--column",
+    "columns",
+    multiple=True,
+    metavar="PART=COLUMN",
+    help="For rows of a dataset: which column holds a part.",
+)
+@click.option(
+    "--explain",
+    is_flag=False,
+    flag_value=_TERMINAL,
+    metavar="[=FILE]",
+    help="Print what became of every line; with =FILE write it there as lines of JSON.",
+)
+@click.option("--force", is_flag=True, help="Overwrite what is there already.")
+def import_command(
+    paths: Sequence[str],
+    format_name: str,
+    out: Path,
+    cuts: Sequence[str],
+    profile: str | None,
+    names: Path | None,
+    key_file: Path | None,
+    images: Images,
+    columns: Sequence[str],
+    explain: str | None,
+    force: bool,
+) -> None:
+    """Make fixtures of recorded conversations.
+
+    PATH is a file, a folder (with everything below it), a pattern, or a dataset on the Hub. The
+    format is told by content. Every line of the input is accounted for.
+
+    Exits with 1 if nothing was imported, or if a file that was named by itself, or by a pattern,
+    could not be. Other files in a folder are skipped by name.
+    """
+    if format_name != "auto" and format_name not in formats():
+        known = ", ".join(formats())
+        raise DataError(
+            f"--format: unknown {shorten(format_name)}, expected auto or one of {known}"
+        )
+    options = ImportOptions(
+        ReadOptions(format_name, images, _columns(columns)),
+        cut_rules(cuts),
+        _scrubber(profile, names, key_file),
+    )
+    inputs = find_inputs(paths)
+    if not inputs:
+        raise DataError(f"nothing to read: no file in {', '.join(paths)}")
+    as_json = explain not in (None, _TERMINAL)
+    account = _account(Path(str(explain)), force=force) if as_json else nullcontext()
+    with account as file, target(out, force=force) as fixtures:
+
+        def write(line: str) -> None:
+            click.echo(line, file=file)
+
+        job = Import(options, fixtures, click.echo, write if explain else None, as_json=as_json)
+        job.run(inputs, Progress(len(inputs)))
+    _conclude(job, out, every_file=explain == _TERMINAL, scrubbed=profile is not None)
+
+
+def _conclude(job: Import, out: Path, *, every_file: bool, scrubbed: bool) -> None:
+    for line in job.overview.lines(every_file=every_file):
+        click.echo(line)
+    if scrubbed and job.imported:
+        click.echo("\nReplaced (look whether a rule ate facts):")
+        for line in job.report.table():
+            click.echo(f"  {line}")
+    count = f"{job.imported} fixture{'' if job.imported == 1 else 's'}"
+    click.echo(f"\n{count} in {out}" if job.imported else "\nnothing was imported")
+    if job.overview.failed or not job.imported:
+        failed = job.overview.failed
+        raise click.ClickException(
+            f"{failed} of what was named could not be imported; see above"
+            if failed
+            else "nothing was imported; see above"
+        )
+
+
+def _columns(values: Sequence[str]) -> dict[str, str]:
+    found: dict[str, str] = {}
+    for value in values:
+        part, mark, column = value.partition("=")
+        if not (part and mark and column):
+            raise DataError(f"--column: {shorten(value)}, expected PART=COLUMN")
+        found[part] = column
+    check_columns(found)
+    return found
+
+
+def _scrubber(profile: str | None, names: Path | None, key_file: Path | None) -> Scrubber | None:
+    if profile is None:
+        for option, given in (("--names", names), ("--key-file", key_file)):
+            if given is not None:
+                raise DataError(f"{option}: needs --scrub")
+        return None
+    from compression_eval.conversations.scrubbing import (
+        Listed,
+        Pseudonyms,
+        ScrubSettings,
+        read_names,
+    )
+
+    settings = ScrubSettings.of(profile, listed=read_names(names) if names else Listed())
+    if "paraphrase" in settings.passes:
+        raise DataError(
+            "--scrub: this profile needs a model; import without it, then compression-eval scrub"
+        )
+    _ = settings.scrubber  # a missing package shows before anything is read
+    if key_file is None:
+        return Scrubber(settings, Pseudonyms())
+    key = key_file.read_bytes()
+    if not key.strip():
+        raise DataError(f"--key-file: {key_file}: the file is empty")
+    return Scrubber(settings, Pseudonyms(key))
+
+
+@contextmanager
+def _account(path: Path, *, force: bool) -> Iterator[TextIO]:
+    """Open a file for the account; it is there when everything went well, and not before."""
+    if path.exists() and not force:
+        raise DataError(f"--explain: {path} is there already; --force overwrites it")
+    temporary = temporary_beside(path)
+    try:
+        with temporary.open("w", encoding="utf-8", newline="\n") as file:
+            yield file
+        temporary.replace(path)
+    finally:
+        temporary.unlink(missing_ok=True)

@@ -1,0 +1,119 @@
+"""What an import prints: what became of the input, in a table, in counts, and line by line."""
+
+import json
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import asdict, dataclass, field
+
+from compression_eval.conversations.ledger import Account
+from compression_eval.conversations.progress import printable
+from compression_eval.fixtures.models import Fixture
+
+_HEADS = ("fixture", "messages", "calls", "results", "compactions", "cuts", "skipped lines")
+_SHOWN_FILES = 10
+
+
+@dataclass
+class Overview:
+    """Everything that is said at the end; of a conversation only its counts are kept."""
+
+    rows: list[tuple[str, ...]] = field(default_factory=list)
+    unsettled: Counter[tuple[str, str, str, str]] = field(default_factory=Counter)
+    """Lines that a reader does not know, by format, fate, kind and reason."""
+    skipped: list[tuple[str, str]] = field(default_factory=list)
+    """Files and conversations that nothing was made of, with the reason."""
+    failed: int = 0
+    """How many of those were named by themselves."""
+
+    def add(self, fixture: Fixture, account: Account, format_name: str) -> None:
+        """Take in a fixture."""
+        results = sum(message.role == "tool" for message in fixture.messages)
+        missing = sum(fixture.messages[number].role == "tool" for number, _ in account.added)
+        self.rows.append(
+            (
+                fixture.name,
+                str(len(fixture.messages)),
+                str(sum(len(message.calls) for message in fixture.messages)),
+                str(results - missing),
+                str(len(fixture.recorded_compactions)),
+                " ".join(map(str, fixture.cuts)) or "-",
+                str(sum(entry.fate == "skipped" for entry in account.entries)),
+            )
+        )
+        for entry in account.unsettled():
+            self.unsettled[format_name, entry.fate, entry.kind, entry.reason] += 1
+
+    def lines(self, *, every_file: bool) -> Iterator[str]:
+        """Yield the lines to print.
+
+        Args:
+            every_file: Whether every skipped file is named, or only the first few of each reason.
+        """
+        if self.rows:
+            yield ""
+            yield from _table([_HEADS, *self.rows])
+        if self.unsettled:
+            yield ""
+            yield "Lines that the reader does not know; nothing of them is in a fixture:"
+            for (name, fate, kind, reason), count in self.unsettled.most_common():
+                said = printable(reason) if reason else fate
+                yield f"  {count} x {name}, {printable(kind, 60)}: {said}"
+        if self.skipped:
+            yield ""
+            yield f"Skipped ({len(self.skipped)}):"
+            yield from self._skipped(every_file)
+
+    def _skipped(self, every_file: bool) -> Iterator[str]:
+        by_reason: dict[str, list[str]] = {}
+        for place, reason in self.skipped:
+            by_reason.setdefault(reason, []).append(place)
+        for reason, found in by_reason.items():
+            shown = found if every_file else found[:_SHOWN_FILES]
+            for place in shown:
+                yield f"  {printable(place, 300, end=True)}: {printable(reason, 500)}"
+            if len(found) > len(shown):
+                more = len(found) - len(shown)
+                yield f"  and {more} more for the same reason (--explain names them)"
+
+
+def explained(place: str, fixture: str, account: Account) -> Iterator[str]:
+    """Yield what became of every line of a conversation, for people.
+
+    Args:
+        place: Its file.
+        fixture: Its name.
+        account: What became of its lines.
+    """
+    yield f"{printable(place, 300, end=True)} -> {fixture}"
+    for entry in account.entries:
+        yield f"  {printable(str(entry), 2000)}"
+    for number, reason in account.added:
+        yield f"  message {number} was added: {printable(reason)}"
+
+
+def explained_json(place: str, fixture: str, account: Account) -> Iterator[str]:
+    """Yield the same as lines of JSON."""
+    for entry in account.entries:
+        yield _json({"file": place, "fixture": fixture, **asdict(entry)})
+    for number, reason in account.added:
+        added = {"fate": "added", "messages": [number], "reason": reason}
+        yield _json({"file": place, "fixture": fixture, **added})
+
+
+def skipped_json(place: str, reason: str) -> str:
+    """Return a file that nothing was made of as a line of JSON."""
+    return _json({"file": place, "fixture": None, "fate": "skipped", "reason": reason})
+
+
+def _json(data: dict[str, object]) -> str:
+    return json.dumps(data)  # as ASCII: names of files and kinds may hold anything
+
+
+def _table(rows: Sequence[Sequence[str]]) -> Iterator[str]:
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    for row in rows:
+        cells = [
+            cell.ljust(width) if place in (0, 5) else cell.rjust(width)
+            for place, (cell, width) in enumerate(zip(row, widths, strict=True))
+        ]
+        yield "  ".join(cells).rstrip()

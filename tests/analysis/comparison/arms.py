@@ -1,0 +1,134 @@
+"""Runs of scripted models whose scores are known beforehand."""
+
+import json
+import re
+from collections.abc import Callable, Mapping
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+from click.testing import CliRunner, Result
+from inspect_ai.log import EvalLog, read_eval_log, write_eval_log
+
+from compression_eval.cli import main
+from tests.e2e import scripted, small
+from tests.e2e.scripted import ANSWERS, COMPRESSES, GRADES, Call, Script
+
+EPOCHS = 4
+"""Half of the compressions are even ones and half odd: what `swinging` grades by."""
+
+GOOD = "The code was E4401 in auth/session.py."
+BAD = "Some code stood in some file."
+
+
+def even(call: Call) -> bool:
+    """Return whether the state that a grader reads was written by an even call."""
+    found = re.search(r"written by call (\d+)", call.text)
+    return found is not None and int(found[1]) % 2 == 0
+
+
+def swinging(
+    good: float = 4.0, bad: float = 3.0, more: Mapping[str, float] | None = None
+) -> Callable[[Call], str]:
+    """Return a grader that gives as much more to even states as it gives less to odd ones.
+
+    Args:
+        good: What it gives answers that hold the error code.
+        bad: What it gives the others.
+        more: How much more or less, by the beginning of a criterion's id; 0.1 for the others.
+    """
+    swings = more or {}
+
+    def reply(call: Call) -> str:
+        score = good if '"model_response": "The code was' in call.text else bad
+        sign = 1 if even(call) else -1
+        results = [
+            {
+                "criterionId": id_,
+                "score": score + sign * swings.get(id_.partition("_")[0], 0.1),
+                "reasoning": "Because.",
+            }
+            for id_ in scripted.criteria_in(call.text)
+        ]
+        return json.dumps({"criterionResults": results})
+
+    return reply
+
+
+def evaluated(
+    folder: Path,
+    *names: str,
+    answer: str | Callable[[Call], str] = GOOD,
+    grader: Callable[[Call], str] | None = None,
+    compresses: Callable[[Call], Any] = scripted.proper_compression,
+    data: Path | None = None,
+    **given: Any,
+) -> EvalLog:
+    """Run one arm on small conversations; the log goes to a folder of its own.
+
+    Args:
+        folder: Where the log goes.
+        names: Of the conversations.
+        answer: What the model under test says.
+        grader: Replies of the grader; `swinging` by default.
+        compresses: Replies of the summarising model.
+        data: Folder of the conversations; they are written there if it is not given.
+        given: As for `small.run`.
+    """
+    scripted.SCRIPTS.update(
+        {
+            ANSWERS: Script(answer if callable(answer) else lambda _: answer),
+            GRADES: Script(grader or swinging()),
+            COMPRESSES: Script(compresses),
+        }
+    )
+    names = names or ("tiny",)
+    if data is None:
+        data = folder.parent / "data"
+        for name in names:
+            small.write(data, name)
+    given.setdefault("epochs", EPOCHS)
+    log = small.run(folder, [data / f"{name}.json" for name in names], **given)
+    assert log.status == "success", log.error
+    return log
+
+
+def compared(*arguments: str | Path) -> Result:
+    """Run the command."""
+    return CliRunner().invoke(main, ["compare", *map(str, arguments)])
+
+
+@cache
+def as_json(*arguments: str | Path) -> tuple[int, dict[str, Any]]:
+    """Run the command for JSON; returns its exit code and what it said.
+
+    Logs stay as they are once they are compared, so the same comparison is made once.
+    """
+    done = compared(*arguments, "--format", "json")
+    assert done.stdout, done.stderr
+    return done.exit_code, json.loads(done.stdout)
+
+
+def verdicts(found: dict[str, Any]) -> dict[str, str]:
+    """Return the verdict on each headline measure."""
+    return {line["measure"]: line["verdict"] for line in found["headline"]}
+
+
+def refused(done: Result) -> str:
+    """Return the error of a command that could not compare, which is one clean line."""
+    assert done.exit_code == 2, done.stdout
+    assert not done.stdout
+    assert isinstance(done.exception, SystemExit)
+    lines = [line for line in done.stderr.splitlines() if line != "reading logs"]
+    assert len(lines) == 1, done.stderr
+    return lines[0].removeprefix("Error: ")
+
+
+def changed(log: EvalLog, folder: Path, change: Callable[[EvalLog], None]) -> Path:
+    """Write a changed copy of a log; returns its file."""
+    copy = read_eval_log(log.location)
+    change(copy)
+    folder.mkdir(parents=True, exist_ok=True)
+    path = folder / "changed.eval"
+    write_eval_log(copy, str(path))
+    return path

@@ -1,0 +1,230 @@
+"""Forms of output, texts that nobody vouches for, pooled logs, and where the spread comes from."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from inspect_ai import eval as inspect_eval
+from inspect_ai import score
+from inspect_ai.log import EvalLog, read_eval_log, write_eval_log
+
+from compression_eval.analysis.comparison.wording import FORMULA
+from compression_eval.arguments import TaskArguments
+from compression_eval.grading.six_dimensions import six_dimensions
+from compression_eval.task import compression_task
+from tests.analysis.comparison.arms import (
+    BAD,
+    GOOD,
+    as_json,
+    changed,
+    compared,
+    evaluated,
+    refused,
+    swinging,
+)
+from tests.e2e import scripted, small
+from tests.e2e.scripted import Call, Script
+
+
+def test_markdown_holds_the_same_figures(good: EvalLog, bad: EvalLog, tmp_path: Path) -> None:
+    out = tmp_path / "compare.md"
+    done = compared(good.location, "--to", bad.location, "--format", "markdown", "--out", out)
+    assert done.exit_code == 1
+    assert done.stdout.startswith("regression: worse: overall, ")
+    text = out.read_text("utf-8")
+    overall = next(line for line in text.splitlines() if line.startswith("| overall "))
+    cells = [cell.strip() for cell in overall.strip("|").split("|")]
+    assert cells[1:4] == ["4.00", "2.00", "-2.00"]
+    assert "worse" in cells
+    assert "### Facts lost: 2" in text
+    assert FORMULA.split(";")[0] in text
+    assert FORMULA in compared(good.location, "--to", bad.location).stdout
+
+
+def test_a_file_that_cannot_be_written(good: EvalLog, again: EvalLog, tmp_path: Path) -> None:
+    target = tmp_path / "no" / "compare.md"
+    error = refused(compared(good.location, "--to", again.location, "--out", target))
+    assert "No such file" in error
+    assert not target.parent.exists()
+
+
+def test_json_has_no_value_that_json_has_not(good: EvalLog, again: EvalLog) -> None:
+    done = compared(good.location, "--to", again.location, "--format", "json")
+
+    def never(name: str) -> Any:
+        raise AssertionError(name)
+
+    found = json.loads(done.stdout, parse_constant=never)
+    assert found["exit_code"] == done.exit_code == 0
+    overall = found["headline"][0]
+    low, high = overall["on_these_conversations"]
+    assert low < 0 < high
+    assert overall["for_new_conversations"] is None  # of a single conversation
+    assert overall["compressions"] == [4, 4]
+
+
+def test_texts_of_a_conversation_have_no_power(folder: Path) -> None:
+    evil = "\x1b[2J<script>x</script>|**E1**"
+    bank = small.bank()
+    bank["probes"][0]["expected_facts"] = [evil]
+    fixture = small.conversation()
+    fixture["messages"][3]["content"] += f"\n{evil}"
+    data = folder / "evil"
+    small.write(data, "tiny", fixture=fixture, probes=bank)
+    base = evaluated(folder / "evil0", data=data, answer=f"{GOOD} {evil}", epochs=1)
+    new = evaluated(folder / "evil1", data=data, answer=BAD, epochs=1)
+    text = compared(base.location, "--to", new.location).stdout
+    assert "script>x</script>" in text.split("Facts lost")[1]
+    assert "\x1b" not in text
+    page = compared(base.location, "--to", new.location, "--format", "markdown").stdout
+    assert "script&#62;x" in page
+    assert "\x1b" not in page
+    assert "<script>" not in page
+    assert "|**" not in page
+    out = folder / "evil.json"
+    compared(base.location, "--to", new.location, "--format", "json", "--out", out)
+    assert json.loads(out.read_text("utf-8"))["facts"]
+
+
+def test_logs_of_one_arm_are_pooled(good: EvalLog, again: EvalLog, bad: EvalLog) -> None:
+    _, found = as_json(bad.location, "--to", good.location, again.location)
+    assert found["new"]["logs"] == [good.location, again.location]
+    assert found["headline"][0]["compressions"] == [4, 8]
+
+
+def test_an_attempt_that_was_gone_on_with_counts_once(
+    good: EvalLog, bad: EvalLog, tmp_path: Path
+) -> None:
+    def earlier(log: EvalLog) -> None:
+        log.status = "cancelled"
+        log.eval.eval_id = "earlier"
+        log.eval.created = "2020-01-01T00:00:00+00:00"
+        log.samples = (log.samples or [])[:3]
+
+    first = changed(good, tmp_path, earlier)
+    _, found = as_json(bad.location, "--to", first, good.location)
+    assert found["new"]["logs"] == [good.location]
+
+
+def test_spread_that_was_not_repeated_is_not_split(good: EvalLog, again: EvalLog) -> None:
+    text = compared(good.location, "--to", again.location).stdout
+    assert "cannot be split further without answers per state (-T answers=2)" in text
+    _, found = as_json(good.location, "--to", again.location)
+    parts = found["spread"]["base"]["variances"]["overall"]
+    assert parts["state"] == pytest.approx(4 * 0.1**2 / 3)
+    assert parts["answer"] is None
+    assert parts["grading"] is None
+
+
+def test_spread_is_split_into_compressions_answers_and_gradings(folder: Path) -> None:
+    """Compressions differ by 0.2, answers by 0.4, and a second grading by 0.6 from the first."""
+
+    def answers(call: Call) -> str:
+        return f"{GOOD} This is answer {'A' if call.number % 2 else 'B'}."
+
+    def grader(more: float) -> Any:
+        def reply(call: Call) -> str:
+            above = 0.2 if "answer A" in call.text else -0.2
+            return swinging(good=3.5 + above + more)(call)
+
+        return reply
+
+    logs = []
+    for name in ("split0", "split1"):
+        log = evaluated(
+            folder / name,
+            answer=answers,
+            grader=grader(0.3),
+            answers=2,
+        )
+        scripted.SCRIPTS["grades"] = Script(grader(-0.3))
+        again = score(
+            read_eval_log(log.location),
+            six_dimensions(),
+            action="append",
+            display="none",
+            model_roles={"grader": small.ROLES["grader"]},
+        )
+        write_eval_log(again, log.location)
+        logs.append(log.location)
+    _, found = as_json(logs[0], "--to", logs[1])
+    for side in ("base", "new"):
+        parts = found["spread"][side]["variances"]["overall"]
+        assert found["spread"][side]["missing"] == []
+        assert parts["grading"] == pytest.approx(2 * 0.3**2, abs=1e-3)
+        assert parts["answer"] is not None
+    assert "cannot be split" not in compared(logs[0], "--to", logs[1]).stdout
+
+
+def test_other_graders_are_no_second_grading(folder: Path) -> None:
+    logs = [evaluated(folder / f"regraded{n}", epochs=2) for n in range(2)]
+    scripted.SCRIPTS["other"] = Script(scripted.proper_grading)
+    again = score(
+        read_eval_log(logs[0].location),
+        six_dimensions(),
+        action="append",
+        display="none",
+        model_roles={"grader": "scripted/other"},
+    )
+    write_eval_log(again, logs[0].location)
+    _, found = as_json(logs[0].location, "--to", logs[1].location)
+    assert found["spread"]["base"]["gradings_left_out"] == 2 * small.PROBES
+    assert found["spread"]["base"]["variances"]["overall"]["grading"] is None
+
+
+def test_mechanical_arms_need_no_epochs(tmp_path: Path) -> None:
+    """The embedded model says the same every time, so one compression is enough."""
+    fixture = small.write(tmp_path / "data")
+    logs: list[str] = []
+    for tokens in (90, 90, 60):
+        task = compression_task(
+            TaskArguments(
+                fixtures=str(fixture),
+                compressor="tail",
+                compressor_args={"tail_tokens": tokens},
+            )
+        )
+        (log,) = inspect_eval(
+            task,
+            model="embedded/lexical",
+            epochs=1,
+            log_dir=str(tmp_path / str(len(logs))),
+            display="none",
+        )
+        logs.append(log.location)
+    same = compared(logs[0], "--to", logs[1], "--gate")
+    assert same.exit_code == 0
+    assert "mechanical and come out the same every time" in same.stdout
+    assert "no language model was involved" in same.stdout
+    assert "exact" in same.stdout
+    code, found = as_json(logs[0], "--to", logs[2])
+    assert found["mechanical"] == ["base", "new"]
+    assert {line["verdict"] for line in found["headline"]} <= {"better", "worse", "no change"}
+    assert code in (0, 1)
+
+
+def test_survival_is_exact_where_only_the_compression_is_mechanical(folder: Path) -> None:
+    logs = [
+        evaluated(
+            folder / f"tail{n}",
+            compressor="tail",
+            compressor_args={"tail_tokens": 60},
+            epochs=1,
+        )
+        for n in range(2)
+    ]
+    _, found = as_json(logs[0].location, "--to", logs[1].location)
+    verdicts = {line["measure"]: line["verdict"] for line in found["headline"]}
+    assert verdicts["fact_survival"] == "no change"
+    assert verdicts["overall"] == "cannot tell"
+
+
+def test_the_parity_of_a_state_reaches_the_grader(good: EvalLog) -> None:
+    """What the other tests rest on."""
+    overall = {
+        sample.scores["six_dimensions"].value["overall"]  # type: ignore[index, call-overload]
+        for sample in read_eval_log(good.location).samples or []
+        if sample.scores
+    }
+    assert overall == {3.9, 4.1}

@@ -1,0 +1,242 @@
+"""What cannot be compared is refused with what differs, and can be allowed by name."""
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from inspect_ai import Task
+from inspect_ai import eval as inspect_eval
+from inspect_ai.dataset import MemoryDataset, Sample
+from inspect_ai.log import EvalLog
+
+from tests.analysis.comparison.arms import as_json, changed, compared, evaluated, refused
+from tests.e2e import scripted, small
+from tests.e2e.scripted import Script
+
+
+def _graded_elsewhere(folder: Path, **given: Any) -> EvalLog:
+    """Run one epoch with another setting than the base."""
+    return evaluated(folder, epochs=1, **given)
+
+
+@pytest.fixture(scope="module")
+def once(folder: Path) -> EvalLog:
+    return _graded_elsewhere(folder / "plain")
+
+
+@pytest.mark.parametrize(
+    ("name", "given", "said"),
+    [
+        ("language", {"language": "zh"}, "base en, new zh"),
+        ("criteria", {"criteria": "all"}, "base by_type, new all"),
+        ("grader_context", {"grader_context": "none"}, "base state, new none"),
+        ("min_removed", {"min_removed": 0.05}, "base 0.1, new 0.05"),
+    ],
+)
+def test_another_setting(
+    folder: Path, once: EvalLog, name: str, given: dict[str, Any], said: str
+) -> None:
+    other = _graded_elsewhere(folder / f"other_{name}", **given)
+    error = refused(compared(once.location, "--to", other.location))
+    assert error.startswith("cannot be compared: ")
+    assert f"{name} ({said})" in error
+    assert f"--allow {name}" in error
+
+
+def test_another_grader_is_named_and_can_be_allowed(folder: Path, once: EvalLog) -> None:
+    scripted.SCRIPTS["other"] = Script(scripted.proper_grading)
+    roles = {**small.ROLES, "grader": "scripted/other"}
+    other = _graded_elsewhere(folder / "other_grader", model_roles=roles)
+    error = refused(compared(once.location, "--to", other.location))
+    assert "grader (base scripted/grades, new scripted/other)" in error
+    done = compared(once.location, "--to", other.location, "--allow", "grader")
+    assert done.exit_code == 3
+    assert "allowed to differ: grader (base scripted/grades, new scripted/other)" in done.stdout
+    _, found = as_json(once.location, "--to", other.location, "--allow", "grader")
+    assert found["allowed"] == {"grader": "base scripted/grades, new scripted/other"}
+    still = compared(once.location, "--to", other.location, "--allow", "fixtures")
+    assert "grader" in refused(still)
+
+
+def test_other_parameters_of_the_same_grader(folder: Path, once: EvalLog) -> None:
+    from inspect_ai.model import GenerateConfig, get_model
+
+    warm = get_model("scripted/grades", config=GenerateConfig(temperature=0.7))
+    roles = {**small.ROLES, "grader": warm}
+    other = _graded_elsewhere(folder / "warm", model_roles=roles)
+    error = refused(compared(once.location, "--to", other.location))
+    assert "grader (" in error
+    assert "temperature" in error
+
+
+def test_other_fixtures_and_what_both_have(folder: Path, once: EvalLog) -> None:
+    more = evaluated(folder / "more", "tiny", "other", data=_two(folder / "two"), epochs=1)
+    error = refused(compared(once.location, "--to", more.location))
+    assert "fixtures (only in new: fixture other)" in error
+    assert "probes" not in error.partition("(to compare")[0]
+    _, found = as_json(once.location, "--to", more.location, "--allow", "fixtures")
+    assert found["headline"][0]["probes"] == small.PROBES
+
+
+def _two(folder: Path) -> Path:
+    small.write(folder, "tiny")
+    small.write(folder, "other")
+    return folder
+
+
+def test_a_fixture_that_was_edited(folder: Path, once: EvalLog) -> None:
+    data = folder / "edited"
+    conversation = small.conversation()
+    conversation["messages"][1]["content"] += " Please."
+    small.write(data, "tiny", fixture=conversation)
+    other = _graded_elsewhere(folder / "other_text", data=data)
+    error = refused(compared(once.location, "--to", other.location))
+    assert "fixtures (changed: fixture tiny)" in error
+
+
+def test_a_probe_that_was_edited_and_one_that_is_gone(folder: Path, once: EvalLog) -> None:
+    bank = small.bank()
+    bank["probes"][0]["question"] = "Which code stood in the log of the logins?"
+    del bank["probes"][2]
+    data = folder / "asked"
+    small.write(data, "tiny", probes=bank)
+    other = _graded_elsewhere(folder / "other_bank", data=data)
+    error = refused(compared(once.location, "--to", other.location))
+    assert "probes (only in base: probe tiny@11 next, changed: probe tiny@11 code)" in error
+
+
+def _status(status: Any) -> Callable[[EvalLog], None]:
+    def change(log: EvalLog) -> None:
+        log.status = status
+        log.eval.task_id = "another"
+
+    return change
+
+
+def _another_rubric(log: EvalLog) -> None:
+    log.eval.task_id = "another"
+    for sample in log.samples or []:
+        assert sample.scores is not None
+        metadata = sample.scores["six_dimensions"].metadata
+        assert metadata is not None
+        metadata["rubric_digest"] = "0" * 64
+
+
+def _another_release(log: EvalLog) -> None:
+    log.eval.task_id = "another"
+    log.eval.task_version = "2-abc"
+
+
+def _more_cycles(log: EvalLog) -> None:
+    log.eval.task_id = "another"
+    for sample in log.samples or []:
+        sample.metadata["cycles"] = 2
+
+
+def _another_preamble(log: EvalLog) -> None:
+    log.eval.task_id = "another"
+    for sample in log.samples or []:
+        sample.store["ProbeRecord:sample"]["digests"]["question_preamble"] = "1" * 64
+
+
+def _older_record(log: EvalLog) -> None:
+    log.eval.task_id = "another"
+    for sample in log.samples or []:
+        sample.store["ProbeRecord:record_version"] = 0
+
+
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        (_status("started"), "still going on"),
+        (_status("cancelled"), "ended early, cancelled; finish it with: inspect eval-retry"),
+        (_status("error"), "ended early, error"),
+        (_another_rubric, "new 000000000000"),
+        (_another_release, "release (base 1, new 2)"),
+        (_more_cycles, "cycles (base 1, new 2)"),
+        (_another_preamble, "new 111111111111"),
+        (_older_record, "record_version: is 0, this version of compression_eval reads 1"),
+    ],
+)
+def test_logs_that_do_not_fit(
+    once: EvalLog, tmp_path: Path, change: Callable[[EvalLog], None], said: str
+) -> None:
+    other = changed(once, tmp_path, change)
+    assert said in refused(compared(once.location, "--to", other))
+
+
+def test_an_unfinished_run_can_be_allowed(once: EvalLog, tmp_path: Path) -> None:
+    def cut(log: EvalLog) -> None:
+        _status("cancelled")(log)
+        log.samples = (log.samples or [])[:2]
+
+    other = changed(once, tmp_path, cut)
+    error = refused(compared(once.location, "--to", other))
+    assert "unfinished" in error
+    assert "probes (only in base" in error
+    allow = ("--allow", "unfinished", "--allow", "probes")
+    _, found = as_json(once.location, "--to", other, *allow)
+    assert found["headline"][0]["probes"] == 2
+
+
+def test_only_failed_samples(folder: Path, once: EvalLog) -> None:
+    failed = evaluated(folder / "failed", epochs=1, compresses=lambda _: "")
+    said = "none of the 3 samples of 'anchored' has a score (3 x compression_failed: empty)"
+    assert refused(compared(once.location, "--to", failed.location)) == f"new: {said}"
+    assert refused(compared(failed.location, "--to", once.location)) == f"base: {said}"
+
+
+def test_the_same_run_on_both_sides(once: EvalLog) -> None:
+    error = refused(compared(once.location, "--to", once.location))
+    assert "the same run stands on both sides" in error
+
+
+def test_several_arms_on_one_side(folder: Path, once: EvalLog, bad: EvalLog) -> None:
+    arms = "'anchored (tail_tokens=60)', 'anchored (tail_tokens=61)'"
+    error = refused(compared(once.location, bad.location, "--to", bad.location))
+    assert error == f"base: the logs are of 2 arms, {arms}; name one of them with --base-arm"
+    logs = (once.location, bad.location)
+    chosen = ("--base-arm", "anchored (tail_tokens=60)", "--new-arm", "anchored (tail_tokens=61)")
+    code, found = as_json(*logs, "--to", *logs, *chosen)
+    assert code == 3
+    assert (found["base"]["logs"], found["new"]["logs"]) == ([once.location], [bad.location])
+    error = refused(compared(*logs, "--to", *logs, "--base-arm", "tail"))
+    assert error == f"base: no log of the arm 'tail'; the arms are {arms}"
+
+
+def test_no_logs_and_logs_of_another_eval(once: EvalLog, tmp_path: Path) -> None:
+    empty = tmp_path / "empty"
+    empty.mkdir()
+    error = refused(compared(once.location, "--to", empty))
+    assert error == f"{empty}: no log of compression_eval in this folder"
+    task = Task(dataset=MemoryDataset([Sample(input="?")]), name="other")
+    others = str(tmp_path / "others")
+    inspect_eval(task, model="embedded/lexical", log_dir=others, display="none")
+    (other,) = Path(others).glob("*.eval")
+    error = refused(compared(other, "--to", once.location))
+    assert error == f"{other}: a log of 'other', not of compression_eval"
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (("a.eval",), "Missing option '--to'"),
+        (("--to", "a.eval"), "Missing argument 'BASE...'"),
+        (("a.eval", "--to"), "--to"),
+        (("a.eval", "--to", "b.eval", "--allow", "anything"), "is not one of unfinished"),
+        (("a.eval", "--to", "b.eval", "--threshold", "0"), "--threshold"),
+        (("a.eval", "--to", "b.eval"), "a.eval: no such file or folder"),
+    ],
+)
+def test_what_is_asked_wrongly(arguments: tuple[str, ...], said: str) -> None:
+    done = compared(*arguments)
+    assert done.exit_code == 2
+    assert said in done.stderr
+    assert isinstance(done.exception, SystemExit)
+
+
+def test_without_scipy_the_way_to_it_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("compression_eval.analysis.compare_command.find_spec", lambda _: None)
+    error = refused(compared("a.eval", "--to", "b.eval"))
+    assert error == "compare needs scipy: pip install 'compression_eval[analysis]'"

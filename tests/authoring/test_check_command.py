@@ -1,0 +1,279 @@
+"""``compression-eval probes check``, as a user runs it."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+from click.testing import CliRunner, Result
+
+from compression_eval.cli import main
+from compression_eval.fixtures.models import Fixture
+from tests.fixtures.building import (
+    Json,
+    assistant,
+    bank_data,
+    call,
+    probe,
+    result,
+    system,
+    user,
+    write_pair,
+)
+
+FILLER = "One more look at the worker pool, and nothing new came out of it. " * 6
+
+
+def check(*arguments: object) -> Result:
+    return CliRunner().invoke(main, ["probes", "check", *map(str, arguments)])
+
+
+def messages(**said: str) -> list[Json]:
+    """Return a session whose facts lie in its first, second and last third, before the tail."""
+    return [
+        system("You are a coding agent. The house style is four spaces."),
+        user(said.get("early", "The login answers E4401. Please fix it in auth/session.py.")),
+        assistant(FILLER),
+        assistant(FILLER, call("c1", command="cat limits.toml")),
+        result(
+            "c1", said.get("middle", "retries = 7\nMAX_TOKENS=2600\nmail: anna@ferrant-freight.com")
+        ),
+        assistant(FILLER),
+        user(said.get("late", "We drop the queue, because its lag was 45 s at night.")),
+        assistant(FILLER),
+        assistant("Still to do: write docs/retry.md."),
+    ]
+
+
+def good() -> list[Json]:
+    return [
+        probe("r", "recall", "Which code did it answer?", {"fact": "E4401", "evidence": [1]}),
+        probe("a", "artifact", "Which file?", {"fact": "auth/session.py", "evidence": [1]}),
+        probe("m", "recall", "How many retries?", {"fact": "retries = 7", "evidence": [4]}),
+        probe("d", "decision", "Why no queue?", {"fact": "45 s", "evidence": [6]}),
+    ]
+
+
+def pair(folder: Path, probes: list[Json], **fields: Any) -> Path:
+    fixture = {"name": "demo", "messages": messages(), **fields}
+    return write_pair(folder, fixture, bank_data(probes, fixture="demo"))
+
+
+def warned(path: Path, *arguments: object) -> list[str]:
+    """Return the findings of a check, without the names of files."""
+    done = check(path, "--tail-tokens", 30, *arguments)
+    found = [line for line in done.stdout.splitlines() if line.startswith(("error", "warning"))]
+    folder = f"{path.parent}/"
+    return [line.replace(folder, "") for line in found]
+
+
+def test_a_sound_bank_has_only_what_it_lacks_said(tmp_path: Path) -> None:
+    path = pair(tmp_path, good())
+    assert warned(path) == [
+        "warning: demo.probes.json: probes: none is of type continuation",
+        "warning: demo.probes.json: probes: 4 probes, 8 to 12 are expected",
+    ]
+    done = check(path, "--tail-tokens", 30)
+    assert done.exit_code == 0
+    assert done.stdout.splitlines()[2:] == [
+        "demo: 4 probes: recall 2, artifact 1, continuation 0, decision 1",
+        "demo: facts first said: early 2, middle 1, late 1, kept 0",
+        "demo: at cut: 9 4",
+        "demo: answered by the kept tail: 0 (0%), by the system prompt alone: 0",
+        "1 checked: 0 errors, 2 warnings",
+    ]
+
+
+def only(path: Path, marker: str) -> list[str]:
+    return [line for line in warned(path) if marker in line]
+
+
+def added(folder: Path, *extra: Json, **fields: Any) -> Path:
+    return pair(folder, [*good(), *extra], **fields)
+
+
+@pytest.mark.parametrize(
+    ("extra", "expected"),
+    [
+        pytest.param(
+            probe("x", "continuation", "What is still to do?", "docs/retry.md"),
+            ("(", "every fact also stands in the kept tail (messages 8 to 8)"),
+            id="kept tail",
+        ),
+        pytest.param(
+            probe("x", "recall", "How far to indent?", "four spaces"),
+            ("(", "the system prompt alone holds every fact"),
+            id="system prompt",
+        ),
+        pytest.param(
+            probe("x", "recall", "What is MAX_TOKENS?", "2600"),
+            ("facts[0]", "'2600' is masked by the redactor of Hermes wherever it stands (value"),
+            id="redactor",
+        ),
+        pytest.param(
+            probe("x", "recall", "Whom to write to?", "anna@ferrant-freight.com"),
+            ("facts[0]", "is altered by the scrubber (profile default) wherever it stands"),
+            id="scrubber",
+        ),
+        pytest.param(
+            probe("x", "recall", "How many?", "retries = 7", "retries: seven"),
+            ("facts[0] and [1]", "'retries = 7' and 'retries: seven' are spellings of the same"),
+            id="spellings",
+        ),
+        pytest.param(
+            probe("x", "artifact", "Which file?", "auth/session.py", "session.py"),
+            ("facts[0] and [1]", "overlap: whoever gives the longer has given the shorter"),
+            id="overlap",
+        ),
+        pytest.param(
+            probe("x", "recall", "What was dropped?", "the queue or the lag"),
+            ("facts[0]", "joins 'the queue' and 'the lag': give one as the fact, the rest in"),
+            id="or",
+        ),
+        pytest.param(
+            probe("x", "recall", "Which number is it?", "7", "2600"),
+            None,
+            id="values that one message states together",
+        ),
+        pytest.param(
+            probe("x", "decision", "Which code did the login answer?", "E4401"),
+            (".type", "decision, but the question asks for no choice or reason"),
+            id="decision",
+        ),
+        pytest.param(
+            probe("x", "continuation", "Which code did the login answer?", "E4401"),
+            (".type", "continuation, but the question asks for nothing open"),
+            id="continuation",
+        ),
+        pytest.param(
+            probe("x", "artifact", "How long was the lag?", "45 s"),
+            (".type", "artifact, but no fact is a file or a name in code"),
+            id="artifact",
+        ),
+        pytest.param(
+            probe(
+                "x",
+                "decision",
+                "What was the lag?",
+                "45 s",
+                answer_key={"reasons": ["the lag at night"]},
+            ),
+            None,
+            id="a decision with its reasons",
+        ),
+    ],
+)
+def test_each_defect_is_named(
+    tmp_path: Path, extra: Json, expected: tuple[str, str] | None
+) -> None:
+    extra_lines = only(added(tmp_path, extra), "('x')")
+    if expected is None:
+        assert [line for line in extra_lines if ".type" in line or " and [" in line] == []
+        return
+    place, text = expected
+    matching = [line for line in extra_lines if place in line and text in line]
+    assert len(matching) == 1, extra_lines
+
+
+def test_two_values_of_one_quantity_that_never_meet_are_taken_for_alternatives(
+    tmp_path: Path,
+) -> None:
+    said = messages(early="The limit is 30 s.", late="The limit is 45 s.")
+    rivals = probe("x", "recall", "What is the limit?", "30 s", "45 s")
+    path = pair(tmp_path, [rivals], messages=said)
+    assert "'30 s' and '45 s' never stand in one message" in "\n".join(warned(path))
+    asked_for_both = {**rivals, "question": "What was the limit at first, and in the end?"}
+    path = pair(tmp_path, [asked_for_both], messages=said)
+    assert "never stand" not in "\n".join(warned(path))
+
+
+@pytest.mark.parametrize(
+    ("stated", "fact"),
+    [
+        ('{"auth_token": "q8-blue-harbour"}', "q8-blue-harbour"),
+        ("AUTHOR=marit", "marit"),
+        ("call +4915112345678 at night", "4915112345678"),
+        ("service.password: red-kite", "red-kite"),
+        ("Authorization: Bearer plain-words-here", "plain-words-here"),
+        ("redis://cache:hunter-lane@store/0", "hunter-lane"),
+        ("X-API-Key: blue-lantern", "blue-lantern"),
+    ],
+)
+def test_what_a_redactor_masks_is_no_fact_to_ask_for(
+    tmp_path: Path, stated: str, fact: str
+) -> None:
+    asked = probe("x", "recall", "What is it?", fact)
+    path = pair(tmp_path, [asked], messages=messages(middle=f"first\n{stated}\nlast"))
+    assert len(only(path, "is masked by the redactor")) == 1
+    twice = messages(middle=f"first\n{stated}\nlast", late=f"It is {fact} then.")
+    assert only(pair(tmp_path, [asked], messages=twice), "is masked") == []
+
+
+@pytest.mark.parametrize("stated", ["tokens = 2600", "max_len=2600", "2600 + 17", "v+2600"])
+def test_plain_settings_are_left_alone(tmp_path: Path, stated: str) -> None:
+    asked = probe("x", "recall", "What is it?", "2600")
+    path = pair(tmp_path, [asked], messages=messages(middle=stated))
+    assert only(path, "is masked") == []
+
+
+def test_a_third_without_a_fact_is_said(tmp_path: Path) -> None:
+    probes = [{**item, "id": f"p{number}"} for number, item in enumerate(good()[:2] * 2)]
+    found = only(pair(tmp_path, probes), "third")
+    assert [line.split(": ")[-1] for line in found] == [
+        "no fact is first said in the middle third",
+        "no fact is first said in the late third",
+    ]
+
+
+def test_a_probe_is_looked_at_before_its_own_cut(tmp_path: Path) -> None:
+    asked = probe("x", "recall", "Which code?", "E4401", cut=3)
+    done = check(pair(tmp_path, [asked]), "--tail-tokens", 200)
+    assert "every fact also stands in the kept tail (messages 1 to 2)" in done.stdout
+    assert "demo: at cut: 3 1" in done.stdout
+
+
+def test_errors_of_a_bank_fail_the_command(tmp_path: Path) -> None:
+    leaking = probe("x", "recall", "Is it E4401?", {"fact": "E4401", "evidence": [1]})
+    done = check(pair(tmp_path, [leaking]))
+    assert done.exit_code == 1
+    assert "the question gives away 'E4401'" in done.stdout
+
+
+def test_a_file_that_cannot_be_read_does_not_keep_the_others_from_it(tmp_path: Path) -> None:
+    pair(tmp_path, good())
+    (tmp_path / "broken.json").write_text("{", encoding="utf-8")
+    done = check(tmp_path)
+    assert done.exit_code == 1
+    assert "not JSON" in done.stdout
+    assert "demo: 4 probes" in done.stdout
+    assert "2 checked: 1 errors" in done.stdout
+    assert "Traceback" not in done.output
+
+
+def test_a_missing_scrubber_is_said_and_the_rest_is_checked(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from compression_eval.authoring import checking
+    from compression_eval.fixtures.errors import DataError
+
+    def refuse(_: Fixture) -> None:
+        raise DataError("pip install compression_eval[scrub]")
+
+    monkeypatch.setattr(checking, "ScrubbedCopy", refuse)
+    done = check(pair(tmp_path, good()))
+    assert done.exit_code == 0
+    assert "not held against the scrubber: pip install compression_eval[scrub]" in done.stderr
+    assert "demo: 4 probes" in done.stdout
+
+
+def test_the_shipped_banks_are_without_errors() -> None:
+    done = check()
+    assert done.exit_code == 0, done.stdout
+    found = [line for line in done.stdout.splitlines() if line.startswith("warning")]
+    assert len(found) <= 6, found
+    assert all("every fact also stands in the kept tail" in line for line in found)
+
+
+def test_help_has_examples() -> None:
+    for command in ("check", "qualify"):
+        done = CliRunner().invoke(main, ["probes", command, "--help"])
+        assert f"\n    compression-eval probes {command}" in done.stdout

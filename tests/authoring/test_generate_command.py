@@ -1,0 +1,180 @@
+"""``compression-eval probes generate`` without a model, as a user runs it."""
+
+import json
+import os
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+import pytest
+from click.testing import CliRunner, Result
+
+from compression_eval.cli import main
+from compression_eval.fixtures.loading import load_pair
+from tests.authoring import story
+from tests.fixtures.building import bank_data, system, user, write
+
+SAMPLES = os.environ.get("COMPRESSION_EVAL_SAMPLES")
+
+
+def generate(*arguments: object) -> Result:
+    given = map(str, ("--tail-tokens", story.TAIL, *arguments))
+    return CliRunner().invoke(main, ["probes", "generate", *given])
+
+
+def refused(found: Result, *said: str) -> None:
+    """Check for one clean message and a non-zero exit."""
+    assert found.exit_code != 0
+    assert isinstance(found.exception, SystemExit)
+    for text in said:
+        assert text in found.output
+
+
+@pytest.fixture
+def fixture(tmp_path: Path) -> Path:
+    return story.story_file(tmp_path)
+
+
+def test_a_bank_lies_beside_the_fixture_and_passes_the_checks(fixture: Path) -> None:
+    found = generate(fixture)
+    assert found.exit_code == 0, found.output
+    pair = load_pair(fixture)
+    assert pair.bank_path == fixture.with_name("story.probes.json")
+    assert Counter(probe.type for probe in pair.bank.probes) == {
+        "recall": 2,
+        "artifact": 2,
+        "continuation": 3,
+        "decision": 2,
+    }
+    assert [probe.id for probe in pair.bank.probes[:3]] == [
+        "recall-c22-01",
+        "recall-c22-02",
+        "artifact-c22-01",
+    ]
+    assert {probe.cut for probe in pair.bank.probes} == {story.CUT}
+    assert all(probe.origin.startswith("mechanical:") for probe in pair.bank.probes)
+    checked = CliRunner().invoke(main, ["fixtures", "check", str(fixture)])
+    assert "0 errors" in checked.output, checked.output
+
+
+def test_the_output_says_what_there_is_and_why_not_more(fixture: Path) -> None:
+    found = generate(fixture)
+    assert "recall 2, artifact 2, continuation 3, decision 2; early " in found.stdout
+    assert "recall: 2 of 3: nothing more was found" in found.stdout
+    assert "reading 9 tool calls" in found.stderr
+
+
+def test_the_same_bytes_come_out_again(fixture: Path, tmp_path: Path) -> None:
+    for name in ("a", "b"):
+        assert generate(fixture, "--out", tmp_path / name).exit_code == 0
+    texts = [(tmp_path / name / "story.probes.json").read_bytes() for name in ("a", "b")]
+    assert texts[0] == texts[1]
+
+
+def test_an_existing_bank_is_not_overwritten_unless_told(fixture: Path) -> None:
+    bank = write(fixture.with_name("story.probes.json"), bank_data())
+    before = bank.read_bytes()
+    refused(generate(fixture), "story.probes.json: exists already", "--force")
+    assert bank.read_bytes() == before
+    assert generate(fixture, "--force").exit_code == 0
+    assert bank.read_bytes() != before
+
+
+def test_a_bank_in_the_folder_for_banks_counts_as_existing(tmp_path: Path) -> None:
+    fixture = story.story_file(tmp_path / "fixtures")
+    bank = write(tmp_path / "probes" / "story.probes.json", bank_data())
+    refused(generate(fixture), "exists already")
+    assert generate(fixture, "--force").exit_code == 0
+    assert bank.read_text(encoding="utf-8").startswith('{\n "fixture": "story"')
+    assert not fixture.with_name("story.probes.json").exists()
+
+
+def test_probes_of_several_cuts_stand_in_one_bank(fixture: Path) -> None:
+    found = generate(fixture, "--cut", 0.7, "--cut", "end")
+    assert found.exit_code == 0, found.output
+    probes = load_pair(fixture).bank.probes
+    assert len({probe.cut for probe in probes}) == 2
+    assert len({probe.id for probe in probes}) == len(probes)
+    assert all(
+        max(fact.evidence) < (probe.cut or 0) for probe in probes for fact in probe.expected_facts
+    )
+
+
+def test_no_probe_is_answered_by_the_kept_tail_alone(fixture: Path) -> None:
+    """The report says where the tail begins, so that anyone can check."""
+    report = fixture.with_name("report.json")
+    assert generate(fixture, "--tail-tokens", 90, "--report", report).exit_code == 0
+    data: Any = json.loads(report.read_text(encoding="utf-8"))
+    (cut,) = data["fixtures"][0]["cuts"]
+    assert cut["tail_starts_at"] == 18
+    assert sum(cut["spread"].values()) == len(cut["probes"]) == sum(cut["by_type"].values())
+    texts = "\n".join(str(m) for m in story.messages()[18 : story.CUT])
+    assert all(any(fact not in texts for fact in probe["facts"]) for probe in cut["probes"])
+    reasons = [item["reasons"][0] for item in cut["dropped"] if item["origin"] == "mechanical:todo"]
+    assert all("kept verbatim" in reason for reason in reasons)
+    assert len(reasons) == 2
+
+
+def test_a_conversation_that_is_kept_whole_gets_no_bank(fixture: Path) -> None:
+    found = generate(fixture, "--tail-tokens", 50_000)
+    refused(found, "nothing is compressed", "no probe could be made for 'story'")
+    assert not fixture.with_name("story.probes.json").exists()
+
+
+def test_the_others_get_theirs(fixture: Path, tmp_path: Path) -> None:
+    empty = {"name": "empty", "messages": [system(), user("Hello, who are you?")]}
+    write(tmp_path / "empty.json", empty)
+    refused(generate(tmp_path), "no probe could be made for 'empty'")
+    assert fixture.with_name("story.probes.json").exists()
+    assert not (tmp_path / "empty.probes.json").exists()
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (("--cut", "17"), "cut: 17 would part a tool call from its result"),
+        (("--cut", "400"), "cut: 400 is out of range"),
+        (("--cut", "half"), "'half' is no number of messages"),
+        (("--per-type", "0"), "0 is not in the range"),
+        (("--temperature", "1"), "temperature: only with --model"),
+        (("-M", "a=1"), "model_args: only with --model"),
+        (("--model", "none-such/x"), "model 'none-such/x': cannot be used"),
+        (("--model", "mockllm/model", "-M", "a"), "-M: expected NAME=VALUE"),
+        (("--model", "mockllm/model", "-M", "a=[1"), "-M: a: not a YAML value"),
+    ],
+)
+def test_wrong_arguments_are_named_and_nothing_is_written(
+    fixture: Path, arguments: tuple[str, ...], said: str
+) -> None:
+    refused(generate(fixture, *arguments), said)
+    assert [path.name for path in fixture.parent.iterdir()] == ["story.json"]
+
+
+def test_two_fixtures_of_one_file_name_do_not_share_a_bank(fixture: Path, tmp_path: Path) -> None:
+    other = story.story_file(tmp_path / "other")
+    refused(generate(fixture, other, "--out", tmp_path / "banks"), "would both write it")
+    assert not (tmp_path / "banks").exists()
+
+
+def test_what_a_conversation_holds_is_only_data(tmp_path: Path) -> None:
+    """Places of a template, control characters and endless lines come out as they went in."""
+    messages = story.messages()
+    messages[1]["content"] += "\nThe {facts} of {line} \x1b[31m are in FER-512." + "x " * 100_000
+    messages[17]["content"] = "[main 4f3c2a1] Keep {facts} and {gap} without a note"
+    fixture = story.story_file(tmp_path, messages=messages)
+    found = generate(fixture)
+    assert found.exit_code == 0, found.output
+    questions = [probe.question for probe in load_pair(fixture).bank.probes]
+    assert "Which hash did the commit “Keep {facts} and {gap} without a note” get?" in questions
+    assert all(text.isprintable() and len(text) < 1000 for text in questions)
+
+
+def test_a_real_session(tmp_path: Path) -> None:
+    if SAMPLES is None:
+        pytest.skip("COMPRESSION_EVAL_SAMPLES names no folder with sample sessions")
+    source = Path(SAMPLES) / "fixtures" / "real-cc-mid.json"
+    found = generate(source, "--out", tmp_path, "--cut", 0.6)
+    assert found.exit_code == 0, found.output
+    bank = load_pair(source, tmp_path).bank
+    assert len(bank.probes) >= 5
+    assert {"artifact", "continuation"} <= {probe.type for probe in bank.probes}

@@ -1,0 +1,404 @@
+"""``compression-eval probes qualify``, with a model that reads what it is shown."""
+
+import json
+import shutil
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+from click.testing import CliRunner, Result
+from inspect_ai.log import EvalLog, list_eval_logs, read_eval_log
+
+from compression_eval.cli import main
+from compression_eval.compressors.tokens import token_counter
+from compression_eval.fixtures.banks import Probe
+from compression_eval.fixtures.loading import load_bank
+from tests.e2e import scripted, small
+from tests.e2e.scripted import ANSWERS, GRADES, Call, Script
+
+TAIL = 20
+"""Tokens of which only the last message of the small conversation is kept."""
+
+KNOWN = {
+    "Which error code stood in the log?": "E4401",
+    "Which document is to be written next?": "docs/retry.md",
+    "How many retries are allowed?": "retry limit to 7",
+}
+"""What the model says if it finds it in what it was shown."""
+
+
+def reads(call: Call) -> str:
+    """Answer from the messages before the question, and guess one thing without them."""
+    question = call.last.splitlines()[-1]
+    if "framework" in question:
+        return "python -m unittest, as everywhere."
+    shown = "\n".join(str(message.model_dump()) for message in call.messages[:-1])
+    fact = KNOWN.get(question, "")
+    return f"It was {fact}." if fact and fact in shown else "I do not know."
+
+
+def bank() -> dict[str, Any]:
+    """Return a bank with one probe of each kind: good, tail, guessed, hopeless."""
+    return {
+        "fixture": "tiny",
+        "probes": [
+            {
+                "id": "code",
+                "type": "recall",
+                "question": "Which error code stood in the log?",
+                "expected_facts": ["E4401"],
+            },
+            {
+                "id": "next",
+                "type": "continuation",
+                "question": "Which document is to be written next?",
+                "expected_facts": [{"fact": "docs/retry.md", "evidence": [10]}],
+            },
+            {
+                "id": "guessed",
+                "type": "recall",
+                "question": "Which framework runs the tests?",
+                "expected_facts": [{"fact": "unittest", "evidence": [7]}],
+            },
+            {
+                "id": "hopeless",
+                "type": "recall",
+                "question": "How many tests ran?",
+                "expected_facts": [{"fact": "14 tests", "evidence": [9]}],
+            },
+        ],
+    }
+
+
+@pytest.fixture(autouse=True)
+def script(tmp_path: Path) -> Iterator[Script]:
+    """The answering model, in a folder that no run can leave traces outside of."""
+    with _apart(tmp_path) as found:
+        yield found
+
+
+@contextmanager
+def _apart(folder: Path) -> Iterator[Script]:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.chdir(folder)
+        patch.setenv("INSPECT_CACHE_DIR", str(folder / "cache"))
+        for name in ("INSPECT_EVAL_MODEL", "INSPECT_EVAL_MODEL_ROLE", "INSPECT_LOG_DIR"):
+            patch.delenv(name, raising=False)
+        scripted.SCRIPTS.update(scripted.proper_scripts())
+        scripted.SCRIPTS[ANSWERS] = Script(reads)
+        yield scripted.SCRIPTS[ANSWERS]
+        scripted.SCRIPTS.clear()
+
+
+@dataclass(frozen=True)
+class Qualified:
+    """A run of the command with three epochs, and what it left."""
+
+    result: Result
+    path: Path
+    asked: int
+    graded: int
+    logs: list[EvalLog]
+
+
+BEFORE = json.dumps({**bank(), "notes": "Über 名前"}, indent=3, ensure_ascii=False)
+"""The bank of `qualified` as it was."""
+
+
+@pytest.fixture(scope="module")
+def qualified(tmp_path_factory: pytest.TempPathFactory) -> Qualified:
+    folder = tmp_path_factory.mktemp("qualified")
+    path = small.write(folder / "data", probes=bank())
+    path.with_name("tiny.probes.json").write_text(BEFORE, encoding="utf-8")
+    with _apart(folder) as script:
+        result = qualify(path)
+        graded = len(scripted.SCRIPTS[GRADES].calls)
+        found = logs(folder / "logs" / "qualify")
+    return Qualified(result, path, len(script.calls), graded, found)
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    return small.write(tmp_path / "data", probes=bank())
+
+
+def qualify(
+    *arguments: object, model: str | None = f"scripted/{ANSWERS}", tail: int = TAIL
+) -> Result:
+    chosen = ["--model", model] if model else []
+    given = ["probes", "qualify", *map(str, arguments), *chosen, "--tail-tokens", str(tail)]
+    return CliRunner().invoke(main, given)
+
+
+def probes(path: Path) -> dict[str, Probe]:
+    found = load_bank(path.with_name("tiny.probes.json"))
+    return {probe.id: probe for probe in found.probes}
+
+
+def passed(probe: Probe) -> tuple[int, int, int]:
+    """Return how often a probe passed with everything, nothing, and the tail."""
+    assert probe.qualification is not None
+    item = probe.qualification
+    return item.full.passed, item.none.passed, item.tail.passed
+
+
+def logs(folder: Path) -> list[EvalLog]:
+    return [read_eval_log(info) for info in list_eval_logs(str(folder), descending=False)]
+
+
+def test_every_probe_gets_its_verdict(qualified: Qualified) -> None:
+    done = qualified.result
+    assert done.exit_code == 0, done.output
+    found = probes(qualified.path)
+    assert {name: passed(probe) for name, probe in found.items()} == {
+        "code": (3, 0, 0),
+        "next": (3, 0, 3),
+        "guessed": (3, 3, 3),
+        "hopeless": (0, 0, 0),
+    }
+    verdicts = {name: probe.qualification for name, probe in found.items()}
+    assert [(v.qualified, v.region) for v in verdicts.values() if v] == [
+        (True, "history"),
+        (True, "tail"),
+        (False, "tail"),
+        (False, "history"),
+    ]
+    code = verdicts["code"]
+    assert code is not None
+    assert (code.model, code.tail_tokens, code.cut) == (f"scripted/{ANSWERS}", TAIL, 11)
+    assert code.judged_by.startswith("facts: ")
+    assert (code.full.fact_share, code.none.fact_share, code.full.runs) == (1.0, 0.0, 3)
+    assert (qualified.asked, qualified.graded) == (4 * 3 * 3, 0)
+    assert "  2 of 4 qualify, 1 of them answered by the kept tail alone\n" in done.stdout
+    assert "code      full 3/3  none 0/3  tail 0/3  qualified\n" in done.stdout
+
+
+def test_the_runs_are_those_of_the_task_in_a_folder_of_their_own(qualified: Qualified) -> None:
+    found = qualified.logs
+    assert [log.eval.task_args["compressor"] for log in found] == ["full", "none", "tail"]
+    assert {log.eval.task_registry_name for log in found} == {"compression_eval/compression"}
+
+
+def test_verdicts_stand_alone_on_stdout_and_progress_on_stderr(qualified: Qualified) -> None:
+    assert qualified.result.stdout.splitlines()[0].startswith("4 probes, 3 epochs")
+    assert "inspect_ai" not in qualified.result.stdout
+    for condition in ("full", "none", "tail"):
+        assert f"{condition} (12 questions)" in qualified.result.stderr
+
+
+def test_nothing_else_in_the_bank_is_changed(qualified: Qualified) -> None:
+    text = qualified.path.with_name("tiny.probes.json").read_text(encoding="utf-8")
+    data = json.loads(text)
+    for probe in data["probes"]:
+        assert probe.pop("qualification")["full"]["runs"] == 3
+    assert json.dumps(data, indent=3, ensure_ascii=False) == BEFORE
+    assert text.startswith('{\n   "fixture"')
+
+
+def test_banks_can_be_written_elsewhere(path: Path, tmp_path: Path) -> None:
+    before = path.with_name("tiny.probes.json").read_bytes()
+    (tmp_path / "out").mkdir()
+    assert qualify(path, "--epochs", 1, "--out", tmp_path / "out").exit_code == 0
+    assert path.with_name("tiny.probes.json").read_bytes() == before
+    assert load_bank(tmp_path / "out" / "tiny.probes.json").probes[0].qualification is not None
+
+
+def test_an_answer_with_a_superseded_value_does_not_pass(path: Path, script: Script) -> None:
+    asked = {
+        "id": "limit",
+        "type": "recall",
+        "question": "How many retries are allowed?",
+        "expected_facts": [{"fact": "retry limit to 7", "evidence": [6], "superseded": ["3"]}],
+    }
+    small.write(path.parent, probes={"fixture": "tiny", "probes": [asked]})
+    script.reply = lambda call: f"{reads(call)} The limit is 3."
+    assert qualify(path, "--epochs", 1).exit_code == 0
+    found = probes(path)["limit"].qualification
+    assert found is not None
+    assert (found.full.passed, found.full.fact_share, found.qualified) == (0, 1.0, False)
+
+
+def test_a_probe_that_cannot_be_judged_gets_no_verdict_and_is_named(
+    qualified: Qualified, path: Path, script: Script
+) -> None:
+    shutil.copytree(qualified.path.parent, path.parent, dirs_exist_ok=True)
+    before = probes(path)
+
+    def breaks(call: Call) -> str:
+        if "error code" in call.last:
+            raise RuntimeError("the line is down")
+        return reads(call)
+
+    script.reply = breaks
+    done = qualify(path, "--epochs", 2)
+    assert done.exit_code == 1
+    assert "code      no verdict: full, epoch 1: " in done.stdout
+    assert "the line is down" in done.stdout
+    after = probes(path)
+    assert after["code"] == before["code"]
+    assert after["next"].qualification is not None
+    assert after["next"].qualification.full.runs == 2
+
+
+def test_an_overlong_history_is_no_verdict_either(path: Path, script: Script) -> None:
+    script.reply = lambda call: scripted.output("", "model_length")
+    done = qualify(path, "--epochs", 1)
+    assert done.exit_code == 1
+    assert done.stdout.count("no verdict: full, epoch 1: answer_failed: the state and") == 4
+    assert "wrote" not in done.stdout
+    assert all(probe.qualification is None for probe in probes(path).values())
+
+
+def graded(call: Call, accuracy: float, completeness: float) -> str:
+    scores = {"accuracy": accuracy, "completeness": completeness}
+    results = [
+        {"criterionId": id_, "score": scores.get(id_.split("_")[0], 3), "reasoning": "Because."}
+        for id_ in scripted.criteria_in(call.text)
+    ]
+    return json.dumps({"criterionResults": results})
+
+
+def test_a_grader_can_judge_instead(path: Path, script: Script) -> None:
+    script.reply = lambda call: "The code that begins with E44, I should say."
+    grader = scripted.SCRIPTS[GRADES]
+    grader.reply = lambda call: graded(call, 5, 4)
+    chosen = ("--grader", f"scripted/{GRADES}", "--epochs", 1)
+    assert qualify(path, *chosen).exit_code == 0
+    assert len(grader.calls) == 4 * 3
+    found = probes(path)["code"].qualification
+    assert found is not None
+    assert passed(probes(path)["code"]) == (1, 1, 1)
+    assert (found.full.fact_share, found.qualified) == (0.0, False)
+    assert found.judged_by == f"rubric: accuracy and completeness of 4, by scripted/{GRADES}"
+    assert qualify(path, *chosen, "--threshold", 4.5).exit_code == 0
+    assert passed(probes(path)["code"]) == (0, 0, 0)
+
+
+def test_a_grader_that_fails_leaves_no_verdict(path: Path) -> None:
+    scripted.SCRIPTS[GRADES].reply = lambda call: "no"
+    done = qualify(path, "--grader", f"scripted/{GRADES}", "--epochs", 1)
+    assert done.exit_code == 1
+    assert "no verdict: full, epoch 1: grader_failed" in done.stdout
+
+
+def test_a_dry_run_says_what_it_would_cost_and_does_nothing(
+    path: Path, tmp_path: Path, script: Script
+) -> None:
+    done = qualify(path, "--dry-run", "--grader", f"scripted/{GRADES}")
+    assert done.exit_code == 0, done.output
+    lines = done.stdout.splitlines()
+    assert lines[0].startswith("4 probes, 3 epochs, answered by scripted/answers, judged by rubric")
+    assert [line.split(" calls")[0] for line in lines[1:]] == [
+        "  full: 12",
+        "  none: 12",
+        "  tail: 12",
+        "  together: 72",
+    ]
+    sent = {line.split(":")[0].strip(): _tokens(line) for line in lines[1:4]}
+    assert sent["full"] > sent["tail"] > sent["none"] > 0
+    assert not script.calls
+    assert not (tmp_path / "logs").exists()
+    assert all(probe.qualification is None for probe in probes(path).values())
+
+
+def _tokens(line: str) -> int:
+    return int(line.split("calls, ")[1].split(maxsplit=1)[0].replace(",", ""))
+
+
+def test_the_dry_run_counts_what_is_sent(path: Path, script: Script) -> None:
+    lines = qualify(path, "--epochs", 1, "--dry-run").stdout.splitlines()
+    assert qualify(path, "--epochs", 1).exit_code == 0
+    for number, line in enumerate(lines[1:4]):
+        calls = script.calls[4 * number : 4 * number + 4]
+        sent = sum(token_counter().messages(call.messages) for call in calls)
+        assert _tokens(line) == pytest.approx(sent, rel=0.01)
+
+
+def test_without_a_model_the_lexical_reader_is_named(path: Path) -> None:
+    done = qualify(path, "--epochs", 1, model=None)
+    assert done.exit_code == 0, done.output
+    assert "verdicts of the embedded lexical reader" in done.stderr
+    verdicts = [probe.qualification for probe in probes(path).values()]
+    assert {found.model for found in verdicts if found} == {"embedded/lexical"}
+
+
+def test_a_probe_is_asked_at_its_own_cut(path: Path) -> None:
+    cut = {**bank()["probes"][0], "cut": 4}
+    small.write(path.parent, probes={"fixture": "tiny", "probes": [cut, bank()["probes"][1]]})
+    assert qualify(path, "--epochs", 1).exit_code == 0
+    found = {name: probe.qualification for name, probe in probes(path).items()}
+    assert {name: item.cut for name, item in found.items() if item} == {"code": 4, "next": 11}
+    done = qualify(path, "--epochs", 1, "--cut", 4, "--dry-run")
+    assert done.stdout.startswith("1 probes, ")
+    assert "tiny: not asked, they belong to another cut: 'next'" in done.stderr
+
+
+def test_a_conversation_shorter_than_the_tail_is_all_tail(path: Path) -> None:
+    done = qualify(path, "--epochs", 1, tail=100_000)
+    assert done.exit_code == 0, done.output
+    assert {name: passed(probe) for name, probe in probes(path).items()} == {
+        "code": (1, 0, 1),
+        "next": (1, 0, 1),
+        "guessed": (1, 1, 1),
+        "hopeless": (0, 0, 0),
+    }
+    assert "code      full 1/1  none 0/1  tail 1/1  qualified (tail)\n" in done.stdout
+
+
+@pytest.mark.parametrize(
+    ("arguments", "expected"),
+    [
+        (["--threshold", "3"], "--threshold: only with --grader"),
+        (["--cut", "middle"], "cut: "),
+        (["--probes", "nowhere"], "nowhere: no such file or folder"),
+    ],
+)
+def test_bad_arguments_end_before_anything_is_asked(
+    path: Path, script: Script, arguments: list[str], expected: str
+) -> None:
+    done = qualify(path, *arguments)
+    assert done.exit_code == 1
+    assert done.stderr.splitlines()[-1].startswith("Error: ")
+    assert expected in done.stderr
+    assert not script.calls
+
+
+def test_an_unknown_model_is_one_clean_line(path: Path) -> None:
+    done = qualify(path, model="nosuch/model")
+    assert done.exit_code == 1
+    assert done.stderr.splitlines()[-1].startswith("Error: full: the run could not start: ")
+    assert "Traceback" not in done.output
+
+
+def test_two_fixtures_of_one_name_are_refused(path: Path, tmp_path: Path) -> None:
+    other = small.write(tmp_path / "more", probes=bank())
+    done = qualify(path, other)
+    assert done.exit_code == 1
+    assert "each fixture needs its own" in done.stderr
+
+
+def test_an_edit_puts_the_verdict_out_of_date(qualified: Qualified, path: Path) -> None:
+    shutil.copytree(qualified.path.parent, path.parent, dirs_exist_ok=True)
+    file = path.with_name("tiny.probes.json")
+    checked = ["probes", "check", str(path), "--tail-tokens", str(TAIL)]
+    done = CliRunner().invoke(main, checked)
+    assert "out of date" not in done.stdout
+    assert (
+        "('hopeless').qualification: not qualified: the full history passes 0 of 3" in done.stdout
+    )
+    assert "('guessed').qualification: not qualified: nothing at all passes 3 of 3" in done.stdout
+    assert "tiny: verdicts: qualified 2, not qualified 2, unknown 0" in done.stdout
+    data = json.loads(file.read_text(encoding="utf-8"))
+    data["probes"][0]["question"] += " Exactly, please."
+    file.write_text(json.dumps(data), encoding="utf-8")
+    done = CliRunner().invoke(main, checked)
+    assert done.stdout.count("the verdict is out of date") == 1
+    assert "('code').qualification: the verdict is out of date" in done.stdout
+    assert "tiny: verdicts: qualified 1, not qualified 2, unknown 1" in done.stdout
+    fixture = small.conversation()
+    fixture["messages"][1]["content"] += " Thank you."
+    path.write_text(json.dumps(fixture), encoding="utf-8")
+    assert CliRunner().invoke(main, checked).stdout.count("the verdict is out of date") == 4

@@ -1,0 +1,169 @@
+"""The recorded agent's own compaction as an arm: its state, from the fixture alone."""
+
+from typing import Any
+
+import anyio
+import pytest
+
+from compression_eval.compressors.facts import track
+from compression_eval.compressors.recorded import RecordedState, unsupported
+from compression_eval.compressors.registry import COMPRESSORS, compressor_spec
+from compression_eval.compressors.running import CompressionPlan, compress
+from compression_eval.compressors.state import State
+from compression_eval.fixtures.banks import Probe
+from compression_eval.fixtures.errors import DataError
+from compression_eval.fixtures.models import Fixture
+from tests.compressors.conftest import model_replying
+from tests.fixtures.building import (
+    assistant,
+    call,
+    fixture_data,
+    plain_messages,
+    result,
+    system,
+    user,
+)
+
+SUMMARY = user("Summary: the limit is 45 now; changelog still to be written.")
+PROBE = Probe.model_validate(
+    {
+        "id": "p",
+        "type": "recall",
+        "question": "?",
+        "expected_facts": [
+            {"fact": "45", "evidence": [5]},
+            {"fact": "test_limits", "evidence": [8]},
+            {"fact": "at import", "evidence": [4]},
+        ],
+    }
+)
+
+
+def fixture(*compactions: dict[str, Any], **fields: Any) -> Fixture:
+    more = [user("Go on."), assistant("I write the changelog.")]
+    return Fixture.model_validate(
+        fixture_data(
+            messages=[*plain_messages(), *more], recorded_compactions=list(compactions), **fields
+        )
+    )
+
+
+def run(
+    what: Fixture, *cuts: int, name: str = "recorded", **arguments: Any
+) -> tuple[State, list[list[Any]]]:
+    model, asked = model_replying(lambda _: "never")
+    plan = CompressionPlan(
+        fixture=what,
+        tools=[],
+        cuts=cuts,
+        spec=compressor_spec(name, arguments),
+        tracked=track(what, cuts[-1], [PROBE]),
+        min_removed=0.0,
+    )
+    return anyio.run(compress, plan, 0, model), asked
+
+
+def ids(state: State) -> list[str | None]:
+    return [message.id for message in state.messages]
+
+
+def test_kept_and_made_messages_are_told_apart() -> None:
+    what = fixture({"cut": 9, "state": [SUMMARY, 6, 7, 8]})
+    state, asked = run(what, 9)
+    assert (state.status, state.failure) == ("ok", "")
+    assert ids(state) == ["m0", "recorded-9-0", "m6", "m7", "m8"]
+    assert state.regions == ["head", "summary", "tail", "tail", "tail"]
+    assert state.messages[1].text == SUMMARY["content"]
+    assert asked == []
+    assert [cycle.model_calls for cycle in state.cycles] == [0]
+    found = {record.fact: (record.in_state, record.regions) for record in state.facts}
+    assert found == {
+        "45": (True, ["summary"]),
+        "test_limits": (True, ["tail"]),
+        "at import": (False, []),
+    }
+
+
+def test_only_a_summary_is_known() -> None:
+    state, _ = run(fixture({"cut": 9, "summary": "The limit is 45."}), 9)
+    assert state.status == "ok"
+    assert state.regions == ["head", "summary"]
+    assert state.messages[1].text.endswith("The limit is 45.")
+    empty, _ = run(fixture({"cut": 9, "summary": "The limit is 45.", "state": []}), 9)
+    assert empty.messages[1].text == state.messages[1].text
+
+
+def test_instructions_that_were_renewed_stand_first() -> None:
+    renewed = [5, system("Sandbox: read only."), SUMMARY]
+    state, _ = run(fixture({"cut": 9, "state": renewed}), 9)
+    assert state.status == "ok", state.failure
+    assert [message.role for message in state.messages] == ["system", "system", "user", "user"]
+    assert state.regions == ["head", "summary", "tail", "summary"]
+
+
+def test_results_that_were_cleared_in_place_stay_paired() -> None:
+    calls = assistant("I look at the code.", call("c1", "read_file", path="src/limits.py"))
+    cleared = [1, calls, result("c1", "[gone]"), 4, 5]
+    state, _ = run(fixture({"cut": 6, "kind": "clear", "state": cleared}), 6)
+    assert state.status == "ok", state.failure
+    assert state.regions == ["head", "head", "summary", "summary", "tail", "tail"]
+
+
+def test_the_state_is_the_recorded_one_in_every_cycle_of_a_chain() -> None:
+    first = {"cut": 6, "state": [user("First."), 5]}
+    second = {"cut": 9, "state": [1, user("Second."), 8]}
+    state, _ = run(fixture(first, second, cuts=[6, 9]), 6, 9)
+    assert state.status == "ok", state.failure
+    assert ids(state) == ["m0", "m1", "recorded-9-1", "m8"]
+    assert [cycle.messages_after for cycle in state.cycles] == [3, 4]
+    assert state.cycles[1].messages_before == 6
+
+
+def test_of_several_compactions_at_a_cut_the_last_left_the_state() -> None:
+    state, _ = run(fixture({"cut": 9, "summary": "one"}, {"cut": 9, "summary": "two"}), 9)
+    assert state.messages[1].text.endswith("two")
+
+
+@pytest.mark.parametrize(
+    ("compaction", "reason"),
+    [
+        ({"cut": 9, "kind": "opaque"}, "encrypted"),
+        ({"cut": 9, "kind": "opaque", "state": [1, 8]}, "encrypted"),
+        ({"cut": 9, "kind": "clear"}, "does not hold what its compaction left"),
+        ({"cut": 6, "summary": "x"}, "no compaction was recorded where this history ends"),
+    ],
+)
+def test_what_cannot_be_known_is_a_failure(compaction: dict[str, Any], reason: str) -> None:
+    state, _ = run(fixture(compaction), 9)
+    assert state.status == "unsupported"
+    assert reason in state.failure
+    assert state.messages == []
+
+
+def test_what_is_known_before_a_run() -> None:
+    what = fixture({"cut": 6, "kind": "opaque"}, {"cut": 9, "summary": "x"})
+    assert unsupported(what, [9]) is None
+    assert "encrypted" in str(unsupported(what, [6, 9]))
+    with pytest.raises(DataError, match=r"nothing was recorded at message 11 of 'demo'.* at 6, 9"):
+        unsupported(what, [11])
+    with pytest.raises(DataError, match="the agent never compacted it"):
+        unsupported(fixture(), [9])
+    assert compressor_spec("anchored").unsupported(fixture(), [9]) is None
+
+
+def test_without_a_fixture_it_can_be_built_but_not_used() -> None:
+    assert isinstance(compressor_spec("recorded").build(), RecordedState)
+    assert "recorded" in COMPRESSORS
+    with pytest.raises(DataError, match="arguments it takes: none"):
+        compressor_spec("recorded", {"tail_tokens": 5})
+
+
+def test_with_an_index_of_the_files() -> None:
+    what = fixture({"cut": 9, "state": [SUMMARY, 8]})
+    state, _ = run(what, 9, name="recorded+artifacts")
+    assert state.status == "ok", state.failure
+    assert "src/limits.py" in state.messages[1].text
+    assert SUMMARY["content"] in state.messages[1].text
+    assert compressor_spec("recorded+artifacts").unsupported(what, [9]) is None
+    with pytest.raises(DataError, match=r"nothing was recorded"):
+        compressor_spec("recorded+artifacts").unsupported(what, [6])

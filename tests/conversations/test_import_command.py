@@ -1,0 +1,340 @@
+"""``compression-eval import``, from files to fixtures."""
+
+import json
+import os
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from click.testing import CliRunner, Result
+
+from compression_eval.cli import main
+from compression_eval.conversations import formats
+from compression_eval.conversations.formats import Format
+from compression_eval.conversations.sources import SourceFile
+from compression_eval.fixtures.loading import load_fixture
+from tests.fixtures.building import assistant, call, plain_messages, result, system, user
+
+SAMPLES = os.environ.get("COMPRESSION_EVAL_SAMPLES")
+
+
+@pytest.fixture(autouse=True)
+def _in_a_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+
+
+def run(*arguments: str | Path) -> Result:
+    done = CliRunner().invoke(main, ["import", *map(str, arguments)])
+    assert done.exception is None or isinstance(done.exception, SystemExit), done.exception
+    return done
+
+
+def chat(path: str | Path, messages: list[Any] | None = None) -> Path:
+    """Write a conversation in the OpenAI chat form; its name follows from its content."""
+    path = Path(path)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    data = {"messages": plain_messages() if messages is None else messages}
+    path.write_text(json.dumps(data), encoding="utf-8")
+    return path
+
+
+def written(folder: str | Path = "fixtures") -> list[Path]:
+    return sorted(Path(folder).glob("*"))
+
+
+def row(done: Result, head: str) -> list[str]:
+    """Return the numbers of the table's line that begins so."""
+    (line,) = (line for line in done.stdout.splitlines() if line.startswith(head + "-"))
+    return line.split()[1:]
+
+
+def test_a_file_becomes_a_fixture_that_loads() -> None:
+    done = run(chat("a.json"))
+    assert done.exit_code == 0, done.output
+    assert done.stdout.splitlines()[0].startswith("a.json: openai-chat, an object with messages")
+    (path,) = written()
+    fixture = load_fixture(path)
+    assert [message.text for message in fixture.messages] == [
+        message["content"] for message in plain_messages()
+    ]
+    assert (fixture.name, fixture.cuts) == (path.stem, [9])
+    assert row(done, "openai-chat") == ["9", "2", "2", "0", "9", "1"]
+    assert done.stdout.splitlines()[-1] == "1 fixture in fixtures"
+
+
+def test_the_same_input_gives_the_same_bytes() -> None:
+    path = chat("a.json")
+    run(path, "--out", "one")
+    run(path, "--out", "two")
+    assert written("one")[0].read_bytes() == written("two")[0].read_bytes()
+    assert run(path, "--out", "one").exit_code == 0, "what is there already is the same"
+
+
+def test_cuts() -> None:
+    done = run(chat("a.json"), "--cut", "3", "--cut", "0.5,end")
+    assert load_fixture(written()[0]).cuts == [2, 4, 9]
+    assert "cut 3: moved back to the boundary at 2" in done.stdout
+
+
+def test_folders_and_patterns() -> None:
+    chat("in/a.json")
+    chat("in/deep/b.json", [user("Another."), assistant("Yes.")])
+    Path("in/notes.txt").write_text("hello")
+    Path("in/empty.jsonl").write_text("")
+    done = run("in")
+    assert done.exit_code == 0, done.output
+    assert len(written()) == 2
+    assert "in/notes.txt: no known format; it is not JSON\n" in done.stdout
+    assert "in/empty.jsonl: the file is empty" in done.stdout
+    assert run("in/**/*.json", "--out", "x").exit_code == 0
+    assert [path.name for path in written("x")] == [path.name for path in written()]
+
+
+def test_a_file_that_was_named_and_failed_fails_the_command_but_not_the_others() -> None:
+    good, bad = chat("a.json"), Path("bad.json")
+    bad.write_text('{"messages": [{"role": "user"')
+    done = run(bad, good)
+    assert done.exit_code == 1
+    assert len(written()) == 1
+    assert "bad.json: no known format" in done.stdout
+    assert done.stderr.endswith("Error: 1 of what was named could not be imported; see above\n")
+
+
+def test_nothing_imported_is_a_failure_that_leaves_nothing() -> None:
+    Path("in").mkdir()
+    Path("in/notes.txt").write_text("hello")
+    for out in ("fixtures", "a.parquet"):
+        done = run("in", "--out", out)
+        assert done.exit_code == 1
+        assert "nothing was imported" in done.stderr
+        assert [path.name for path in Path().iterdir()] == ["in"]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (["absent.json"], "absent.json: no such file or folder"),
+        (["absent/*.json"], "nothing matches 'absent/*.json'"),
+        (["empty"], "nothing to read: no file in empty"),
+        (["a.json", "--format", "word"], "--format: unknown 'word', expected auto or one of"),
+        (["a.json", "--cut", "x"], "--cut: 'x' is not a cut; expected auto, end"),
+        (["a.json", "--scrub", "x"], "profile: unknown 'x', there are"),
+        (["a.json", "--names", "n"], "--names: needs --scrub"),
+        (["a.json", "--key-file", "n"], "--key-file: needs --scrub"),
+        (["a.json", "--column", "x"], "--column: 'x', expected PART=COLUMN"),
+        (["a.json", "--column", "x=y"], "--column: unknown part 'x', expected one of messages"),
+        (["a.json", "--out", "a.json"], "--out: a.json is neither a folder nor named"),
+        (["a.json", "--out", "there.parquet"], "--out: there.parquet is there already"),
+        (["a.json", "--explain=a.json"], "--explain: a.json is there already"),
+    ],
+)
+def test_arguments_are_refused_before_anything_is_read(arguments: list[str], said: str) -> None:
+    chat("a.json")
+    Path("there.parquet").write_bytes(b"x")
+    Path("empty").mkdir()
+    before = {path: path.stat().st_mtime_ns for path in Path().rglob("*")}
+    done = run(*arguments)
+    assert done.exit_code == 1
+    assert done.stderr.startswith("Error: ")
+    assert said in done.stderr
+    assert done.stdout == ""
+    assert {path: path.stat().st_mtime_ns for path in Path().rglob("*")} == before
+
+
+def test_the_wrong_format_named() -> None:
+    done = run(chat("a.json"), "--format", "codex")
+    assert done.exit_code == 1
+    assert "a.json: " in done.stdout.partition("Skipped")[2]
+    assert written() == []
+
+
+def test_what_is_no_file_is_not_opened() -> None:
+    chat("in/a.json")
+    os.mkfifo("in/pipe")
+    done = run("in")
+    assert done.exit_code == 0
+    assert "in/pipe: not a regular file" in done.stdout
+
+
+def test_an_unanswered_call_and_a_stray_result_are_told() -> None:
+    messages = [user("Go."), assistant("", call("c1")), user("Stop."), result("c9", "late")]
+    done = run(chat("a.json", messages), "--explain")
+    assert done.exit_code == 0, done.output
+    assert row(done, "openai-chat") == ["4", "1", "0", "0", "4", "2"]
+    assert "message 2 was added: the file holds no result of the call" in done.stdout
+    assert "skipped: a result whose call is not in the file" in done.stdout
+
+
+def test_the_account_of_every_line() -> None:
+    path = chat("a.json")
+    shown = run(path, "--explain", "--out", "x").stdout
+    assert f"{path} -> openai-chat-" in shown
+    done = run(path, "--explain=account.jsonl")
+    assert done.exit_code == 0, done.output
+    entries = [json.loads(line) for line in Path("account.jsonl").read_text().splitlines()]
+    assert {entry["file"] for entry in entries} == {"a.json"}
+    assert {entry["fixture"] for entry in entries} == {written()[0].stem}
+    became = [n for entry in entries if entry["fate"] == "message" for n in entry["messages"]]
+    assert sorted(became) == list(range(9))
+    assert shown.count("became message") == len(became)
+
+
+def test_a_path_after_explain_is_no_place_to_write() -> None:
+    """The one slip of the hand that could cost a recording."""
+    path = chat("a.json")
+    before = path.read_bytes()
+    done = CliRunner().invoke(main, ["import", "--explain", str(path)])
+    assert done.exit_code != 0
+    assert path.read_bytes() == before
+
+
+def test_copies_of_a_session() -> None:
+    path = chat("a.json")
+    Path("b.json").write_bytes(path.read_bytes())
+    done = run(path, "b.json")
+    assert done.exit_code == 0, done.output
+    (fixture,) = written()
+    assert f"skipped: the same as {fixture.stem} from a.json" in done.stdout
+    assert run(path, path, "./a.json", "--out", "x").stdout.count("a.json: openai-chat") == 1
+
+
+def test_other_content_is_not_overwritten_unless_asked_for() -> None:
+    path = chat("a.json")
+    run(path)
+    (fixture,) = written()
+    fixture.write_text("mine")
+    done = run(path)
+    assert done.exit_code == 1
+    assert "is there already with other content; --force overwrites it" in done.stdout
+    assert fixture.read_text() == "mine"
+    assert run(path, "--force").exit_code == 0
+    assert load_fixture(fixture).messages
+
+
+def test_a_parquet_file() -> None:
+    chat("in/a.json")
+    chat("in/b.json", [user("Another."), assistant("Yes.")])
+    done = run("in", "--out", "deep/corpus.parquet")
+    assert done.exit_code == 0, done.output
+    rows = pq.read_table("deep/corpus.parquet").to_pylist()
+    assert [row["messages"] for row in rows] == [9, 2]
+    assert [row["probes"] for row in rows] == [None, None]
+    assert [path.name for path in Path("deep").iterdir()] == ["corpus.parquet"]
+    run("in", "--out", "files")
+    texts = {path.stem: path.read_text() for path in written("files")}
+    assert {row["name"]: row["fixture"] for row in rows} == texts
+
+
+def test_rows_of_a_dataset() -> None:
+    told = [[user(f"Question {n}."), assistant("Yes.")] for n in range(3)]
+    pq.write_table(pa.table({"id": [1, 2, 3], "talk": told}), "rows.parquet")
+    done = run("rows.parquet", "--column", "messages=talk")
+    assert done.exit_code == 0, done.output
+    assert done.stdout.startswith("rows.parquet: rows, rows of a Parquet file\n")
+    asked = {load_fixture(path).messages[0].text for path in written()}
+    assert asked == {"Question 0.", "Question 1.", "Question 2."}
+    Path("rows.jsonl").write_text("".join(json.dumps({"talk": talk}) + "\n" for talk in told))
+    assert run("rows.jsonl", "--column", "messages=talk", "--out", "x").exit_code == 0
+    assert len(written("x")) == 3
+    failed = run("rows.parquet", "--column", "messages=chat", "--out", "y")
+    assert failed.exit_code == 1
+    assert "there is no column 'chat', there are 'id', 'talk'" in failed.stdout
+    named = run("rows.parquet", "--format", "codex", "--out", "y")
+    assert "leave out --format" in named.stdout
+
+
+def test_images_are_described_or_kept() -> None:
+    image = {"type": "image_url", "image_url": {"url": "data:image/png;base64,AAAA"}}
+    content = [{"type": "text", "text": "Look."}, image]
+    path = chat("a.json", [{"role": "user", "content": content}, assistant("I see.")])
+    run(path)
+    run(path, "--images", "keep", "--out", "kept")
+    assert load_fixture(written()[0]).messages[0].text == "Look.\n[image: image/png, 3 bytes]"
+    (kept,) = (load_fixture(path) for path in written("kept"))
+    assert isinstance(kept.messages[0].content, list)
+    assert len(kept.messages[0].content) == 2
+
+
+def test_scrubbed_on_the_way_and_audited() -> None:
+    messages = [
+        system(),
+        user("I am jane.doe@megacorp.com, see /home/jdoe/app/main.py"),
+        assistant("Read.", call("c1", path="/home/jdoe/app/main.py")),
+        result("c1", "x = 1"),
+        assistant(""),
+        assistant("Done, jdoe."),
+    ]
+    done = run(chat("a.json", messages), "--scrub", "default", "--explain")
+    assert done.exit_code == 0, done.output
+    (path,) = written()
+    text = path.read_text()
+    assert "jdoe" not in text
+    assert "jane.doe" not in text
+    fixture = load_fixture(path)
+    assert fixture.source is not None
+    assert fixture.source.scrubber
+    assert fixture.cuts == [len(fixture.messages)]
+    assert "Replaced" in done.stdout
+    assert "became message 1" in done.stdout
+
+
+def test_what_the_audit_still_finds_is_not_written(monkeypatch: pytest.MonkeyPatch) -> None:
+    from compression_eval.conversations import pipeline
+    from compression_eval.conversations.scrubbing import AuditFinding
+
+    finding = AuditFinding("messages[1].content", "emails", "email", "a@b")
+    monkeypatch.setattr(pipeline, "audit", lambda *_: [finding])
+    done = run(chat("a.json"), "--scrub", "default")
+    assert done.exit_code == 1
+    assert "not written, the audit still finds: messages[1].content: emails" in done.stdout
+    assert written() == []
+
+
+def test_lines_of_an_unknown_kind_are_counted() -> None:
+    path = chat("a.json", [*plain_messages(), {"role": "wizard", "content": "\x1b[31mhm"}])
+    done = run(path, "--format", "openai-chat")
+    assert done.exit_code == 0, done.output
+    (line,) = (line for line in done.stdout.splitlines() if "1 x openai-chat" in line)
+    assert "Lines that the reader does not know" in done.stdout
+    assert "\x1b" not in line
+
+
+def test_a_defect_of_a_reader_ends_no_import(monkeypatch: pytest.MonkeyPatch) -> None:
+    def read(source: SourceFile) -> Any:
+        raise KeyError("a secret of the conversation")
+
+    broken = Format("broken", "Broken", lambda source: "anything", read)
+    good, bad = chat("good.json"), Path("bad.txt")
+    bad.write_text("x")
+    known = formats.formats()
+    choose = formats.format_of
+    monkeypatch.setattr(
+        "compression_eval.conversations.importing.format_of",
+        lambda source, name: (
+            (broken, "x") if source.path.name == "bad.txt" else choose(source, name)
+        ),
+    )
+    done = run(bad, good)
+    assert done.exit_code == 1
+    assert "the reader failed (please report this): KeyError in read, line" in done.stdout
+    assert "secret" not in done.output
+    assert len(written()) == 1
+    assert known == formats.formats()
+
+
+@pytest.mark.skipif(not SAMPLES, reason="COMPRESSION_EVAL_SAMPLES names no folder with samples")
+def test_every_sample_becomes_a_fixture_and_every_line_is_known() -> None:
+    done = run(str(SAMPLES), "--explain=account.jsonl")
+    assert done.exit_code == 0, done.output
+    assert "does not know" not in done.stdout
+    names = [path.stem for path in written()]
+    assert len(names) >= 20
+    for path in written():
+        fixture = load_fixture(path)
+        assert fixture.cuts
+        recorded = {c.cut for c in fixture.recorded_compactions if c.kind != "clear"}
+        assert not recorded or recorded == set(fixture.cuts)
+    fates = {json.loads(line)["fate"] for line in Path("account.jsonl").read_text().splitlines()}
+    assert fates <= {"message", "merged", "skipped", "added"}

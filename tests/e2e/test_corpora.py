@@ -1,0 +1,165 @@
+"""Cuts that a bank names, recorded arms, Parquet files and parts of a corpus, through a run."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import compression_eval.dataset
+from compression_eval.arguments import TaskArguments
+from compression_eval.fixtures.errors import DataError
+from compression_eval.fixtures.packing import pack
+from compression_eval.task import compression_task
+from tests.e2e import small
+from tests.e2e.scripted import COMPRESSES, Script
+
+Scripts = dict[str, Script]
+SUMMARY = {"role": "user", "content": "Summary: E4401 in the log, auth/session.py edited."}
+
+
+def bank(**cuts: int) -> dict[str, Any]:
+    """Return the small bank with cuts for some of its probes."""
+    data = small.bank()
+    for probe in data["probes"]:
+        if probe["id"] in cuts:
+            probe["cut"] = cuts[probe["id"]]
+    return data
+
+
+def recorded(*compactions: dict[str, Any]) -> dict[str, Any]:
+    return {**small.conversation(), "recorded_compactions": list(compactions)}
+
+
+def corpus(folder: Path, *names: str) -> Path:
+    paths = [small.write(folder / "files", name) for name in names]
+    pack(paths, folder / "corpus.parquet")
+    return folder / "corpus.parquet"
+
+
+def ids(arguments: dict[str, Any]) -> list[str]:
+    """Return the ids of a task's samples."""
+    dataset = compression_task(TaskArguments(compressor="full", **arguments)).dataset
+    return sorted(str(sample.id) for sample in dataset)
+
+
+def test_probes_are_put_where_they_say(scripts: Scripts, tmp_path: Path, log_dir: Path) -> None:
+    path = small.write(tmp_path / "data", probes=bank(code=6))
+    log = small.run(log_dir, path, epochs=1)
+    cuts = {sample.id: small.record(sample).cut for sample in small.samples(log)}
+    assert cuts == {"tiny/code@6": 6, "tiny/file@11": 11, "tiny/next@11": 11}
+    assert len(scripts[COMPRESSES].calls) == 2
+
+
+def test_without_cuts_of_its_own_a_bank_is_put_at_the_end(tiny: Path) -> None:
+    given = {"fixtures": str(tiny)}
+    assert ids(given) == ids({**given, "cut": "end"}) == ["tiny/code", "tiny/file", "tiny/next"]
+
+
+def test_recorded_cuts(tmp_path: Path) -> None:
+    fixture = recorded({"cut": 6, "summary": "x"}, {"cut": 11, "summary": "y"})
+    path = small.write(tmp_path, fixture=fixture, probes=bank(next=11))
+    assert ids({"fixtures": str(path), "cut": "recorded"}) == [
+        *("tiny/code@11", "tiny/code@6", "tiny/file@11", "tiny/file@6", "tiny/next@11"),
+    ]
+    with pytest.raises(DataError, match=r"cut: 11 is in 'tiny' where another cut is"):
+        ids({"fixtures": str(path), "cut": ["recorded", 11]})
+
+
+def test_the_recorded_state_is_an_arm(scripts: Scripts, tmp_path: Path, log_dir: Path) -> None:
+    fixture = recorded({"cut": 11, "state": [SUMMARY, 10]})
+    path = small.write(tmp_path / "data", fixture=fixture)
+    log = small.run(log_dir, path, compressor="recorded", compressor_args={}, epochs=1)
+    assert {small.state(sample).status for sample in small.samples(log)} == {"ok"}
+    assert not scripts[COMPRESSES].calls
+    first = small.samples(log)[0]
+    assert [message.text for message in first.messages][1:3] == [
+        SUMMARY["content"],
+        small.conversation()["messages"][10]["content"],
+    ]
+
+
+def test_one_that_cannot_be_read_fails_beside_others(
+    scripts: Scripts, tmp_path: Path, log_dir: Path
+) -> None:
+    opaque = {**recorded({"cut": 11, "kind": "opaque"}), "name": "shut"}
+    plain = {**recorded({"cut": 11, "summary": "E4401"}), "name": "open"}
+    paths = [
+        small.write(tmp_path, name, fixture=fixture, probes=small.bank(name))
+        for name, fixture in (("shut", opaque), ("open", plain))
+    ]
+    given: dict[str, Any] = {"compressor": "recorded", "compressor_args": {}, "epochs": 1}
+    log = small.run(log_dir, paths, **given)
+    statuses = {small.record(s).fixture: small.state(s).status for s in small.samples(log)}
+    assert statuses == {"shut": "unsupported", "open": "ok"}
+    with pytest.raises(DataError, match=r"compressor: recorded: .*encrypted"):
+        small.run(log_dir, paths[:1], **given)
+
+
+def test_where_nothing_was_recorded_no_run_begins(
+    scripts: Scripts, tmp_path: Path, log_dir: Path
+) -> None:
+    path = small.write(tmp_path, fixture=recorded({"cut": 6, "summary": "x"}))
+    with pytest.raises(DataError, match=r"nothing was recorded at message 11 of 'tiny'.*at 6"):
+        small.run(log_dir, path, compressor="recorded", compressor_args={})
+    assert not any(script.calls for script in scripts.values())
+
+
+def test_a_parquet_file_gives_the_same_task_as_its_files(tmp_path: Path) -> None:
+    path = corpus(tmp_path, "one", "two")
+    tasks = [
+        compression_task(TaskArguments(fixtures=str(name), compressor="full"))
+        for name in (path, tmp_path / "files")
+    ]
+    assert tasks[0].version == tasks[1].version
+    assert [s.model_dump() for s in tasks[0].dataset] == [s.model_dump() for s in tasks[1].dataset]
+
+
+def test_a_run_on_fixtures_that_are_not_kept_in_memory(
+    scripts: Scripts, tmp_path: Path, log_dir: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(compression_eval.dataset, "KEPT_MESSAGES", 15)
+    path = corpus(tmp_path, "one", "three", "two")
+    log = small.run(log_dir, path, epochs=2)
+    states = {
+        (small.record(sample).fixture, sample.epoch): small.state(sample).original_tokens
+        for sample in small.samples(log)
+    }
+    assert len(states) == 6
+    assert len(set(states.values())) == 1, "the same conversation, however it was held"
+    assert len(scripts[COMPRESSES].calls) == 6
+
+
+def test_a_fixture_that_changes_under_a_run_is_an_error(
+    scripts: Scripts, tmp_path: Path, log_dir: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(compression_eval.dataset, "KEPT_MESSAGES", 0)
+    path = small.write(tmp_path / "data")
+    written: list[int] = []
+
+    def change(*_: Any) -> str:
+        data = {**small.conversation(), "notes": f"changed {len(written)}"}
+        written.append(path.write_text(json.dumps(data), encoding="utf-8"))
+        return "unused"
+
+    monkeypatch.setattr("compression_eval.task.viewer_config", lambda **_: change() and None)
+    log = small.run(log_dir, path, epochs=1, options={"fail_on_error": False})
+    errors = [str(sample.error and sample.error.message) for sample in log.samples or []]
+    assert written
+    assert all("the fixture has changed since the run began" in error for error in errors)
+
+
+def test_parts_of_a_corpus_make_the_whole(tmp_path: Path) -> None:
+    path = str(corpus(tmp_path, "one", "three", "two"))
+    whole = compression_task(TaskArguments(fixtures=path, compressor="full"))
+    parts = [
+        compression_task(TaskArguments(fixtures=path, compressor="full", shard=f"{n}/2"))
+        for n in (1, 2)
+    ]
+    samples = {s.id: s.model_dump() for part in parts for s in part.dataset}
+    assert samples == {s.id: s.model_dump() for s in whole.dataset}
+    assert {s["metadata"]["cluster"] for s in samples.values()} == {"one", "two", "three"}
+    assert len({task.version for task in (whole, *parts)}) == 3
+    for given in ("3/2", "x", "0/1", 1):
+        with pytest.raises(DataError, match="shard: "):
+            compression_task(TaskArguments(fixtures=path, shard=given))  # type: ignore[arg-type]

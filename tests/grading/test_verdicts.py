@@ -1,0 +1,191 @@
+"""How a run reports qualified probes and the others apart."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from inspect_ai.log import EvalLog
+
+from compression_eval.fixtures.banks import Probe
+from compression_eval.fixtures.digests import digest
+from compression_eval.fixtures.loading import load_pair
+from compression_eval.fixtures.verdicts import verdict_digest
+from compression_eval.grading.request import grading_request
+from compression_eval.grading.rubric import load_rubric
+from compression_eval.probing.record import StateRecord
+from tests.e2e import small
+
+LEXICAL = "embedded/lexical"
+
+
+@pytest.fixture(autouse=True)
+def _apart(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("INSPECT_CACHE_DIR", str(tmp_path / "cache"))
+
+
+def runs(passed: int) -> dict[str, Any]:
+    return {"fact_share": passed / 3, "passed": passed, "runs": 3}
+
+
+def verdict(path: Path, probe: Probe, *, qualified: bool, cut: int = 11) -> dict[str, Any]:
+    fixture = load_pair(path).fixture
+    return {
+        "qualified": qualified,
+        "region": "history",
+        "full": runs(3),
+        "none": runs(0 if qualified else 3),
+        "tail": runs(0),
+        "model": LEXICAL,
+        "judged_by": "facts",
+        "tail_tokens": 60,
+        "cut": cut,
+        "digest": verdict_digest(digest(fixture), probe, cut),
+    }
+
+
+def with_verdicts(folder: Path, cut: int = 11) -> Path:
+    """Write the small fixture with a qualified probe, one that is not, and one without verdict."""
+    path = small.write(folder)
+    bank = small.bank()
+    found = load_pair(path).bank.probes
+    for position, qualified in ((0, True), (1, False)):
+        bank["probes"][position]["qualification"] = verdict(
+            path, found[position], qualified=qualified, cut=cut
+        )
+    return small.write(folder, probes=bank)
+
+
+def run(path: Path, log_dir: Path, **given: Any) -> EvalLog:
+    log = small.run(
+        log_dir, path, epochs=1, model=LEXICAL, model_roles={"grader": LEXICAL}, **given
+    )
+    assert log.status == "success", log.error
+    return log
+
+
+def metrics(log: EvalLog, key: str) -> dict[str, float]:
+    """Return what stands apart under one key, by verdict."""
+    assert log.results is not None
+    (score,) = [score for score in log.results.scores if score.name == key]
+    return {
+        metric.name: metric.value
+        for metric in score.metrics.values()
+        if metric.group == "by_verdict"
+    }
+
+
+@pytest.fixture(scope="module")
+def log(tmp_path_factory: pytest.TempPathFactory) -> EvalLog:
+    folder = tmp_path_factory.mktemp("verdicts")
+    return run(with_verdicts(folder / "data"), folder / "logs")
+
+
+def test_samples_say_what_is_known_of_their_probe(log: EvalLog) -> None:
+    found = {str(sample.id): sample.metadata for sample in small.samples(log)}
+    assert {id_: (data["qualified"], data["region"]) for id_, data in found.items()} == {
+        "tiny/code": ("qualified", "history"),
+        "tiny/file": ("not qualified", "history"),
+        "tiny/next": ("unknown", "unknown"),
+    }
+
+
+@pytest.mark.parametrize(
+    ("scorer", "key"), [("six_dimensions", "overall"), ("fact_retention", "fact_recall")]
+)
+def test_results_stand_apart_beside_the_headline(log: EvalLog, scorer: str, key: str) -> None:
+    values = {str(s.id): small.values(s, scorer)[key] for s in small.samples(log)}
+    assert metrics(log, key) == {
+        "qualified": values["tiny/code"],
+        "not qualified": values["tiny/file"],
+        "unknown": values["tiny/next"],
+    }
+    assert small.means(log)[key] == pytest.approx(sum(values.values()) / 3)
+    assert log.results is not None
+    headline = log.results.headline
+    assert headline is not None
+    assert (headline.scorer, headline.score, headline.metric) == (
+        "six_dimensions",
+        "overall",
+        "mean",
+    )
+
+
+def test_the_viewer_has_a_column(log: EvalLog) -> None:
+    scores = {str(s.id): (s.scores or {})["qualification"] for s in small.samples(log)}
+    assert scores["tiny/code"].value == 1
+    assert scores["tiny/file"].value == 0
+    assert scores["tiny/next"].reason == "no_verdict"
+    assert small.means(log)["qualification"] == 0.5
+    assert "score__qualification__qualification" in columns(log)
+    counts = {"qualified": 1, "not qualified": 1, "unknown": 1}
+    assert (log.eval.metadata or {})["probes_by_verdict"] == counts
+
+
+def columns(log: EvalLog) -> list[str]:
+    assert log.eval.viewer is not None
+    view = log.eval.viewer.task_samples_view
+    assert view is not None
+    assert not isinstance(view, list)
+    return [str(column.id) for column in view.columns or []]
+
+
+def test_without_a_verdict_nothing_is_shown(tmp_path: Path) -> None:
+    plain = run(small.write(tmp_path / "data"), tmp_path / "logs")
+    assert {sample.metadata["qualified"] for sample in small.samples(plain)} == {"unknown"}
+    assert metrics(plain, "overall") == metrics(plain, "fact_recall") == {}
+    assert "qualification" not in small.means(plain)
+    assert "score__qualification__qualification" not in columns(plain)
+    assert "probes_by_verdict" not in (plain.eval.metadata or {})
+    assert plain.results is not None
+    for score in plain.results.scores:
+        assert not any("verdict" in name for name in score.metrics)
+
+
+def test_a_verdict_moves_no_score(log: EvalLog, tmp_path: Path) -> None:
+    plain = run(small.write(tmp_path / "data"), tmp_path / "logs")
+    with_it = small.means(log)
+    without = small.means(plain)
+    assert {key: with_it[key] for key in without} == pytest.approx(without, nan_ok=True)
+    assert plain.eval.task_version != log.eval.task_version, "the bank's digest is in it"
+
+
+def test_a_verdict_at_another_cut_is_none_here(tmp_path: Path) -> None:
+    path = with_verdicts(tmp_path / "data", cut=4)
+    found = run(path, tmp_path / "logs")
+    assert {sample.metadata["qualified"] for sample in small.samples(found)} == {"unknown"}
+    here = run(path, tmp_path / "logs", cut=4, compressor="none", compressor_args={})
+    assert [sample.metadata["qualified"] for sample in small.samples(here)] == ["qualified"]
+
+
+def test_an_edited_fixture_knows_no_verdict(tmp_path: Path) -> None:
+    path = with_verdicts(tmp_path / "data")
+    data = json.loads(path.read_text(encoding="utf-8"))
+    data["messages"][10]["content"] += " Soon."
+    path.write_text(json.dumps(data), encoding="utf-8")
+    found = run(path, tmp_path / "logs")
+    assert {sample.metadata["qualified"] for sample in small.samples(found)} == {"unknown"}
+    assert "qualification" not in small.means(found)
+
+
+def test_neither_model_nor_grader_is_told_of_a_verdict(tmp_path: Path) -> None:
+    plain = load_pair(small.write(tmp_path / "plain")).bank.probes[0]
+    judged = load_pair(with_verdicts(tmp_path / "judged")).bank.probes[0]
+    assert judged.qualification is not None
+    assert plain.qualification is None
+    rubric = load_rubric("en")
+    requests = [
+        grading_request(
+            rubric=rubric,
+            criteria=rubric.criteria_for(probe, "by_type"),
+            probe=probe,
+            answer="E4401",
+            state=StateRecord(state_id="s", status="ok"),
+            context=[],
+        )
+        for probe in (plain, judged)
+    ]
+    shown = [
+        [(message.role, message.content) for message in request.messages] for request in requests
+    ]
+    assert shown[0] == shown[1]
