@@ -1,5 +1,6 @@
 """Everything that Inspect may look up by name. Light to import: every eval start loads it."""
 
+from compression_eval.calibration.scoring import grader_calibration as grader_calibration_scorer
 from compression_eval.grading.artifact_files import artifact_files
 from compression_eval.grading.compression import compression as compression_scorer
 from compression_eval.grading.fact_retention import fact_retention
@@ -7,7 +8,7 @@ from compression_eval.grading.six_dimensions import six_dimensions
 from compression_eval.grading.verdicts import qualification
 from compression_eval.offline.registration import embedded
 from compression_eval.probing.run_hooks import RunHooks
-from compression_eval.tasks import compression
+from compression_eval.tasks import compression, grader_calibration
 
 __all__ = [
     "RunHooks",
@@ -16,6 +17,8 @@ __all__ = [
     "compression_scorer",
     "embedded",
     "fact_retention",
+    "grader_calibration",
+    "grader_calibration_scorer",
     "qualification",
     "six_dimensions",
 ]

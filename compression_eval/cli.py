@@ -6,6 +6,7 @@ from compression_eval._version import __version__
 from compression_eval.analysis.commands import facts
 from compression_eval.analysis.compare_command import compare
 from compression_eval.authoring.commands import probes
+from compression_eval.calibration.commands import grader
 from compression_eval.compressors.commands import compressors
 from compression_eval.conversations.commands import import_command
 from compression_eval.conversations.scrubbing.commands import audit_command, scrub_command
@@ -21,6 +22,7 @@ def main() -> None:
 main.add_command(fixtures)
 main.add_command(compressors)
 main.add_command(facts)
+main.add_command(grader)
 main.add_command(compare)
 main.add_command(probes)
 main.add_command(import_command)

@@ -14,7 +14,7 @@ from compression_eval.fixtures.banks import Probe
 from compression_eval.fixtures.conversation import declared_tools
 from compression_eval.fixtures.cuts import chain
 from compression_eval.fixtures.digests import digest
-from compression_eval.fixtures.errors import DataError, shorten
+from compression_eval.fixtures.errors import DataError, NoBankError, shorten
 from compression_eval.fixtures.loading import SourcedFixture, refuse_shared_names
 from compression_eval.fixtures.models import Fixture, Language
 from compression_eval.fixtures.placing import Place, places
@@ -42,6 +42,8 @@ class PlannedDataset:
     """By sample id."""
     digests: list[str]
     """Of every fixture and every bank, and of the rubrics they are graded by."""
+    without_probes: list[str]
+    """What was said of fixtures that have no bank and were passed over for it."""
 
 
 def planned_dataset(
@@ -49,7 +51,8 @@ def planned_dataset(
 ) -> PlannedDataset:
     """Return one sample per fixture, cut and probe.
 
-    Fixtures are read one after another, and only some stay in memory.
+    Fixtures are read one after another, and only some stay in memory. Of several fixtures, those
+    without a bank are passed over and named: an import makes many that no probe can be made for.
 
     Args:
         arguments: What to read and to compress.
@@ -63,10 +66,17 @@ def planned_dataset(
     """
     planner = _Planner(arguments, cycles, language, min_removed)
     names: dict[str, str] = {}
+    without: list[NoBankError] = []
     for source in arguments.sources:
-        pair = source.read()
+        try:
+            pair = source.read()
+        except NoBankError as error:
+            without.append(error)
+            continue
         refuse_shared_names(pair, names)
         planner.add(pair, source)
+    if without and not names:
+        raise without[0]
     if planner.unsupported and all(planner.unsupported):
         raise DataError(f"compressor: {arguments.spec.name}: {planner.unsupported[0]}")
     few = len(names) <= _NAMED_FIXTURES
@@ -76,6 +86,7 @@ def planned_dataset(
         ),
         planner.plans,
         [*planner.fixtures, *planner.banks, *sorted(planner.rubrics)],
+        [str(error) for error in without],
     )
 
 

@@ -1,5 +1,6 @@
 """Put the parts together: from task arguments to an Inspect task."""
 
+import logging
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
@@ -26,6 +27,8 @@ from compression_eval.probing.prompts import preamble_digest
 from compression_eval.probing.solver import probe_solver
 from compression_eval.versioning import result_version
 from compression_eval.viewer import viewer_config
+
+logger = logging.getLogger(__name__)
 
 EMBEDDED_MODEL = "embedded/lexical"
 DEFAULT_EPOCHS = 3
@@ -72,6 +75,13 @@ def compression_task(arguments: TaskArguments) -> Task:
         language=arguments.language,
         min_removed=arguments.min_removed,
     )
+    if dataset.without_probes:
+        logger.warning(
+            "%d of %d fixtures have no probe bank and are passed over, as %s",
+            len(dataset.without_probes),
+            len(ready.sources),
+            dataset.without_probes[0],
+        )
     version = _version(ready, dataset)
     answerer = _active_model()
     nothing_chosen = answerer == "none/none"
@@ -106,6 +116,7 @@ def compression_task(arguments: TaskArguments) -> Task:
         metadata=_metadata(spec)
         | about.metadata
         | {"min_removed": arguments.min_removed}
+        | ({"without_probes": len(dataset.without_probes)} if dataset.without_probes else {})
         | ({"probes_by_verdict": verdicts} if verdicts else {}),
         tags=about.tags,
         viewer=viewer_config(verdicts=bool(verdicts)),

@@ -4,6 +4,7 @@ from typing import Any, Literal
 
 from inspect_ai import Task, task
 
+from compression_eval.calibration.task import calibration_task_from
 from compression_eval.compressors.validity import DEFAULT_MIN_REMOVED
 from compression_eval.fixtures.models import Language
 from compression_eval.task import task_from
@@ -76,3 +77,36 @@ def compression(
     if fixtures is not None:
         given["fixtures"] = fixtures
     return task_from({**given, **unknown})
+
+
+@task
+def grader_calibration(
+    answers: str | list[str] | None = None,
+    variants: bool = False,
+    grader_context: Literal["state", "none"] = "state",
+    language: Language | None = None,
+    **unknown: Any,
+) -> Task:
+    """Measure how well a grader agrees with a careful reader, and which traps it falls for.
+
+    Args:
+        answers: Names of shipped sets of graded answers (each is named after its fixture) or
+            paths of files; all shipped ones if not given.
+        variants: Grade every answer again with the criteria in another order, padded, with a
+            method named in it, and by the rubric of another language: no score should move.
+        grader_context: ``state`` shows the grader the summary of the set, ``none`` does not.
+        language: Language of the rubric: en, zh or ja; that of each fixture if not given.
+        unknown: Refused, so that a misspelt argument is not silently ignored.
+
+    Returns:
+        The task.
+    """
+    return calibration_task_from(
+        {
+            "answers": answers,
+            "variants": variants,
+            "grader_context": grader_context,
+            "language": language,
+            **unknown,
+        }
+    )

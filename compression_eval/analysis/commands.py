@@ -4,26 +4,14 @@ from pathlib import Path
 
 import click
 
+from compression_eval.command_line import CleanCommand
 from compression_eval.fixtures.errors import DataError
 from compression_eval.fixtures.writing import write_whole
 
 
-class _CleanErrors(click.Command):
-    """Ends with one clean line where a log or a file is wrong, not with a traceback."""
-
-    def invoke(self, ctx: click.Context) -> object:
-        """Run the command."""
-        try:
-            return super().invoke(ctx)
-        except BrokenPipeError:
-            raise  # the reader of a pipe has seen enough; click ends quietly
-        except (DataError, OSError) as error:
-            raise click.ClickException(str(error)) from error
-
-
 @click.command(
     "facts",
-    cls=_CleanErrors,
+    cls=CleanCommand,
     epilog="\b\nExamples:\n  compression-eval facts logs\n"
     "  compression-eval facts logs/2026-*.eval --csv facts.csv",
 )
@@ -42,9 +30,9 @@ def facts(
     """
     from compression_eval.analysis.fact_tables import listing, totals
     from compression_eval.analysis.facts import fact_rows, rows_as_csv, rows_as_json
-    from compression_eval.analysis.logs import find_logs
+    from compression_eval.analysis.logs import find_logs, one_per_run
 
-    found = find_logs(logs)
+    found = one_per_run(find_logs(logs))
     for log in found:
         if not log.complete:
             click.echo(f"{log.path}: the run ended early ({log.header.status})", err=True)

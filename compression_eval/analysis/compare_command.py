@@ -123,6 +123,7 @@ def compare(
     docs/statistics.md says how, and what the verdicts mean.
     """
     _need_scipy()
+    _refuse_unwritable(out)
     from compression_eval.analysis.comparison.result import EXIT_CODES
     from compression_eval.analysis.comparison.result import compare as compared
     from compression_eval.analysis.comparison.sides import load_sides
@@ -149,6 +150,14 @@ def _form(name: str) -> "Callable[[Comparison, bool], str]":
         return lambda found, gate: as_json(found, gate=gate)
     render = as_markdown if name == "markdown" else as_text
     return lambda found, gate: render(page(found, gate=gate))
+
+
+def _refuse_unwritable(out: Path | None) -> None:
+    """Refuse a place for the result before all logs have been read for it."""
+    if out is not None and out.is_dir():
+        raise DataError(f"--out: {out}: is a folder; name a file")
+    if out is not None and not out.parent.is_dir():
+        raise DataError(f"--out: {out.parent}: no such folder")
 
 
 def _need_scipy() -> None:

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from compression_eval.analysis.logs import Log, find_logs
+from compression_eval.analysis.logs import Log, find_logs, one_per_run
 from compression_eval.fixtures.errors import DataError
 
 if TYPE_CHECKING:
@@ -36,7 +36,8 @@ def samples_frame(logs: Logs) -> "DataFrame":
     compression out, and are missing on the others, so that they can be added up.
 
     Args:
-        logs: Paths of logs or of folders with logs.
+        logs: Paths of logs or of folders with logs. Of several logs of one run only one is read;
+            see `logs.one_per_run`.
 
     Raises:
         DataError: There are none, or one is no finished log of this eval.
@@ -172,7 +173,7 @@ def _found(logs: Logs) -> list[Log]:
     paths = [logs] if isinstance(logs, str | Path) else list(logs)
     if not paths:
         raise DataError("logs: none were named")
-    return find_logs([str(path) for path in paths])
+    return one_per_run(find_logs([str(path) for path in paths]))
 
 
 def _keys() -> dict[str, Any]:

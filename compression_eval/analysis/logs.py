@@ -3,6 +3,8 @@
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from urllib.parse import urlsplit
+from urllib.request import url2pathname
 from zipfile import BadZipFile
 
 from inspect_ai.log import (
@@ -89,6 +91,26 @@ def find_logs(paths: Sequence[str]) -> list[Log]:
                 "with: inspect eval-retry"
             )
     return list({log.path: log for log in logs}.values())
+
+
+def one_per_run(logs: Sequence[Log]) -> list[Log]:
+    """Return one log of each run, so that no sample counts twice.
+
+    A run may have several logs: of attempts, of which the last one holds the samples of all; and
+    copies that ``inspect score`` made. Kept is that of the last attempt, and of its copies the one
+    that was written last.
+    """
+    newest: dict[str, Log] = {}
+    for log in sorted(logs, key=lambda log: (log.header.eval.created, _written(log.path))):
+        newest[log.header.eval.task_id] = log
+    kept = {id(log) for log in newest.values()}
+    return [log for log in logs if id(log) in kept]
+
+
+def _written(path: str) -> float:
+    """Return when a file was written; 0 where it is not on a disk."""
+    local = Path(url2pathname(urlsplit(path).path) if path.startswith("file:") else path)
+    return local.stat().st_mtime if local.is_file() else 0.0
 
 
 def _current(logs: Sequence[Log]) -> list[Log]:

@@ -41,13 +41,14 @@ def _cuts(
 
 
 def _cut(value: str) -> CutArgument:
-    if value == "end":
+    if value in ("auto", "end", "recorded"):
         return value
     try:
         return float(value) if "." in value else int(value)
     except ValueError:
         raise click.BadParameter(
-            f"{shorten(value)} is no number of messages, share between 0 and 1, or 'end'"
+            f"{shorten(value)} is no number of messages, share between 0 and 1, 'end', "
+            "'recorded' or 'auto'"
         ) from None
 
 
@@ -63,7 +64,9 @@ def _cut(value: str) -> CutArgument:
 @click.option("--chunk-tokens", type=click.IntRange(min=1_000), help="History per call [60000].")
 @click.option("--mechanical", is_flag=True, help="With a model: also what needs none.")
 @click.option("--per-type", type=click.IntRange(min=1), default=3, show_default=True)
-@click.option("--cut", "cuts", multiple=True, callback=_cuts, help="Messages, share, or end.")
+@click.option(
+    "--cut", "cuts", multiple=True, callback=_cuts, help="Messages, share, end, or recorded."
+)
 @click.option("--tail-tokens", type=click.IntRange(min=0), help="Kept verbatim [2000].")
 @click.option("--out", type=click.Path(path_type=Path), help="Folder; else beside the fixture.")
 @click.option("--force", is_flag=True, help="Overwrite banks.")
@@ -211,4 +214,7 @@ def _finish(
         write_whole(report, json.dumps(data, ensure_ascii=False, indent=1) + "\n")
     empty = [result.fixture.name for result in results if result.bank is None]
     if empty:
-        raise DataError(f"no probe could be made for {', '.join(map(shorten, empty))}")
+        raise DataError(
+            f"no probe could be made for {', '.join(map(shorten, empty))}; a run needs a bank for "
+            "each fixture, so leave these out of its folder"
+        )

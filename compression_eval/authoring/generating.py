@@ -14,6 +14,7 @@ from compression_eval.authoring.model_generator import ModelGenerator
 from compression_eval.fixtures.bank_checks import bank_findings
 from compression_eval.fixtures.banks import Probe, ProbeBank
 from compression_eval.fixtures.cuts import CutArgument, resolve_cut
+from compression_eval.fixtures.errors import DataError, shorten
 from compression_eval.fixtures.models import Fixture
 
 _POSITION = re.compile(r"probes\[(\d+)\]")
@@ -82,13 +83,29 @@ class FixtureResult:
 def cuts_of(fixture: Fixture, wanted: Sequence[CutArgument]) -> list[int]:
     """Return the numbers of messages at which a fixture is cut, rising.
 
+    Args:
+        fixture: The conversation.
+        wanted: Each as in `resolve_cut`, or ``recorded`` for where the recorded agent compacted,
+            or ``auto``, as none at all, for the fixture's own cuts.
+
     Raises:
-        DataError: One that is wanted is out of range, or parts a call from its result.
+        DataError: One that is wanted is out of range, or parts a call from its result, or the
+            recorded agent never compacted.
     """
-    if wanted:
-        return sorted({resolve_cut(fixture, cut) for cut in wanted})
-    own = fixture.cuts or [compaction.cut for compaction in fixture.recorded_compactions]
-    return sorted(set(own)) or [resolve_cut(fixture, "end")]
+    found = {point for cut in wanted or ["auto"] for point in _points(fixture, cut)}
+    return sorted(found)
+
+
+def _points(fixture: Fixture, cut: CutArgument) -> list[int]:
+    recorded = [compaction.cut for compaction in fixture.recorded_compactions]
+    if cut == "auto":
+        return fixture.cuts or recorded or [resolve_cut(fixture, "end")]
+    if cut != "recorded":
+        return [resolve_cut(fixture, cut)]
+    if not recorded:
+        name = shorten(fixture.name)
+        raise DataError(f"cut: 'recorded', but the agent of {name} compacted nothing")
+    return recorded
 
 
 async def generate_bank(

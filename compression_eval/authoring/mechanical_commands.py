@@ -16,6 +16,9 @@ _ERROR = re.compile(
     r"|(?:fatal )?error(?:\[E\d+\]| TS\d+)?|ERR_\w+|fatal|panic): (?P<said>\S.{2,300})$",
     re.MULTILINE,
 )
+_CHAINED = re.compile(
+    r"During handling of the above exception|exception was the direct cause of the following"
+)
 _TELLING = re.compile(r"\w+(?:Error|Exception)$|E\d+|TS\d+|ERR_\w+")
 _QUOTED = re.compile(r"[\"'`‘“]([^\"'`’”\n]{3,60})[\"'`’”]")
 _LONGEST_SAID = 60
@@ -59,12 +62,16 @@ def command_probes(history: History) -> Iterator[tuple[str, Probe]]:
 
 
 def _error_facts(history: History, run: Run) -> list[ExpectedFact]:
-    """Return what tells a run's error: its kind and what it names; empty if there is no error."""
+    """Return what tells a run's error: its kind and what it names; empty if not just one is."""
     matches = list(_ERROR.finditer(run.outcome.text))
     if not matches:
         return []
-    # A traceback ends with its error; compilers give the first one first.
-    match = matches[-1] if "Traceback (most recent" in run.outcome.text else matches[0]
+    # Tracebacks that follow from one another end with the error that came out.
+    chained = len(_CHAINED.findall(run.outcome.text)) + 1
+    traced = run.outcome.text.count("Traceback (most recent")
+    if traced > chained or (not traced and len({match[0] for match in matches}) > 1):
+        return []  # it reported several errors: no answer is the only right one
+    match = matches[-1]
     said = match["said"].strip()
     kind = _TELLING.search(match["kind"])
     quoted = _QUOTED.search(said)

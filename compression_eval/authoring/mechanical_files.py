@@ -1,11 +1,13 @@
 """Questions about files, from what the tool calls did to them."""
 
 import posixpath
+import re
 from collections.abc import Iterator, Sequence
 
 from compression_eval.authoring.history import History
 from compression_eval.authoring.making import made, path_fact
 from compression_eval.fixtures.artifacts.inventory import Status
+from compression_eval.fixtures.artifacts.tools import command_of, deed_of
 from compression_eval.fixtures.banks import AnswerKey, Probe
 
 _ORIGIN = "files"
@@ -16,6 +18,8 @@ _UNSURE = frozenset({"path", "git", "code", "syntax", "tool", "unanswered", "out
 Programs of the project stay out: the questions are about what the agent itself did to files.
 """
 _SHORTEST_NAME = 5
+_SCANNED = 20_000
+_PUTS_BACK = re.compile(r"\bgit\b[^|;&\n]*\b(?:checkout|restore)\b")
 _TEMPORARY = ("/tmp/", "/private/tmp/", "/var/tmp/", "/private/var/folders/", "/var/folders/")  # noqa: S108
 """Where files are nobody's work; the wordings leave them out."""
 
@@ -37,6 +41,8 @@ def _lists(history: History) -> Iterator[tuple[str, Probe]]:
         "files_read": ("read",),
     }
     for template, statuses in wanted.items():
+        if template == "files_modified" and _restored(history):
+            continue
         paths = [
             path
             for path in history.inventory.with_status(*statuses)
@@ -49,6 +55,19 @@ def _lists(history: History) -> Iterator[tuple[str, Probe]]:
             if template != "files_deleted":
                 key = AnswerKey.model_validate({template: paths})
             yield template, made(history, "artifact", template, facts, _ORIGIN, key=key)
+
+
+def _restored(history: History) -> bool:
+    """Return whether git put a file back: then it was changed, and is not changed any more."""
+    written = {event.message for event in history.reading.events if event.action == "modified"}
+    for call in history.calls:
+        if call.message not in written or deed_of(call.name) != "shell":
+            continue
+        command = command_of(call.arguments)
+        text = " ".join(command) if isinstance(command, list) else command or ""
+        if _PUTS_BACK.search(text[:_SCANNED]):
+            return True
+    return False
 
 
 def _only_one_in_folder(history: History) -> Iterator[tuple[str, Probe]]:

@@ -1,5 +1,6 @@
 """Questions about unfinished work and about choices of the user, from tools that record them."""
 
+import json
 import re
 from collections.abc import Iterator, Mapping
 from typing import Any
@@ -38,8 +39,9 @@ def choice_probes(history: History) -> Iterator[tuple[str, Probe]]:
     for call in history.calls:
         if _NOT_LETTER.sub("", call.name.lower()) not in _ASKS or not call.result:
             continue
-        for asked, options in _questions(call.arguments):
-            chosen = _chosen(asked, options, call.result)
+        questions = list(_questions(call.arguments))
+        for asked, options in questions:
+            chosen = _chosen(asked, options, call.result, alone=len(questions) == 1)
             if chosen is None or len(asked) > _LONGEST_QUESTION or not asked.isprintable():
                 continue
             places = [call.message, *history.results_of(call)]
@@ -88,13 +90,39 @@ def _label(option: object) -> str:
     return option.strip() if isinstance(option, str) else ""
 
 
-def _chosen(asked: str, options: list[str], result: str) -> str | None:
-    """Return the one option that a result names as the answer to a question."""
-    text = " ".join(result.split())
+def _said(result: str) -> str:
+    """Return what the user said: some results name the options beside it, in fields of JSON."""
+    try:
+        fields = json.loads(result)
+    except (ValueError, RecursionError):
+        return result
+    said = fields.get("user_response") if isinstance(fields, dict) else None
+    return said if isinstance(said, str) else result
+
+
+def _chosen(asked: str, options: list[str], result: str, *, alone: bool) -> str | None:
+    """Return the one option that a result names as the answer to a question.
+
+    It has to stand for itself: in quotes, after a sign, or as the whole answer. ``Not Postgres``
+    names an option and chooses none.
+
+    Args:
+        asked: The question.
+        options: What the user could choose from.
+        result: The call's result.
+        alone: Whether it answers no other question.
+    """
+    text = " ".join(_said(result).split())
     start = text.find(asked)
     # Results repeat each question before its answer; the answer ends where the next one begins.
+    if start < 0 and not alone:
+        return None
     answer = text[start + len(asked) :] if start >= 0 else text
     answer = answer.split('", "')[0].split('" "')[0] if start >= 0 else answer
     named = [option for option in options if option in answer]
     named = [o for o in named if not any(o != other and o in other for other in named)]
-    return named[0] if len(named) == 1 else None
+    if len(named) != 1:
+        return None
+    bare = re.escape(named[0])
+    by_itself = rf"(?:[\"'“‘`]){bare}(?:[\"'”’`]|$)|(?:^|[:=>]) ?{bare}[\"'”’]?[.!]?$"
+    return named[0] if re.search(by_itself, answer.strip()) else None

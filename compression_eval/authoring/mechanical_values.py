@@ -16,6 +16,8 @@ from compression_eval.fixtures.banks import ExpectedFact, Probe
 _OLD = ("old_string", "old_str", "oldString", "old", "old_text", "oldText", "search")
 _NEW = ("new_string", "new_str", "newString", "new", "new_text", "newText", "replace")
 _LISTS = ("edits", "replacements")
+_SHOWN_DEEDS = ("edit", "editor", "patch")
+"""What calls do whose arguments show what became of each line."""
 _TELLING = 3
 """Characters from which a value with a digit counts without its name."""
 _SETTING = re.compile(
@@ -47,6 +49,8 @@ def value_probes(history: History) -> Iterator[tuple[str, Probe]]:
         followed = all(later.before == earlier.after for earlier, later in pairwise(steps))
         if not followed or steps[-1].after == steps[0].before:
             continue  # one name in two places of a file, or a change that was taken back
+        if not _still_holds(history, steps[-1]):
+            continue
         item = _value_fact(history, steps)
         values = {"name": name, "path": path}
         if len(steps) > 1:
@@ -56,6 +60,25 @@ def value_probes(history: History) -> Iterator[tuple[str, Probe]]:
             )
         else:
             yield "value_set", made(history, "artifact", "value_set", [item], "values", values)
+
+
+def _still_holds(history: History, last: _Change) -> bool:
+    """Return whether nothing later can have changed the value in a way that no edit shows."""
+    state = history.inventory.states.get(last.path)
+    if state is None or state.status not in ("created", "modified"):
+        return False
+    if any(
+        item.kind == "git" and item.message > last.message for item in history.reading.unclassified
+    ):
+        return False
+    shown = {call.message for call in history.calls if deed_of(call.name) in _SHOWN_DEEDS}
+    return not any(
+        event.path == last.path
+        and event.action != "read"
+        and event.message > last.message
+        and event.message not in shown
+        for event in history.reading.events
+    )
 
 
 def _value_fact(history: History, steps: list[_Change]) -> ExpectedFact:

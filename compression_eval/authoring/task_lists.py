@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 from compression_eval.fixtures.artifacts.events import Call
+from compression_eval.fixtures.artifacts.outcomes import file_outcome
 
 TaskState = Literal["open", "current", "done"]
 
@@ -59,6 +60,8 @@ def latest_tasks(calls: list[Call]) -> TaskList | None:
     tasks: dict[str, Task] = {}
     messages: list[int] = []
     for call in calls:
+        if file_outcome(call.result or "", call.error, shows_content=True).failed:
+            continue  # a list that was refused was never written
         name = _NOT_LETTER.sub("", call.name.lower())
         if name in ("taskcreate", "taskupdate"):
             if _single(call, tasks, created=name == "taskcreate"):

@@ -7,6 +7,7 @@ from typing import Any
 
 import click
 
+from compression_eval.command_line import CleanGroup
 from compression_eval.compressors.artifacts import SUFFIX, with_artifacts
 from compression_eval.compressors.hermes.interpreter import DEFAULT_VERSION
 from compression_eval.compressors.listing import as_data, details, table
@@ -16,18 +17,7 @@ from compression_eval.compressors.yours import user_compressor
 from compression_eval.fixtures.errors import DataError, shorten
 
 
-class _CleanErrors(click.Group):
-    """Ends with one clean message where an argument is wrong, not with a traceback."""
-
-    def invoke(self, ctx: click.Context) -> object:
-        """Run the command."""
-        try:
-            return super().invoke(ctx)
-        except (DataError, OSError) as error:
-            raise click.ClickException(str(error)) from error
-
-
-@click.group(cls=_CleanErrors)
+@click.group(cls=CleanGroup)
 def compressors() -> None:
     """List the strategies, and prepare what some of them need."""
 

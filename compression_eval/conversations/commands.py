@@ -7,6 +7,7 @@ from typing import TextIO, get_args
 
 import click
 
+from compression_eval.command_line import CleanCommand, examples
 from compression_eval.conversations.building import Images
 from compression_eval.conversations.cutting import EXPECTED, cut_rules
 from compression_eval.conversations.formats import formats
@@ -20,33 +21,17 @@ from compression_eval.fixtures.errors import DataError, shorten
 from compression_eval.fixtures.writing import temporary_beside
 
 _TERMINAL = "-"
-_EPILOG = "\b\n" + "\n".join(
-    (
-        "Examples:",
-        "  compression-eval import session.jsonl",
-        "  compression-eval import ~/.claude/projects --out fixtures --scrub default",
-        "  compression-eval import 'rollouts/**/*.jsonl' --cut auto --cut tokens:50000",
-        "  compression-eval import logs --format inspect --out corpus.parquet",
-        "  compression-eval import session.jsonl --explain=account.jsonl",
-        "  compression-eval import hf:ORG/NAME --column messages=conversation",
-    )
+_EXAMPLES = (
+    "import session.jsonl",
+    "import ~/.claude/projects --out fixtures --scrub default",
+    "import 'rollouts/**/*.jsonl' --cut auto --cut tokens:50000",
+    "import logs --format inspect --out corpus.parquet",
+    "import session.jsonl --explain=account.jsonl",
+    "import hf:ORG/NAME --column messages=conversation",
 )
 
 
-class _CleanErrors(click.Command):
-    """Ends with one clean message where a file or an argument is wrong, not with a traceback."""
-
-    def invoke(self, ctx: click.Context) -> object:
-        """Run the command."""
-        try:
-            return super().invoke(ctx)
-        except BrokenPipeError:
-            raise  # the reader of a pipe has seen enough; click ends quietly
-        except (DataError, OSError) as error:
-            raise click.ClickException(str(error)) from error
-
-
-@click.command("import", cls=_CleanErrors, epilog=_EPILOG)
+@click.command("import", cls=CleanCommand, epilog=examples(*_EXAMPLES))
 @click.argument("paths", nargs=-1, required=True, metavar="PATH...")
 @click.option(
     "--format", "format_name", default="auto", show_default=True, help="A format's name, or auto."

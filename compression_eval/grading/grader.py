@@ -2,6 +2,7 @@
 
 import logging
 from dataclasses import dataclass, field
+from typing import Any
 
 from inspect_ai.model import (
     ChatMessage,
@@ -54,6 +55,11 @@ class Grader:
         return str(self.model)
 
     @property
+    def parameters(self) -> dict[str, Any]:
+        """The generation settings that its role was given, without those left to the provider."""
+        return self.model.config.model_dump(mode="json", exclude_none=True)
+
+    @property
     def embedded(self) -> bool:
         """Whether it is the embedded model, which is no language model."""
         return self.name.split("/")[0] == EMBEDDED_PROVIDER
@@ -67,6 +73,8 @@ class Grading:
     self_graded: bool
     attempts: int
     """Calls that it took."""
+    parameters: dict[str, Any] = field(default_factory=dict)
+    """Generation settings that its role was given, so that a score tells how it came about."""
     results: dict[str, CriterionResult] = field(default_factory=dict)
     """By criterion id; empty if the grader failed."""
     failure: str = ""
@@ -110,8 +118,15 @@ async def grade(request: GradingRequest, grader: Grader) -> Grading:
             failure, detail = problem.problem, problem.detail
             messages = [*request.messages, *_correction(request, output, problem)]
             continue
-        return Grading(grader.name, grader.self_graded, attempt, results)
-    return Grading(grader.name, grader.self_graded, MAX_ATTEMPTS, failure=failure, detail=detail)
+        return Grading(grader.name, grader.self_graded, attempt, grader.parameters, results)
+    return Grading(
+        grader.name,
+        grader.self_graded,
+        MAX_ATTEMPTS,
+        grader.parameters,
+        failure=failure,
+        detail=detail,
+    )
 
 
 def _with_cause(error: ReplyError, output: ModelOutput) -> ReplyError:

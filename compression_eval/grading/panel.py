@@ -89,6 +89,31 @@ class SelfGradingNotice:
             )
 
 
+class FailedGraderNotice:
+    """Warns once per run and member of a panel that it fails."""
+
+    def __init__(self) -> None:
+        self._given: set[str] = set()
+
+    def check(self, panel: PanelGrading) -> None:
+        """Warn of the members that failed while others succeeded, unless that was said before.
+
+        An answer that no grader could judge is unscored, which the log shows by itself.
+        """
+        if not panel.succeeded:
+            return
+        for grading in panel.gradings:
+            if grading.failure and grading.grader not in self._given:
+                self._given.add(grading.grader)
+                logger.warning(
+                    "%s failed (%s) as one of %d graders; the median is that of the others. "
+                    "Further failures of it are only in the scores.",
+                    grading.grader,
+                    grading.failure,
+                    len(panel.gradings),
+                )
+
+
 def graders_for(answer_model: str) -> list[Grader]:
     """Return the models bound to the grader role, or the active model if none is.
 

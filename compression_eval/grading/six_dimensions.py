@@ -9,7 +9,13 @@ from inspect_ai.solver import TaskState
 from compression_eval.fixtures.errors import DataError
 from compression_eval.fixtures.models import Language
 from compression_eval.grading.judgement import Judgement, judge
-from compression_eval.grading.panel import SelfGradingNotice, grade_with_panel, graders_for
+from compression_eval.grading.panel import (
+    FailedGraderNotice,
+    SelfGradingNotice,
+    grade_with_panel,
+    graders_for,
+)
+from compression_eval.grading.panel_agreement import panel_agreement
 from compression_eval.grading.request import GraderContext, grading_request
 from compression_eval.grading.rubric import CriteriaMode, load_rubric, rubric_digest, structure
 from compression_eval.grading.sample import CLUSTER, Sample, nothing_recorded, read_sample
@@ -25,8 +31,13 @@ KEYS: tuple[str, ...] = (OVERALL, *structure().dimensions)
 
 
 def six_dimensions_metrics() -> dict[str, list[Metric]]:
-    """Return the metrics of every key: mean, its error by fixture, and means by verdict."""
-    return {key: [mean(), stderr(cluster=CLUSTER), by_verdict()] for key in KEYS}
+    """Return the metrics of every key.
+
+    They are the mean, its error by fixture, means by verdict, and of a panel its alpha.
+    """
+    return {
+        key: [mean(), stderr(cluster=CLUSTER), by_verdict(), panel_agreement(key)] for key in KEYS
+    }
 
 
 @scorer(metrics=six_dimensions_metrics())
@@ -53,6 +64,7 @@ def six_dimensions(
     if language is not None:
         _check("language", language, get_args(Language))
     notice = SelfGradingNotice()
+    failed_graders = FailedGraderNotice()
 
     async def score(state: TaskState, target: Target) -> Score:  # noqa: ARG001
         sample = read_sample(state)
@@ -74,7 +86,9 @@ def six_dimensions(
         )
         graders = graders_for(sample.answer.model)
         notice.check(graders)
-        judgement = judge(request, sample, await grade_with_panel(request, graders))
+        panel = await grade_with_panel(request, graders)
+        failed_graders.check(panel)
+        judgement = judge(request, sample, panel)
         settings = {
             "criteria": criteria,
             "grader_context": grader_context,

@@ -6,6 +6,7 @@ from typing import Any
 from compression_eval.grading.grader import Grading
 from compression_eval.grading.judgement import CAP, CriterionScore, Judgement
 from compression_eval.grading.markdown import escaped, number, table
+from compression_eval.grading.panel_agreement import disagreement
 from compression_eval.grading.rubric import FORMULA, structure
 
 
@@ -48,6 +49,12 @@ def _notes(judgement: Judgement) -> list[str]:
     if judgement.violations:
         values = ", ".join(escaped(value, 80) for value in judgement.violations)
         notes.append(f"Given as current, but not so: {values}. Accuracy is at most {CAP:g}.")
+    if (apart := disagreement(judgement.panel)) is not None:
+        each = ", ".join(f"({n}) {number(value)}" for n, value in apart.overall.items())
+        notes.append(
+            f"Graders apart by {number(apart.range)} overall: {each}; most on "
+            f"{apart.criterion} ({number(apart.largest)})."
+        )
     for n, grading in enumerate(judgement.panel.gradings, start=1):
         mark = ", judging its own answer" if grading.self_graded else ""
         failure = f", failed: {escaped(grading.detail or grading.failure)}"
@@ -89,6 +96,7 @@ def metadata(judgement: Judgement, settings: dict[str, str]) -> dict[str, Any]:
         "aggregateScore": _or_none(judgement.overall),
         "dimensionScores": {name: _or_none(value) for name, value in dimensions.items()},
         "graders": [_grader(grading, panel=panel) for grading in judgement.panel.gradings],
+        **({"disagreement": _disagreement(judgement)} if panel else {}),
         "self_graded": judgement.panel.self_graded,
         "attempts": judgement.panel.attempts,
         "abstained": judgement.abstained,
@@ -98,10 +106,23 @@ def metadata(judgement: Judgement, settings: dict[str, str]) -> dict[str, Any]:
     }
 
 
+def _disagreement(judgement: Judgement) -> dict[str, Any] | None:
+    """Return how far a panel is apart; None if fewer than two graders came to a result."""
+    apart = disagreement(judgement.panel)
+    if apart is None:
+        return None
+    return {
+        "overall": _or_none(apart.range),
+        "criterion": apart.criterion,
+        "largest": _or_none(apart.largest),
+    }
+
+
 def _grader(grading: Grading, *, panel: bool) -> dict[str, Any]:
     """Return one grader's part; a single grader's results already stand beside it."""
     part: dict[str, Any] = {
         "model": grading.grader,
+        "parameters": grading.parameters,
         "self_graded": grading.self_graded,
         "attempts": grading.attempts,
         "failure": grading.failure,

@@ -35,6 +35,18 @@ def fixture(tmp_path: Path) -> Path:
     return story.story_file(tmp_path)
 
 
+def test_cuts_can_be_those_where_the_agent_compacted(tmp_path: Path) -> None:
+    made = {"cut": 18, "kind": "summary", "summary": "Rows were flagged."}
+    fixture = story.story_file(tmp_path, recorded_compactions=[made])
+    assert generate(fixture, "--cut", "recorded").exit_code == 0
+    assert {probe.cut for probe in load_pair(fixture).bank.probes} == {18}
+    generate(fixture, "--cut", "recorded", "--cut", "auto", "--force")
+    assert {probe.cut for probe in load_pair(fixture).bank.probes} == {18, story.CUT}
+    refused(
+        generate(story.story_file(tmp_path), "--force", "--cut", "recorded"), "compacted nothing"
+    )
+
+
 def test_a_bank_lies_beside_the_fixture_and_passes_the_checks(fixture: Path) -> None:
     found = generate(fixture)
     assert found.exit_code == 0, found.output

@@ -163,3 +163,17 @@ def test_parts_of_a_corpus_make_the_whole(tmp_path: Path) -> None:
     for given in ("3/2", "x", "0/1", 1):
         with pytest.raises(DataError, match="shard: "):
             compression_task(TaskArguments(fixtures=path, shard=given))  # type: ignore[arg-type]
+
+
+def test_of_several_fixtures_those_without_a_bank_are_passed_over(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    small.write(tmp_path, "asked")
+    alone = small.write(tmp_path, "unasked")
+    alone.with_name("unasked.probes.json").unlink()
+    task = compression_task(TaskArguments(fixtures=str(tmp_path), compressor="full"))
+    assert {str(sample.id).split("/")[0] for sample in task.dataset} == {"asked"}
+    assert (task.metadata or {})["without_probes"] == 1
+    assert "1 of 2 fixtures have no probe bank" in caplog.text
+    with pytest.raises(DataError, match=r"unasked\.json: no probe bank"):
+        compression_task(TaskArguments(fixtures=str(alone), compressor="full"))

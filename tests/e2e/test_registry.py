@@ -19,6 +19,8 @@ NAMES = {
     "embedded": ("modelapi", "compression_eval/embedded"),
     "artifact_files": ("scorer", "compression_eval/artifact_files"),
     "fact_retention": ("scorer", "compression_eval/fact_retention"),
+    "grader_calibration": ("task", "compression_eval/grader_calibration"),
+    "grader_calibration_scorer": ("scorer", "compression_eval/grader_calibration"),
     "qualification": ("scorer", "compression_eval/qualification"),
     "six_dimensions": ("scorer", "compression_eval/six_dimensions"),
 }

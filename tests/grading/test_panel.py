@@ -1,10 +1,20 @@
 from pathlib import Path
 
 import pytest
+from inspect_ai.log import EvalLog
 from inspect_ai.scorer import Score
 
 from compression_eval.grading.six_dimensions import six_dimensions
-from tests.grading.samples import MockGrader, ids, only_score, record, reply, run, values
+from tests.grading.samples import (
+    MockGrader,
+    ids,
+    only_score,
+    record,
+    reply,
+    run,
+    samples,
+    values,
+)
 
 
 def grade(tmp_path: Path, *graders: MockGrader) -> Score:
@@ -70,6 +80,7 @@ def test_a_member_that_fails_is_recorded_and_left_out(tmp_path: Path) -> None:
     assert (first["failure"], first["attempts"]) == ("not_json", 3)
     assert first["criterionResults"] == []
     assert (second["failure"], second["attempts"]) == ("", 1)
+    assert second["parameters"] == {}
     assert "failed: not_json" in (score.explanation or "")
     assert len(broken.requests) == 3
 
@@ -89,3 +100,89 @@ def test_if_all_fail_the_sample_is_unscored(tmp_path: Path) -> None:
     assert score.reason == "grader_failed: empty, not_json"
     assert score.value != score.value
     assert "mockllm/g1: " in (score.explanation or "")
+
+
+def alphas(log: EvalLog) -> dict[str, float]:
+    assert log.results
+    return {
+        item.name: float(value.value)
+        for item in log.results.scores
+        for name, value in item.metrics.items()
+        if name.endswith("krippendorff_alpha")
+    }
+
+
+def panel_log(tmp_path: Path, *graders: MockGrader) -> EvalLog:
+    return run(
+        six_dimensions(),
+        {("a", 1): record(), ("b", 1): record()},
+        log_dir=tmp_path,
+        roles={"grader": [grader.model for grader in graders]},
+    )
+
+
+def test_graders_that_agree_have_an_alpha_of_one(tmp_path: Path) -> None:
+    mixed = {name: n % 6 for n, name in enumerate(ids())}
+    log = panel_log(
+        tmp_path,
+        MockGrader([reply(mixed)], name="mockllm/g1"),
+        MockGrader([reply(mixed)], name="mockllm/g2"),
+    )
+    found = alphas(log)
+    assert found["overall"] == found["accuracy"] == 1
+
+
+def test_alpha_is_computed_over_the_criteria_of_a_dimension(tmp_path: Path) -> None:
+    one = dict.fromkeys(ids(), 2) | {"accuracy_factual": 1, "accuracy_technical": 4}
+    two = dict.fromkeys(ids(), 2) | {"accuracy_factual": 2, "accuracy_technical": 5}
+    log = panel_log(
+        tmp_path,
+        MockGrader([reply(one)], name="mockllm/g1"),
+        MockGrader([reply(two)], name="mockllm/g2"),
+    )
+    # Four units (two criteria, two samples): ratings 1,2 and 4,5, each twice. Observed: every
+    # pair differs by 1. Expected: mean squared difference over all ordered pairs of 8 ratings.
+    ratings = [1, 2, 4, 5] * 2
+    expected = sum((x - y) ** 2 for x in ratings for y in ratings) / (8 * 7)
+    assert alphas(log)["accuracy"] == pytest.approx(1 - 1 / expected)
+    assert alphas(log)["completeness"] == 1
+
+
+def test_a_single_grader_has_no_alpha(tmp_path: Path) -> None:
+    log = panel_log(tmp_path, MockGrader([reply(4)], name="mockllm/g1"))
+    assert alphas(log) == {}
+    (first, _) = samples(log)
+    assert first.scores
+    assert "disagreement" not in (first.scores["six_dimensions"].metadata or {})
+
+
+def test_disagreement_is_shown_for_each_answer(tmp_path: Path) -> None:
+    high = dict.fromkeys(ids(), 4) | {"continuity_work_state": 5}
+    low = dict.fromkeys(ids(), 3) | {"continuity_work_state": 1}
+    score = grade(
+        tmp_path,
+        MockGrader([reply(low)], name="mockllm/g1"),
+        MockGrader([reply(high)], name="mockllm/g2"),
+    )
+    found = (score.metadata or {})["disagreement"]
+    assert (found["criterion"], found["largest"]) == ("continuity_work_state", 4)
+    # Continuity is that one criterion here: (5 * 1 + 4) / 6.
+    assert found["overall"] == pytest.approx(9 / 6)
+    assert (
+        "Graders apart by 1.50 overall: (1) 2.67, (2) 4.17; most on continuity_work_state (4.00)"
+        in (score.explanation or "")
+    )
+
+
+def test_a_member_that_fails_is_warned_of_once(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    panel_log(
+        tmp_path,
+        MockGrader(["no"], name="mockllm/g1"),
+        MockGrader([reply(4)], name="mockllm/g2"),
+    )
+    messages = [item.getMessage() for item in caplog.records]
+    warned = [text for text in messages if "as one of 2 graders" in text]
+    assert len(warned) == 1
+    assert "mockllm/g1 failed (not_json)" in warned[0]

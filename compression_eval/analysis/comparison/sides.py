@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from compression_eval.analysis import criteria, fact_columns, gradings
 from compression_eval.analysis.frames import arm_names, joined, rows_of_log
-from compression_eval.analysis.logs import Log, find_logs
+from compression_eval.analysis.logs import Log, find_logs, one_per_run
 from compression_eval.fixtures.errors import DataError
 
 if TYPE_CHECKING:
@@ -99,7 +99,7 @@ def load_sides(
         DataError: There are no logs, one is no finished log of this eval, a side holds several
             arms, or a run stands on both sides.
     """
-    found = {"base": _current(find_logs(base)), "new": _current(find_logs(new))}
+    found = {"base": one_per_run(find_logs(base)), "new": one_per_run(find_logs(new))}
     every = [*found["base"], *found["new"]]
     names = dict(zip([log.path for log in every], arm_names(every), strict=True))
     chosen: list[tuple[str, str, list[Log]]] = []
@@ -127,15 +127,6 @@ def _samples(logs: Sequence[Log], arm: str) -> "DataFrame":
         gradings.GRADINGS: gradings.as_cell,
     }
     return joined([rows_of_log(log, arm, SAMPLE_COLUMNS | folded) for log in logs])
-
-
-def _current(logs: Sequence[Log]) -> list[Log]:
-    """Leave out the logs of attempts that a later log of the same run went on with."""
-    newest: dict[str, Log] = {}
-    for log in sorted(logs, key=lambda log: log.header.eval.created):
-        newest[log.header.eval.task_id] = log
-    kept = {log.path for log in newest.values()}
-    return [log for log in logs if log.path in kept]
 
 
 def _only_arm(label: str, names: Sequence[str], wanted: str | None) -> str:

@@ -95,7 +95,7 @@ def _verdict(
 ) -> tuple[Verdict, str]:
     here, estimate = difference.here, difference.estimate
     if here is None or p_value is None:
-        once = "each conversation was compressed only once"
+        once = "on a side, each conversation was compressed only once"
         unseen = "no spread between compressions was seen, so noise is not known"
         return "cannot tell", unseen if here else once
     large = abs(estimate) >= threshold or math.isclose(abs(estimate), threshold)

@@ -10,6 +10,7 @@ from typing import Any, TypeVar
 import anyio
 import click
 
+from compression_eval.command_line import CleanCommand, examples
 from compression_eval.conversations.scrubbing.auditing import AuditFinding, audit
 from compression_eval.conversations.scrubbing.listed import Listed, read_names
 from compression_eval.conversations.scrubbing.paraphrasing import (
@@ -37,22 +38,6 @@ from compression_eval.fixtures.writing import fixture_text, write_whole
 
 _SHOWN_FINDINGS = 20
 _Function = TypeVar("_Function", bound=Callable[..., Any])
-
-
-class _CleanErrors(click.Command):
-    """Ends with one clean message where a file or an argument is wrong, not with a traceback."""
-
-    def invoke(self, ctx: click.Context) -> object:
-        """Run the command."""
-        try:
-            return super().invoke(ctx)
-        except (DataError, OSError) as error:
-            raise click.ClickException(str(error)) from error
-
-
-def _examples(*arguments: str) -> str:
-    lines = (f"  compression-eval {line}" for line in arguments)
-    return "\b\n" + "\n".join(("Examples:", *lines))
 
 
 def _pass_options(function: _Function) -> _Function:
@@ -83,8 +68,8 @@ def _pass_options(function: _Function) -> _Function:
 
 @click.command(
     "scrub",
-    cls=_CleanErrors,
-    epilog=_examples(
+    cls=CleanCommand,
+    epilog=examples(
         "scrub imported/ --out fixtures/",
         "scrub a.json b.json --out public/ --profile publish --names names.txt --key-file key",
         "scrub a.json --out out/ --skip hosts --skip addresses --report report.json",
@@ -150,8 +135,8 @@ def scrub_command(
 
 @click.command(
     "audit",
-    cls=_CleanErrors,
-    epilog=_examples("audit fixtures/", "audit a.json --profile publish --names names.txt"),
+    cls=CleanCommand,
+    epilog=examples("audit fixtures/", "audit a.json --profile publish --names names.txt"),
 )
 @click.argument("paths", nargs=-1, required=True, metavar="PATH...")
 @_pass_options

@@ -1,16 +1,21 @@
 """Forms of output, texts that nobody vouches for, pooled logs, and where the spread comes from."""
 
 import json
+import os
+import shutil
 from pathlib import Path
 from typing import Any
 
 import pytest
+from click.testing import CliRunner
 from inspect_ai import eval as inspect_eval
 from inspect_ai import score
 from inspect_ai.log import EvalLog, read_eval_log, write_eval_log
 
+from compression_eval.analysis import samples_frame
 from compression_eval.analysis.comparison.wording import FORMULA
 from compression_eval.arguments import TaskArguments
+from compression_eval.cli import main
 from compression_eval.grading.six_dimensions import six_dimensions
 from compression_eval.task import compression_task
 from tests.analysis.comparison.arms import (
@@ -20,7 +25,6 @@ from tests.analysis.comparison.arms import (
     changed,
     compared,
     evaluated,
-    refused,
     swinging,
 )
 from tests.e2e import scripted, small
@@ -40,13 +44,6 @@ def test_markdown_holds_the_same_figures(good: EvalLog, bad: EvalLog, tmp_path: 
     assert "### Facts lost: 2" in text
     assert FORMULA.split(";")[0] in text
     assert FORMULA in compared(good.location, "--to", bad.location).stdout
-
-
-def test_a_file_that_cannot_be_written(good: EvalLog, again: EvalLog, tmp_path: Path) -> None:
-    target = tmp_path / "no" / "compare.md"
-    error = refused(compared(good.location, "--to", again.location, "--out", target))
-    assert "No such file" in error
-    assert not target.parent.exists()
 
 
 def test_json_has_no_value_that_json_has_not(good: EvalLog, again: EvalLog) -> None:
@@ -228,3 +225,26 @@ def test_the_parity_of_a_state_reaches_the_grader(good: EvalLog) -> None:
         if sample.scores
     }
     assert overall == {3.9, 4.1}
+
+
+def test_a_copy_of_a_log_that_was_graded_again_counts_once(
+    good: EvalLog, bad: EvalLog, tmp_path: Path
+) -> None:
+    first = changed(good, tmp_path, lambda _: None)
+    # By name the copy stands before the log that it was made from, as with `inspect score`.
+    copy = shutil.copy(first, first.with_name("changed-scored.eval"))
+    os.utime(first, (1, 1))
+    assert len(samples_frame(tmp_path)) == len(samples_frame(first))
+    assert len(samples_frame([tmp_path, first])) == len(samples_frame(first))
+    _, found = as_json(bad.location, "--to", copy, first)
+    assert found["new"]["logs"] == [str(copy)]
+    facts = CliRunner().invoke(main, ["facts", str(copy), str(first)]).stdout
+    assert facts.startswith(CliRunner().invoke(main, ["facts", str(first)]).stdout.split("\n")[0])
+
+
+def test_a_place_that_cannot_be_written_to(good: EvalLog, again: EvalLog, tmp_path: Path) -> None:
+    for out, why in ((tmp_path, "is a folder"), (tmp_path / "no" / "x.md", "no such folder")):
+        done = compared(good.location, "--to", again.location, "--out", out)
+        assert (done.exit_code, done.stdout) == (2, "")
+        assert why in done.stderr
+    assert not list(tmp_path.iterdir())

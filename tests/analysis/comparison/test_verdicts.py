@@ -193,3 +193,22 @@ def _easy_and_hard(folder: Path) -> Path:
     hard["messages"][10]["content"] += " HARD"
     small.write(folder, "hard", fixture=hard)
     return folder
+
+
+def test_failures_are_counted_on_what_both_were_asked(folder: Path) -> None:
+    """The base fails all over a conversation that the new arm was never given."""
+
+    def mostly(call: Call) -> str:
+        return "" if "HARD" in call.text else proper_compression(call)
+
+    def once(call: Call) -> str:
+        return "" if call.number == 0 else proper_compression(call)
+
+    data = _easy_and_hard(folder / "apart")
+    base = evaluated(folder / "wide", "easy", "hard", answer=BAD, compresses=mostly, data=data)
+    new = evaluated(folder / "narrow", "easy", compresses=once, data=data)
+    _, found = as_json(
+        base.location, "--to", new.location, "--allow", "fixtures", "--allow", "probes"
+    )
+    assert (found["base"]["failures"]["failed"], found["new"]["failures"]["failed"]) == (0, 3)
+    assert "better" not in verdicts(found).values()

@@ -223,7 +223,7 @@ def test_what_ran_is_recorded_once() -> None:
     second = scrubbed(first, only=["secrets", "emails"]).fixture
     assert first.source is not None
     assert second.source is not None
-    assert first.source.scrubber == "compression_eval 1 (default)"
+    assert first.source.scrubber == "compression_eval 2 (default)"
     assert (first.source.origin, first.source.scrubbing) == ("pi", ["emails"])
     assert second.source.scrubbing == ["emails", "secrets"]
     assert "kingfisher-secret-scanner" in (second.source.scrubber or "")

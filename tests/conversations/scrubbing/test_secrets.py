@@ -26,6 +26,21 @@ TOKEN = "gh" + "p_" + "aB3dE6gH9jK2mN5pQ8sT1vW4yZ7bC0dF3gJ6"
             "-----END RSA PRIVATE KEY-----",
             "Q9Zx7rK3mPv0LwTbYc5Jd",
         ),
+        (
+            "     1\t-----BEGIN RSA PRIVATE " + "KEY-----\n     2→MIIEpAIBAAKCAQEA75tqk\n"
+            "     3→Q9Zx7rK3mPv0LwTbYc5Jd\n     4→aB3\n     5→-----END RSA PRIVATE KEY-----",
+            "Q9Zx7rK3mPv0LwTbYc5Jd",
+        ),
+        (
+            "-" + "-----BEGIN RSA PRIVATE " + "KEY-----\n-MIIEpAIBAAKCAQEA75tqk\n"
+            "-Q9Zx7rK3mPv0LwTbYc5Jd\n------END RSA PRIVATE KEY-----",
+            "Q9Zx7rK3mPv0LwTbYc5Jd",
+        ),
+        ('db_password = "k7Gq,m2Xw;p9&Vd"', "p9&Vd"),
+        ("db_password: 'k7Gq,m2Xw;p9&Vd'", "p9&Vd"),
+        ("export DB_PASSWORD='nine lamps over 4 rivers'", "lamps over 4 rivers"),
+        ("sshpass -p 'Geh3im99' ssh deploy@h", "Geh3im99"),
+        ("mysql -u root -p'Geh3im99' shop", "Geh3im99"),
     ],
 )
 def test_a_secret_goes_wherever_it_stands(text: str, secret: str) -> None:
@@ -51,6 +66,9 @@ def test_a_secret_goes_wherever_it_stands(text: str, secret: str) -> None:
         "-----BEGIN PRIVATE KEY----- is how such a file begins, and then it goes on",
         "sha256-47DEQpj8HBSa+/TImW+5JCeuQeRkm5NMpJWZG3hSuFU= integrity",
         "refresh token: AUTH-1112",
+        'cfg = {"password":"",user_name:"otto"}',
+        'errors = {"password": "must have at least 8 characters"}',
+        "DB_PASSWORD='' make test; echo 'all is well here'",
     ],
 )
 def test_facts_stay(text: str) -> None:

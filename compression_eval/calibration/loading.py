@@ -1,0 +1,157 @@
+"""Read sets of graded answers, and check that they are sound."""
+
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from compression_eval.calibration.models import AnswerSet, GradedAnswer
+from compression_eval.fixtures.banks import Probe
+from compression_eval.fixtures.errors import DataError, shorten
+from compression_eval.fixtures.finding_files import named_items, shipped_fixtures
+from compression_eval.fixtures.loading import load_pair
+from compression_eval.fixtures.locations import data_folder
+from compression_eval.fixtures.matching import Text
+from compression_eval.fixtures.models import Language
+from compression_eval.fixtures.parsing import parsed, refuse
+from compression_eval.grading.abstention import abstained
+from compression_eval.grading.judgement import CAP
+from compression_eval.grading.rubric import load_rubric, structure
+from compression_eval.grading.values import violations
+
+_WHOLE = ("perfect", "lucky_guess", "wrong_format")
+"""Kinds of answers that hold everything the probe expects."""
+
+_BROKEN = 2.0
+"""Most that a criterion gives where the answer's kind says that it was ignored."""
+
+
+@dataclass(frozen=True)
+class CalibrationSet:
+    """Graded answers with the probes that they answer."""
+
+    path: str
+    answers: AnswerSet
+    probes: dict[str, Probe]
+    language: Language
+
+
+def shipped_sets() -> dict[str, Path]:
+    """Return the file of every shipped set by the name of its fixture."""
+    folder = data_folder() / "calibration"
+    return {path.stem: path for path in sorted(folder.glob("*.json"))}
+
+
+def load_sets(named: str | Sequence[str] | None = None) -> list[CalibrationSet]:
+    """Read sets of graded answers.
+
+    Args:
+        named: Names of shipped sets or paths of files, as a list or separated by commas; all
+            shipped ones by default.
+
+    Raises:
+        DataError: A set is not found, a field is wrong, or it does not fit its fixture.
+    """
+    shipped = shipped_sets()
+    if named is None:
+        return [load_set(path) for path in shipped.values()]
+    sets: list[CalibrationSet] = []
+    for item in named_items(named):
+        path = shipped.get(str(item), Path(item))
+        if not path.is_file():
+            names = ", ".join(shipped)
+            raise DataError(f"answers: no set or file {shorten(str(item))} (sets: {names})")
+        sets.append(load_set(path))
+    doubled = [name for name, n in Counter(s.answers.fixture for s in sets).items() if n > 1]
+    if doubled:
+        raise DataError(f"answers: several sets about {shorten(doubled[0])}; give one")
+    return sets
+
+
+def load_set(path: Path) -> CalibrationSet:
+    """Read one set and check it against its fixture.
+
+    Raises:
+        DataError: As `load_sets`.
+    """
+    try:
+        answers = parsed(path.read_bytes(), str(path), AnswerSet)
+    except OSError as error:
+        raise DataError(f"{path}: cannot be read: {error.strerror or error}") from error
+    fixture = shipped_fixtures().get(answers.fixture)
+    if fixture is None:
+        raise DataError(f"{path}: fixture: {shorten(answers.fixture)} is not a shipped one")
+    pair = load_pair(fixture)
+    probes = {probe.id: probe for probe in pair.bank.probes}
+    language = pair.bank.language or pair.fixture.language or "en"
+    refuse(str(path), faults(answers, probes, language))
+    return CalibrationSet(str(path), answers, probes, language)
+
+
+def faults(answers: AnswerSet, probes: dict[str, Probe], language: Language) -> Iterator[str]:
+    """Yield what is wrong with a set, as lines that name the answer and the field.
+
+    Args:
+        answers: The set.
+        probes: The probes of its fixture by id.
+        language: The fixture's language.
+    """
+    for id_, count in Counter(item.id for item in answers.answers).items():
+        if count > 1:
+            yield f"answers: the id {shorten(id_)} is used {count} times"
+    for item in answers.answers:
+        where = f"answers: {shorten(item.id)}"
+        probe = probes.get(item.probe)
+        if probe is None:
+            yield f"{where}: probe: there is no probe {shorten(item.probe)}"
+            continue
+        for fault in _criteria_faults(item, probe):
+            yield f"{where}: scores: {fault}"
+        for fault in _kind_faults(item, probe, language):
+            yield f"{where}: {fault}"
+
+
+def _criteria_faults(item: GradedAnswer, probe: Probe) -> Iterator[str]:
+    fitting = {criterion.id for criterion in load_rubric("en").criteria_for(probe)}
+    if missing := sorted(fitting - set(item.scores)):
+        yield f"missing: {', '.join(missing)}"
+    if foreign := sorted(set(item.scores) - fitting):
+        yield f"not graded on a probe like this: {', '.join(map(shorten, foreign))}"
+
+
+def _kind_faults(item: GradedAnswer, probe: Probe, language: Language) -> Iterator[str]:
+    """Yield what the rules of grading, or the answer's own kind, do not allow."""
+    text = load_rubric(language).text
+    held = Text(item.answer)
+    facts = [held.has_any(fact.forms) for fact in probe.expected_facts]
+    accuracy = max(item.scores.get(name, 0) for name in _of("accuracy"))
+    if (wrong := violations(probe, item.answer, text.values)) and accuracy > CAP:
+        yield f"scores: accuracy above {CAP:g}, but it gives as current: {shorten(wrong[0])}"
+    if item.kind in _WHOLE and not all(facts):
+        missing = probe.expected_facts[facts.index(False)].fact
+        yield f"kind: {item.kind}, but it lacks {shorten(missing)}"
+    if item.kind == "stale_value" and not wrong:
+        yield "kind: stale_value, but it gives no superseded value as current"
+    silent = abstained(item.answer, probe, text.abstention)
+    if silent != (item.kind == "abstention"):
+        yield f"kind: {item.kind}, but the answer {'abstains' if silent else 'does not abstain'}"
+    graded = set(item.scores) - set(_of("instruction_following"))
+    if silent and any(item.scores[name] for name in graded):
+        yield "scores: an answer that does not know gets 0 on all but instruction following"
+    if item.kind == "hedged" and not any(facts):
+        yield "kind: hedged, but it holds no expected fact"
+    if item.kind == "made_up_file" and probe.type != "artifact":
+        yield "kind: made_up_file, but the probe is not about artifacts"
+    if item.kind == "wrong_format" and probe.format is None:
+        yield "kind: wrong_format, but the probe asks for none"
+    if item.kind == "wrong_format" and item.scores.get("instruction_format", 5) > _BROKEN:
+        yield f"scores: instruction_format above {_BROKEN:g}, but the kind is wrong_format"
+    if item.kind == "constraint_broken":
+        if probe.constraint is None:
+            yield "kind: constraint_broken, but the probe states no constraint"
+        elif item.scores.get("instruction_constraints", 5) > _BROKEN:
+            yield f"scores: instruction_constraints above {_BROKEN:g}, but one is broken"
+
+
+def _of(dimension: str) -> list[str]:
+    return [c.id for c in structure().criteria if c.dimension == dimension]

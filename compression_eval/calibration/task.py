@@ -1,0 +1,178 @@
+"""Put the parts together: graded answers as an Inspect task."""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from inspect_ai import Task
+from inspect_ai.dataset import MemoryDataset
+from inspect_ai.dataset import Sample as InspectSample
+from inspect_ai.log import HeadlineMetric
+from inspect_ai.model import ChatMessageAssistant, ChatMessageUser, get_model
+from inspect_ai.solver import Generate, Solver, TaskState, solver
+
+from compression_eval._version import __version__
+from compression_eval.calibration.cases import Reference, shown_state
+from compression_eval.calibration.loading import CalibrationSet, load_sets
+from compression_eval.calibration.models import GradedAnswer
+from compression_eval.calibration.scoring import grader_calibration as calibration_scorer
+from compression_eval.calibration.variants import ORIGINAL, Variant, variants_of, varied_answer
+from compression_eval.fixtures.digests import digest
+from compression_eval.fixtures.errors import DataError
+from compression_eval.fixtures.models import Language
+from compression_eval.grading.request import GraderContext
+from compression_eval.grading.rubric import rubric_digest
+from compression_eval.grading.sample import CLUSTER
+from compression_eval.probing.record import AnswerRecord, SampleRecord, write_record
+from compression_eval.task import EMBEDDED_MODEL, CommandLineError
+from compression_eval.versioning import result_version
+
+MARK = "grader_calibration"
+"""Key of a log's metadata that says that it is one of these."""
+
+
+@dataclass(frozen=True)
+class CalibrationArguments:
+    """Arguments of the task; see `compression_eval.tasks.grader_calibration`."""
+
+    answers: str | list[str] | None = None
+    variants: bool = False
+    grader_context: GraderContext = "state"
+    language: Language | None = None
+
+
+def calibration_task_from(given: Mapping[str, Any]) -> Task:
+    """Return the task for arguments as they came from a command line.
+
+    Raises:
+        DataError: As `calibration_task`, and for a name that is not an argument.
+    """
+    known = CalibrationArguments.__dataclass_fields__
+    unknown = sorted(set(given) - set(known))
+    try:
+        if unknown:
+            names = ", ".join(known)
+            raise DataError(f"unknown task argument: {', '.join(unknown)} (arguments: {names})")
+        return calibration_task(CalibrationArguments(**given))
+    except DataError as error:
+        raise CommandLineError(str(error)) from error
+
+
+def calibration_task(arguments: CalibrationArguments) -> Task:
+    """Return the task that puts graded answers to the grader.
+
+    No answering model is called: the answers were written beforehand. With no model chosen, the
+    embedded one grades.
+
+    Raises:
+        DataError: An argument or a set is not what it must be.
+    """
+    if not isinstance(arguments.variants, bool):
+        raise DataError(f"variants: {arguments.variants!r} is not true or false")
+    scorer = calibration_scorer(arguments.grader_context, arguments.language)
+    sets = load_sets(arguments.answers)
+    nothing_chosen = _nothing_chosen()
+    records: dict[str, SampleRecord] = {}
+    samples: list[InspectSample] = []
+    for group in sets:
+        for item, variant in _items(group, variants=arguments.variants):
+            sample, record = _sample(group, item, variant)
+            samples.append(sample)
+            records[str(sample.id)] = record
+    contexts = {group.answers.fixture: group.answers.context for group in sets}
+    return Task(
+        dataset=MemoryDataset(samples, name="graded answers"),
+        solver=written_answers(records, contexts),
+        scorer=scorer,
+        model=EMBEDDED_MODEL if nothing_chosen else None,
+        model_roles={"grader": EMBEDDED_MODEL} if nothing_chosen else None,
+        headline_metric=HeadlineMetric(
+            scorer="grader_calibration",
+            score="overall",
+            metric="compression_eval/mean_absolute_error",
+        ),
+        name="grader_calibration",
+        version=_version(sets),
+        metadata={MARK: __version__},
+    )
+
+
+def written_answers(records: Mapping[str, SampleRecord], contexts: Mapping[str, str]) -> Solver:
+    """Return the solver that answers each probe with what was written.
+
+    Args:
+        records: The record of each sample, by its id.
+        contexts: The summary that the grader is shown, by fixture.
+    """
+
+    @solver(name="written_answers")
+    def written() -> Solver:
+        async def solve(state: TaskState, generate: Generate) -> TaskState:  # noqa: ARG001
+            record = records[str(state.sample_id)]
+            write_record(state.store, record)
+            assert record.answer is not None  # noqa: S101
+            state.messages = [
+                ChatMessageUser(content=contexts[record.fixture]),
+                ChatMessageUser(content=record.probe.question),
+                ChatMessageAssistant(content=record.answer.text),
+            ]
+            return state
+
+        return solve
+
+    return written()
+
+
+def _items(group: CalibrationSet, *, variants: bool) -> Iterator[tuple[GradedAnswer, Variant]]:
+    for item in group.answers.answers:
+        yield item, ORIGINAL
+        if variants:
+            for variant in variants_of(group.probes[item.probe], item.kind):
+                yield item, variant
+
+
+def _sample(
+    group: CalibrationSet, item: GradedAnswer, variant: Variant
+) -> tuple[InspectSample, SampleRecord]:
+    fixture = group.answers.fixture
+    probe = group.probes[item.probe]
+    name = f"{fixture}/{item.id}"
+    reference = Reference(
+        item=name,
+        fixture=fixture,
+        kind=item.kind,
+        variant=variant,
+        language=group.language,
+        scores=item.scores,
+        why=item.why,
+    )
+    record = SampleRecord(
+        fixture=fixture,
+        cut=1,
+        replicate=0,
+        language=group.language,
+        probe=probe,
+        state=shown_state(fixture),
+        # No model gave it, so no grader judges its own.
+        answer=AnswerRecord(text=varied_answer(item.answer, variant, group.language)),
+        digests={"answers": digest(group.answers)},
+    )
+    sample = InspectSample(
+        id=name if variant == ORIGINAL else f"{name}+{variant}",
+        input=probe.question,
+        metadata={**reference.model_dump(mode="json"), CLUSTER: fixture},
+    )
+    return sample, record
+
+
+def _version(sets: list[CalibrationSet]) -> str:
+    parts = [digest(group.answers) for group in sets]
+    probes = [digest(probe) for group in sets for probe in group.probes.values()]
+    return result_version([*parts, *probes, *(rubric_digest(name) for name in ("en", "zh", "ja"))])
+
+
+def _nothing_chosen() -> bool:
+    try:
+        return str(get_model()) == "none/none"
+    except ValueError:  # made in Python, outside of an eval
+        return False

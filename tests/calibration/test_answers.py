@@ -1,0 +1,136 @@
+import json
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from compression_eval.calibration.cases import by_key
+from compression_eval.calibration.loading import CalibrationSet, faults, load_set, load_sets
+from compression_eval.calibration.models import AnswerSet
+from compression_eval.calibration.traps import sprung, traps
+from compression_eval.fixtures.errors import DataError
+
+
+@pytest.fixture(scope="module")
+def sets() -> list[CalibrationSet]:
+    return load_sets()
+
+
+def test_the_shipped_answers_cover_what_they_are_for(sets: list[CalibrationSet]) -> None:
+    items = [(group, item) for group in sets for item in group.answers.answers]
+    assert len(items) >= 60
+    types = Counter(group.probes[item.probe].type for group, item in items)
+    assert set(types) == {"recall", "artifact", "continuation", "decision"}
+    assert min(types.values()) >= 10
+    languages = Counter(group.language for group, _ in items)
+    assert set(languages) == {"en", "zh", "ja"}
+    assert min(languages.values()) >= 10
+    kinds = Counter(item.kind for _, item in items)
+    assert set(kinds) == set(traps().traps)
+    assert min(kinds.values()) >= 2
+
+
+def test_the_worked_example_is_worth_what_the_study_gave(sets: list[CalibrationSet]) -> None:
+    (group,) = [group for group in sets if group.answers.fixture == "401-debug"]
+    worth = [
+        round(by_key(item.scores)["overall"], 1)
+        for item in group.answers.answers
+        if item.kind == "worked_example"
+    ]
+    assert worth == [4.8, 3.9, 3.2]
+
+
+ITEM: dict[str, Any] = {
+    "id": "one",
+    "probe": "recall-final-settings-json",
+    "kind": "perfect",
+    "answer": '{"max_connections": 8, "max_idle_s": 90, "checkout_timeout_s": 0.5, '
+    '"health_check_interval_s": 30, "attempts": 3}',
+    "scores": {
+        "accuracy_factual": 5,
+        "accuracy_technical": 5,
+        "context_conversation_state": 5,
+        "artifact_key_details": 5,
+        "completeness_coverage": 5,
+        "completeness_depth": 5,
+        "continuity_work_state": 5,
+        "instruction_format": 5,
+    },
+    "why": "All right.",
+}
+
+
+def found(sets: list[CalibrationSet], *items: dict[str, Any]) -> list[str]:
+    (group,) = [group for group in sets if group.answers.fixture == "401-debug"]
+    answers = AnswerSet.model_validate({"fixture": "401-debug", "context": "c", "answers": items})
+    return list(faults(answers, group.probes, "en"))
+
+
+def test_a_sound_answer_has_no_fault(sets: list[CalibrationSet]) -> None:
+    assert found(sets, ITEM) == []
+
+
+@pytest.mark.parametrize(
+    ("changes", "expected"),
+    [
+        ({"probe": "nowhere"}, "there is no probe 'nowhere'"),
+        ({"scores": {"accuracy_factual": 5}}, "missing: accuracy_technical"),
+        (
+            {"scores": ITEM["scores"] | {"continuity_todo_state": 5}},
+            "not graded on a probe like this: 'continuity_todo_state'",
+        ),
+        ({"answer": '{"max_connections": 8}'}, "it lacks 'max_idle_s=90'"),
+        ({"answer": ITEM["answer"].replace("8,", "24,")}, "accuracy above 3"),
+        ({"kind": "stale_value"}, "it gives no superseded value"),
+        ({"kind": "abstention"}, "the answer does not abstain"),
+        ({"answer": "I don't know."}, "the answer abstains"),
+        ({"answer": "I don't know.", "kind": "abstention"}, "gets 0 on all but instruction"),
+        ({"answer": "Nothing of use here.", "kind": "hedged"}, "it holds no expected fact"),
+        ({"kind": "made_up_file"}, "not about artifacts"),
+        ({"kind": "wrong_format"}, "instruction_format above 2"),
+        ({"kind": "constraint_broken"}, "states no constraint"),
+    ],
+)
+def test_an_unsound_answer_is_named(
+    sets: list[CalibrationSet], changes: dict[str, Any], expected: str
+) -> None:
+    assert any(expected in fault for fault in found(sets, ITEM | changes))
+
+
+def test_an_id_may_be_used_once(sets: list[CalibrationSet]) -> None:
+    assert "'one' is used 2 times" in found(sets, ITEM, ITEM)[0]
+
+
+def test_files_that_are_no_sets_are_refused(tmp_path: Path) -> None:
+    path = tmp_path / "set.json"
+    path.write_text('{"fixture": "401-debug", "context": "c", "answers": []}')
+    with pytest.raises(DataError, match=r"set\.json: answers"):
+        load_set(path)
+    path.write_text(json.dumps({"fixture": "unknown", "context": "c", "answers": [ITEM]}))
+    with pytest.raises(DataError, match="fixture: 'unknown' is not a shipped one"):
+        load_set(path)
+    with pytest.raises(DataError, match="no set or file 'nowhere'"):
+        load_sets("nowhere")
+
+
+def test_a_score_out_of_range_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(ValueError, match="less than or equal to 5"):
+        AnswerSet.model_validate(
+            {
+                "fixture": "401-debug",
+                "context": "c",
+                "answers": [ITEM | {"scores": {"accuracy_factual": 6}}],
+            }
+        )
+
+
+def test_a_trap_is_sprung_by_two_points_in_its_direction() -> None:
+    right = {"accuracy_factual": 2.0, "accuracy_technical": 3.0}
+    assert sprung("stale_value", {"accuracy_factual": 4.0}, right) is True
+    assert sprung("stale_value", {"accuracy_factual": 3.9}, right) is False
+    assert sprung("stale_value", {"accuracy_factual": 0.0}, right) is False
+    assert sprung("hedged", {"accuracy_factual": 0.0}, right) is True
+    assert sprung("hedged", {"accuracy_factual": 5.0}, right) is False
+    assert sprung("stale_value", {}, right) is None
+    assert sprung("worked_example", {"accuracy_factual": 5.0}, right) is None

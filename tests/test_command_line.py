@@ -1,0 +1,40 @@
+import click
+import pytest
+from click.testing import CliRunner
+
+from compression_eval.cli import main
+from compression_eval.command_line import CleanCommand, CleanGroup, examples
+from compression_eval.fixtures.errors import DataError
+
+
+def _commands(error: Exception) -> list[click.Command]:
+    def fail() -> None:
+        raise error
+
+    group = CleanGroup("all", commands=[click.Command("one", callback=fail)])
+    return [CleanCommand("one", callback=fail), group]
+
+
+@pytest.mark.parametrize("error", [DataError("a.json: name: missing"), OSError("disk full")])
+def test_what_is_wrong_with_data_is_one_clean_line(error: Exception) -> None:
+    for command in _commands(error):
+        done = CliRunner().invoke(command, ["one"] if isinstance(command, click.Group) else [])
+        assert done.exit_code == 1
+        assert done.output == f"Error: {error}\n"
+
+
+def test_a_defect_is_not_hidden() -> None:
+    for command in _commands(ValueError("a bug")):
+        done = CliRunner().invoke(command, ["one"] if isinstance(command, click.Group) else [])
+        assert isinstance(done.exception, ValueError)
+
+
+def test_examples_stay_a_line_each_and_name_the_whole_command() -> None:
+    command = click.Command("one", epilog=examples("one a", "one b --c"))
+    shown = CliRunner().invoke(command, ["--help"]).output
+    assert "  compression-eval one a\n" in shown
+    assert "  compression-eval one b --c\n" in shown
+    assert (
+        "compression-eval fixtures check"
+        in CliRunner().invoke(main, ["fixtures", "check", "--help"]).output
+    )
