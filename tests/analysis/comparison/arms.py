@@ -3,7 +3,9 @@
 import json
 import re
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from functools import cache
+from itertools import count
 from pathlib import Path
 from typing import Any
 
@@ -25,6 +27,22 @@ def even(call: Call) -> bool:
     """Return whether the state that a grader reads was written by an even call."""
     found = re.search(r"written by call (\d+)", call.text)
     return found is not None and int(found[1]) % 2 == 0
+
+
+def in_turns(mark: str) -> Callable[[Call], str]:
+    """Return a summariser that numbers its calls apart for two conversations.
+
+    However their calls interleave, half of the states of each are even.
+
+    Args:
+        mark: A word that only one of the two holds.
+    """
+    numbers = {True: count(), False: count()}
+
+    def reply(call: Call) -> str:
+        return scripted.proper_compression(replace(call, number=next(numbers[mark in call.text])))
+
+    return reply
 
 
 def swinging(

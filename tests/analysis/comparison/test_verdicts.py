@@ -13,6 +13,7 @@ from tests.analysis.comparison.arms import (
     as_json,
     compared,
     evaluated,
+    in_turns,
     swinging,
     verdicts,
 )
@@ -133,8 +134,10 @@ def test_an_arm_never_wins_by_failing(folder: Path) -> None:
     def answers(call: Call) -> str:
         return f"{GOOD} Asked about the {'hard' if 'HARD' in call.text else 'easy'} one."
 
+    proper = in_turns("HARD")
+
     def failing(call: Call) -> str:
-        return "" if "HARD" in call.text else proper_compression(call)
+        return "" if "HARD" in call.text else proper(call)
 
     data = _easy_and_hard(folder / "hard")
     runs = {
@@ -146,7 +149,7 @@ def test_an_arm_never_wins_by_failing(folder: Path) -> None:
             compresses=compresses,
             data=data,
         ).location
-        for name, compresses in (("holds", proper_compression), ("fails", failing))
+        for name, compresses in (("holds", in_turns("HARD")), ("fails", failing))
     }
     frames = {name: samples_frame(path) for name, path in runs.items()}
     assert frames["fails"]["overall"].mean() > frames["holds"]["overall"].mean() + 1
