@@ -19,6 +19,8 @@ from compression_eval.fixtures.loading import load_bank
 from tests.e2e import scripted, small
 from tests.e2e.scripted import ANSWERS, GRADES, Call, Script
 
+pytestmark = pytest.mark.slow
+
 TAIL = 20
 """Tokens of which only the last message of the small conversation is kept."""
 

@@ -14,6 +14,8 @@ from compression_eval.cli import main
 from compression_eval.fixtures.errors import DataError
 from tests.grading.samples import MockGrader
 
+pytestmark = pytest.mark.slow
+
 Marks = Callable[[dict[str, Any], str], float]
 
 BY_ANSWER = {

@@ -1,0 +1,120 @@
+"""Time and memory of a report over many large logs.
+
+    python -m benchmarks.report             # 20 logs of 400 samples
+    python -m benchmarks.report 5 100       # logs, samples in each
+
+Each log is a real run's, its samples copied under other ids until there are enough, every log with
+arguments of its own, so that it is an arm of its own.
+"""
+
+import resource
+import sys
+import tempfile
+import time
+from pathlib import Path
+from subprocess import PIPE, Popen
+
+from inspect_ai import eval  # noqa: A004
+from inspect_ai.log import EvalLog, EvalSample, read_eval_log, write_eval_log
+
+from compression_eval.arguments import TaskArguments
+from compression_eval.task import EMBEDDED_MODEL, compression_task
+
+LOGS, SAMPLES = 20, 400
+ARMS = ("anchored", "regenerative", "tail", "full", "none")
+
+
+def real_log(arm: str, folder: Path) -> EvalLog:
+    """Return a run of one arm over the shipped fixtures, with its samples."""
+    (log,) = eval(
+        compression_task(TaskArguments(compressor=arm)),
+        model=EMBEDDED_MODEL,
+        model_roles={"grader": EMBEDDED_MODEL, "compressor": EMBEDDED_MODEL},
+        log_dir=str(folder),
+        display="none",
+    )
+    return read_eval_log(log.location)
+
+
+def enlarged(log: EvalLog, number: int, samples: int) -> EvalLog:
+    """Return a log as another arm's, with as many samples as wanted."""
+    found = log.samples or []
+    copies: list[EvalSample] = []
+    while len(copies) < samples:
+        place = len(copies)
+        sample, round_ = found[place % len(found)], place // len(found)
+        copies.append(
+            sample.model_copy(
+                update={
+                    "id": f"{sample.id}-{round_}" if round_ else sample.id,
+                    "uuid": f"{number:04}-{place:06}",
+                }
+            )
+        )
+    header = log.eval.model_copy(deep=True)
+    header.eval_id, header.task_id = f"eval{number:04}", f"task{number:04}"
+    described = (header.metadata or {})["compressor"]
+    described["arguments"] = {**described.get("arguments", {}), "copy": number}
+    return log.model_copy(update={"eval": header, "samples": copies})
+
+
+def write_logs(folder: Path, logs: int, samples: int) -> None:
+    """Write logs, the arms in turn."""
+    real = {arm: real_log(arm, folder / "real") for arm in ARMS[:logs]}
+    for number in range(logs):
+        arm = ARMS[number % len(real)]
+        log = enlarged(real[arm], number, samples)
+        if log.results is not None:
+            log.results.total_samples = log.results.completed_samples = samples
+        write_eval_log(log, str(folder / "logs" / f"{number:02}_{arm}.eval"))
+
+
+def resident(process: int) -> int:
+    """Return the memory that a process and its children hold together, in bytes."""
+    total = 0
+    for status in Path("/proc").glob("[0-9]*/status"):
+        try:
+            lines = dict(
+                line.split(":", 1) for line in status.read_text().splitlines() if ":" in line
+            )
+        except OSError:
+            continue
+        if process in {int(status.parent.name), int(lines["PPid"])}:
+            total += int(lines.get("VmRSS", "0 kB").split()[0]) * 1024
+    return total
+
+
+def measured(folder: Path) -> tuple[float, int]:
+    """Make the report in a process of its own; returns seconds and the most memory in bytes."""
+    command = [sys.executable, "-m", "compression_eval.cli", "report", str(folder / "logs")]
+    started, most = time.perf_counter(), 0
+    with Popen([*command, "--out", str(folder / "report")], stdout=PIPE, stderr=PIPE) as process:
+        while process.poll() is None:
+            most = max(most, resident(process.pid))
+            time.sleep(0.2)
+        if process.returncode:
+            raise SystemExit((process.stderr.read() if process.stderr else b"").decode())
+    return time.perf_counter() - started, most
+
+
+def main() -> None:
+    """Write logs, make a report of them, and print what it took."""
+    given = sys.argv[1:3] if len(sys.argv) > 2 else (LOGS, SAMPLES)
+    logs, samples = map(int, given)
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        (folder / "logs").mkdir()
+        write_logs(folder, logs, samples)
+        size = sum(path.stat().st_size for path in (folder / "logs").iterdir())
+        cpu = resource.getrusage(resource.RUSAGE_CHILDREN)
+        seconds, most = measured(folder)
+        after = resource.getrusage(resource.RUSAGE_CHILDREN)
+        used = after.ru_utime + after.ru_stime - cpu.ru_utime - cpu.ru_stime
+        page = (folder / "report" / "index.html").stat().st_size
+        print(f"{logs} logs of {samples} samples, {size / 1e6:.0f} MB: {seconds:.1f} s "
+              f"({used:.1f} s of processor), at most {most / 1e6:.0f} MB, "
+              f"page {page / 1e6:.1f} MB")  # fmt: skip
+
+
+if __name__ == "__main__":
+    main()

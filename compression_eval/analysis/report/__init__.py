@@ -1,0 +1,1 @@
+"""A report of some logs: Markdown, a page that needs no network, charts, and all their figures."""

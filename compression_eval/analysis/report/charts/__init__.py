@@ -1,0 +1,1 @@
+"""Pictures of a report's figures. No text of a conversation stands in them."""

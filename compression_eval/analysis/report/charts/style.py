@@ -1,0 +1,153 @@
+"""How every picture looks: sizes, colours that colour-blind people can tell apart, and labels."""
+
+import io
+import unicodedata
+from collections.abc import Sequence
+from contextlib import AbstractContextManager
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, cast
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#56B4E9", "#E69F00", "#5A4FA2", "#8C6D1F")
+"""After Okabe and Ito (2008), darkened where thin lines would be too pale."""
+
+CONTROL = "#6E6E6E"
+"""Colour of the controls, which are there to be measured against."""
+
+MARKERS = ("o", "s", "^", "D", "v", "P", "X", "*")
+DASHES: tuple[Any, ...] = ("-", (0, (5, 2)), (0, (1, 1.5)), (0, (5, 1.5, 1, 1.5)))
+
+_LONGEST_LABEL = 34
+_DPI = 160
+_NARROW = 7.0
+"""Inches up to which a picture can stand beside another one."""
+
+_SETTINGS: dict[str, Any] = {
+    "font.family": "DejaVu Sans",
+    "font.size": 10,
+    "axes.titlesize": 10.5,
+    "axes.titleweight": "bold",
+    "axes.spines.top": False,
+    "axes.spines.right": False,
+    "axes.edgecolor": "#555555",
+    "axes.axisbelow": True,
+    "grid.color": "#DDDDDD",
+    "legend.frameon": False,
+    # Names of arms hold whatever their user put there: "$" is no formula.
+    "text.parse_math": False,
+    "svg.fonttype": "path",
+}
+
+
+@dataclass(frozen=True)
+class Chart:
+    """A picture in both forms."""
+
+    name: str
+    """Of its files, without suffix."""
+    title: str
+    description: str
+    """What is to be seen, for those who cannot see it."""
+    svg: str
+    png: bytes
+    broad: bool
+    """Whether it needs the whole width of a page."""
+
+
+@dataclass(frozen=True)
+class Look:
+    """What one arm looks like in every picture."""
+
+    label: str
+    colour: str
+    marker: str
+    dashes: Any
+
+
+def looks(names: Sequence[str], controls: frozenset[str]) -> dict[str, Look]:
+    """Return the look of every arm, by name.
+
+    Args:
+        names: In the report's order.
+        controls: Names of the controls; they are grey.
+    """
+    found: dict[str, Look] = {}
+    others = 0
+    for name, label in zip(names, _labels(names), strict=True):
+        if name in controls:
+            grey = sum(look.colour == CONTROL for look in found.values())
+            found[name] = Look(label, CONTROL, MARKERS[grey % 2], DASHES[1 + grey % 2])
+        else:
+            round_, place = divmod(others, len(COLOURS))
+            marker = MARKERS[(place + round_) % len(MARKERS)]
+            found[name] = Look(label, COLOURS[place], marker, DASHES[round_ % len(DASHES)])
+            others += 1
+    return found
+
+
+def drawing() -> AbstractContextManager[None]:
+    """Return the context in which pictures are drawn."""
+    from matplotlib import rc_context
+
+    return rc_context(cast(Any, _SETTINGS))
+
+
+def new_figure(width: float, height: float) -> "Figure":
+    """Return an empty figure, drawn without a screen.
+
+    Args:
+        width: In inches.
+        height: In inches.
+    """
+    from matplotlib.backends.backend_agg import FigureCanvasAgg
+    from matplotlib.figure import Figure
+
+    figure = Figure(figsize=(width, height), layout="constrained", facecolor="white")
+    FigureCanvasAgg(figure)
+    return figure
+
+
+def finished(figure: "Figure", name: str, title: str, description: str) -> Chart:
+    """Return a figure as SVG and PNG; the same figure gives the same bytes."""
+    from matplotlib import rc_context
+
+    vector, pixels = io.StringIO(), io.BytesIO()
+    # The ids in a picture come from this, and several pictures share a page.
+    # Cut to what is drawn, so that no label is cut off.
+    with rc_context({"svg.hashsalt": name, "savefig.bbox": "tight", "savefig.pad_inches": 0.06}):
+        figure.savefig(vector, format="svg", metadata={"Date": None, "Creator": None})
+        figure.savefig(pixels, format="png", dpi=_DPI, metadata={"Software": None})
+    broad = figure.get_figwidth() > _NARROW
+    return Chart(name, title, description, vector.getvalue(), pixels.getvalue(), broad)
+
+
+def row_height(rows: int, *, least: float = 1.6, each: float = 0.3) -> float:
+    """Return the inches that rows of labels need."""
+    return max(least, 0.9 + each * rows)
+
+
+def name_rows(axes: "Axes", labels: Sequence[str]) -> None:
+    """Name the rows of a horizontal chart, the first on top."""
+    axes.set_yticks(range(len(labels)), list(labels))
+    axes.set_ylim(len(labels) - 0.4, -0.6)
+    axes.tick_params(axis="y", length=0)
+
+
+def _labels(names: Sequence[str]) -> list[str]:
+    """Return names short enough for a picture, in letters that its font has, all different."""
+    found: list[str] = []
+    for number, name in enumerate(names, start=1):
+        clean = "".join(character if _drawable(character) else "?" for character in name)
+        short = clean if len(clean) <= _LONGEST_LABEL else clean[: _LONGEST_LABEL - 1] + "…"
+        if "?" in short or short in found:
+            short = f"{short[: _LONGEST_LABEL - 4].rstrip('…')} #{number}"
+        found.append(short)
+    return found
+
+
+def _drawable(character: str) -> bool:
+    known = ord(character) < 0x250 or character in "…–—→"
+    return known and unicodedata.category(character)[0] != "C"

@@ -1,0 +1,118 @@
+"""From logs to the files of a report."""
+
+import tempfile
+from collections.abc import Callable, Mapping, Sequence
+from importlib.util import find_spec
+from pathlib import Path
+
+from compression_eval.analysis.logs import Log
+from compression_eval.analysis.report.viewer import viewer_of
+from compression_eval.fixtures.errors import DataError
+
+_NEEDED = ("jinja2", "matplotlib", "scipy")
+
+
+def check_extra() -> None:
+    """Check that the packages are there that a report needs.
+
+    Raises:
+        DataError: One is missing.
+    """
+    missing = [name for name in _NEEDED if find_spec(name) is None]
+    if missing:
+        raise DataError(
+            f"a report needs {', '.join(missing)}: pip install 'compression_eval[analysis]'"
+        )
+
+
+def report_files(
+    logs: Sequence[Log],
+    out: Path,
+    *,
+    reference: bool = False,
+    viewer: str,
+    progress: Callable[[str], None] = lambda _: None,
+) -> dict[str, bytes]:
+    """Return the files of a report, by name.
+
+    Args:
+        logs: At least one.
+        out: The folder that they will be in.
+        reference: Whether published figures are printed beside ours.
+        viewer: Address of Inspect's viewer, for the links to samples.
+        progress: Told what is being done.
+
+    Raises:
+        DataError: A log cannot be read, or no sample of any of them has a score.
+    """
+    from compression_eval.analysis.report.charts.all import charts
+    from compression_eval.analysis.report.figures import as_json, figures
+    from compression_eval.analysis.report.html_page import html_page
+    from compression_eval.analysis.report.markdown import markdown
+    from compression_eval.analysis.report.provenance import notes
+    from compression_eval.analysis.report.published import published
+    from compression_eval.analysis.report.reading import read_frames
+
+    count = len(logs)
+    progress(f"reading {count} logs")
+    frames = read_frames(logs, progress=lambda read: progress(f"read {read} of {count} logs"))
+    if not frames.samples["scored"].any():
+        reasons = frames.samples["failure"].astype(str).str[:120].value_counts()
+        told = ", ".join(f"{' '.join(str(name).split())} {n}" for name, n in reasons.items())
+        raise DataError(f"no sample has a score, so there is nothing to report: {told[:400]}")
+    progress("computing")
+    found = figures(frames)
+    progress("drawing")
+    drawn = charts(found)
+    progress("writing")
+    beside = published() if reference else None
+    page = html_page(
+        found, frames, logs, drawn, viewer_of([log.path for log in logs], out, viewer), beside
+    )
+    files = {f"charts/{chart.name}.svg": _encoded(chart.svg) for chart in drawn}
+    files |= {f"charts/{chart.name}.png": chart.png for chart in drawn}
+    return {
+        **files,
+        "figures.json": _encoded(as_json(found)),
+        "report.md": _encoded(markdown(found, notes(found, logs), beside)),
+        "index.html": _encoded(page),
+    }
+
+
+def check_out(out: Path) -> None:
+    """Check that a folder can be made or is there.
+
+    Raises:
+        DataError: It is a file, or stands in a folder that is not there.
+    """
+    if out.exists() and not out.is_dir():
+        raise DataError(f"--out: {out} is a file, a folder is expected")
+    if not out.resolve().parent.is_dir():
+        raise DataError(f"--out: there is no folder {out.resolve().parent}")
+
+
+def write_files(out: Path, files: Mapping[str, bytes]) -> None:
+    """Write files into a folder, each as a whole, after all of them could be written.
+
+    Files of an earlier report are replaced; what else is in the folder stays.
+
+    Raises:
+        OSError: The folder cannot be written to.
+    """
+    # Beside the folder, so that moving is within one file system.
+    with tempfile.TemporaryDirectory(
+        dir=out.resolve().parent, prefix=f".{out.resolve().name}."
+    ) as scratch:
+        for name, content in files.items():
+            path = Path(scratch) / name
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_bytes(content)
+        for name in files:
+            target = out / name
+            target.parent.mkdir(parents=True, exist_ok=True)
+            (Path(scratch) / name).replace(target)
+
+
+def _encoded(text: str) -> bytes:
+    """Return UTF-8; half a character, which it cannot hold, becomes a question mark."""
+    return text.encode("utf-8", "replace")

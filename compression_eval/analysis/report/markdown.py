@@ -1,0 +1,152 @@
+"""The report as Markdown, ready to be pasted into a pull request."""
+
+import math
+import re
+from collections.abc import Iterator, Sequence
+
+from compression_eval.analysis.comparison.flips import MISS
+from compression_eval.analysis.report.arms import Arm
+from compression_eval.analysis.report.costs import Costs, Failures
+from compression_eval.analysis.report.figures import ArmFigures, Figures
+from compression_eval.analysis.report.misses import Miss
+from compression_eval.analysis.report.published import Published
+from compression_eval.analysis.report.scores import TABLE_MEASURES, Row
+from compression_eval.analysis.report.wording import decimal, percent, title_of, whole
+from compression_eval.grading.markdown import escaped, table
+
+_MOST_MISSES = 25
+"""Per arm; the rest is counted. All of them are in the figures and on the page."""
+
+_CALLS = re.compile(r"(?<!\w)@(?=\w)|(?<![\w&])#(?=\d)|(?<=://)|(?<=www\.)")
+"""Where a forge would make a mention, a reference or a link of a text."""
+
+
+def markdown(of: Figures, notes: Sequence[str], reference: Published | None) -> str:
+    """Return the report as Markdown.
+
+    Args:
+        of: The figures.
+        notes: What a reader must know before any figure, one line each.
+        reference: Published figures to print beside ours.
+    """
+    parts = ["## Compression report", *(f"**{escaped(note, 400)}**" for note in notes)]
+    for arm in of.arms:
+        parts += _arm(arm, of.of_arm[arm.name])
+    parts += _retention(of)
+    if reference is not None:
+        parts += _reference(reference)
+    parts.append(
+        f"Formula: {of.formula}. Bracketed: probes behind a cell, where fewer than in its row."
+    )
+    return "\n\n".join(parts) + "\n"
+
+
+def _arm(arm: Arm, figures: ArmFigures) -> Iterator[str]:
+    yield f"### {escaped(arm.name, 200)}"
+    marks = [
+        f"model {escaped(arm.model, 120)}",
+        f"grader {escaped(arm.graders, 200)}" + (" (self-graded)" if arm.self_graded else ""),
+        _counted(arm.epochs, "epoch"),
+    ]
+    yield ", ".join(marks)
+    yield table(["Fixture", *map(title_of, TABLE_MEASURES)], [_row(row) for row in figures.table])
+    yield f"{_compression(figures.costs)}  \n{_failed(figures.failures)}"
+    if arm.role == "floor":
+        yield "Misses of the floor are not listed: it knows nothing of the history."
+        return
+    yield from _misses(figures.misses)
+
+
+def _row(row: Row) -> list[str]:
+    cells = [row.cells[measure] for measure in TABLE_MEASURES]
+    return [
+        f"{row.label} ({_counted(row.probes, 'probe')})",
+        *(
+            decimal(cell.value) + (f" ({cell.probes})" if cell.probes < row.probes else "")
+            for cell in cells
+        ),
+    ]
+
+
+def _compression(costs: Costs) -> str:
+    return (
+        f"Compression: {whole(costs.tokens_before)} to {whole(costs.tokens_after)} tokens "
+        f"({percent(costs.removed, 1)} removed), mean of {_counted(costs.compressions, 'state')}. "
+        f"Cost per compression: {decimal(costs.calls, 1)} calls, {whole(costs.input_tokens)} "
+        f"tokens in, {whole(costs.output_tokens)} out, {decimal(costs.seconds)} s; per answer: "
+        f"{whole(costs.answer_input_tokens)} in, {whole(costs.answer_output_tokens)} out."
+        + ("" if math.isnan(costs.dollars) else f" All of it: ${costs.dollars:,.2f}.")
+    )
+
+
+def _failed(failures: Failures) -> str:
+    text = f"Scored: {failures.scored} of {_counted(failures.samples, 'sample')}"
+    if failures.abstained:
+        text += f", {failures.abstained} of them abstained"
+    if not failures.reasons:
+        return text + "."
+    reasons = ", ".join(f"{escaped(name, 120)} {n}" for name, n in failures.reasons.items())
+    return (
+        f"{text}; without a score: {reasons}. With those as 0 the overall score is "
+        f"{decimal(failures.lower_bound)}."
+    )
+
+
+def _misses(misses: Sequence[Miss]) -> Iterator[str]:
+    if not misses:
+        yield f"No probe under {MISS}."
+        return
+    yield f"Misses (probes under {MISS}): {len(misses)}"
+    lines = [_miss(miss) for miss in misses[:_MOST_MISSES]]
+    more = len(misses) - len(lines)
+    yield "\n".join([*lines, *([f"- and {more} more"] if more else [])])
+
+
+def _miss(miss: Miss) -> str:
+    said = f"{miss.criterion}: {miss.reason}" if miss.criterion else ""
+    lost = f"not in the answer: {', '.join(miss.lost)}" if miss.lost else ""
+    why = "; ".join(_quoted(part) for part in (lost, said) if part)
+    return f"- {escaped(miss.unit, 120)} / {escaped(miss.probe, 120)} **{miss.score:.2f}** {why}"
+
+
+def _quoted(text: str) -> str:
+    """Return a text of a conversation that calls nobody and links nothing where it is pasted."""
+    return _CALLS.sub("\\g<0>\u200b", escaped(text, 400)).replace("_", "&#95;")
+
+
+def _retention(of: Figures) -> Iterator[str]:
+    rows = []
+    for name, found in of.retained.items():
+        overall = found.measures.get("overall")
+        if overall is None:
+            continue
+        limits = (
+            f"{percent(overall.here[0])} to {percent(overall.here[1])}" if overall.here else "–"
+        )
+        rows.append([name, percent(overall.share), limits, str(overall.probes)])
+    if rows:
+        yield "### Retention between floor and ceiling"
+        yield table(["Arm", "Retention", "95 % on these conversations", "Probes"], rows)
+        yield "(arm - floor) / (ceiling - floor) of the overall score, a ratio of means."
+
+
+def _reference(reference: Published) -> Iterator[str]:
+    yield "### Published figures, not measured here"
+    yield table(
+        ["Method", *map(title_of, TABLE_MEASURES), "Mean of the six", "Tokens removed"],
+        [
+            [
+                method.method,
+                *(decimal(method.scores[name]) for name in TABLE_MEASURES[:-1]),
+                decimal(method.overall),
+                decimal(method.mean),
+                percent(method.tokens_removed, 1),
+            ]
+            for method in reference.methods
+        ],
+    )
+    yield f"{reference.source}: {reference.conditions}."
+
+
+def _counted(number: int, noun: str) -> str:
+    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"

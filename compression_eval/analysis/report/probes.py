@@ -1,0 +1,114 @@
+"""The rows of the page's table of probes, each text kept once."""
+
+import math
+from collections import defaultdict
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+from compression_eval.analysis.comparison.flips import MISS
+from compression_eval.analysis.report.arms import Arm
+from compression_eval.analysis.report.reading import Frames
+from compression_eval.analysis.report.texts import clean
+from compression_eval.analysis.report.viewer import Viewer
+from compression_eval.grading.rubric import structure
+from compression_eval.grading.six_dimensions import OVERALL
+
+if TYPE_CHECKING:
+    from pandas import DataFrame
+
+_LONGEST = {"question": 2000, "answer": 4000, "reason": 500, "fact": 200, "failure": 300}
+
+
+class _Texts:
+    """Texts by number, each kept once: many rows share a question, a fact or a reason."""
+
+    def __init__(self) -> None:
+        self._numbers: dict[str, int] = {}
+
+    def number(self, text: object, kind: str) -> int:
+        """Return the number of a text."""
+        return self._numbers.setdefault(clean(text, _LONGEST[kind]), len(self._numbers))
+
+    @property
+    def all(self) -> list[str]:
+        """Every text, by number."""
+        return list(self._numbers)
+
+
+def probe_data(frames: Frames, arms: Sequence[Arm], viewer: Viewer) -> dict[str, Any]:
+    """Return what the page's script makes its table of; plain data, texts by number.
+
+    Args:
+        frames: Of all logs.
+        arms: In the order of the page.
+        viewer: How samples are reached.
+    """
+    texts = _Texts()
+    facts, reasons = _facts(frames.facts, texts), _reasons(frames.criteria, texts)
+    places = {arm.name: place for place, arm in enumerate(arms)}
+    logs = {path: place for place, path in enumerate(dict.fromkeys(frames.samples["log_path"]))}
+    scores = [OVERALL, *structure().dimensions, "fact_recall", "fact_survival"]
+    columns = [
+        *("arm", "log", "log_path", "unit", "probe_id", "probe_type", "epoch", "sample"),
+        *("sample_uuid", "failure", "question", "answer"),
+    ]
+    rows = []
+    values = frames.samples[scores].itertuples(index=False, name=None)
+    cells = frames.samples[columns].itertuples(index=False, name=None)
+    for cell, numbers in zip(cells, values, strict=True):
+        arm, log, path, unit, probe, kind, epoch, sample, uuid, failure, question, answer = cell
+        rows.append(
+            {
+                "arm": places[arm],
+                "log": logs[path],
+                "unit": clean(unit, 200),
+                "probe": clean(probe, 200),
+                "type": str(kind),
+                "epoch": int(epoch),
+                "sample": str(sample).encode("utf-8", "replace").decode(),
+                "scores": [_number(value) for value in numbers],
+                "failure": texts.number(failure, "failure") if failure else None,
+                "question": texts.number(question, "question"),
+                "answer": texts.number(answer, "answer"),
+                "facts": facts.get((arm, log, unit, probe, epoch), []),
+                "reasons": reasons.get(uuid, []),
+            }
+        )
+    return {
+        "arms": [arm.name for arm in arms],
+        "logs": [viewer.link(path) for path in logs],
+        "scores": scores,
+        "miss": MISS,
+        "texts": texts.all,
+        "rows": rows,
+    }
+
+
+def _facts(facts: "DataFrame", texts: _Texts) -> dict[tuple[Any, ...], list[list[Any]]]:
+    """Return, per sample, its facts: text, stage, and what stands in the state instead."""
+    found: dict[tuple[Any, ...], list[list[Any]]] = defaultdict(list)
+    names = ["arm", "log", "fixture", "cut", "probe", "epoch", "fact", "stage", "instead"]
+    for arm, log, fixture, cut, probe, epoch, fact, stage, instead in facts[names].itertuples(
+        index=False, name=None
+    ):
+        also = ", ".join(map(str, instead)) if instead else ""
+        found[arm, log, f"{fixture}@{cut}", probe, epoch].append(
+            [texts.number(fact, "fact"), str(stage), clean(also, _LONGEST["fact"])]
+        )
+    return found
+
+
+def _reasons(criteria: "DataFrame", texts: _Texts) -> dict[Any, list[list[Any]]]:
+    """Return, per sample, its criteria: id, score, and what the graders said."""
+    found: dict[Any, list[list[Any]]] = defaultdict(list)
+    rows = criteria[(criteria["grader"] == "panel") & (criteria["grading"] == 0)]
+    names = ["sample_uuid", "criterion", "score", "reasoning"]
+    for uuid, criterion, score, reason in rows[names].itertuples(index=False, name=None):
+        found[uuid].append([str(criterion), _number(score), texts.number(reason, "reason")])
+    return found
+
+
+def _number(value: Any) -> float | None:
+    if value is None or math.isnan(float(value)):
+        return None
+    return round(float(value), 3)

@@ -1,0 +1,107 @@
+"""What a report was made from, and what a reader must know before its figures."""
+
+import math
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from compression_eval.analysis.logs import Log
+from compression_eval.analysis.report.figures import Figures
+from compression_eval.analysis.report.grids import Grid, Shown
+
+if TYPE_CHECKING:
+    from pandas import DataFrame
+
+_DIGESTS = {
+    "fixture_digest": "fixture",
+    "bank_digest": "probe bank",
+    "rubric_digest": "rubric",
+    "question_digest": "words around the question",
+}
+_SHOWN_DIGITS = 12
+
+
+def notes(of: Figures, logs: Sequence[Log]) -> list[str]:
+    """Return what stands above everything else, one line each; often nothing."""
+    found = []
+    offline = [arm.name for arm in of.arms if arm.offline]
+    if of.offline:
+        found.append(
+            "No language model was involved: the embedded lexical model answered and graded. "
+            "Figures are a lower bound and a regression check."
+        )
+    elif offline:
+        found.append(f"No language model was involved in: {', '.join(offline)}")
+    judged = [arm.name for arm in of.arms if arm.self_graded]
+    if judged:
+        found.append(
+            f"Self-graded, which flatters: a model judged its own answers in {', '.join(judged)}"
+        )
+    found += [
+        f"{log.name}: the run ended early ({log.header.status}); its figures are of what it got to"
+        for log in logs
+        if not log.complete
+    ]
+    failing = [arm.name for arm in of.arms if arm.scored < arm.samples]
+    if failing:
+        found.append(f"Some samples have no score (see Failures): {', '.join(failing)}")
+    if of.differing:
+        found.append(
+            f"These arms cannot be compared just so. They differ in {'; '.join(of.differing)}"
+        )
+    return found
+
+
+def runs(samples: "DataFrame", logs: Sequence[Log]) -> Grid:
+    """Return one row per log."""
+    heads = ["Arm", "Log", "Started", "Ended", "Samples", "Epochs", "Model", "Compressor model"]
+    heads += ["Grader", "Versions", "Task version", "Compressor's prompts", "Arguments"]
+    rows = []
+    for log in logs:
+        own = samples[samples["log_path"] == log.path]
+        packages = ", ".join(
+            f"{name} {version}" for name, version in log.header.eval.packages.items()
+        )
+        cells = [
+            _of(own, "arm"),
+            log.name,
+            log.header.eval.created[:16].replace("T", " "),
+            str(log.header.status),
+            str(len(own)),
+            str(own["epoch"].nunique()),
+            _of(own, "model"),
+            _of(own, "compressor_model"),
+            _of(own, "graded_by") or _of(own, "graders"),
+            packages,
+            _of(own, "version"),
+            _of(own, "prompts_digest")[:_SHOWN_DIGITS],
+            _of(own, "compressor_args"),
+        ]
+        rows.append([Shown(cell) for cell in cells])
+    return Grid(heads, rows, texts=frozenset({1, 8, 9, 12}))
+
+
+def digests(samples: "DataFrame") -> Grid:
+    """Return what decided the results of each conversation, every combination once."""
+    columns = ["unit", "rubric_language", "grader_context", "criteria", "token_counter"]
+    heads = ["Conversation", "Rubric in", "Grader sees", "Criteria", "Tokens counted with"]
+    kept = samples[[*columns, *_DIGESTS]]
+    graded = kept[kept["rubric_digest"].notna()].drop_duplicates().sort_values("unit")
+    return Grid(
+        [*heads, *_DIGESTS.values()],
+        [
+            [
+                *(Shown(_text(value)) for value in row[: len(columns)]),
+                *(Shown(_text(value)[:_SHOWN_DIGITS]) for value in row[len(columns) :]),
+            ]
+            for row in graded.itertuples(index=False, name=None)
+        ],
+    )
+
+
+def _of(rows: "DataFrame", column: str) -> str:
+    return "; ".join(str(value) for value in dict.fromkeys(rows[column].dropna()))
+
+
+def _text(value: object) -> str:
+    missing = value is None or (isinstance(value, float) and math.isnan(value))
+    return "" if missing else str(value)

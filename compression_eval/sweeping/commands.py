@@ -1,0 +1,229 @@
+"""``compression-eval sweep`` and ``compression-eval estimate``."""
+
+import shlex
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from compression_eval.fixtures.errors import DataError
+from compression_eval.sweeping.options import settings_of, sweep_options
+
+if TYPE_CHECKING:
+    from inspect_ai.log import EvalLog
+
+    from compression_eval.sweeping.planning import SweepPlan
+    from compression_eval.sweeping.settings import SweepSettings
+
+DEFAULT_FOLDER = "logs/sweep"
+
+
+class CleanErrors(click.Command):
+    """Ends with one clean message where a file or argument is wrong, not with a traceback."""
+
+    def invoke(self, ctx: click.Context) -> object:
+        """Run the command."""
+        try:
+            return super().invoke(ctx)
+        except BrokenPipeError:
+            raise  # the reader of a pipe has seen enough; click ends quietly
+        except (DataError, OSError) as error:
+            raise click.ClickException(str(error)) from error
+
+
+@click.command(
+    "sweep",
+    cls=CleanErrors,
+    epilog="\b\nExamples:\n"
+    "  compression-eval sweep --arms anchored,regenerative --models openai/gpt-5 --dry-run\n"
+    "  compression-eval sweep --arms anchored,regenerative,anchored+artifacts \\\n"
+    "      --models openai/gpt-5,anthropic/claude-x --model-role grader=google/gemini-x\n"
+    "  compression-eval sweep --arms anchored --budgets 2000,4000,8000 --log-dir logs/frontier\n"
+    "  compression-eval sweep prompts.yaml --epochs 5",
+)
+@sweep_options
+@click.option("--fresh", is_flag=True, help="Run in a new folder beside --log-dir if that is used.")
+@click.option("--dry-run", is_flag=True, help="Say what would be run, and call no model.")
+@click.option("--max-tasks", type=click.IntRange(min=1), help="Tasks at the same time.")
+@click.option("--max-samples", type=click.IntRange(min=1), help="Samples of a task likewise.")
+@click.option("--log-buffer", type=click.IntRange(min=1), help="Samples between writes of a log.")
+@click.option(
+    "--retry-attempts",
+    type=click.IntRange(min=0),
+    default=3,
+    show_default=True,
+    help="How often a task is taken up again in which samples had errors.",
+)
+@click.option(
+    "--display", type=click.Choice(["full", "rich", "plain", "log"]), help="One of Inspect's."
+)
+def sweep_command(
+    file: Path | None,
+    prices: Path | None,
+    fresh: bool,
+    dry_run: bool,
+    max_tasks: int | None,
+    max_samples: int | None,
+    log_buffer: int | None,
+    retry_attempts: int,
+    display: Any,
+    **options: Any,
+) -> None:
+    """Run several arms with several models on the same fixtures.
+
+    FILE is a YAML file with the same settings by their long names (docs/sweeps.md); options go
+    over it. The controls full, none and tail are added. A sweep that was interrupted or killed
+    goes on where it was when the same command is given again; a folder that was made from other
+    fixtures, prompts or arguments is refused.
+    """
+    settings = settings_of(file, options)
+    folder = _folder(settings, fresh=fresh)
+    from compression_eval.sweeping.planning import sweep_plan
+    from compression_eval.sweeping.prices import read_prices
+    from compression_eval.sweeping.running import RunOptions, refuse_other_work, run_sweep
+
+    known = read_prices(prices)
+    plan = sweep_plan(settings)
+    refuse_other_work(plan, folder)
+    _say_plan(plan, folder)
+    if dry_run:
+        return
+    run = RunOptions(max_tasks, max_samples, retry_attempts, log_buffer, display, known)
+    try:
+        success, logs = run_sweep(plan, folder, run)
+    except KeyboardInterrupt:
+        click.echo(f"\nStopped. The same command goes on in {folder}.", err=True)
+        raise click.Abort from None
+    _conclude(plan, folder, success, logs)
+
+
+@click.command(
+    "estimate",
+    cls=CleanErrors,
+    epilog="\b\nExamples:\n"
+    "  compression-eval estimate --arms anchored,regenerative --models openai/gpt-5\n"
+    "  compression-eval estimate sweep.yaml --prices prices.yaml --from logs/sweep\n"
+    "  compression-eval estimate --arms anchored --epochs 6 --answers 2 --json",
+)
+@sweep_options
+@click.option(
+    "--from",
+    "logs",
+    multiple=True,
+    metavar="LOG",
+    help="A log or folder of logs to take spreads and lengths of replies from; may be repeated.",
+)
+@click.option(
+    "--threshold",
+    type=click.FloatRange(0, 5),
+    default=0.3,
+    show_default=True,
+    help="The smallest difference that is to count.",
+)
+@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+def estimate_command(
+    file: Path | None,
+    prices: Path | None,
+    logs: tuple[str, ...],
+    threshold: float,
+    as_json: bool,
+    **options: Any,
+) -> None:
+    """Say what a sweep would cost and what it could tell, before anything is spent.
+
+    Takes what sweep takes. The states of mechanical strategies are computed; summarising ones are
+    rehearsed with the embedded model in the place of theirs, so that what they would be fed is
+    counted and not guessed. No model is called.
+    """
+    settings = settings_of(file, options)
+    from compression_eval.sweeping.estimate import estimate
+    from compression_eval.sweeping.estimate_text import as_dict, as_text
+    from compression_eval.sweeping.planning import sweep_plan
+    from compression_eval.sweeping.prices import read_prices
+
+    known = read_prices(prices)
+    found = estimate(sweep_plan(settings), known, logs, threshold)
+    if as_json:
+        import json
+
+        click.echo(json.dumps(as_dict(found), indent=1, ensure_ascii=False))
+    else:
+        click.echo(as_text(found))
+
+
+def _folder(settings: "SweepSettings", *, fresh: bool) -> Path:
+    from compression_eval.sweeping.folder import fresh_folder
+
+    named = settings.log_dir or DEFAULT_FOLDER
+    if "://" in named:
+        raise DataError(f"log_dir: {named}: a sweep needs a folder on this machine")
+    folder = Path(named)
+    if folder.exists() and not folder.is_dir():
+        raise DataError(f"log_dir: {named}: is not a folder")
+    used = folder.is_dir() and any(folder.iterdir())
+    return fresh_folder(folder) if fresh and used else folder
+
+
+def _say_plan(plan: "SweepPlan", folder: Path) -> None:
+    from compression_eval.sweeping.running import finished_samples
+
+    settings = plan.settings
+    samples = plan.samples * plan.epochs
+    tasks = len(plan.arms) * len(settings.models)
+    click.echo(f"folder   {folder}")
+    click.echo(f"models   {', '.join(settings.models)}")
+    for role, names in settings.roles.items():
+        click.echo(f"{role.ljust(8)} {', '.join(names)}")
+    for number, arm in enumerate(plan.arms):
+        lead = "arms" if number == 0 else ""
+        click.echo(f"{lead.ljust(8)} {arm.label}{' (control)' if arm.control else ''}")
+    click.echo(
+        f"samples  {plan.samples} probes x {settings.epochs} compressions x "
+        f"{settings.answers} answers x {tasks} tasks = {samples * tasks:,}"
+    )
+    if done := finished_samples(folder):
+        click.echo(f"done     {done:,}; these are not run again")
+
+
+def _conclude(plan: "SweepPlan", folder: Path, success: bool, logs: "Sequence[EvalLog]") -> None:
+    place = shlex.quote(str(folder))
+    if not success:
+        for log in logs:
+            if log.status != "success":
+                message = " ".join(log.error.message.split())[:200] if log.error else log.status
+                click.echo(f"{log.location}: {message}", err=True)
+        raise DataError(
+            f"{folder}: not everything could be run; the same command takes up what is missing"
+        )
+    click.echo(f"done: {len(logs)} logs in {folder}")
+    click.echo("Go on with:")
+    arms = [arm.label for arm in plan.arms if not arm.control]
+    if len(logs) > 1:
+        base, new = _two(logs, arms)
+        click.echo(f"  compression-eval compare {base} --to {new}")
+    click.echo(f"  compression-eval report {place} --out {shlex.quote(str(folder / 'report'))}")
+    click.echo(f"  inspect view --log-dir {place}")
+
+
+def _two(logs: "Sequence[EvalLog]", arms: Sequence[str]) -> tuple[str, str]:
+    """Return the logs of the first two arms that are no controls, of one model if there are."""
+    names = [label.partition(" (")[0] for label in arms]
+    ours = [log for log in logs if _strategy(log) in names] or list(logs)
+    first = ours[0]
+    alike = [log for log in ours[1:] if log.eval.model == first.eval.model]
+    second = next(iter(alike or ours[1:] or [log for log in logs if log is not first]))
+    return shlex.quote(_shown(first)), shlex.quote(_shown(second))
+
+
+def _strategy(log: "EvalLog") -> str:
+    described = (log.eval.metadata or {}).get("compressor")
+    return str(described.get("name", "")) if isinstance(described, dict) else ""
+
+
+def _shown(log: "EvalLog") -> str:
+    path = Path(log.location.removeprefix("file://"))
+    try:
+        return str(path.relative_to(Path.cwd()))
+    except ValueError:
+        return str(path)

@@ -1,0 +1,177 @@
+"""What a sweep would cost and what it could tell."""
+
+import sys
+from collections.abc import Mapping, Sequence
+from contextlib import redirect_stdout
+from dataclasses import dataclass, field, replace
+
+import anyio
+import click
+from inspect_ai.model import ModelCost, ModelUsage, compute_model_cost
+
+from compression_eval.analysis.statistics.power import Design, Variances
+from compression_eval.compressors.tokens import token_counter
+from compression_eval.probing.prefix import has_prompt_cache
+from compression_eval.probing.solver import ProbePlan
+from compression_eval.sweeping.arms import Arm
+from compression_eval.sweeping.assumptions import Assumptions, shipped
+from compression_eval.sweeping.costs import ArmCosts, Tokens, arm_costs
+from compression_eval.sweeping.detecting import Detectable, require_scipy, smallest_difference
+from compression_eval.sweeping.planning import SweepPlan
+from compression_eval.sweeping.prices import price_of
+from compression_eval.sweeping.rehearsal import rehearsing_model
+from compression_eval.sweeping.spreads import assumed_spreads, spreads_of
+
+ROLES = ("answerer", "grader", "compressor")
+
+_OTHER_EPOCHS = (2, 3, 5, 10)
+
+
+@dataclass
+class RoleCosts:
+    """What one model costs in one role, over all arms."""
+
+    role: str
+    model: str
+    tokens: Tokens
+    caches: bool
+    """Whether its provider may bill repeated prefixes at a lower price."""
+    dollars: float | None = None
+    """None if its price is not known."""
+    dollars_uncached: float | None = None
+
+
+@dataclass
+class Estimate:
+    """Everything that is said before a sweep."""
+
+    plan: SweepPlan
+    design: Design
+    conversations: int
+    counter: str
+    arms: list[tuple[Arm, ArmCosts]]
+    roles: list[RoleCosts]
+    assumptions: Assumptions
+    threshold: float
+    variances: dict[str, Variances]
+    detectable: dict[str, Detectable]
+    """By measure."""
+    other_epochs: dict[int, Detectable]
+    """For the overall score, by compressions per fixture."""
+    notes: list[str] = field(default_factory=list)
+
+
+def estimate(
+    plan: SweepPlan,
+    prices: Mapping[str, ModelCost],
+    logs: Sequence[str] = (),
+    threshold: float = 0.3,
+) -> Estimate:
+    """Return the estimate of a sweep; no model but the embedded one is called.
+
+    Args:
+        plan: What would be run.
+        prices: By model, in dollars per million tokens; over those that Inspect knows.
+        logs: Logs to take spreads and lengths of replies from; the shipped assumptions if none.
+        threshold: The smallest difference that is to count.
+
+    Raises:
+        DataError: A fixture, arm or log is not what it must be, or scipy is not installed.
+    """
+    require_scipy()
+    assumptions, notes = shipped(), list[str]()
+    variances = assumed_spreads(assumptions)
+    if logs:
+        variances, assumptions, notes = spreads_of(logs, assumptions)
+    planned = {arm.label: list(plan.dataset(arm).plans.values()) for arm in plan.arms}
+    # Inspect greets on stdout when its first model is made.
+    with redirect_stdout(sys.stderr):
+        arms = anyio.run(_rehearsed, plan, planned, assumptions)
+    design, conversations = _design(plan, planned[plan.arms[0].label])
+
+    def found(measured: Variances, states: int) -> Detectable:
+        return smallest_difference(
+            replace(design, states=states), conversations, measured, threshold
+        )
+
+    overall = next(iter(variances.values()))
+    return Estimate(
+        plan=plan,
+        design=design,
+        conversations=conversations,
+        counter=token_counter().name,
+        arms=arms,
+        roles=_roles(plan, [costs for _, costs in arms], prices),
+        assumptions=assumptions,
+        threshold=threshold,
+        variances=variances,
+        detectable={name: found(each, design.states) for name, each in variances.items()},
+        other_epochs={
+            states: found(overall, states) for states in sorted({*_OTHER_EPOCHS, design.states})
+        },
+        notes=notes,
+    )
+
+
+async def _rehearsed(
+    plan: SweepPlan, planned: Mapping[str, list[ProbePlan]], assumptions: Assumptions
+) -> list[tuple[Arm, ArmCosts]]:
+    model = rehearsing_model()
+    result = []
+    with click.progressbar(plan.arms, label="rehearsing the arms", file=sys.stderr) as bar:
+        for arm in bar:
+            costs = await arm_costs(arm, planned[arm.label], plan.settings, assumptions, model)
+            result.append((arm, costs))
+    return result
+
+
+def _design(plan: SweepPlan, plans: Sequence[ProbePlan]) -> tuple[Design, int]:
+    units = {id(each.compression) for each in plans}
+    design = Design(
+        fixtures=len(units),
+        probes=len(plans) / len(units),
+        states=plan.settings.epochs,
+        answers=plan.settings.answers,
+    )
+    return design, len({each.compression.fixture.name for each in plans})
+
+
+def _roles(
+    plan: SweepPlan, arms: Sequence[ArmCosts], prices: Mapping[str, ModelCost]
+) -> list[RoleCosts]:
+    """Add up what each model does in each role."""
+    compressor = plan.settings.roles.get("compressor")
+    totals: dict[tuple[str, str], Tokens] = {}
+    for costs in arms:
+        for model in plan.settings.models:
+            parts = [("answerer", model, costs.answering)]
+            parts.extend(("grader", name, costs.grading) for name in plan.graders[model])
+            by = compressor[0] if compressor else model
+            parts.append(("compressor", by, costs.compressing))
+            for role, name, tokens in parts:
+                totals[role, name] = totals.get((role, name), Tokens()) + tokens
+    ordered = sorted(totals, key=lambda key: ROLES.index(key[0]))
+    return [
+        _priced(role, name, totals[role, name], price_of(name, prices))
+        for role, name in ordered
+        if totals[role, name].calls
+    ]
+
+
+def _priced(role: str, model: str, tokens: Tokens, price: ModelCost | None) -> RoleCosts:
+    caches = has_prompt_cache(model)
+    costs = RoleCosts(role, model, tokens, caches)
+    if price is None:
+        return costs
+    whole = ModelUsage(input_tokens=round(tokens.input), output_tokens=round(tokens.output))
+    costs.dollars_uncached = costs.dollars = compute_model_cost(price, whole)
+    if caches:
+        rest = tokens.input - tokens.first - tokens.repeated
+        shared = ModelUsage(
+            input_tokens=round(rest),
+            output_tokens=round(tokens.output),
+            input_tokens_cache_write=round(tokens.first),
+            input_tokens_cache_read=round(tokens.repeated),
+        )
+        costs.dollars = compute_model_cost(price, shared)
+    return costs

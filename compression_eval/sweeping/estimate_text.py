@@ -1,0 +1,228 @@
+"""An estimate for people, and as plain data."""
+
+import math
+from collections.abc import Iterator
+from dataclasses import asdict
+from typing import Any
+
+from compression_eval.analysis.text_tables import aligned, printable
+from compression_eval.sweeping.costs import ArmCosts
+from compression_eval.sweeping.detecting import TESTED_TOGETHER, WANTED, Detectable
+from compression_eval.sweeping.estimate import Estimate, RoleCosts
+
+_BASIS = {
+    "computed": "its states were computed",
+    "rehearsed": "rehearsed with the embedded model in the place of the compressor",
+    "assumed": "could not be rehearsed: its states and summaries are assumed",
+}
+
+
+def as_text(found: Estimate) -> str:
+    """Return an estimate as text for a terminal."""
+    return "\n".join(
+        [
+            *_head(found),
+            "",
+            *_arms(found),
+            "",
+            *_roles(found),
+            "",
+            *_detecting(found),
+        ]
+    )
+
+
+def as_dict(found: Estimate) -> dict[str, Any]:
+    """Return an estimate as plain data; what is infinite or unknown is null."""
+    settings = found.plan.settings
+    return {
+        "models": list(settings.models),
+        "samples": found.plan.samples * found.plan.epochs * len(found.arms) * len(settings.models),
+        "token_counter": found.counter,
+        "design": asdict(found.design) | {"conversations": found.conversations},
+        "arms": [
+            {
+                "arm": arm.label,
+                "control": arm.control,
+                "basis": costs.basis,
+                "unrehearsed": costs.unrehearsed,
+                "history_tokens": round(costs.history_tokens),
+                "state_tokens": round(costs.state_tokens),
+                "compressions": costs.states,
+                "failing": dict(costs.failing),
+                "calls": {
+                    "answerer": costs.answering.calls,
+                    "grader": costs.grading.calls,
+                    "compressor": costs.compressing.calls,
+                },
+            }
+            for arm, costs in found.arms
+        ],
+        "roles": [
+            {
+                "role": role.role,
+                "model": role.model,
+                "calls": role.tokens.calls,
+                "input_tokens": round(role.tokens.input),
+                "output_tokens": round(role.tokens.output),
+                "shared_prefix_tokens": round(role.tokens.repeated) if role.caches else 0,
+                "dollars": role.dollars,
+                "dollars_without_cache": role.dollars_uncached,
+            }
+            for role in found.roles
+        ],
+        "assumptions": found.assumptions.model_dump(mode="json", exclude={"variances"}),
+        "threshold": found.threshold,
+        "measures_tested_together": TESTED_TOGETHER,
+        "power": WANTED,
+        "variances": {name: asdict(each) for name, each in found.variances.items()},
+        "detectable": {name: _plain(each) for name, each in found.detectable.items()},
+        "detectable_by_compressions": {
+            str(states): _plain(each) for states, each in found.other_epochs.items()
+        },
+        "notes": found.notes,
+    }
+
+
+def _head(found: Estimate) -> Iterator[str]:
+    settings, design = found.plan.settings, found.design
+    samples = found.plan.samples * found.plan.epochs
+    tasks = len(found.arms) * len(settings.models)
+    yield (
+        f"conversations {found.conversations}, compression points {design.fixtures}, "
+        f"probes {found.plan.samples}, compressions of each {settings.epochs}, "
+        f"answers from each of them {settings.answers}"
+    )
+    yield (
+        f"arms {len(found.arms)} x models {len(settings.models)} = tasks {tasks}, "
+        f"samples {samples * tasks:,}; tokens counted by {printable(found.counter, 80)}"
+    )
+    if found.roles and all(role.model.startswith("embedded/") for role in found.roles):
+        yield "No language model is involved: everything is done by the embedded one."
+
+
+def _arms(found: Estimate) -> Iterator[str]:
+    yield "Arms, for one model:"
+    heads = ("arm", "history", "state", "answers", "gradings", "compressing calls", "basis")
+    lines = [
+        (
+            arm.label + (" (control)" if arm.control else ""),
+            f"{costs.history_tokens:,.0f}",
+            f"{costs.state_tokens:,.0f}" if costs.state_tokens else "-",
+            f"{costs.answering.calls:,}",
+            f"{costs.grading.calls:,}",
+            f"{costs.compressing.calls:,}",
+            costs.basis,
+        )
+        for arm, costs in found.arms
+    ]
+    table = aligned([heads, *lines], numbers_from=1, numbers_to=len(heads) - 1)
+    yield from (f"  {line}" for line in table)
+    for basis in dict.fromkeys(costs.basis for _, costs in found.arms):
+        yield f"  {basis}: {_BASIS[basis]}"
+    for arm, costs in found.arms:
+        yield from (f"  {line}" for line in _warnings(arm.label, costs))
+
+
+def _warnings(label: str, costs: ArmCosts) -> Iterator[str]:
+    if costs.unrehearsed:
+        yield f"{printable(label)}: {printable(costs.unrehearsed, 160)}"
+    for reason, count in costs.failing.items():
+        yield (
+            f"WARNING {printable(label)}: {count} of {costs.states} compressions will fail, "
+            f"{printable(reason, 160)}"
+        )
+
+
+def _roles(found: Estimate) -> Iterator[str]:
+    if not found.roles:
+        yield "No model would be called: every compression will fail."
+        return
+    yield "Calls and tokens by role:"
+    heads = ("role", "model", "calls", "tokens in", "shared prefix", "tokens out", "dollars")
+    lines = [
+        (
+            role.role,
+            role.model,
+            f"{role.tokens.calls:,}",
+            f"{role.tokens.input:,.0f}",
+            f"{role.tokens.repeated:,.0f}" if role.caches else "-",
+            f"{role.tokens.output:,.0f}",
+            _money(role),
+        )
+        for role in found.roles
+    ]
+    yield from (f"  {line}" for line in aligned([heads, *lines], numbers_from=2))
+    known = [role.dollars for role in found.roles if role.dollars is not None]
+    unknown = sorted({role.model for role in found.roles if role.dollars is None})
+    if known:
+        plain = sum(role.dollars_uncached or 0.0 for role in found.roles)
+        saved = plain - sum(known)
+        rest = " of what is known" if unknown else ""
+        yield f"  together ${sum(known):,.2f}{rest}; shared prefixes save ${saved:,.2f}"
+    if unknown:
+        listed = ", ".join(printable(name) for name in unknown)
+        yield f"  price unknown: {listed}; give prices with --prices FILE"
+    lengths = found.assumptions
+    yield (
+        f"  Tokens out are {lengths.answer_tokens:.0f} an answer and "
+        f"{lengths.grader_tokens_per_criterion:.0f} a graded criterion "
+        f"({'as in the logs' if lengths.source.startswith('from ') else 'assumed'}), and a "
+        "summary as large as it"
+    )
+    yield "  may be; reasoning, tool definitions, repairs and retries are not counted."
+    if any(role.caches for role in found.roles):
+        yield (
+            "  Shared prefix: of the tokens in, those that an earlier call about the same state "
+            "has sent. Taken to be"
+        )
+        yield (
+            f"  read from the vendor's cache if it has {lengths.cached_prefix_tokens:,} tokens, "
+            "which no vendor promises."
+        )
+
+
+def _money(role: RoleCosts) -> str:
+    return "unknown" if role.dollars is None else f"{role.dollars:,.2f}"
+
+
+def _detecting(found: Estimate) -> Iterator[str]:
+    yield (
+        f"Smallest true difference between two arms that is found in {WANTED:.0%} of runs "
+        f"(0 to 5; {TESTED_TOGETHER} measures tested together; less than {found.threshold:g} "
+        "does not count):"
+    )
+    heads = ("measure", "on these conversations", "for new conversations")
+    lines = [(name.replace("_", " "), *_shown(each)) for name, each in _distinct(found.detectable)]
+    yield from (f"  {line}" for line in aligned([heads, *lines], numbers_from=1))
+    yield "  overall, by compressions of each conversation:"
+    more = [("compressions", "on these", "for new")]
+    more.extend((str(states), *_shown(each)) for states, each in found.other_epochs.items())
+    yield from (f"    {line}" for line in aligned(more, numbers_from=0))
+    yield f"  Variances {found.assumptions.source}."
+    for note in found.notes:
+        yield f"  Note: {note}."
+    if found.design.states < 2:
+        yield "  WARNING: with one compression of each, no difference can be told from noise."
+    yield "  Arms that call no model come out the same every time; for them this is too careful."
+
+
+def _distinct(by_measure: dict[str, Detectable]) -> list[tuple[str, Detectable]]:
+    if len(set(by_measure.values())) == 1:
+        return [("any dimension", next(iter(by_measure.values())))]
+    return list(by_measure.items())
+
+
+def _shown(each: Detectable) -> tuple[str, str]:
+    return _number(each.here), _number(each.elsewhere)
+
+
+def _number(value: float) -> str:
+    return f"{value:.2f}" if math.isfinite(value) else "none"
+
+
+def _plain(each: Detectable) -> dict[str, float | None]:
+    return {
+        name: round(value, 4) if math.isfinite(value) else None
+        for name, value in asdict(each).items()
+    }

@@ -1,0 +1,133 @@
+"""From settings to tasks: every arm with every model."""
+
+import os
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+from inspect_ai import Epochs, Task, task_with
+from inspect_ai.model import GenerateConfig, Model, get_model
+
+from compression_eval.arguments import TaskArguments, checked
+from compression_eval.dataset import PlannedDataset, planned_dataset
+from compression_eval.fixtures.errors import DataError, shorten
+from compression_eval.sweeping.arms import Arm, sweep_arms
+from compression_eval.sweeping.messages import one_line
+from compression_eval.sweeping.settings import SweepSettings
+from compression_eval.task import EMBEDDED_MODEL, with_models
+from compression_eval.tasks import compression
+
+
+@dataclass(frozen=True)
+class SweepPlan:
+    """Everything that is to be run."""
+
+    settings: SweepSettings
+    """With the models that were chosen, and the embedded one as grader where none was."""
+    arms: list[Arm]
+
+    @property
+    def epochs(self) -> int:
+        """Inspect's epochs: compressions times the answers from each."""
+        return self.settings.epochs * self.settings.answers
+
+    @property
+    def graders(self) -> Mapping[str, list[str]]:
+        """The models that grade, by model under test."""
+        bound = self.settings.roles.get("grader")
+        return {model: bound or [model] for model in self.settings.models}
+
+    def dataset(self, arm: Arm) -> PlannedDataset:
+        """Return the samples of an arm with what is to be done for each; no model is called.
+
+        Raises:
+            DataError: A fixture or bank is not what it must be.
+        """
+        arguments = TaskArguments(**arm.arguments)
+        return planned_dataset(
+            checked(arguments),
+            cycles=arguments.cycles,
+            language=arguments.language,
+            min_removed=arguments.min_removed,
+        )
+
+    @cached_property
+    def samples(self) -> int:
+        """Samples of one arm and model, in one epoch; the same for all of them."""
+        return len(self.dataset(self.arms[0]).samples)
+
+    def tasks(self) -> Iterator[Task]:
+        """Yield the task of each arm and model.
+
+        Raises:
+            DataError: As `compression_task`; or a model cannot be had.
+        """
+        models = [(name, self._model(name)) for name in self.settings.models]
+        roles = {str(role): names for role, names in self.settings.roles.items()}
+        for arm in self.arms:
+            for name, model in models:
+                # Each model has a task of its own, because a task's log says who answers.
+                task = compression(**arm.arguments)
+                yield task_with(
+                    with_models(task, name, roles),
+                    model=model,
+                    epochs=Epochs(self.epochs, "median"),
+                )
+
+    def check_models(self) -> None:
+        """Raise if a model cannot be had.
+
+        Raises:
+            DataError: There is no such provider or model, or its package or key is missing.
+        """
+        for name in self.settings.models:
+            self._model(name)
+        for role, names in self.settings.roles.items():
+            for name in names:
+                named_model(name, what=role)
+
+    def _model(self, name: str) -> Model:
+        return named_model(
+            name,
+            base_url=self.settings.model_base_url,
+            config=GenerateConfig.model_validate(self.settings.generate),
+            **self.settings.model_args,
+        )
+
+
+def sweep_plan(settings: SweepSettings) -> SweepPlan:
+    """Return the plan for some settings, with what was left open filled in.
+
+    Raises:
+        DataError: An arm, fixture or argument is not what it must be.
+    """
+    chosen = settings.models or _from_environment()
+    if not chosen:
+        roles = {"grader": [EMBEDDED_MODEL], **settings.roles}
+        settings = settings.model_copy(update={"models": [EMBEDDED_MODEL], "roles": roles})
+    else:
+        settings = settings.model_copy(update={"models": chosen})
+    return SweepPlan(settings, sweep_arms(settings))
+
+
+def named_model(name: str, what: str = "models", **options: Any) -> Model:
+    """Return a model by its name.
+
+    Args:
+        name: As Inspect takes it.
+        what: The setting that names it.
+        options: For Inspect's `get_model`.
+
+    Raises:
+        DataError: There is no such provider or model, or its package or key is missing.
+    """
+    try:
+        return get_model(name, **options)
+    except Exception as error:  # a provider raises whatever it likes over a name or a key
+        raise DataError(f"{what}: {shorten(name)}: {one_line(error)}") from error
+
+
+def _from_environment() -> list[str]:
+    named = os.environ.get("INSPECT_EVAL_MODEL", "")
+    return [name.strip() for name in named.split(",") if name.strip()]

@@ -1,0 +1,75 @@
+"""Compress for an estimate: the strategy runs, with the embedded model in the place of its own.
+
+A strategy's own code builds its requests, so what it would be fed is counted and not guessed. The
+reply is a lexical summary; a real one may be longer or shorter, up to the budget that it is given.
+"""
+
+from inspect_ai.model import (
+    ChatMessage,
+    GenerateConfig,
+    Model,
+    ModelAPI,
+    ModelOutput,
+    ModelUsage,
+    get_model,
+    modelapi,
+)
+from inspect_ai.tool import ToolChoice, ToolInfo
+
+from compression_eval.compressors.running import CompressionPlan, compress
+from compression_eval.compressors.state import State
+from compression_eval.compressors.tokens import token_counter
+from compression_eval.offline.provider import EmbeddedAPI
+from compression_eval.offline.reading import json_lines
+
+
+class _RehearsingAPI(EmbeddedAPI):
+    """The embedded model, with usage in the tokens of the estimate.
+
+    The output counts as large as the request allows it to be, where it says so, or larger: the
+    form that a strategy asks for can take more room than the summary in it.
+    """
+
+    async def generate(
+        self,
+        input: list[ChatMessage],  # noqa: A002 - named by Inspect
+        tools: list[ToolInfo],
+        tool_choice: ToolChoice,
+        config: GenerateConfig,
+    ) -> ModelOutput:
+        """Return the embedded model's reply."""
+        counter = token_counter()
+        output = await super().generate(input, tools, tool_choice, config)
+        read = counter.messages(input)
+        allowed = _budget(input) or config.max_tokens or 0
+        written = max(allowed, counter.count(output.completion))
+        output.usage = ModelUsage(
+            input_tokens=read, output_tokens=written, total_tokens=read + written
+        )
+        return output
+
+
+@modelapi(name="rehearsal")
+def rehearsal() -> type[ModelAPI]:
+    """Return the provider; it is known only where an estimate is made."""
+    return _RehearsingAPI
+
+
+def rehearsing_model() -> Model:
+    """Return the model that stands in for the one that compresses."""
+    return get_model("rehearsal/lexical", memoize=False)
+
+
+async def rehearse(plan: CompressionPlan, model: Model) -> State:
+    """Compress once; the cycles of the state hold calls and tokens."""
+    return await compress(plan, 0, model)
+
+
+def _budget(messages: list[ChatMessage]) -> int | None:
+    """Return what a request of ours says that the summary may take; None if it does not say."""
+    for message in reversed(messages):
+        for record in json_lines(message.text):
+            budget = record.get("budget_tokens")
+            if isinstance(budget, int) and not isinstance(budget, bool) and budget > 0:
+                return budget
+    return None

@@ -1,0 +1,70 @@
+"""Pictures of many arms: labels are told apart, drawable, and none covers another."""
+
+import math
+import re
+from itertools import combinations
+
+from compression_eval.analysis.report.arms import Arm
+from compression_eval.analysis.report.charts.all import charts
+from compression_eval.analysis.report.charts.style import CONTROL, looks
+from compression_eval.analysis.report.costs import Costs, Failures
+from compression_eval.analysis.report.figures import ArmFigures, Figures
+from compression_eval.analysis.report.retained import Frontier, Point
+from compression_eval.analysis.report.survival import Survival
+
+_LABEL = re.compile(r"<!-- (arm \d\d) -->\s*<g[^>]*translate\(([\d.]+) ([\d.]+)\)")
+_WIDTH, _HEIGHT = 32, 8
+"""Of such a label at its size, in points."""
+
+
+def test_every_arm_has_a_look_of_its_own() -> None:
+    names = ["full", "none", *(f"arm {number}" for number in range(24))]
+    found = looks(names, frozenset({"full", "none"}))
+    assert found["full"].colour == found["none"].colour == CONTROL
+    others = [(look.colour, look.marker) for name, look in found.items() if name.startswith("arm")]
+    assert len(set(others)) == 24
+    assert found["full"].marker != found["none"].marker
+
+
+def test_labels_are_short_drawable_and_different() -> None:
+    long = "anchored (prompt 0123abcd, tail_tokens=2000) [vendor/model-"
+    names = [f"{long}1]", f"{long}2]", "圧縮.py@mine", "\x1b[2Jx", "$x_1$"]
+    labels = [look.label for look in looks(names, frozenset()).values()]
+    assert len(set(labels)) == len(labels)
+    assert all(len(label) <= 40 for label in labels)
+    assert all(label.isprintable() for label in labels)
+    assert not any("圧" in label for label in labels)
+    assert labels[-1] == "$x_1$"
+
+
+def test_a_crowd_of_arms_is_labelled_without_overlap() -> None:
+    points = [
+        Point(f"arm {n:02}", 1000.0 + 90 * (n % 5), 2.5 + 0.05 * n, None, "", False)
+        for n in range(12)
+    ]
+    (chart,) = charts(_figures(points))
+    assert (chart.name, chart.broad) == ("frontier", True)
+    assert chart.png.startswith(b"\x89PNG")
+    found = {name: (float(x), float(y)) for name, x, y in _LABEL.findall(chart.svg)}
+    assert set(found) == {point.arm for point in points}
+    for (_, one), (_, other) in combinations(found.items(), 2):
+        assert abs(one[0] - other[0]) >= _WIDTH or abs(one[1] - other[1]) >= _HEIGHT
+
+
+def _figures(points: list[Point]) -> Figures:
+    """Return figures of arms that have nothing but a place on the frontier."""
+    nothing = ArmFigures(
+        table=[],
+        estimates={},
+        groups={},
+        misses=[],
+        survival=Survival({}, {}, {}),
+        costs=Costs(0, *[math.nan] * 16),
+        failures=Failures(0, 0, 0, {}, {}, 0, math.nan),
+    )
+    arms = [
+        Arm(point.arm, "x", "{}", "", "m", "m", "g", False, False, ["log"], 1, 1, 1, "")
+        for point in points
+    ]
+    of_arm = {point.arm: nothing for point in points}
+    return Figures("", arms, of_arm, {}, Frontier(3, points, []), [])

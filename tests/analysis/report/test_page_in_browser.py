@@ -1,0 +1,92 @@
+"""The page in a real Chromium without network: it renders, filters, and texts stay texts."""
+
+import re
+import subprocess
+from html import unescape
+from pathlib import Path
+
+import pytest
+
+from tests.analysis.report.conftest import EVIL
+
+pytestmark = pytest.mark.slow
+
+
+def seen(chromium: str, page: Path, scratch: Path, address: str = "") -> str:
+    """Return the page as the browser has it after its script ran."""
+    done = subprocess.run(
+        [
+            chromium,
+            "--headless",
+            "--no-sandbox",
+            "--disable-gpu",
+            "--no-first-run",
+            "--disable-background-networking",
+            f"--user-data-dir={scratch / 'profile'}",
+            "--host-resolver-rules=MAP * ~NOTFOUND",
+            "--virtual-time-budget=4000",
+            "--dump-dom",
+            page.resolve().as_uri() + address,
+        ],
+        capture_output=True,
+        text=True,
+        timeout=120,
+        check=True,
+    )
+    return done.stdout
+
+
+def shown(dom: str) -> int:
+    match = re.search(r'data-shown="(\d+)"', dom)
+    assert match is not None, "the script did not come to its end"
+    return int(match[1])
+
+
+def body(dom: str) -> str:
+    """Return the lines of the table of probes."""
+    return dom.split('id="probe-table"')[1].split("</main>", maxsplit=1)[0]
+
+
+def test_it_renders_and_texts_stay_texts(chromium: str, made: Path, tmp_path: Path) -> None:
+    dom = seen(chromium, made / "index.html", tmp_path)
+    assert shown(dom) == 4 * 2 * 3
+    assert dom.count("<svg") == 7
+    assert "<title>Compression report</title>" in dom
+    assert "<img" not in dom.split('id="probe-data"')[0]
+    assert "<img" not in body(dom)
+    assert EVIL in unescape(body(dom))
+    assert "日誌" in body(dom)
+
+
+def test_filters_stand_in_the_address(chromium: str, made: Path, tmp_path: Path) -> None:
+    page = made / "index.html"
+    dom = seen(chromium, page, tmp_path, "#probes?arm=tail&type=recall")
+    assert shown(dom) == 2
+    assert body(dom).count('class="row"') == 2
+    assert shown(seen(chromium, page, tmp_path, "#probes?result=failed")) == 6
+    assert shown(seen(chromium, page, tmp_path, "#probes?q=onerror%20document&arm=full")) == 2
+    assert shown(seen(chromium, page, tmp_path, "#probes?q=nothing-like-this")) == 0
+
+
+def test_a_probe_opens_with_answer_facts_reasons_and_link(
+    chromium: str, made: Path, tmp_path: Path
+) -> None:
+    dom = seen(chromium, made / "index.html", tmp_path, "#probes?arm=full&q=onerror&open=1")
+    opened = body(dom)
+    for part in ("Question", "Answer", "Expected facts", "accuracy_factual", "Reason"):
+        assert part in opened
+    assert EVIL in unescape(opened)
+    assert "<img" not in opened
+    link = re.search(r'href="([^"]+)"', opened)
+    assert link is not None
+    assert re.fullmatch(
+        r"http://127\.0\.0\.1:7575/#/logs/[\w.+-]+\.eval/samples/sample/tiny%2Fnext/[12]/", link[1]
+    )
+
+
+def test_the_page_asks_for_nothing_outside_of_it(made: Path) -> None:
+    page = (made / "index.html").read_text("utf-8")
+    markup = page.split('id="probe-data"')[0]
+    assert not re.search(r"<(link|img|iframe|object|embed|base)\b", markup)
+    assert not re.search(r"<[^>]*\bsrc\s*=|url\((?!#)|@import", markup)
+    assert "default-src 'none'" in markup

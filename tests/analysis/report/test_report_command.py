@@ -1,0 +1,231 @@
+"""`compression-eval report` on logs of real runs: its files, its figures, and what it refuses."""
+
+import json
+import math
+from pathlib import Path
+from typing import Any
+
+import pytest
+from inspect_ai import Task
+from inspect_ai import eval as inspect_eval
+from inspect_ai.dataset import MemoryDataset, Sample
+from inspect_ai.log import EvalLog, read_eval_log, write_eval_log
+
+from compression_eval.analysis import facts_frame, samples_frame, states_frame
+from compression_eval.analysis.report import making
+from compression_eval.grading.rubric import FORMULA, structure
+from tests.analysis.report.conftest import EVIL, report
+
+CHARTS = {"frontier", "radar", "dimensions", "survival", "stages", "retention", "costs"}
+
+
+def figures(made: Path) -> dict[str, Any]:
+    found: dict[str, Any] = json.loads((made / "figures.json").read_text("utf-8"))
+    return found
+
+
+def log_of(logs: Path, compressor: str) -> EvalLog:
+    for path in sorted(logs.glob("*.eval")):
+        log = read_eval_log(str(path))
+        if (log.eval.metadata or {})["compressor"]["name"] == compressor:
+            return log
+    raise AssertionError(f"no log of {compressor}")
+
+
+def refused(*arguments: str | Path) -> str:
+    done = report(*arguments)
+    assert done.exit_code == 1, done.output
+    assert isinstance(done.exception, SystemExit)
+    error = done.stderr[done.stderr.index("Error: ") :]
+    assert error.count("\n") == 1
+    return error.removeprefix("Error: ").rstrip("\n")
+
+
+def test_the_files_are_there_and_nothing_else(made: Path) -> None:
+    written = {str(path.relative_to(made)) for path in made.rglob("*") if path.is_file()}
+    charts = {f"charts/{name}.{kind}" for name in CHARTS for kind in ("svg", "png")}
+    assert written == charts | {"index.html", "report.md", "figures.json"}
+    assert not list(made.parent.glob(".report.*"))
+
+
+def test_figures_recompute_from_the_frames(made: Path, logs: Path) -> None:
+    of_arm = figures(made)["of_arm"]
+    samples, states, facts = samples_frame(logs), states_frame(logs), facts_frame(logs)
+    measures = ["overall", *structure().dimensions]
+    medians = samples.groupby(["arm", "unit", "sample"])[measures].median()
+    for arm in ("full", "none", "tail"):
+        row = of_arm[arm]["table"][-1]
+        for measure in measures:
+            values = medians.loc[arm][measure]
+            assert row["cells"][measure]["value"] == pytest.approx(values.mean(), nan_ok=True)
+            assert row["cells"][measure]["probes"] == values.notna().sum()
+        own = samples[samples["arm"] == arm]
+        by_probe = own.groupby("sample")["overall"].mean()
+        assert of_arm[arm]["estimates"]["overall"]["mean"] == pytest.approx(by_probe.mean())
+        kept = states[states["arm"] == arm]["tokens_state"].mean()
+        assert of_arm[arm]["costs"]["tokens_after"] == pytest.approx(kept)
+        stages = facts[facts["arm"] == arm]["stage"].value_counts().to_dict()
+        assert of_arm[arm]["survival"]["stages"] == stages
+        survived = facts[facts["arm"] == arm]["in_state"].astype(bool)
+        cycle = of_arm[arm]["survival"]["by_cycle"]["1"]
+        assert (cycle["in_state"], cycle["known"]) == (survived.sum(), len(survived))
+    means = samples.groupby("arm")["overall"].mean()
+    expected = (means["tail"] - means["none"]) / (means["full"] - means["none"])
+    found = figures(made)["retained"]["tail"]["measures"]["overall"]["share"]
+    assert found == pytest.approx(expected)
+
+
+def test_the_table_is_the_headline_of_the_log(made: Path, logs: Path) -> None:
+    log = log_of(logs, "tail")
+    assert log.results is not None
+    by_name = {score.name: score.metrics["mean"].value for score in log.results.scores[:7]}
+    cells = figures(made)["of_arm"]["tail"]["table"][-1]["cells"]
+    for name in ("overall", "accuracy", "continuity"):
+        assert cells[name]["value"] == pytest.approx(by_name[name], abs=0.002)
+
+
+def test_a_failed_arm_is_a_failure_and_no_number(made: Path) -> None:
+    failed = figures(made)["of_arm"]["trim"]
+    assert failed["estimates"] == {}
+    assert all(cell["value"] is None for cell in failed["table"][-1]["cells"].values())
+    assert failed["failures"]["scored"] == 0
+    assert sum(failed["failures"]["failed_states"].values()) == 2
+    assert failed["failures"]["lower_bound"] == 0
+    assert figures(made)["frontier"]["left_out"] == ["trim"]
+
+
+def test_an_arm_that_keeps_more_and_knows_less_is_dominated(made: Path) -> None:
+    points = {point["arm"]: point for point in figures(made)["frontier"]["points"]}
+    assert points["full"]["control"]
+    assert points["none"]["control"]
+    assert points["tail"]["dominated_by"] == ""
+    assert points["tail"]["tokens"] < points["full"]["tokens"]
+
+
+def test_markdown_has_the_form_to_paste(made: Path) -> None:
+    text = (made / "report.md").read_text("utf-8")
+    heads = "| Fixture | Accuracy | Context | Artifact | Complete | Continuity | Instruction |"
+    assert f"{heads} Overall |" in text
+    assert "No language model was involved" in text
+    assert FORMULA in text
+    assert "Misses (probes under 3.0): " in text
+    assert "- tiny@11 / code **" in text
+    assert "compression&#95;failed" not in text.split("### trim")[0]
+    assert "compression_failed: " in text.split("### trim")[1]
+    assert "<script" not in text
+    assert "Published figures, not measured here" in text
+    assert "| anchored iterative | 4.04 | 4.01 | 2.45 | 4.44 | 3.80 | 4.99 | 3.70 | 3.96 |" in text
+
+
+def test_pictures_hold_no_text_of_a_conversation(made: Path) -> None:
+    for path in (made / "charts").glob("*.svg"):
+        text = path.read_text("utf-8")
+        assert "<image" not in text
+        assert text.isascii() or "日" not in text
+        assert "script" not in text
+
+
+def test_the_page_says_what_it_was_made_from(made: Path, logs: Path) -> None:
+    page = (made / "index.html").read_text("utf-8")
+    log = log_of(logs, "tail")
+    assert str(log.eval.task_version) in page
+    counter = samples_frame(logs)["token_counter"].iloc[0]
+    for part in (counter, "embedded/lexical", "no language model"):
+        assert part in page
+    digest = samples_frame(logs)["rubric_digest"].dropna().iloc[0]
+    assert digest[:12] in page
+    assert str(made) not in page
+    assert EVIL not in page
+    assert "inspect view --log-dir ../logs" in page
+
+
+def test_a_second_report_replaces_the_first_and_leaves_the_rest(logs: Path, tmp_path: Path) -> None:
+    log = log_of(logs, "tail").location
+    out = tmp_path / "out"
+    out.mkdir()
+    (out / "notes.txt").write_text("mine", encoding="utf-8")
+    (out / "report.md").write_text("old", encoding="utf-8")
+    assert report(log, "--out", out).exit_code == 0
+    assert (out / "notes.txt").read_text("utf-8") == "mine"
+    assert (out / "report.md").read_text("utf-8").startswith("## Compression report")
+    for name in ("report.md", "index.html"):  # published figures are there on request only
+        assert "Published figures" not in (out / name).read_text("utf-8")
+
+
+def test_an_early_end_stands_on_the_page(logs: Path, tmp_path: Path) -> None:
+    log = log_of(logs, "tail")
+    log.status = "cancelled"
+    log.samples = (log.samples or [])[:2]
+    path = tmp_path / "cut.eval"
+    write_eval_log(log, str(path))
+    done = report(path, "--out", tmp_path / "out")
+    assert done.exit_code == 0
+    assert f"{path}: the run ended early (cancelled)\n" in done.stderr
+    for name in ("index.html", "report.md"):
+        assert "the run ended early (cancelled)" in (tmp_path / "out" / name).read_text("utf-8")
+
+
+def test_only_failed_samples(logs: Path, tmp_path: Path) -> None:
+    path = log_of(logs, "trim").location
+    error = refused(path, "--out", tmp_path / "out")
+    assert error.startswith("no sample has a score, so there is nothing to report: ")
+    assert "compression_failed: not_smaller 6" in error
+    assert not (tmp_path / "out").exists()
+
+
+def test_a_run_that_is_still_going_on(logs: Path, tmp_path: Path) -> None:
+    log = log_of(logs, "tail")
+    log.status = "started"
+    path = tmp_path / "running.eval"
+    write_eval_log(log, str(path))
+    assert "still going on" in refused(path, "--out", tmp_path / "out")
+
+
+def test_a_record_of_another_version(logs: Path, tmp_path: Path) -> None:
+    log = log_of(logs, "tail")
+    for sample in log.samples or []:
+        sample.store["ProbeRecord:record_version"] = 0
+    path = tmp_path / "old.eval"
+    write_eval_log(log, str(path))
+    error = refused(path, "--out", tmp_path / "out")
+    assert str(path) in error
+    assert "record_version: is 0" in error
+
+
+def test_no_log_and_another_eval(tmp_path: Path) -> None:
+    missing = tmp_path / "none.eval"
+    assert refused(missing, "--out", tmp_path / "o") == f"{missing}: no such file or folder"
+    assert "no log of compression_eval" in refused(tmp_path, "--out", tmp_path / "o")
+    other = Task(dataset=MemoryDataset([Sample(input="?")]), name="other")
+    (log,) = inspect_eval(other, model="embedded/lexical", log_dir=str(tmp_path), display="none")
+    assert "a log of 'other'" in refused(log.location, "--out", tmp_path / "o")
+
+
+def test_where_it_cannot_be_written(logs: Path, tmp_path: Path) -> None:
+    file = tmp_path / "file"
+    file.write_text("", encoding="utf-8")
+    assert report(logs, "--out", file).exit_code == 2
+    assert "there is no folder" in refused(logs, "--out", tmp_path / "a" / "b")
+    assert "--viewer" in refused(logs, "--out", tmp_path / "o", "--viewer", "javascript:alert(1)")
+
+
+def test_a_missing_extra_is_named(
+    logs: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(making, "find_spec", lambda name: None if name == "jinja2" else object())
+    error = refused(logs, "--out", tmp_path / "out")
+    assert error == "a report needs jinja2: pip install 'compression_eval[analysis]'"
+
+
+def test_nothing_is_nan_in_the_figures(made: Path) -> None:
+    def walk(value: Any) -> None:
+        if isinstance(value, dict):
+            for item in value.values():
+                walk(item)
+        elif isinstance(value, list):
+            for item in value:
+                walk(item)
+        else:
+            assert not (isinstance(value, float) and math.isnan(value))
+
+    walk(figures(made))

@@ -1,0 +1,195 @@
+"""An estimate's counts are those of the run that follows."""
+
+import json
+import math
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from compression_eval.analysis.statistics.power import Design, Variances
+from compression_eval.compressors.tokens import token_counter
+from compression_eval.sweeping.detecting import smallest_difference
+from tests.e2e import small
+from tests.e2e.scripted import ANSWERS, COMPRESSES, GRADES, Script
+from tests.sweeping.commanding import run, scripted_models, settings_file
+
+pytestmark = pytest.mark.slow
+
+ROLES = {"answerer": ANSWERS, "grader": GRADES, "compressor": COMPRESSES}
+
+
+def estimated(*arguments: str) -> dict[str, Any]:
+    ended = run("estimate", *arguments, "--json")
+    assert ended.code == 0, ended.errors
+    found: dict[str, Any] = json.loads(ended.output)
+    return found
+
+
+@pytest.mark.parametrize("cycles", [1, 2])
+@pytest.mark.parametrize("answers", [1, 2])
+def test_calls_are_exact_and_tokens_nearly(
+    cycles: int, answers: int, scripts: dict[str, Script], tiny: Path, tmp_path: Path
+) -> None:
+    # So wordy that there is something to remove at the first of two cuts.
+    conversation = small.conversation()
+    for message in conversation["messages"][1:5]:
+        message["content"] += " The log is long and full of detail." * 30
+    tiny.write_text(json.dumps(conversation), encoding="utf-8")
+    arms = [
+        {"compressor": "anchored", "args": {"tail_tokens": 0, "summary_tokens": 90}},
+        {"compressor": "regenerative", "args": {"tail_tokens": 0, "summary_tokens": 90}},
+        "edit",
+    ]
+    file = str(
+        settings_file(
+            tmp_path,
+            tiny,
+            **scripted_models(),
+            arms=arms,
+            cycles=cycles,
+            answers=answers,
+            min_removed=0.0,
+            controls=True,
+        )
+    )
+    found = {role["role"]: role for role in estimated(file)["roles"]}
+    assert not any(script.calls for script in scripts.values()), "no model of the sweep was called"
+    assert run("sweep", file).code == 0
+    counter = token_counter()
+    for role, script in ROLES.items():
+        calls = scripts[script].calls
+        assert found[role]["calls"] == len(calls) > 0
+        sent = sum(counter.messages(call.messages) for call in calls)
+        # The replies of these models are shorter than an estimate takes them to be.
+        assert found[role]["input_tokens"] == pytest.approx(sent, rel=0.2)
+
+
+def test_shared_prefixes_and_money(tiny: Path, tmp_path: Path) -> None:
+    prices = tmp_path / "prices.yaml"
+    price = {"input": 2.0, "output": 10.0, "input_cache_write": 2.0, "input_cache_read": 0.2}
+    prices.write_text(yaml.safe_dump({"openai/some": price}), encoding="utf-8")
+    # Wordier, so that the prefix is long enough to be kept by a cache.
+    conversation = small.conversation()
+    conversation["messages"][1]["content"] += " The log is long and full of detail." * 200
+    tiny.write_text(json.dumps(conversation), encoding="utf-8")
+    settings = {"models": ["openai/some"], "roles": {"grader": ["google/unknown"]}}
+    file = str(settings_file(tmp_path, tiny, arms=["full"], **settings))
+    answerer, grader = estimated(file, "--prices", str(prices))["roles"]
+    calls, read, sent = (answerer[key] for key in ("calls", "shared_prefix_tokens", "input_tokens"))
+    assert calls == small.PROBES * 2
+    assert 0.6 < read / sent < (small.PROBES - 1) / small.PROBES
+    replies = answerer["output_tokens"] * 10.0
+    assert answerer["dollars"] == pytest.approx((replies + (sent - read) * 2 + read * 0.2) / 1e6)
+    assert answerer["dollars_without_cache"] == pytest.approx((replies + sent * 2) / 1e6)
+    assert grader["dollars"] is None
+    text = run("estimate", file, "--prices", str(prices)).output
+    assert "price unknown: google/unknown" in text
+    assert "of what is known" in text
+
+
+@pytest.mark.parametrize(
+    ("content", "said"),
+    [
+        ("openai/some: {input: 1}", "openai/some"),
+        ("openai/some: {input: -1, output: 1, input_cache_write: 1, input_cache_read: 1}",
+         "a price is below 0"),
+        ("- 1", "prices.yaml"),
+        ("a: [", "not YAML"),
+    ],
+)  # fmt: skip
+def test_prices_that_are_none_are_refused(
+    content: str, said: str, tiny: Path, tmp_path: Path
+) -> None:
+    prices = tmp_path / "prices.yaml"
+    prices.write_text(content, encoding="utf-8")
+    ended = run("estimate", str(settings_file(tmp_path, tiny)), "--prices", str(prices))
+    assert ended.code != 0
+    assert said in ended.errors
+
+
+def test_compressions_that_will_fail_are_said_and_not_counted(tiny: Path, tmp_path: Path) -> None:
+    arms: list[Any] = [
+        {"compressor": "tail", "args": {"tail_tokens": 100_000}},
+        {"compressor": "anchored", "args": {"tail_tokens": 100_000}},
+    ]
+    file = str(settings_file(tmp_path, tiny, arms=arms))
+    found = estimated(file)
+    for arm in found["arms"]:
+        assert sum(arm["failing"].values()) == arm["compressions"] == 2
+        assert arm["calls"] == {"answerer": 0, "grader": 0, "compressor": 0}
+    assert "WARNING tail" in run("estimate", file).output
+
+
+def test_a_strategy_that_needs_its_vendor_is_assumed_and_says_so(
+    tiny: Path, tmp_path: Path
+) -> None:
+    (arm,) = estimated(str(settings_file(tmp_path, tiny, arms=["anthropic-edit"])))["arms"]
+    assert arm["basis"] == "assumed"
+    assert arm["unrehearsed"].startswith("unsupported")
+    assert arm["calls"] == {"answerer": 6, "grader": 6, "compressor": 2}
+
+
+def test_variances_come_from_logs_or_are_said_to_be_assumed(
+    scripts: dict[str, Script], tiny: Path, tmp_path: Path
+) -> None:
+    file = str(settings_file(tmp_path, tiny, **scripted_models(), answers=2))
+    assumed = estimated(file)
+    assert assumed["assumptions"]["source"].startswith("assumed")
+    assert run("sweep", file).code == 0
+    seen = estimated(file, "--from", str(tmp_path / "sweep"))
+    assert seen["assumptions"]["source"] == "from 2 logs"
+    assert seen["assumptions"]["answer_tokens"] == 5, "as the scripted models say"
+    # Every answer got a 4, so nothing varies and the threshold is all there is.
+    assert seen["variances"]["overall"]["state"] == 0
+    assert seen["detectable"]["overall"]["here"] == pytest.approx(0.3, abs=1e-3)
+    ten = (each["detectable_by_compressions"]["10"]["here"] for each in (seen, assumed))
+    assert next(ten) < next(ten)
+    assert any("conversations is assumed" in note for note in seen["notes"])
+    missing = run("estimate", file, "--from", str(tmp_path / "nowhere"))
+    assert missing.code != 0
+    assert "no such file or folder" in missing.errors
+
+
+def test_one_compression_or_one_conversation_tells_nothing(tiny: Path, tmp_path: Path) -> None:
+    found = estimated(str(settings_file(tmp_path, tiny, epochs=1)))
+    assert found["detectable"]["overall"] == {"here": None, "elsewhere": None}
+    by_compressions = found["detectable_by_compressions"]
+    assert by_compressions["2"]["here"] is None, "more than a scale from 0 to 5 has"
+    assert by_compressions["10"]["here"] < 2
+
+
+def test_more_of_everything_finds_less() -> None:
+    variances = Variances(0.05, 0.3, 0.15, 0.05, 0.06)
+    few = smallest_difference(Design(4, 10, 3), 4, variances, 0.3)
+    many = smallest_difference(Design(12, 10, 3), 12, variances, 0.3)
+    assert many.here < few.here
+    assert many.elsewhere < few.elsewhere
+    assert few.elsewhere > few.here
+    assert math.isinf(smallest_difference(Design(1, 10, 3), 1, variances, 0.3).elsewhere)
+
+
+def test_the_difference_for_new_conversations_is_found_as_often_as_promised() -> None:
+    """By simulation, with a seed: four differences of fixtures and Student's t over them."""
+    import numpy
+    from scipy.stats import t
+
+    variances = Variances(0.1, 0.0, 0.0, fixture=0.2)
+    found = smallest_difference(Design(4, 10, 3), 4, variances, 0.0).elsewhere
+    generator = numpy.random.default_rng(7)
+    spread = (variances.fixture + 2 * variances.state / 3) ** 0.5
+    differences = generator.normal(found, spread, size=(20_000, 4))
+    errors = differences.std(axis=1, ddof=1) / 2
+    share = (differences.mean(axis=1) > t.ppf(0.975, 3) * errors).mean()
+    assert share == pytest.approx(0.8, abs=0.02)
+
+
+def test_without_scipy_the_way_to_get_it_is_said(
+    monkeypatch: pytest.MonkeyPatch, tiny: Path, tmp_path: Path
+) -> None:
+    monkeypatch.setitem(sys.modules, "scipy.stats", None)
+    ended = run("estimate", str(settings_file(tmp_path, tiny)))
+    assert ended.code != 0
+    assert "pip install 'compression_eval[analysis]'" in ended.errors
