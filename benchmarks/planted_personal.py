@@ -13,7 +13,7 @@ def _personal(name: str, draw: Callable[[Draw], tuple[str, str, str, str | None]
 def personal_kinds() -> list[Kind]:
     """Return every kind of personal data."""
     return [
-        _personal("home folder, linux", lambda d: _home(d, "/home/{}/work/api/main.py")),
+        _personal("home folder, linux", lambda d: _home(d, "/home/{}/projects/api/main.py")),
         _personal("home folder, macos", lambda d: _home(d, "/Users/{}/Library/Caches/pip")),
         _personal("home folder, windows", _windows),
         _personal("encoded project folder", _encoded),
@@ -86,7 +86,7 @@ def _listing(draw: Draw) -> tuple[str, str, str, str | None]:
 
 def _prompt(draw: Draw) -> tuple[str, str, str, str | None]:
     name = _account(draw)
-    line = f"{name}@build-{draw.random.randint(1, 99)}:~/work/api$ make test"
+    line = f"{name}@build-{draw.random.randint(1, 99)}:~/projects/api$ make test"
     return name, line, f"# {line}", None
 
 

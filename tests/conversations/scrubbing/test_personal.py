@@ -38,7 +38,7 @@ def test_the_account_goes_and_the_path_stays_a_path(text: str) -> None:
     "text",
     [
         "src/home/page.ts and ./home/page and ~/home/x",
-        "/home/index.html and /home/runner/work and /root/x",
+        "/home/index.html and /home/runner/jobs and /root/x",
         "GET /Users/{id} and /Users/42 and /Users/Shared/x",
         "git stash --home-dir x",
         "-rw-r--r--  1 root  wheel  120 Mar  3 10:12 notes.md",
