@@ -18,6 +18,7 @@ from compression_eval.analysis.report.reading import Frames
 from compression_eval.analysis.report.retained import CLOSEST
 from compression_eval.analysis.report.texts import clean, script_json
 from compression_eval.analysis.report.viewer import Viewer
+from compression_eval.analysis.report.wording import counted
 
 _PROLOGUE = re.compile(r"^.*?(?=<svg\b)", re.DOTALL)
 _LONGEST_CELL = 1000
@@ -111,8 +112,9 @@ def _context(
     ]
     shared = of.frontier.probes
     return {
-        "lead": f"{len(of.arms)} arms, {len(logs)} logs, {len(frames.samples):,} answers on "
-        f"{frames.samples['unit'].nunique()} conversations.",
+        "lead": f"{counted(len(of.arms), 'arm')}, {counted(len(logs), 'log')}, "
+        f"{counted(len(frames.samples), 'answer')} on "
+        f"{counted(frames.samples['unit'].nunique(), 'conversation')}.",
         "marks": provenance.notes(of, logs),
         "sections": _SECTIONS,
         "summary": grids.summary(of),

@@ -11,7 +11,7 @@ from compression_eval.analysis.report.figures import ArmFigures, Figures
 from compression_eval.analysis.report.misses import Miss
 from compression_eval.analysis.report.published import Published
 from compression_eval.analysis.report.scores import TABLE_MEASURES, Row
-from compression_eval.analysis.report.wording import decimal, percent, title_of, whole
+from compression_eval.analysis.report.wording import counted, decimal, percent, title_of, whole
 from compression_eval.grading.markdown import escaped, table
 
 _MOST_MISSES = 25
@@ -46,7 +46,7 @@ def _arm(arm: Arm, figures: ArmFigures) -> Iterator[str]:
     marks = [
         f"model {escaped(arm.model, 120)}",
         f"grader {escaped(arm.graders, 200)}" + (" (self-graded)" if arm.self_graded else ""),
-        _counted(arm.epochs, "epoch"),
+        counted(arm.epochs, "epoch"),
     ]
     yield ", ".join(marks)
     yield table(["Fixture", *map(title_of, TABLE_MEASURES)], [_row(row) for row in figures.table])
@@ -60,7 +60,7 @@ def _arm(arm: Arm, figures: ArmFigures) -> Iterator[str]:
 def _row(row: Row) -> list[str]:
     cells = [row.cells[measure] for measure in TABLE_MEASURES]
     return [
-        f"{row.label} ({_counted(row.probes, 'probe')})",
+        f"{row.label} ({counted(row.probes, 'probe')})",
         *(
             decimal(cell.value) + (f" ({cell.probes})" if cell.probes < row.probes else "")
             for cell in cells
@@ -71,7 +71,7 @@ def _row(row: Row) -> list[str]:
 def _compression(costs: Costs) -> str:
     return (
         f"Compression: {whole(costs.tokens_before)} to {whole(costs.tokens_after)} tokens "
-        f"({percent(costs.removed, 1)} removed), mean of {_counted(costs.compressions, 'state')}. "
+        f"({percent(costs.removed, 1)} removed), mean of {counted(costs.compressions, 'state')}. "
         f"Cost per compression: {decimal(costs.calls, 1)} calls, {whole(costs.input_tokens)} "
         f"tokens in, {whole(costs.output_tokens)} out, {decimal(costs.seconds)} s; per answer: "
         f"{whole(costs.answer_input_tokens)} in, {whole(costs.answer_output_tokens)} out."
@@ -80,7 +80,7 @@ def _compression(costs: Costs) -> str:
 
 
 def _failed(failures: Failures) -> str:
-    text = f"Scored: {failures.scored} of {_counted(failures.samples, 'sample')}"
+    text = f"Scored: {failures.scored} of {counted(failures.samples, 'sample')}"
     if failures.abstained:
         text += f", {failures.abstained} of them abstained"
     if not failures.reasons:
@@ -146,7 +146,3 @@ def _reference(reference: Published) -> Iterator[str]:
         ],
     )
     yield f"{reference.source}: {reference.conditions}."
-
-
-def _counted(number: int, noun: str) -> str:
-    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"

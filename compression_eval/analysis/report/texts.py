@@ -1,9 +1,14 @@
 """Texts of conversations, made fit for a page: bounded, and without what no page can show."""
 
 import json
+import re
 from typing import Any
 
-_SHOWN_CONTROLS = "\n\t"
+_UNFIT = re.compile(
+    "[\x00-\x08\x0b-\x1f\x7f-\x9f"  # control characters but tab and line feed
+    "\u2028\u2029\u202a-\u202e\u2066-\u2069"  # separators, and what turns the direction of text
+    "\ud800-\udfff\ufffe\uffff]"  # halves of characters, and what is none
+)
 
 
 def clean(text: object, longest: int) -> str:
@@ -14,11 +19,7 @@ def clean(text: object, longest: int) -> str:
         longest: In characters; what is left out is said.
     """
     full = "" if text is None else str(text)
-    short = full[:longest]
-    fit = "".join(
-        character if character.isprintable() or character in _SHOWN_CONTROLS else "\ufffd"
-        for character in short.replace("\r\n", "\n")
-    )
+    fit = _UNFIT.sub("\ufffd", full[:longest].replace("\r\n", "\n"))
     if len(full) <= longest:
         return fit
     return f"{fit}… [{len(full) - longest:,} more characters in the log]"

@@ -39,6 +39,11 @@ def whole(value: float | None) -> str:
     return DASH if value is None or math.isnan(value) else f"{value:,.0f}"
 
 
+def counted(number: int, noun: str) -> str:
+    """Return a number of things that have a regular plural."""
+    return f"{number:,} {noun}" if number == 1 else f"{number:,} {noun}s"
+
+
 def percent(share: float | None, digits: int = 0) -> str:
     """Return a share in percent; a dash for what is not known."""
     return DASH if share is None or math.isnan(share) else f"{share * 100:.{digits}f} %"
