@@ -19,7 +19,12 @@ class Format:
     title: str
     """For people."""
     recognise: Callable[[SourceFile], str | None]
-    """Returns what was seen that marks the format, in a few words; None if it is another."""
+    """Returns what was seen that marks the format, in a few words; None if it is another.
+
+    It must be sure: a mark that only this format has, and nothing that speaks for another one, as
+    blocks or fields in another agent's form. A file that nobody claims is skipped by name, which
+    is better than one whose calls are lost.
+    """
     read: Callable[[SourceFile], Iterator[Conversation]]
     """Yields the threads of a file one by one, each with its own ledger.
 

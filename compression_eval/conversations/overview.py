@@ -20,6 +20,8 @@ class Overview:
     rows: list[tuple[str, ...]] = field(default_factory=list)
     unsettled: Counter[tuple[str, str, str, str]] = field(default_factory=Counter)
     """Lines that a reader does not know, by format, fate, kind and reason."""
+    left_out: Counter[tuple[str, str, str]] = field(default_factory=Counter)
+    """Parts of lines that no reader carried over, by format, part and reason."""
     skipped: list[tuple[str, str]] = field(default_factory=list)
     """Files and conversations that nothing was made of, with the reason."""
     failed: int = 0
@@ -42,6 +44,8 @@ class Overview:
         )
         for entry in account.unsettled():
             self.unsettled[format_name, entry.fate, entry.kind, entry.reason] += 1
+        for entry in account.entries:
+            self.left_out.update((format_name, part, reason) for part, reason in entry.left_out)
 
     def lines(self, *, every_file: bool) -> Iterator[str]:
         """Yield the lines to print.
@@ -58,6 +62,11 @@ class Overview:
             for (name, fate, kind, reason), count in self.unsettled.most_common():
                 said = printable(reason) if reason else fate
                 yield f"  {count} x {name}, {printable(kind, 60)}: {said}"
+        if self.left_out:
+            yield ""
+            yield "Parts of lines that are in no fixture:"
+            for (name, part, reason), count in self.left_out.most_common():
+                yield f"  {count} x {name}, {printable(part, 60)}: {printable(reason)}"
         if self.skipped:
             yield ""
             yield f"Skipped ({len(self.skipped)}):"

@@ -252,14 +252,22 @@ def _recognise(source: SourceFile) -> str | None:
         request = _request(value)
         if request is None or "trajectory_format" in request:
             continue
+        blocks = [block for message in request["messages"] for block in list_of(message, "content")]
+        if not all(map(_is_linked, blocks)):
+            return None
         if any(mapping_of(tool, "input_schema") for tool in list_of(request, "tools")):
             return "messages with tools that have an input_schema"
-        for message in request["messages"]:
-            if any(is_anthropic_block(block) for block in list_of(message, "content")):
-                return "messages with content blocks such as tool_use and tool_result"
+        if any(map(is_anthropic_block, blocks)):
+            return "messages with content blocks such as tool_use and tool_result"
         if text_of(request, "anthropic_version") or _system_outside(request):
             return "messages with the system prompt beside them"
     return None
+
+
+def _is_linked(block: Any) -> bool:
+    """Return whether calls and results name each other as Anthropic's do; other agents differ."""
+    name = {"tool_use": "id", "tool_result": "tool_use_id"}.get(text_of(block, "type"))
+    return name is None or name in block
 
 
 def _system_outside(request: dict[str, Any]) -> bool:

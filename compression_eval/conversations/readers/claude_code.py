@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 
 from compression_eval.conversations.drafts import Conversation
-from compression_eval.conversations.fields import text_of
+from compression_eval.conversations.fields import mapping_of, text_of
 from compression_eval.conversations.formats import Format
 from compression_eval.conversations.readers.claude_code_lines import LINKED, record
 from compression_eval.conversations.readers.claude_code_thread import ThreadReader
@@ -15,15 +15,27 @@ _SEEN = "lines with sessionId, uuid, parentUuid and a type such as user or assis
 
 
 def _recognise(source: SourceFile) -> str | None:
+    """Claim a file by a line of the tree, unless a message is not in Anthropic's form.
+
+    Other agents took over the names of the links, with messages of their own form.
+    """
+    claimed = False
     for value in source.head:
-        if (
+        kind = text_of(value, "type")
+        if not (
             text_of(value, "uuid")
             and text_of(value, "sessionId")
-            and text_of(value, "type") in LINKED
+            and kind in LINKED
             and "parentUuid" in value
         ):
-            return _SEEN
-    return None
+            continue
+        if kind in ("user", "assistant"):
+            message = mapping_of(value, "message")
+            if text_of(message, "role") != kind or "content" not in message:
+                return None
+            claimed = True
+        claimed = claimed or "isSidechain" in value
+    return _SEEN if claimed else None
 
 
 def _read(source: SourceFile) -> Iterator[Conversation]:

@@ -13,7 +13,7 @@ from compression_eval.conversations.drafts import Compaction, Conversation, Draf
 from compression_eval.conversations.fields import label, list_of, mapping_of, text_of
 from compression_eval.conversations.formats import Format
 from compression_eval.conversations.ledger import Ledger, Line
-from compression_eval.conversations.readers.gemini_messages import SPEAKERS, drafts_of
+from compression_eval.conversations.readers.gemini_messages import KINDS, SPEAKERS, drafts_of
 from compression_eval.conversations.readers.values import (
     NO_SYSTEM_PROMPT,
     NO_TOOLS,
@@ -210,6 +210,10 @@ def _kind(record: Any) -> str:
 
 def _recognise(source: SourceFile) -> str | None:
     document = source.document
+    records = list_of(document, "messages") or source.head[1:]
+    kinds = {text_of(record, "type") for record in records} - {""}
+    if "gemini" not in kinds and kinds - {*KINDS}:
+        return None  # of a descendant of Gemini CLI, whose agent has another name
     if (
         {"sessionId", "projectHash"} <= set(document if isinstance(document, dict) else ())
     ) and isinstance(document.get("messages"), list):

@@ -11,6 +11,7 @@ from compression_eval.conversations.readers.values import identifier, leave_out_
 _FOR_THE_SCREEN = ("info", "warning", "error")
 
 SPEAKERS = ("user", "gemini")
+KINDS = (*SPEAKERS, *_FOR_THE_SCREEN)
 
 
 def drafts_of(record: dict[str, Any], line: Line) -> list[Draft]:

@@ -61,9 +61,11 @@ def _is_message(value: Any) -> bool:
 
 
 def _is_chat(value: Any) -> bool:
-    """Return whether a value is a chat message, and not one of another provider."""
+    """Return whether a value is a chat message, and not one of another provider or agent."""
     if not _is_message(value):
         return False
+    if "content" not in value and not (value.keys() & {"tool_calls", "function_call"}):
+        return False  # its words stand elsewhere: it is another agent's message
     content = value.get("content")
     if isinstance(content, list):
         return all(text_of(part, "type") in _PARTS for part in content)

@@ -10,12 +10,11 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from compression_eval.conversations.drafts import Compaction, Conversation, Draft
-from compression_eval.conversations.fields import count_of, label, mapping_of, text_of
+from compression_eval.conversations.fields import count_of, label, list_of, mapping_of, text_of
 from compression_eval.conversations.formats import Format
 from compression_eval.conversations.ledger import Ledger, Line
 from compression_eval.conversations.readers.pi_messages import (
     FAILED,
-    ROLES,
     content_of,
     draft_of,
     summary_draft,
@@ -39,6 +38,7 @@ _SKIPPED = {
     "session_info": "the name of the session",
 }
 _LEFT = "on a branch that the user left"
+_FOREIGN_BLOCKS = {"tool_use", "tool_result"}
 
 
 @dataclass(eq=False)
@@ -210,14 +210,29 @@ def _model(message: dict[str, Any]) -> str:
 
 
 def _recognise(source: SourceFile) -> str | None:
+    """Claim a file by a line that only Pi writes, unless a message holds another agent's blocks.
+
+    Other agents write lines of type message, too, with Anthropic's blocks in them.
+    """
+    seen: str | None = None
     for value in source.head:
-        if text_of(value, "type") == "message" and _role(value) in ROLES and "timestamp" in value:
-            return "lines of type message with a timestamp and a message of a role of Pi"
-    first = source.head[0] if source.head else None
-    keys = set(first) if isinstance(first, dict) else set()
-    if text_of(first, "type") == "session" and {"id", "cwd", "timestamp"} <= keys:
-        return "a first line of type session with id, cwd and timestamp"
-    return None
+        kind, message = text_of(value, "type"), mapping_of(value, "message")
+        if kind == "session" and {"id", "cwd", "timestamp"} <= value.keys():
+            seen = seen or "a line of type session with id, cwd and timestamp"
+        elif kind == "message":
+            blocks = {text_of(block, "type") for block in list_of(message, "content")}
+            if blocks & _FOREIGN_BLOCKS:
+                return None
+            if _is_own(message, blocks):
+                seen = seen or "messages with what only Pi writes, as stopReason and toolCallId"
+    return seen
+
+
+def _is_own(message: dict[str, Any], blocks: set[str]) -> bool:
+    role = text_of(message, "role")
+    if role == "assistant":
+        return "stopReason" in message or "toolCall" in blocks
+    return role == "toolResult" and "toolCallId" in message
 
 
 def _read(source: SourceFile) -> Iterator[Conversation]:
