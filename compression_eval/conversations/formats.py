@@ -45,6 +45,7 @@ _READERS = (
     "openhands_output",
     "swe_agent",
     "mini_swe_agent",
+    "cline",
     "openai_responses",
     "anthropic_messages",
     "openai_chat",

@@ -11,6 +11,7 @@ from compression_eval.conversations.building import build
 from compression_eval.conversations.formats import Format
 from compression_eval.conversations.readers import (
     atif,
+    cline,
     gemini_cli,
     mini_swe_agent,
     openhands_events,
@@ -42,6 +43,26 @@ _REPLY = {
 _PARTS = [{"type": "text", "text": "go"}, {"type": "image", "data": "AA", "mimeType": "image/png"}]
 
 WHOLE: list[tuple[Format, list[Any]]] = [
+    (
+        cline.FORMAT,
+        [
+            [
+                {"role": "user", "content": [{"type": "text", "text": "<task>go</task>"}], "ts": 1},
+                {"role": "assistant", "modelInfo": {"modelId": "m"}, "condenseParent": "s",
+                 "content": [{"type": "tool_use", "id": "c", "name": "f", "input": {}}]},
+                {"role": "user", "truncationParent": "t", "content": [
+                    {"type": "text", "text": "[f for 'x'] Result:"},
+                    {"type": "text", "text": "<environment_details>"}]},
+                {"role": "user", "isSummary": True, "condenseId": "s", "content": "SUM"},
+                {"role": "user", "isTruncationMarker": True, "truncationId": "t", "content": "x"},
+                {"role": "assistant", "content": [
+                    {"type": "tool_use", "id": "d", "name": "condense", "input": {"context": "S"}}
+                ]},
+                {"role": "user", "content": [{"type": "text", "text": "[condense] Result:"}]},
+                {"type": "reasoning", "encrypted_content": "x"},
+            ]
+        ],
+    ),
     (
         pi.FORMAT,
         [

@@ -1,0 +1,89 @@
+"""Import one file as a user does, and look at the fixture and the account."""
+
+import json
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from click.testing import CliRunner
+
+from compression_eval.cli import main
+from compression_eval.fixtures.loading import load_fixture
+from compression_eval.fixtures.models import Fixture
+
+
+@dataclass(frozen=True)
+class Imported:
+    """What the command made of a file."""
+
+    stdout: str
+    fixture: Fixture
+    entries: list[dict[str, Any]]
+    """The account, as ``--explain=FILE`` writes it."""
+
+    @property
+    def format(self) -> str:
+        """The format that the file was recognised as."""
+        return self.stdout.partition(": ")[2].partition(",")[0]
+
+    @property
+    def said(self) -> list[tuple[str, str]]:
+        """Role and text of every message."""
+        return [(message.role, message.text) for message in self.fixture.messages]
+
+    @property
+    def calls(self) -> list[tuple[str, str, dict[str, Any]]]:
+        """Id, name and arguments of every call."""
+        return [
+            (call.id, call.function.name, call.function.parsed())
+            for message in self.fixture.messages
+            for call in message.calls
+        ]
+
+    @property
+    def results(self) -> list[tuple[str, str]]:
+        """Call and text of every result."""
+        return [
+            (message.tool_call_id or "", message.text)
+            for message in self.fixture.messages
+            if message.role == "tool"
+        ]
+
+    @property
+    def caveats(self) -> list[str]:
+        """What the fixture says that it lacks."""
+        return self.fixture.source.caveats if self.fixture.source else []
+
+    @property
+    def fates(self) -> set[str]:
+        """What became of the lines."""
+        return {entry["fate"] for entry in self.entries}
+
+    def state(self, number: int) -> list[tuple[str, str]]:
+        """Return role and text of what the agent went on with after a compaction."""
+        state = self.fixture.recorded_compactions[number].state
+        assert state is not None
+        messages = [self.fixture.messages[m] if isinstance(m, int) else m for m in state]
+        return [(message.role, message.text) for message in messages]
+
+
+def imported_all(path: Path, folder: Path, *options: str) -> list[Imported]:
+    """Import a file into a folder; none of its lines may be unaccounted for."""
+    folder.mkdir(exist_ok=True)
+    account, out = folder / "account.jsonl", folder / "fixtures"
+    arguments = ["import", str(path), "--out", str(out), f"--explain={account}", *options]
+    done = CliRunner().invoke(main, arguments)
+    assert done.exit_code == 0, done.output
+    entries = [json.loads(line) for line in account.read_text().splitlines()]
+    assert "unaccounted" not in {entry["fate"] for entry in entries}
+    fixtures = [load_fixture(written) for written in sorted(out.glob("*.json"))]
+    return [
+        Imported(done.stdout, fixture, [e for e in entries if e.get("fixture") == fixture.name])
+        for fixture in fixtures
+    ]
+
+
+def imported(path: Path, folder: Path, *options: str) -> Imported:
+    """Import a file that holds one conversation."""
+    (found,) = imported_all(path, folder, *options)
+    return found

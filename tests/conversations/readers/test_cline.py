@@ -1,0 +1,281 @@
+"""Tasks of Cline and Roo Code, through ``compression-eval import``."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from compression_eval.fixtures.markers import NO_RESULT
+from tests.conversations.readers.importing import imported
+
+_DETAILS = {
+    "type": "text",
+    "text": "<environment_details>\n# Current Mode\nACT MODE\n</environment_details>",
+}
+_MODEL = {"modelInfo": {"modelId": "m-1", "providerId": "p", "mode": "act"}}
+_SUMMARY = "1. Primary Request: read the notes. The port is 8080."
+_CONTINUATION = (
+    "[summarize_task] Result:\nThis session is being continued from a previous conversation that "
+    f"ran out of context. The conversation is summarized below:\n{_SUMMARY}.\n"
+)
+
+
+def _text(text: str) -> dict[str, Any]:
+    return {"type": "text", "text": text}
+
+
+def _user(*blocks: Any, **more: Any) -> dict[str, Any]:
+    return {"role": "user", "content": [*blocks, _DETAILS], **more}
+
+
+def _call(name: str, tool: str = "read_file", **arguments: Any) -> dict[str, Any]:
+    return {"type": "tool_use", "id": name, "name": tool, "input": arguments, "call_id": name}
+
+
+def _turn(*blocks: Any, **more: Any) -> dict[str, Any]:
+    return {"role": "assistant", "content": list(blocks), **_MODEL, **more}
+
+
+def _task(folder: Path, messages: list[Any], **beside: Any) -> Path:
+    folder.mkdir(exist_ok=True)
+    for name, value in beside.items():
+        (folder / f"{name}.json").write_text(json.dumps(value))
+    path = folder / "api_conversation_history.json"
+    path.write_text(json.dumps(messages))
+    return path
+
+
+def _opening() -> list[dict[str, Any]]:
+    """Return a task whose calls are answered as text, in one block and in two."""
+    return [
+        _user(_text("<task>\nRead the notes.\n</task>")),
+        _turn(
+            {"type": "thinking", "thinking": "SECRET THOUGHT", "signature": "x", "summary": []},
+            {**_text("I will."), "reasoning_details": [], "call_id": ""},
+            _call("t1", path="notes.md"),
+        ),
+        _user(_text("[read_file for 'notes.md'] Result:\nport = 8080")),
+        _turn(_call("t2", "use_subagents", prompt_1="look"), _call("t3", path="b.md")),
+        _user(
+            _text("[read_file for 'b.md'] Result:"),
+            _text("Words of b."),
+            _text("[subagents] Result:\nNothing found."),
+        ),
+    ]
+
+
+def test_results_that_stand_in_texts_answer_the_calls(tmp_path: Path) -> None:
+    done = imported(_task(tmp_path / "t", [*_opening(), _turn(_text("Done."))]), tmp_path)
+    assert done.format == "cline"
+    assert "environment_details, as Cline and Roo Code" in done.stdout
+    assert done.calls == [
+        ("t1", "read_file", {"path": "notes.md"}),
+        ("t2", "use_subagents", {"prompt_1": "look"}),
+        ("t3", "read_file", {"path": "b.md"}),
+    ]
+    assert dict(done.results) == {
+        "t1": "[read_file for 'notes.md'] Result:\nport = 8080",
+        "t2": "[subagents] Result:\nNothing found.",
+        "t3": "[read_file for 'b.md'] Result:\nWords of b.",
+    }
+    assert [role for role, _ in done.said] == [
+        "user", "assistant", "tool", "user", "assistant", "tool", "tool", "user", "assistant",
+    ]  # fmt: skip
+    assert "SECRET THOUGHT" not in done.fixture.model_dump_json()
+    assert done.fixture.model == "m-1"
+    assert done.fixture.source is not None
+    assert done.fixture.source.origin == "Cline task"
+    assert done.fates == {"message"}
+
+
+def test_a_summary_is_recorded_and_the_state_is_what_cline_goes_on_with(tmp_path: Path) -> None:
+    messages = _opening()
+    asks = '<explicit_instructions type="summarize_task">\nSummarise.</explicit_instructions>'
+    messages[-1]["content"].insert(-1, _text(asks))
+    messages += [
+        _turn(_call("s1", "summarize_task", context=_SUMMARY)),
+        _user(_text(_CONTINUATION)),
+        _turn(_text("Going on.")),
+    ]
+    notice = [[1, [0, [[1, [[5, "text", ["[NOTE] history was removed"], []]]]]]]]
+    usage = {"request": "r", "tokensIn": 10, "tokensOut": 5, "cacheWrites": 0, "cacheReads": 900}
+    shown = [
+        {"ts": 1, "type": "say", "say": "api_req_started", "text": json.dumps(usage)},
+        {"ts": 2, "type": "say", "say": "tool",
+         "text": json.dumps({"tool": "summarizeTask", "content": _SUMMARY}),
+         "conversationHistoryIndex": 5, "conversationHistoryDeletedRange": [2, 4]},
+    ]  # fmt: skip
+    path = _task(tmp_path / "t", messages, ui_messages=shown, context_history=notice)
+    done = imported(path, tmp_path)
+    assert not any(_SUMMARY in text for _, text in done.said)
+    assert not any("Summarise." in text for _, text in done.said)
+    assert done.said[-1] == ("assistant", "Going on.")
+    (compaction,) = done.fixture.recorded_compactions
+    assert (compaction.cut, compaction.kind, compaction.summary) == (8, "summary", _SUMMARY)
+    assert compaction.tokens_before == 910
+    first, noticed, result, behind = done.state(0)
+    assert first == done.said[0]
+    assert noticed == ("assistant", "[NOTE] history was removed")
+    assert result == ("tool", NO_RESULT)
+    assert behind[0] == "user"
+    assert _SUMMARY in behind[1]
+    assert done.fixture.cuts == [8]
+
+
+def test_a_condensed_summary_counts_if_the_user_accepted_it(tmp_path: Path) -> None:
+    asked = _user(_text("/smol"))
+    call = _turn(_text(f"<condense>\n<context>{_SUMMARY}</context>\n</condense>"))
+    accepted = _user(
+        _text("[condense] Result:"),
+        _text("The user has accepted the condensed conversation summary you generated."),
+    )
+    refused = _user(
+        _text("[condense] Result:"),
+        _text("The user provided feedback on the condensed conversation summary:\nToo short."),
+    )
+    opening = _opening()[:3]
+    done = imported(_task(tmp_path / "a", [*opening, asked, call, accepted]), tmp_path / "1")
+    (compaction,) = done.fixture.recorded_compactions
+    assert compaction.summary == _SUMMARY
+    assert [text for _, text in done.state(0)][-3:] == [
+        "/smol\n" + _DETAILS["text"],
+        call["content"][0]["text"],
+        "\n".join([*(block["text"] for block in accepted["content"])]),
+    ]
+    done = imported(_task(tmp_path / "b", [*opening, asked, call, refused]), tmp_path / "2")
+    assert done.fixture.recorded_compactions == []
+    assert "Too short." in done.said[-1][1]
+    assert _SUMMARY in done.said[-2][1]
+
+
+def test_messages_that_cline_dropped_are_a_cut_of_their_own(tmp_path: Path) -> None:
+    messages: list[Any] = [_user(_text("<task>start</task>"))]
+    for number in range(6):
+        messages += [_turn(_text(f"answer {number}")), _user(_text(f"more {number}"))]
+    shown = [
+        {"ts": 1, "type": "say", "say": "text", "conversationHistoryIndex": 10},
+        {"ts": 2, "type": "say", "say": "text", "conversationHistoryIndex": 10,
+         "conversationHistoryDeletedRange": [2, 5]},
+        {"ts": 3, "type": "say", "say": "text", "conversationHistoryIndex": 12,
+         "conversationHistoryDeletedRange": [2, 5]},
+    ]  # fmt: skip
+    done = imported(_task(tmp_path / "t", messages, ui_messages=shown), tmp_path)
+    (compaction,) = done.fixture.recorded_compactions
+    assert (compaction.cut, compaction.kind) == (11, "clear")
+    assert compaction.state == [0, 1, 6, 7, 8, 9, 10]
+    assert len(done.said) == 13
+
+
+def test_commands_in_the_text_of_the_model_stay_text(tmp_path: Path) -> None:
+    command = "<read_file>\n<path>a.md</path>\n</read_file>"
+    messages = [
+        _user(_text("<task>Read.</task>")),
+        {"role": "assistant", "content": [_text(command)]},
+        _user(_text("[read_file for 'a.md'] Result:"), _text("Words.")),
+    ]
+    done = imported(_task(tmp_path / "t", messages), tmp_path)
+    assert done.calls == []
+    assert done.said[1] == ("assistant", command)
+    assert any("part of its text, not tool calls" in caveat for caveat in done.caveats)
+
+
+def _roo(role: str, text: str, ts: int, **more: Any) -> dict[str, Any]:
+    return {"role": role, "content": [_text(text)], "ts": ts, **more}
+
+
+@pytest.mark.parametrize("shown", [True, False])
+def test_roo_hides_what_a_summary_stands_for(tmp_path: Path, shown: bool) -> None:
+    """The older form: an assistant message before the last three, the first message is kept."""
+    summary = {
+        "role": "assistant", "ts": 39, "isSummary": True, "condenseId": "x",
+        "content": [{"type": "reasoning", "text": "Condensing."}, _text("SUM")],
+    }  # fmt: skip
+    messages = [
+        _roo("user", "<task>t</task>", 10),
+        _roo("assistant", "hidden", 20, condenseParent="x"),
+        _roo("user", "hidden too", 30, condenseParent="x"),
+        summary,
+        _roo("assistant", "kept 1", 40),
+        _roo("user", "kept 2", 50),
+        _roo("assistant", "kept 3", 60),
+        _roo("user", "after", 70),
+    ]
+    event = {"ts": 65, "type": "say", "say": "condense_context", "contextCondense": {
+        "cost": 0.1, "prevContextTokens": 900, "newContextTokens": 90, "summary": "SUM",
+        "condenseId": "x"}}  # fmt: skip
+    done = imported(_task(tmp_path / "t", messages, ui_messages=[event] if shown else []), tmp_path)
+    assert [text for _, text in done.said] == [
+        "<task>t</task>", "hidden", "hidden too", "kept 1", "kept 2", "kept 3", "after",
+    ]  # fmt: skip
+    (compaction,) = done.fixture.recorded_compactions
+    assert (compaction.cut, compaction.summary) == (6, "SUM")
+    assert compaction.tokens_before == (900 if shown else None)
+    assert compaction.tokens_after == (90 if shown else None)
+    assert [text for _, text in done.state(0)] == [
+        "<task>t</task>", "SUM", "kept 1", "kept 2", "kept 3",
+    ]  # fmt: skip
+    assert done.fixture.source is not None
+    assert done.fixture.source.origin == "Roo Code task"
+
+
+def test_roo_starts_afresh_from_a_summary_of_the_user_and_again(tmp_path: Path) -> None:
+    messages = [
+        _roo("user", "<task>t</task>", 10, condenseParent="x"),
+        _roo("assistant", "one", 20, condenseParent="x"),
+        {**_roo("user", "SUM 1", 21, isSummary=True, condenseId="x", condenseParent="y"),
+         "content": [_text("SUM 1"), _text("<system-reminder>file a.py</system-reminder>")]},
+        _roo("assistant", "two", 30, condenseParent="y"),
+        _roo("user", "SUM 2", 31, isSummary=True, condenseId="y"),
+        _roo("assistant", "three", 40),
+    ]  # fmt: skip
+    done = imported(_task(tmp_path / "t", messages), tmp_path)
+    assert [text for _, text in done.said] == ["<task>t</task>", "one", "two", "three"]
+    first, second = done.fixture.recorded_compactions
+    assert (first.cut, first.summary, second.cut, second.summary) == (2, "SUM 1", 3, "SUM 2")
+    assert done.state(0) == [("user", "SUM 1\n<system-reminder>file a.py</system-reminder>")]
+    assert done.state(1) == [("user", "SUM 2")]
+
+
+def test_a_truncation_of_roo_is_placed_where_the_user_was_told(tmp_path: Path) -> None:
+    messages = [
+        _roo("user", "<task>t</task>", 10),
+        _roo("assistant", "gone", 20, truncationParent="x"),
+        _roo("user", "gone too", 30, truncationParent="x"),
+        _roo("user", "[Sliding window truncation: 2 messages hidden to reduce context]", 39,
+             isTruncationMarker=True, truncationId="x"),
+        _roo("assistant", "kept", 40),
+        _roo("user", "after", 50),
+    ]  # fmt: skip
+    event = {"ts": 45, "say": "sliding_window_truncation", "contextTruncation": {
+        "truncationId": "x", "messagesRemoved": 2, "prevContextTokens": 9,
+        "newContextTokens": 5}}  # fmt: skip
+    done = imported(_task(tmp_path / "a", messages, ui_messages=[event]), tmp_path / "1")
+    (compaction,) = done.fixture.recorded_compactions
+    assert (compaction.cut, compaction.kind, compaction.state) == (4, "clear", [0, 3])
+    assert "Sliding" not in str(done.said)
+    done = imported(_task(tmp_path / "b", messages), tmp_path / "2")
+    assert done.fixture.recorded_compactions[0].state is None
+    assert "when the agent cut its context is not known" in done.caveats
+
+
+def test_a_summary_whose_history_is_gone_is_said_to_stand_for_it(tmp_path: Path) -> None:
+    """The oldest form of Roo Code: what the summary was made of was deleted."""
+    messages = [
+        _roo("user", "<task>t</task>", 10),
+        {"role": "assistant", "content": "SUM", "ts": 20, "isSummary": True},
+        {"type": "reasoning", "encrypted_content": "x", "ts": 25},
+        _user(_text("go on")),
+    ]
+    done = imported(_task(tmp_path / "t", messages), tmp_path)
+    assert done.said[1] == ("assistant", "SUM")
+    assert done.fixture.recorded_compactions == []
+    assert "earlier messages are not in the file: a summary stands in their place" in done.caveats
+
+
+@pytest.mark.parametrize("beside", ["nonsense", "[1, {}]", '{"a": 1}', ""])
+def test_what_lies_beside_a_task_cannot_spoil_it(tmp_path: Path, beside: str) -> None:
+    path = _task(tmp_path / "t", _opening())
+    for name in ("ui_messages.json", "context_history.json"):
+        path.with_name(name).write_text(beside)
+    assert len(imported(path, tmp_path).calls) == 3
