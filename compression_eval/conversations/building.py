@@ -164,8 +164,9 @@ def _answered(drafts: list[Draft], conversation: Conversation) -> list[Draft]:
     close()
     if orphans:
         conversation.caveats.append(f"{orphans} tool results without their call were left out")
-    if ledger.added:
-        conversation.caveats.append(f"{len(ledger.added)} tool calls have no recorded result")
+    unanswered = sum(draft.role == "tool" for draft in ledger.added)
+    if unanswered:
+        conversation.caveats.append(f"{unanswered} tool calls have no recorded result")
     return ordered
 
 

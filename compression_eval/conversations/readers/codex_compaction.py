@@ -1,7 +1,7 @@
 """What Codex went on with after a compaction."""
 
 from collections import defaultdict
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from typing import Any
 
 from compression_eval.conversations.drafts import Compaction, Conversation, Draft
@@ -59,7 +59,7 @@ def compaction_of(
         after,
         "summary" if message else "opaque",
         summary=message or None,
-        state=_with_originals(replayed, conversation),
+        state=with_originals(replayed, conversation),
     )
 
 
@@ -81,7 +81,7 @@ def _key(draft: Draft) -> _Key:
     return draft.role, draft.text, tuple(call.id for call in draft.calls), draft.call_id
 
 
-def _with_originals(replayed: list[Draft], conversation: Conversation) -> list[Draft]:
+def with_originals(replayed: Sequence[Draft], conversation: Conversation) -> list[Draft]:
     """Put the conversation's own messages in the place of their copies.
 
     Of several that are the same, the last ones are taken, as a kept tail has them.

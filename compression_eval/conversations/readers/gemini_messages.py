@@ -30,10 +30,10 @@ def drafts_of(record: dict[str, Any], line: Line) -> list[Draft]:
         return []
     if "displayContent" in record and record.get("displayContent") is not None:
         line.leave_out("displayContent", "the screen showed it; the model got the content")
-    parts = _parts(record.get("content"), line)
-    content = list(_content(parts, line))
+    parts = parts_of(record.get("content"), line)
+    content = list(content_of(parts, line))
     if kind == "user":
-        results = [_response(part) for part in parts if "functionResponse" in part]
+        results = [response_of(part) for part in parts if "functionResponse" in part]
         return results + ([Draft("user", content)] if content or not results else [])
     return _turn(record, content, parts, line)
 
@@ -62,7 +62,7 @@ def _turn(
     return [turn, *results]
 
 
-def _parts(value: Any, line: Line) -> list[dict[str, Any]]:
+def parts_of(value: Any, line: Line) -> list[dict[str, Any]]:
     """Return the parts of a content, which may be a text, a part, or a list of both."""
     found: list[dict[str, Any]] = []
     for part in value if isinstance(value, list) else [value]:
@@ -75,7 +75,8 @@ def _parts(value: Any, line: Line) -> list[dict[str, Any]]:
     return found
 
 
-def _content(parts: list[dict[str, Any]], line: Line) -> Iterator[str | Image]:
+def content_of(parts: list[dict[str, Any]], line: Line) -> Iterator[str | Image]:
+    """Yield the texts and images of parts."""
     for part in parts:
         if part.get("thought"):
             leave_out_thinking(line)
@@ -96,7 +97,8 @@ def _media(part: dict[str, Any]) -> Image | None:
     return Image(text_of(file, "mimeType"), text_of(file, "fileUri")) if file else None
 
 
-def _response(part: dict[str, Any]) -> Draft:
+def response_of(part: dict[str, Any]) -> Draft:
+    """Return the result that a part holds."""
     response = mapping_of(part, "functionResponse")
     return Draft("tool", list(_answer(response)), call_id=identifier(response, "id"))
 
@@ -106,12 +108,12 @@ def _result(call: dict[str, Any], call_id: str, line: Line) -> Draft | None:
     if not result:
         return None
     content: list[str | Image] = []
-    for part in _parts(result, line):
+    for part in parts_of(result, line):
         response = mapping_of(part, "functionResponse")
         if response and identifier(response, "id") in ("", call_id):
             content.extend(_answer(response))
         elif not response:
-            content.extend(_content([part], line))
+            content.extend(content_of([part], line))
     return Draft("tool", content, call_id=call_id)
 
 

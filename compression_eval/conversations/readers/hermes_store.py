@@ -1,8 +1,8 @@
-"""Open the database of Hermes without touching it."""
+"""Open the database of an agent without touching it."""
 
 import shutil
 import sqlite3
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import closing, contextmanager
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -46,12 +46,12 @@ def columns(connection: sqlite3.Connection, table: str) -> set[str]:
     return {str(row[0]) for row in rows}
 
 
-def has_tables(path: Path) -> bool:
-    """Whether a database has the tables of Hermes; nothing is copied to find out."""
+def has_tables(path: Path, tables: Sequence[str] = TABLES) -> bool:
+    """Whether a database has the tables of Hermes, or others; nothing is copied to find out."""
     try:
         uri = f"{path.resolve().as_uri()}?mode=ro&immutable=1"
         with closing(sqlite3.connect(uri, uri=True)) as connection:
-            if all(columns(connection, table) for table in TABLES):
+            if all(columns(connection, table) for table in tables):
                 return True
     except (sqlite3.Error, OSError):
         return False
@@ -60,7 +60,7 @@ def has_tables(path: Path) -> bool:
         if not wal.exists() or not wal.stat().st_size:
             return False
         with opened(path) as connection:
-            return all(columns(connection, table) for table in TABLES)
+            return all(columns(connection, table) for table in tables)
     except (DataError, OSError):
         return False
 

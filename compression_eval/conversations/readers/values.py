@@ -6,10 +6,13 @@ from functools import cache
 from importlib.resources import files
 from typing import Any
 
-from compression_eval.conversations.drafts import Draft
+from compression_eval.conversations.arguments import json_object
+from compression_eval.conversations.drafts import Conversation, Draft
+from compression_eval.conversations.fields import text_of
 from compression_eval.conversations.ledger import Ledger, Line
 from compression_eval.conversations.sources import SourceFile, Value
 from compression_eval.fixtures.errors import DataError
+from compression_eval.fixtures.markers import NO_PROMPT
 
 NO_SYSTEM_PROMPT = "the file does not hold the system prompt"
 NO_TOOLS = "the file does not hold the definitions of the tools"
@@ -90,6 +93,29 @@ def _markers() -> dict[str, str]:
     text = (files(__package__) / "markers.yaml").read_text(encoding="utf-8")
     loaded: dict[str, str] = yaml.safe_load(text)
     return loaded
+
+
+def give_task(conversation: Conversation, arguments: str = "") -> None:
+    """Open a conversation whose file does not hold the prompt, if it has no user message.
+
+    Args:
+        conversation: Its account says that no line stands for the message.
+        arguments: Of the call that started a sub-agent: its prompt is the task.
+    """
+    drafts = conversation.drafts
+    if not drafts or any(draft.role == "user" for draft in drafts):
+        return
+    fields = json_object(arguments) if arguments else {}
+    prompt = text_of(fields, "prompt") or text_of(fields, "task")
+    if not prompt:
+        conversation.caveats.append(
+            "the file does not hold the prompt; a note stands in its place as the user's message"
+        )
+    opening = Draft("user", [prompt or NO_PROMPT])
+    conversation.ledger.added[opening] = (
+        "the task that the caller gave" if prompt else "the file holds no prompt"
+    )
+    drafts.insert(sum(draft.role == "system" for draft in drafts[:1]), opening)
 
 
 class KnownDrafts:
