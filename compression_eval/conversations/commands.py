@@ -31,11 +31,16 @@ _EXAMPLES = (
 )
 
 
+class _FormatOption(click.Option):
+    def get_help_record(self, ctx: click.Context) -> tuple[str, str] | None:
+        """Name the formats; readers are loaded only where help is asked for."""
+        self.help = f"auto, or one of {', '.join(formats())}."
+        return super().get_help_record(ctx)
+
+
 @click.command("import", cls=CleanCommand, epilog=examples(*_EXAMPLES))
 @click.argument("paths", nargs=-1, required=True, metavar="PATH...")
-@click.option(
-    "--format", "format_name", default="auto", show_default=True, help="A format's name, or auto."
-)
+@click.option("--format", "format_name", cls=_FormatOption, default="auto", show_default=True)
 @click.option(
     "--out",
     type=click.Path(path_type=Path),

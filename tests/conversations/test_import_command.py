@@ -50,6 +50,11 @@ def row(done: Result, head: str) -> list[str]:
     return line.split()[1:]
 
 
+def test_help_names_every_format() -> None:
+    shown = "".join(run("--help").stdout.split())
+    assert "oneof" + ",".join(formats.formats()) + "." in shown
+
+
 def test_a_file_becomes_a_fixture_that_loads() -> None:
     done = run(chat("a.json"))
     assert done.exit_code == 0, done.output

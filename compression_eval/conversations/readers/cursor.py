@@ -194,7 +194,7 @@ class _Store:
         row = self._connection.execute(
             f"SELECT length(value) > {MAX_LINE_BYTES}, CASE WHEN length(value) <= {MAX_LINE_BYTES} "  # noqa: S608
             "THEN value END FROM cursorDiskKV WHERE key = ?",
-            (key,),
+            (key.encode(errors="replace").decode(),),
         ).fetchone()
         if row is None:
             return {}, "it is not in the store"

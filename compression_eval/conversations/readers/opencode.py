@@ -5,6 +5,7 @@ with a part of that name and the assistant message behind it, whose text is the 
 """
 
 import json
+import re
 import sqlite3
 from collections import Counter
 from collections.abc import Iterator
@@ -45,7 +46,9 @@ _SKIPPED = {
     "patch": "a list of the files that a step changed",
     "agent": "the name of the agent that the user chose",
     "retry": "a failed request that was tried again",
+    "unreadable": f"it is no JSON object, or longer than {MAX_LINE_BYTES // 2**20} MiB",
 }
+_UNREADABLE = {"type": "unreadable"}
 
 
 @dataclass(frozen=True)
@@ -272,7 +275,7 @@ def _thread(info: dict[str, Any]) -> _Thread:
 
 def _is_export(value: Any) -> bool:
     messages = list_of(value, "messages")
-    return text_of(mapping_of(value, "info"), "id") != "" and all(
+    return bool(messages and text_of(mapping_of(value, "info"), "id")) and all(
         isinstance(message, dict)
         and isinstance(message.get("info"), dict)
         and isinstance(message.get("parts"), list)
@@ -285,10 +288,9 @@ def _is_session(source: SourceFile) -> bool:
     value = source.document
     name = text_of(value, "id")
     return (
-        bool(name)
+        re.fullmatch(r"[\w-]+", name) is not None
         and {"projectID", "directory", "time"} <= value.keys()
         and source.path.parent.parent.name == "session"
-        and "/" not in name
         and (source.path.parents[2] / "message" / name).is_dir()
     )
 
@@ -333,7 +335,7 @@ def _stored(storage: Path, session: str) -> Iterator[_Message]:
         info, problem = _json(path)
         parts: list[Any] = []
         for part in sorted((storage / "part" / path.stem).glob("*.json")):
-            parts.append(_json(part)[0])
+            parts.append(_json(part)[0] or _UNREADABLE)
         yield _Message(f"message {number}", info, parts, problem)
 
 
@@ -395,7 +397,7 @@ def _rows(
         parts = connection.execute(
             f"SELECT {data} FROM part WHERE message_id IS ? ORDER BY id", (row["id"],)  # noqa: S608
         )  # fmt: skip
-        found = [_object(part["data"])[0] for part in parts]
+        found = [_object(part["data"])[0] or _UNREADABLE for part in parts]
         yield _Message("", {**info, "id": row["id"]}, found, problem)
 
 

@@ -11,16 +11,34 @@ from compression_eval.conversations.building import build
 from compression_eval.conversations.formats import Format
 from compression_eval.conversations.readers import (
     atif,
+    claude_code_stream,
     cline,
+    codex_exec,
+    copilot_cli,
+    cursor,
     gemini_cli,
     mini_swe_agent,
+    opencode,
     openhands_events,
     openhands_output,
     pi,
+    qwen_code,
     swe_agent,
 )
 from compression_eval.conversations.sources import source_file
 from compression_eval.fixtures.errors import DataError
+from tests.conversations.readers.agent_sessions import (
+    BUBBLES,
+    COMPOSER,
+    COPILOT,
+    CURSOR,
+    CURSOR_STREAM,
+    EXEC,
+    OPENCODE,
+    QWEN,
+    STREAM,
+    cursor_store,
+)
 
 WRONG: list[Any] = [
     None,
@@ -42,7 +60,15 @@ _REPLY = {
 }
 _PARTS = [{"type": "text", "text": "go"}, {"type": "image", "data": "AA", "mimeType": "image/png"}]
 
+_SESSION = OPENCODE["messages"]
+
 WHOLE: list[tuple[Format, list[Any]]] = [
+    (copilot_cli.FORMAT, [COPILOT[number] for number in (0, 2, 4, 6, 8, 10)]),
+    (claude_code_stream.FORMAT, [STREAM[number] for number in (0, 3, 4, 6, 10, 11)]),
+    (codex_exec.FORMAT, [EXEC[number] for number in (0, 1, 4, 5, 6)]),
+    (qwen_code.FORMAT, [QWEN[number] for number in (0, 1, 2, 4)]),
+    (cursor.FORMAT, [*CURSOR[:2], CURSOR_STREAM[0], CURSOR_STREAM[7]]),
+    (opencode.FORMAT, [{**OPENCODE, "messages": [_SESSION[number] for number in (0, 1, 5, 6)]}]),
     (
         cline.FORMAT,
         [
@@ -243,3 +269,18 @@ def test_no_field_of_a_wrong_type_breaks(tmp_path: Path, reader: Format, values:
         else:
             counts["read"] += 1
     assert counts["read"] > 100
+
+
+def test_no_field_of_a_wrong_type_breaks_a_store(tmp_path: Path) -> None:
+    changed = [(each, BUBBLES) for each in _variants(COMPOSER)]
+    changed += [(COMPOSER, each) for each in _variants(BUBBLES)]
+    store = cursor_store(tmp_path / "state.vscdb", *changed)
+    read = 0
+    for conversation in cursor.FORMAT.read(source_file(store)):
+        try:
+            account = build(conversation).account
+        except DataError:
+            continue
+        assert "unaccounted" not in {entry.fate for entry in account.entries}
+        read += 1
+    assert read > 100

@@ -1,0 +1,322 @@
+"""Small sessions in the true form of agents, with invented content."""
+
+import json
+import sqlite3
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any
+
+TIME = "2026-01-01T00:00:00Z"
+SESSION = "11111111-2222-3333-4444-555566667777"
+
+
+def events(*items: tuple[str, dict[str, Any]], **shared: Any) -> list[dict[str, Any]]:
+    """Return events of Copilot CLI from their kinds and data."""
+    return [
+        {"type": kind, "data": data, "id": f"e{number}", "timestamp": TIME,
+         "parentId": f"e{number - 1}" if number else None, **shared}
+        for number, (kind, data) in enumerate(items)
+    ]  # fmt: skip
+
+
+def request(call: str, name: str, **arguments: Any) -> dict[str, Any]:
+    """Return a tool request of Copilot CLI."""
+    return {"toolCallId": call, "name": name, "arguments": arguments, "type": "function"}
+
+
+def done(call: str, text: str) -> dict[str, Any]:
+    """Return what Copilot CLI records of a call that was carried out."""
+    result = {"content": text, "detailedContent": f"{text}\n(coloured)"}
+    return {"toolCallId": call, "success": True, "result": result}
+
+
+COPILOT = events(
+    ("session.start", {"sessionId": SESSION, "version": 1, "producer": "copilot-agent",
+                       "copilotVersion": "1.0.63", "startTime": TIME, "selectedModel": "m-1"}),
+    ("system.message", {"role": "system", "content": "You are an agent."}),
+    ("user.message", {"content": "Find the port.", "transformedContent": "<now/>Find the port.",
+                      "attachments": [{"type": "file", "path": "/w/a", "displayName": "a"}]}),
+    ("assistant.turn_start", {"turnId": "0"}),
+    ("assistant.message", {"messageId": "m", "content": "Looking.", "reasoningText": "HIDDEN",
+                           "toolRequests": [request("c1", "view", path="a.py"),
+                                            request("c2", "bash", command="ls")]}),
+    ("tool.execution_start", {"toolCallId": "c1", "toolName": "view", "arguments": {}}),
+    ("tool.execution_complete", done("c2", "a.py")),
+    ("tool.execution_complete", done("c1", "PORT = 8123")),
+    ("session.compaction_start", {"conversationTokens": 900}),
+    ("assistant.message", {"messageId": "n", "content": "It is 8123."}),
+    ("session.compaction_complete", {"success": True, "trigger": "threshold",
+                                     "preCompactionTokens": 1000, "postCompactionTokens": 300,
+                                     "summaryContent": "The port is 8123."}),
+    ("user.message", {"content": "Now change it."}),
+    ("assistant.message", {"messageId": "o", "content": "Done.", "model": "m-2"}),
+    ("session.shutdown", {"shutdownType": "routine"}),
+)  # fmt: skip
+
+
+def printed(kind: str, content: Any, agent: str | None = None, **fields: Any) -> dict[str, Any]:
+    """Return a message as Claude Code prints it."""
+    role = "user" if kind == "user" else "assistant"
+    return {"type": kind, "message": {"role": role, "content": content, **fields.pop("of", {})},
+            "parent_tool_use_id": agent, "session_id": SESSION, **fields}  # fmt: skip
+
+
+def use(call: str, name: str, **arguments: Any) -> dict[str, Any]:
+    """Return a tool_use block."""
+    return {"type": "tool_use", "id": call, "name": name, "input": arguments}
+
+
+def used(call: str, text: str) -> dict[str, Any]:
+    """Return a tool_result block."""
+    return {"type": "tool_result", "tool_use_id": call, "content": text}
+
+
+def text(words: str) -> dict[str, Any]:
+    """Return a text block."""
+    return {"type": "text", "text": words}
+
+
+_ONE = {"id": "msg_1", "model": "m-1"}
+
+STREAM: list[dict[str, Any]] = [
+    {"type": "system", "subtype": "init", "cwd": "/w", "session_id": SESSION, "tools": ["Read"],
+     "mcp_servers": [], "model": "m-1", "claude_code_version": "2.1.99", "uuid": "u0"},
+    printed("assistant", [{"type": "thinking", "thinking": "HIDDEN", "signature": "s"}],
+            of=_ONE, uuid="u1"),
+    printed("assistant", [text("Looking.")], of=_ONE, uuid="u2"),
+    printed("assistant", [use("t1", "Read", file_path="a.py")], of=_ONE, uuid="u3"),
+    printed("user", [used("t1", "PORT = 8123")], uuid="u4", tool_use_result={"x": 1}),
+    printed("assistant", [use("t2", "Task", prompt="Count the files.")], uuid="u5",
+            of={"id": "msg_2", "model": "m-1"}),
+    printed("assistant", [use("t3", "Bash", command="ls")], agent="t2", uuid="u6",
+            of={"id": "msg_3", "model": "m-1"}),
+    printed("user", [used("t3", "a.py")], agent="t2", uuid="u7"),
+    printed("user", [used("t2", "There is 1.")], uuid="u8"),
+    {"type": "system", "subtype": "status", "status": "compacting", "session_id": SESSION,
+     "uuid": "u9"},
+    {"type": "system", "subtype": "compact_boundary", "session_id": SESSION, "uuid": "u10",
+     "compact_metadata": {"trigger": "auto", "pre_tokens": 900, "post_tokens": 200}},
+    printed("user", "This session is being continued. The port is 8123.", uuid="u11",
+            isSynthetic=True, isReplay=False),
+    printed("assistant", [text("All done.")], of={"id": "msg_4", "model": "m-1"}, uuid="u12"),
+    {"type": "result", "subtype": "success", "result": "All done.", "session_id": SESSION,
+     "uuid": "u13"},
+]  # fmt: skip
+
+
+def item(step: str, name: str, kind: str, **fields: Any) -> dict[str, Any]:
+    """Return an item as Codex prints it."""
+    return {"type": f"item.{step}", "item": {"id": name, "type": kind, **fields}}
+
+
+EXEC: list[dict[str, Any]] = [
+    {"type": "thread.started", "thread_id": SESSION},
+    {"type": "turn.started"},
+    item("completed", "i0", "reasoning", text="HIDDEN"),
+    item("started", "i1", "command_execution", command="cat a.py", aggregated_output="",
+         exit_code=None, status="in_progress"),
+    item("completed", "i1", "command_execution", command="cat a.py",
+         aggregated_output="PORT = 8123\n", exit_code=1, status="failed"),
+    item("completed", "i2", "file_change", status="completed",
+         changes=[{"path": "/w/a.py", "kind": "update"}]),
+    item("completed", "i3", "mcp_tool_call", server="docs", tool="find", arguments={"q": "port"},
+         result={"content": [text("port: see a.py")], "structured_content": None}, error=None,
+         status="completed"),
+    item("started", "i4", "web_search", query="ports"),
+    item("completed", "i5", "agent_message", text="It is 8123."),
+    {"type": "turn.completed", "usage": {"input_tokens": 5, "output_tokens": 1}},
+]  # fmt: skip
+
+
+def qwen(name: str, parent: str | None, kind: str, *parts: Any, **fields: Any) -> dict[str, Any]:
+    """Return a record of Qwen Code."""
+    role = "model" if kind == "assistant" else "user"
+    message = {"message": {"role": role, "parts": list(parts)}} if parts else {}
+    return {"uuid": name, "parentUuid": parent, "sessionId": SESSION, "timestamp": TIME,
+            "type": kind, "cwd": "/w", "version": "0.19.1", **message, **fields}  # fmt: skip
+
+
+QWEN: list[dict[str, Any]] = [
+    qwen("q1", None, "user", {"text": "Find the port."}),
+    qwen("q2", "q1", "assistant", {"text": "HIDDEN", "thought": True}, {"text": "Looking."},
+         {"functionCall": {"id": "c1", "name": "read_file", "args": {"path": "a.py"}}},
+         model="m-1"),
+    qwen("q3", "q2", "tool_result",
+         {"functionResponse": {"id": "c1", "name": "read_file",
+                               "response": {"output": "PORT = 8123"}}},
+         toolCallResult={"callId": "c1", "status": "success", "resultDisplay": "x"}),
+    qwen("q4", "q3", "assistant", {"text": "It is 8123."}, model="m-1"),
+    qwen("q5", "q4", "system", subtype="chat_compression", systemPayload={
+        "info": {"originalTokenCount": 900, "newTokenCount": 200, "compressionStatus": 1},
+        "compressedHistory": [
+            {"role": "user", "parts": [{"text": "<state_snapshot>port 8123</state_snapshot>"}]},
+            {"role": "model", "parts": [{"text": "Got it."}]},
+            {"role": "model", "parts": [{"text": "It is 8123."}]},
+        ]}),
+    qwen("q6", "q5", "user", {"text": "taken back"}),
+    qwen("q7", "q5", "user", {"text": "Now change it."}),
+    qwen("q8", "q7", "user", {"text": "task 3 ended"}, subtype="notification"),
+    qwen("q9", "q8", "assistant", {"text": "Done."}, model="m-1"),
+]  # fmt: skip
+
+
+def stored(name: str, role: str, *parts: dict[str, Any], **fields: Any) -> dict[str, Any]:
+    """Return a message of OpenCode."""
+    return {"info": {"id": name, "sessionID": "ses_1", "role": role, "time": {"created": 1},
+                     **fields}, "parts": list(parts)}  # fmt: skip
+
+
+def tool(call: str, name: str, given: dict[str, Any], **state: Any) -> dict[str, Any]:
+    """Return a tool part of OpenCode."""
+    return {"type": "tool", "callID": call, "tool": name, "state": {"input": given, **state}}
+
+
+def _tokens(sent: int) -> dict[str, Any]:
+    return {"tokens": {"input": sent, "output": 10, "cache": {"read": 5, "write": 0}},
+            "providerID": "p", "modelID": "m-1"}  # fmt: skip
+
+
+OPENCODE: dict[str, Any] = {
+    "info": {"id": "ses_1", "version": "1.2.3", "projectID": "p", "directory": "/w",
+             "time": {"created": 1}},
+    "messages": [
+        stored("msg_1", "user", text("Find the port."),
+               text("Called Read: a.py") | {"synthetic": True},
+               {"type": "file", "mime": "image/png", "url": "data:image/png;base64,AAAA"}),
+        stored("msg_2", "assistant", {"type": "step-start"},
+               {"type": "reasoning", "text": "HIDDEN"},
+               text("Looking."),
+               tool("c1", "read", {"filePath": "a.py"}, status="completed", output="PORT = 8123",
+                    time={"start": 1, "end": 2, "compacted": 3}),
+               tool("c2", "bash", {"command": "x"}, status="error", error="no such command"),
+               tool("c3", "bash", {"command": "y"}, status="running"),
+               {"type": "step-finish", "reason": "stop"}, **_tokens(900)),
+        stored("msg_3", "user", text("Go on.")),
+        stored("msg_4", "assistant", text("It is 8123."), **_tokens(950)),
+        stored("msg_5", "assistant", error={"name": "APIError"}),
+        stored("msg_6", "user", {"type": "compaction", "auto": True, "tail_start_id": "msg_3"}),
+        stored("msg_7", "assistant", text("The port is 8123."), summary=True, parentID="msg_6",
+               mode="compaction"),
+        stored("msg_8", "user", text("Now change it.")),
+        stored("msg_9", "assistant", text("Done."), **_tokens(300)),
+    ],
+}  # fmt: skip
+
+CURSOR: list[dict[str, Any]] = [
+    {"role": "user", "message": {"content": [
+        text("<timestamp>now</timestamp>\n<user_query>\nFind the port.\n</user_query>")]}},
+    {"role": "assistant", "message": {"content": [
+        text("Looking.\n\n[REDACTED]"),
+        {"type": "tool_use", "name": "Read", "input": {"path": "a.py"}},
+        {"type": "tool_use", "name": "Shell", "input": {"command": "ls"}}]}},
+    {"role": "assistant", "message": {"content": [text("It is 8123.")]}},
+    {"type": "turn_ended", "status": "success"},
+]  # fmt: skip
+
+
+def _cli(kind: str, **fields: Any) -> dict[str, Any]:
+    return {"type": kind, "session_id": SESSION, **fields}
+
+
+CURSOR_STREAM: list[dict[str, Any]] = [
+    _cli("system", subtype="init", apiKeySource="login", cwd="/w", model="m-1",
+         permissionMode="default"),
+    _cli("user", message={"role": "user", "content": [text("Find the port.")]}),
+    _cli("thinking", subtype="delta", text="HIDDEN"),
+    _cli("assistant", message={"role": "assistant", "content": [text("I look ")]}),
+    _cli("assistant", message={"role": "assistant", "content": [text("at it.")]}),
+    _cli("assistant", message={"role": "assistant", "content": [text("I look at it.")]}),
+    _cli("tool_call", subtype="started", call_id="c1",
+         tool_call={"readToolCall": {"args": {"path": "a.py"}}}),
+    _cli("tool_call", subtype="completed", call_id="c1", tool_call={"readToolCall": {
+        "args": {"path": "a.py"}, "result": {"success": {"content": "PORT = 8123"}}}}),
+    _cli("assistant", message={"role": "assistant", "content": [text("It is 8123.")]}),
+    _cli("result", subtype="success", result="I look at it.It is 8123."),
+]  # fmt: skip
+
+COMPOSER: dict[str, Any] = {
+    "composerId": SESSION,
+    "modelConfig": {"modelName": "m-1"},
+    "fullConversationHeadersOnly": [
+        {"bubbleId": name, "type": kind}
+        for name, kind in (("b1", 1), ("b2", 2), ("b3", 2), ("b4", 2), ("b5", 1), ("b9", 2))
+    ],
+}
+BUBBLES: dict[str, dict[str, Any]] = {
+    "b1": {"type": 1, "text": "Find the port.", "attachedCodeChunks": [{}]},
+    "b2": {"type": 2, "text": "", "thinking": {"text": "HIDDEN"}},
+    "b3": {"type": 2, "text": "Looking.", "toolFormerData": {
+        "toolCallId": "c1", "name": "read_file", "status": "completed",
+        "rawArgs": '{"path": "a.py"}', "result": '{"contents": "PORT = 8123"}'}},
+    "b4": {"type": 2, "text": "It is 8123.", "conversationSummary": json.dumps({
+        "summary": "The port is 8123.", "truncationLastBubbleIdInclusive": "b2",
+        "clientShouldStartSendingFromInclusiveBubbleId": "b3"})},
+    "b5": {"type": 1, "text": "Now change it."},
+}  # fmt: skip
+
+
+def cursor_store(path: Path, *conversations: tuple[Any, Any]) -> Path:
+    """Write a ``state.vscdb`` with conversations, each of a head and its bubbles by their ids."""
+    connection = sqlite3.connect(path)
+    connection.execute("CREATE TABLE ItemTable (key TEXT UNIQUE, value BLOB)")
+    connection.execute("CREATE TABLE cursorDiskKV (key TEXT UNIQUE, value BLOB)")
+    for number, (head, bubbles) in enumerate(conversations):
+        rows = [(f"composerData:c{number}", head)]
+        if isinstance(bubbles, dict):
+            rows += [(f"bubbleId:c{number}:{name}", value) for name, value in bubbles.items()]
+        connection.executemany(
+            "INSERT INTO cursorDiskKV VALUES (?, ?)",
+            [
+                (key, value if isinstance(value, bytes) else json.dumps(value))
+                for key, value in rows
+            ],
+        )
+    connection.commit()
+    connection.close()
+    return path
+
+
+def opencode_database(path: Path, exports: Iterable[Any]) -> Path:
+    """Write an ``opencode.db`` with what exports hold."""
+    connection = sqlite3.connect(path)
+    connection.executescript(
+        "CREATE TABLE session (id TEXT, parent_id TEXT, version TEXT, revert TEXT);"
+        "CREATE TABLE message (id TEXT, session_id TEXT, time_created INTEGER, data TEXT);"
+        "CREATE TABLE part (id TEXT, message_id TEXT, session_id TEXT, data TEXT);"
+    )
+    for number, export in enumerate(exports):
+        session = f"ses_{number}"
+        connection.execute("INSERT INTO session VALUES (?, NULL, '1.2.3', NULL)", (session,))
+        for place, message in enumerate(export["messages"]):
+            name = message["info"]["id"]
+            connection.execute(
+                "INSERT INTO message VALUES (?, ?, ?, ?)",
+                (name, session, place, json.dumps(message["info"])),
+            )
+            connection.executemany(
+                "INSERT INTO part VALUES (?, ?, ?, ?)",
+                [
+                    (f"prt_{place}_{index}", name, session, json.dumps(part))
+                    for index, part in enumerate(message["parts"])
+                ],
+            )
+    connection.commit()
+    connection.close()
+    return path
+
+
+def opencode_storage(folder: Path, export: dict[str, Any]) -> Path:
+    """Write the files of OpenCode's older storage; return the folder of sessions."""
+
+    def put(path: Path, value: Any) -> None:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(json.dumps(value), encoding="utf-8")
+
+    info = export["info"]
+    put(folder / "session" / "p" / f"{info['id']}.json", info)
+    for message in export["messages"]:
+        name = message["info"]["id"]
+        put(folder / "message" / info["id"] / f"{name}.json", message["info"])
+        for number, part in enumerate(message["parts"]):
+            put(folder / "part" / name / f"prt_{number}.json", part)
+    return folder / "session"

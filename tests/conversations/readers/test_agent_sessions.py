@@ -1,0 +1,472 @@
+"""Copilot CLI, Cursor, OpenCode, Qwen Code, and the streams that CI leaves: through the import."""
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from click.testing import CliRunner, Result
+
+from compression_eval.cli import main
+from compression_eval.conversations import sources
+from compression_eval.fixtures.loading import load_fixture
+from compression_eval.fixtures.models import Fixture
+from tests.conversations.readers.agent_sessions import (
+    BUBBLES,
+    COMPOSER,
+    COPILOT,
+    CURSOR,
+    CURSOR_STREAM,
+    EXEC,
+    OPENCODE,
+    QWEN,
+    STREAM,
+    cursor_store,
+    done,
+    events,
+    opencode_database,
+    opencode_storage,
+    printed,
+    qwen,
+    request,
+    stored,
+    text,
+    tool,
+    use,
+    used,
+)
+from tests.conversations.readers.reading import json_file, json_lines
+
+Said = list[tuple[str, str]]
+
+
+def run(path: Path, *options: str) -> tuple[Result, list[Fixture]]:
+    """Import a file; return what was said, and the fixtures by their names."""
+    out = path.with_name(f"{path.name}-out")
+    given = ["import", str(path), "--out", str(out), "--explain", *options]
+    done = CliRunner().invoke(main, given)
+    assert done.exception is None or isinstance(done.exception, SystemExit), done.exception
+    assert "not accounted for" not in done.stdout
+    return done, [load_fixture(file) for file in sorted(out.glob("*.json"))]
+
+
+def one(path: Path) -> tuple[Result, Fixture]:
+    """Import a file that becomes one fixture, and see that no thinking came in."""
+    done, fixtures = run(path)
+    assert done.exit_code == 0, done.output
+    (fixture,) = fixtures
+    assert "HIDDEN" not in fixture.model_dump_json()
+    return done, fixture
+
+
+def said(fixture: Fixture) -> Said:
+    return [(message.role, message.text) for message in fixture.messages]
+
+
+def calls(fixture: Fixture) -> list[tuple[str, dict[str, Any]]]:
+    return [
+        (call.function.name, call.function.parsed())
+        for message in fixture.messages
+        for call in message.calls
+    ]
+
+
+def state(fixture: Fixture) -> list[int | str]:
+    """Return the state of the one recorded compaction: kept messages by number, texts made."""
+    (compaction,) = fixture.recorded_compactions
+    assert compaction.state is not None
+    return [part if isinstance(part, int) else part.text for part in compaction.state]
+
+
+def caveats(fixture: Fixture) -> str:
+    assert fixture.source is not None
+    return "\n".join(fixture.source.caveats)
+
+
+def test_copilot_cli_goes_on_with_its_summary_and_what_came_while_it_was_written(
+    tmp_path: Path,
+) -> None:
+    shown, fixture = one(json_lines(tmp_path / "events.jsonl", *COPILOT))
+    assert "events.jsonl: copilot-cli, an event session.start" in shown.stdout
+    assert said(fixture) == [
+        ("system", "You are an agent."),
+        ("user", "Find the port."),
+        ("assistant", "Looking."),
+        ("tool", "a.py"),
+        ("tool", "PORT = 8123"),
+        ("assistant", "It is 8123."),
+        ("user", "Now change it."),
+        ("assistant", "Done."),
+    ]
+    assert calls(fixture) == [("view", {"path": "a.py"}), ("bash", {"command": "ls"})]
+    (compaction,) = fixture.recorded_compactions
+    assert (compaction.cut, compaction.trigger, compaction.summary) == (
+        6, "threshold", "The port is 8123.",
+    )  # fmt: skip
+    assert (compaction.tokens_before, compaction.tokens_after) == (1000, 300)
+    assert state(fixture) == ["[Summary of the conversation so far]\nThe port is 8123.", 5]
+    assert "a form that the file does not hold" in caveats(fixture)
+    assert fixture.model == "m-2"
+    assert "without transformedContent: what the client put round the message" in shown.stdout
+    assert "without attachment file: only its name is there" in shown.stdout
+
+
+def test_copilot_cli_keeps_agents_apart_and_a_cleared_context_too(tmp_path: Path) -> None:
+    main_thread = events(
+        ("session.start", {"sessionId": "s", "copilotVersion": "1"}),
+        ("user.message", {"content": "Ask for help."}),
+        ("assistant.message", {"content": "", "toolRequests": [
+            request("t1", "task", prompt="Count the files."), request("t2", "task", prompt="x")]}),
+        ("subagent.started", {"toolCallId": "t1", "agentName": "explore"}),
+    )  # fmt: skip
+    main_thread[3]["agentId"] = "a-1"
+    helper = events(("assistant.message", {"content": "There is 1."}), agentId="a-1")
+    old_helper = events(("assistant.message", {"content": "Old.", "parentToolCallId": "t2"}))
+    rest = events(
+        ("tool.execution_complete", done("t1", "There is 1.")),
+        ("tool.user_requested", {"toolCallId": "u1", "toolName": "bash", "arguments": {"c": 1}}),
+        ("tool.execution_start", {"toolCallId": "u1", "toolName": "bash"}),
+        ("tool.execution_complete", done("u1", "seen")),
+        ("user.message", {"content": "skill text", "source": "skill-x"}),
+        ("session.context_cleared", {"messagesCleared": 9, "initialMessage": "Start anew."}),
+        ("assistant.message", {"content": "Fresh."}),
+    )
+    path = json_lines(tmp_path / "e.jsonl", *main_thread, *helper, *old_helper, *rest)
+    _, fixtures = run(path)
+    by_name = {fixture.name.split("-", 3)[-1]: said(fixture) for fixture in fixtures}
+    assert by_name["agent-a-1"] == [("user", "Count the files."), ("assistant", "There is 1.")]
+    assert by_name["agent-t2"] == [("user", "x"), ("assistant", "Old.")]
+    assert by_name["after-clear-1"] == [("user", "Start anew."), ("assistant", "Fresh.")]
+    (whole,) = (fixture for fixture in fixtures if said(fixture)[0][1] == "Ask for help.")
+    assert said(whole)[2:] == [
+        ("tool", "There is 1."),
+        ("tool", "[no result was recorded for this call]"),
+        ("user", '[The user carried out an action: bash]\n{"c": 1}\nseen'),
+        ("user", "skill text"),
+    ]
+    assert "1 messages in the user's name were written by Copilot" in caveats(whole)
+    assert "1 tool calls have no recorded result" in caveats(whole)
+
+
+def test_copilot_cli_drops_what_was_taken_back_and_failed(tmp_path: Path) -> None:
+    path = json_lines(tmp_path / "e.jsonl", *events(
+        ("session.start", {"sessionId": "s"}),
+        ("user.message", {"content": "first"}),
+        ("assistant.message", {"content": "wrong way"}),
+        ("session.compaction_complete", {"success": True, "summaryContent": "s"}),
+        ("session.snapshot_rewind", {"upToEventId": "e1", "eventsRemoved": 2}),
+        ("session.compaction_complete", {"success": False, "error": "x"}),
+        ("tool.execution_start", {"toolCallId": "c1", "toolName": "view", "arguments": {"p": 1}}),
+        ("tool.execution_complete", {"toolCallId": "c1", "success": False,
+                                     "error": {"message": "no such file"}}),
+        ("session.new_in_some_version", {"text": "words"}),
+    ))  # fmt: skip
+    shown, fixture = one(path)
+    assert said(fixture) == [("user", "first"), ("assistant", ""), ("tool", "no such file")]
+    assert fixture.recorded_compactions == []
+    assert "undone by the user" in shown.stdout
+    assert "session.new_in_some_version): unknown" in shown.stdout
+
+
+@pytest.mark.parametrize("write", [json_lines, lambda path, *all_: json_file(path, list(all_))])
+def test_a_claude_code_stream_is_read_as_lines_and_as_a_list(
+    tmp_path: Path, write: Callable[..., Path]
+) -> None:
+    shown, fixtures = run(write(tmp_path / "out.json", *STREAM))
+    assert "out.json: claude-code-stream, " in shown.stdout
+    helper, fixture = sorted(fixtures, key=lambda each: len(each.messages))
+    assert said(fixture) == [
+        ("user", "[the prompt is not in the recording]"),
+        ("assistant", "Looking."),
+        ("tool", "PORT = 8123"),
+        ("assistant", ""),
+        ("tool", "There is 1."),
+        ("assistant", "All done."),
+    ]
+    assert calls(fixture) == [
+        ("Read", {"file_path": "a.py"}), ("Task", {"prompt": "Count the files."}),
+    ]  # fmt: skip
+    assert said(helper) == [("user", "Count the files."), ("assistant", ""), ("tool", "a.py")]
+    (compaction,) = fixture.recorded_compactions
+    assert (compaction.cut, compaction.trigger) == (5, "auto")
+    assert (compaction.tokens_before, compaction.tokens_after) == (900, 200)
+    assert state(fixture) == ["This session is being continued. The port is 8123."]
+    assert "the file does not hold the prompt" in caveats(fixture)
+    assert "the file does not hold the prompt" not in caveats(helper)
+    assert "tool calls have no recorded result" not in caveats(fixture)
+    assert fixture.source is not None
+    assert fixture.source.origin == "Claude Code 2.1.99 stream-json"
+    assert "HIDDEN" not in fixture.model_dump_json()
+    assert "unknown" not in shown.stdout
+
+
+def test_a_claude_code_stream_with_prompts_and_without_uuids_keeps_them(tmp_path: Path) -> None:
+    path = json_lines(
+        tmp_path / "out.jsonl",
+        printed("user", "Find the port.", isReplay=True),
+        printed("assistant", [use("t1", "Read", file_path="a.py")], of={"id": "m1"}),
+        printed("user", [used("t1", "8123"), used("t9", "an orphan")]),
+        printed("user", "<local-command-stdout>Compacted</local-command-stdout>", isReplay=True),
+        printed("assistant", [text("8123")], of={"id": "m2"}),
+    )
+    _, fixture = one(path)
+    assert said(fixture) == [
+        ("user", "Find the port."), ("assistant", ""), ("tool", "8123"), ("assistant", "8123"),
+    ]  # fmt: skip
+    assert "1 tool results without their call were left out" in caveats(fixture)
+
+
+def test_codex_exec_calls_hold_their_results(tmp_path: Path) -> None:
+    shown, fixture = one(json_lines(tmp_path / "out.jsonl", *EXEC))
+    assert "out.jsonl: codex-exec, a line thread.started" in shown.stdout
+    assert said(fixture) == [
+        ("user", "[the prompt is not in the recording]"),
+        ("assistant", ""),
+        ("tool", "PORT = 8123\n\n[exit code: 1]"),
+        ("assistant", ""),
+        ("tool", "completed"),
+        ("assistant", ""),
+        ("tool", "port: see a.py"),
+        ("assistant", "It is 8123."),
+        ("assistant", ""),
+        ("tool", "[no result was recorded for this call]"),
+    ]
+    assert calls(fixture) == [
+        ("shell", {"command": "cat a.py"}),
+        ("file_change", {"changes": [{"path": "/w/a.py", "kind": "update"}]}),
+        ("docs__find", {"q": "port"}),
+        ("web_search", {"query": "ports"}),
+    ]
+    assert "prompts are not in the file" in caveats(fixture)
+    assert "line 4 (item.started:command_execution): merged into message 1" in shown.stdout
+
+
+def test_qwen_code_is_compressed_to_the_history_that_it_records(tmp_path: Path) -> None:
+    shown, fixture = one(json_lines(tmp_path / "chat.jsonl", *QWEN))
+    assert "chat.jsonl: qwen-code, lines with uuid" in shown.stdout
+    assert said(fixture) == [
+        ("user", "Find the port."),
+        ("assistant", "Looking."),
+        ("tool", "PORT = 8123"),
+        ("assistant", "It is 8123."),
+        ("user", "Now change it."),
+        ("user", "task 3 ended"),
+        ("assistant", "Done."),
+    ]
+    (compaction,) = fixture.recorded_compactions
+    assert (compaction.cut, compaction.tokens_before, compaction.tokens_after) == (4, 900, 200)
+    assert state(fixture) == ["<state_snapshot>port 8123</state_snapshot>", "Got it.", 3]
+    assert "line 6 (user): skipped: on a branch that the user left" in shown.stdout
+    assert "1 messages in the user's name were written by Qwen Code" in caveats(fixture)
+
+
+def test_qwen_code_pairs_results_without_ids_and_keeps_sub_agents_apart(tmp_path: Path) -> None:
+    answer = {"functionResponse": {"name": "run", "response": {"output": "built"}}}
+    side = {"isSidechain": True, "agentId": "explore-1"}
+    path = json_lines(
+        tmp_path / "chat.jsonl",
+        qwen("a", None, "user", {"text": "Build it."}),
+        qwen("b", "a", "assistant", {"functionCall": {"name": "run", "args": {"c": 1}}}),
+        qwen("s", None, "user", {"text": "Look round."}, **side),
+        qwen("t", "s", "assistant", {"text": "Seen."}, **side),
+        qwen("c", "b", "tool_result", answer),
+        qwen("d", "c", "system", subtype="chat_compression",
+             systemPayload={"info": {"compressionStatus": 2}, "compressedHistory": []}),
+        qwen("e", "d", "system", subtype="custom_title", systemPayload={"customTitle": "x"}),
+    )  # fmt: skip
+    shown, fixtures = run(path)
+    assert [said(fixture) for fixture in sorted(fixtures, key=lambda each: len(each.messages))] == [
+        [("user", "Look round."), ("assistant", "Seen.")],
+        [("user", "Build it."), ("assistant", ""), ("tool", "built")],
+    ]
+    assert "a compression that failed" in shown.stdout
+
+
+def _as_export(folder: Path) -> Path:
+    return json_file(folder / "export.json", OPENCODE)
+
+
+def _as_database(folder: Path) -> Path:
+    return opencode_database(folder / "opencode.db", [OPENCODE])
+
+
+def _as_files(folder: Path) -> Path:
+    return opencode_storage(folder / "storage", OPENCODE)
+
+
+@pytest.mark.parametrize("write", [_as_export, _as_database, _as_files])
+def test_opencode_in_all_three_forms(tmp_path: Path, write: Callable[[Path], Path]) -> None:
+    shown, fixture = one(write(tmp_path))
+    assert said(fixture) == [
+        ("user", "Find the port.\nCalled Read: a.py\n[image: image/png, 3 bytes]"),
+        ("assistant", "Looking."),
+        ("tool", "PORT = 8123"),
+        ("tool", "no such command"),
+        ("tool", "[no result was recorded for this call]"),
+        ("user", "Go on."),
+        ("assistant", "It is 8123."),
+        ("user", "Now change it."),
+        ("assistant", "Done."),
+    ]
+    assert [name for name, _ in calls(fixture)] == ["read", "bash", "bash"]
+    (compaction,) = fixture.recorded_compactions
+    assert (compaction.cut, compaction.trigger, compaction.summary) == (
+        7, "auto", "The port is 8123.",
+    )  # fmt: skip
+    assert (compaction.tokens_before, compaction.tokens_after) == (965, 305)
+    assert state(fixture) == [5, 6, "What did we do so far?", "The port is 8123."]
+    assert "1 texts in the user's name were written by OpenCode" in caveats(fixture)
+    assert "1 results were cleared from the context later" in caveats(fixture)
+    assert fixture.model == "p/m-1"
+    assert "message 5 (message:assistant): skipped: a failed request" in shown.stdout
+    assert "unknown" not in shown.stdout
+
+
+def test_opencode_leaves_out_what_the_user_took_back_and_failed_compactions(
+    tmp_path: Path,
+) -> None:
+    export = {
+        "info": {"id": "ses_2", "parentID": "ses_1", "revert": {"messageID": "msg_5"}},
+        "messages": [
+            stored("msg_1", "user", text("Do it.")),
+            stored("msg_2", "user", {"type": "compaction", "auto": False}),
+            stored("msg_3", "assistant", text("half"), summary=True, parentID="msg_2",
+                   error={"name": "ContextOverflowError"}),
+            stored("msg_4", "assistant", text("Half done"), {"type": "hologram"},
+                   error={"name": "MessageAbortedError"}),
+            stored("msg_5", "user", text("taken back")),
+            stored("msg_6", "assistant", tool("c", "bash", {}, status="completed", output="x")),
+        ],
+    }  # fmt: skip
+    shown, fixture = one(json_file(tmp_path / "a.json", export))
+    assert said(fixture) == [("user", "Do it."), ("assistant", "Half done")]
+    assert fixture.recorded_compactions == []
+    assert "part:hologram): unknown" in shown.stdout
+    assert fixture.name.endswith("subagent")
+
+
+def test_a_cursor_transcript_has_calls_without_results(tmp_path: Path) -> None:
+    shown, fixture = one(json_lines(tmp_path / "t.jsonl", *CURSOR))
+    assert "t.jsonl: cursor, lines with role" in shown.stdout
+    assert said(fixture) == [
+        ("user", "Find the port."),
+        ("assistant", "Looking."),
+        ("tool", "[no result was recorded for this call]"),
+        ("tool", "[no result was recorded for this call]"),
+        ("assistant", "It is 8123."),
+    ]
+    assert calls(fixture) == [("Read", {"path": "a.py"}), ("Shell", {"command": "ls"})]
+    assert "Cursor writes no results of tools into transcripts" in caveats(fixture)
+    assert "without notes: what the client put round the user's words" in shown.stdout
+    assert "without thinking: thinking is left out" in shown.stdout
+
+
+def test_a_stream_of_cursors_cli_has_both(tmp_path: Path) -> None:
+    shown, fixture = one(json_lines(tmp_path / "s.jsonl", *CURSOR_STREAM))
+    assert said(fixture) == [
+        ("user", "Find the port."),
+        ("assistant", "I look at it."),
+        ("assistant", ""),
+        ("tool", "PORT = 8123"),
+        ("assistant", "It is 8123."),
+    ]
+    assert calls(fixture) == [("read", {"path": "a.py"})]
+    assert fixture.model == "m-1"
+    assert "unknown" not in shown.stdout
+
+
+def test_cursors_store_holds_many_conversations(tmp_path: Path) -> None:
+    inline = {"conversation": [{"type": 1, "text": "Hello."}, {"type": 2, "text": "Hi."}]}
+    latest = {**COMPOSER, "latestConversationSummary": {
+        "lastBubbleId": "b5", "summary": {"summary": "All of it.",
+                                          "truncationLastBubbleIdInclusive": "b4"}}}  # fmt: skip
+    plain = {name: {**b, "conversationSummary": None} for name, b in BUBBLES.items()}
+    empty: dict[str, Any] = {"fullConversationHeadersOnly": []}
+    path = cursor_store(
+        tmp_path / "state.vscdb",
+        (COMPOSER, BUBBLES), (inline, {}), (empty, {}), (b"{torn", {}), (latest, plain),
+    )  # fmt: skip
+    before = path.read_bytes()
+    shown, fixtures = run(path)
+    assert path.read_bytes() == before
+    assert [each.name for each in tmp_path.iterdir() if each.name.startswith("state.vscdb-")] == [
+        "state.vscdb-out"
+    ]
+    by_length = sorted(fixtures, key=lambda each: (len(each.messages), each.name))
+    assert said(by_length[0]) == [("user", "Hello."), ("assistant", "Hi.")]
+    assert "bubble 6 (bubble:other): skipped: it is not in the store" in shown.stdout
+    (fixture,) = (f for f in by_length[1:] if f.recorded_compactions[0].summary != "All of it.")
+    assert said(fixture) == [
+        ("user", "Find the port."),
+        ("assistant", "Looking."),
+        ("tool", '{"contents": "PORT = 8123"}'),
+        ("assistant", "It is 8123."),
+        ("user", "Now change it."),
+    ]
+    assert calls(fixture) == [("read_file", {"path": "a.py"})]
+    assert fixture.recorded_compactions[0].cut == 4
+    assert state(fixture) == ["[Summary of the conversation so far]\nThe port is 8123.", 1, 2, 3]
+    (other,) = (f for f in by_length[1:] if f is not fixture)
+    assert other.recorded_compactions[0].cut == 4
+    assert state(other) == ["[Summary of the conversation so far]\nAll of it."]
+
+
+LINES: dict[str, list[dict[str, Any]]] = {
+    "copilot-cli": COPILOT,
+    "claude-code-stream": STREAM,
+    "codex-exec": EXEC,
+    "qwen-code": QWEN,
+    "cursor": CURSOR_STREAM,
+}
+
+
+@pytest.mark.parametrize("name", LINES)
+def test_damaged_lines_are_named_and_the_rest_is_read(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str
+) -> None:
+    monkeypatch.setattr(sources, "MAX_LINE_BYTES", 5000)
+    values = LINES[name]
+    path = json_lines(
+        tmp_path / "a.jsonl", values[0], [1, 2], b'"' + b"x" * 6000 + b'"', *values[1:]
+    )
+    path.write_bytes(path.read_bytes() + b'{"type": "us')
+    shown, fixtures = run(path)
+    assert f"a.jsonl: {name}," in shown.stdout
+    assert "line 2 (" in shown.stdout
+    assert "line 3 (unreadable): skipped: the line is longer than" in shown.stdout
+    assert f"line {len(values) + 3} (unreadable): skipped: not JSON: the file ends" in shown.stdout
+    _, whole = run(json_lines(tmp_path / "b.jsonl", *values))
+    assert [said(fixture) for fixture in fixtures] == [said(fixture) for fixture in whole]
+
+
+@pytest.mark.parametrize("name", [*LINES, "opencode"])
+@pytest.mark.parametrize("content", [b'{"type": "user"}\n', b"[1, 2]\n", b"words", b"\x00\xff\n"])
+def test_another_format_is_refused(tmp_path: Path, name: str, content: bytes) -> None:
+    path = tmp_path / "a.jsonl"
+    path.write_bytes(content)
+    shown, fixtures = run(path, "--format", name)
+    assert shown.exit_code == 1
+    assert not fixtures
+    assert "a.jsonl: expected" in shown.output
+
+
+def test_databases_of_others_are_refused(tmp_path: Path) -> None:
+    path = opencode_database(tmp_path / "a.db", [OPENCODE])
+    shown, _ = run(path, "--format", "cursor")
+    assert "expected Cursor's store" in shown.output
+    store = cursor_store(tmp_path / "state.vscdb", (COMPOSER, BUBBLES))
+    shown, _ = run(store, "--format", "opencode")
+    assert "expected the database of OpenCode, message has no column data" in shown.output
+
+
+def test_an_orphan_result_is_left_out_whatever_the_format(tmp_path: Path) -> None:
+    orphans = {
+        "copilot-cli": [*COPILOT[:3], *events(("tool.execution_complete", done("c9", "lost")))],
+        "qwen-code": [*QWEN[:1], qwen("o", "q1", "tool_result", {"functionResponse": {
+            "id": "c9", "name": "f", "response": {"output": "lost"}}})],
+    }  # fmt: skip
+    for name, values in orphans.items():
+        _, fixture = one(json_lines(tmp_path / f"{name}.jsonl", *values))
+        assert "lost" not in json.dumps(said(fixture))
+        assert "1 tool results without their call were left out" in caveats(fixture)
