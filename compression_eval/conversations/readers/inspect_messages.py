@@ -1,6 +1,7 @@
 """Inspect's chat messages, turned into drafts."""
 
 import json
+from collections import Counter
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
@@ -29,8 +30,23 @@ _PLACEHOLDERS = {
 }
 
 
+def give_ids(messages: Iterable["ChatMessage"]) -> None:
+    """Give ids to the messages of a list that have none, as those of old logs.
+
+    Users and agents repeat themselves, so that it is what a message says, and the how manyth of
+    the list to say it, that tells it from the others. In another list that begins alike it gets
+    the same id.
+    """
+    seen: Counter[str] = Counter()
+    for message in messages:
+        if message.id is None:
+            said = key_of(message)
+            seen[said] += 1
+            message.id = f"{said} {seen[said]}"
+
+
 def key_of(message: "ChatMessage") -> str:
-    """Return what tells a message from the others, also where old logs give it no id."""
+    """Return what tells a message from the others."""
     if message.id:
         return message.id
     calls = [call.id for call in getattr(message, "tool_calls", None) or []]

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from compression_eval.conversations.readers.inspect_messages import key_of
+from compression_eval.conversations.readers.inspect_messages import give_ids, key_of
 
 if TYPE_CHECKING:
     from inspect_ai.event import CompactionEvent, Event, ModelEvent
@@ -50,7 +50,8 @@ class Thread:
 
 
 def threads_of(sample: "EvalSample") -> list[Thread]:
-    """Return the conversations of a sample, the main one first."""
+    """Return the conversations of a sample, the main one first; messages without an id get one."""
+    give_ids(sample.messages)
     calls = _calls(sample.events)
     breaks = [
         (index, event.span_id)
@@ -86,6 +87,7 @@ def _calls(events: Sequence["Event"]) -> list[Call]:
             outer = agents.get(event.parent_id or "")
             agents[event.id] = event.id if event.type == "agent" else outer
         elif event.event == "model" and event.output.choices:
+            give_ids([*event.input, event.output.message])
             calls.append(Call(index, event, agents.get(event.span_id or "")))
     return calls
 
