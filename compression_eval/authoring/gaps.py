@@ -143,9 +143,13 @@ def _lines(history: History) -> Iterator[Line]:
     for call in history.calls:
         calls.setdefault(call.message, []).append(call)
     for index, message in enumerate(history.messages):
-        if message.role in ("user", "assistant"):
-            for text in _paragraphs(message.text):
+        if message.role == "assistant" or message.typed:
+            for text in _paragraphs(message.typed or message.text):
                 yield Line(index, message.role, text)
+        if message.role == "user" and message.typed != message.text:
+            # Nobody is asked what the user wrote by these, but they count as places of a name.
+            for text in _paragraphs(message.text):
+                yield Line(index, "injected", text)
         for call in calls.get(index, ()):
             yield from _call_lines(history, call)
 

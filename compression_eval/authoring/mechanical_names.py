@@ -58,8 +58,8 @@ def name_probes(history: History, lines: Lines) -> Iterator[tuple[str, Probe]]:
         names = set(identifiers_in(message.searchable()))
         for name in names:
             mentions[name] = mentions.get(name, 0) + 1
-        if message.role in ("user", "assistant"):
-            for name in identifiers_in(message.text):
+        if message.role == "assistant" or message.typed:
+            for name in identifiers_in(message.typed or message.text):
                 said[name] = said.get(name, False) or message.role == "user"
     repeated = [name for name in said if mentions.get(name, 0) > 1]
     repeated.sort(key=lambda name: (not said[name], -mentions[name]))

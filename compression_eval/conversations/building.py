@@ -19,7 +19,7 @@ from compression_eval.conversations.compactions import recorded_compactions
 from compression_eval.conversations.drafts import Conversation, Draft, DraftCall, Image
 from compression_eval.conversations.ledger import Account
 from compression_eval.fixtures.errors import DataError
-from compression_eval.fixtures.markers import NO_RESULT
+from compression_eval.fixtures.markers import NO_RESULT, typed
 from compression_eval.fixtures.models import (
     Fixture,
     FunctionCall,
@@ -31,7 +31,7 @@ from compression_eval.fixtures.models import (
 )
 from compression_eval.fixtures.structure import fixture_faults
 
-IMPORTER = "importer 1"
+IMPORTER = "importer 2"
 """Version of the rules here and in the readers; a change of what they yield raises it."""
 
 Images = Literal["describe", "keep"]
@@ -196,6 +196,8 @@ def _message(draft: Draft, images: Images, ids: _CallIds) -> Message:
     if draft.calls:
         data["tool_calls"] = [_call(call, ids) for call in draft.calls]
         data["content"] = data["content"] or None
+    if draft.role == "user" and (draft.injected or (draft.text and not typed(draft.text))):
+        data["injected"] = True
     if draft.role == "tool":
         data["tool_call_id"] = ids.of_result(draft.call_id or "")
     return Message.model_validate(data)

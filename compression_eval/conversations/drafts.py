@@ -46,6 +46,8 @@ class Draft:
     """Of an assistant message."""
     call_id: str | None = None
     """Of a tool message: the call that it answers."""
+    injected: bool = False
+    """Of a user message: whether the agent's client put it in, as the file says."""
 
     @property
     def text(self) -> str:

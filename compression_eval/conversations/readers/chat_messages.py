@@ -44,7 +44,8 @@ class MessageReader:
         if role in ("tool", "function"):
             return Draft("tool", content, call_id=self._answered(message, role))
         if role != "assistant":
-            return Draft("user" if role == "user" else "system", content)
+            injected = role == "user" and message.get("injected") is True
+            return Draft("user" if role == "user" else "system", content, injected=injected)
         if any(message.get(key) for key in _THINKING):
             leave_out_thinking(line)
         refusal = text_of(message, "refusal")

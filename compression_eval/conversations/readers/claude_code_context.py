@@ -2,6 +2,7 @@
 
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
+from typing import Any
 
 from compression_eval.conversations.drafts import Compaction, Conversation, Draft
 from compression_eval.conversations.fields import count_of, list_of, mapping_of, text_of
@@ -9,6 +10,11 @@ from compression_eval.conversations.ledger import Line
 from compression_eval.conversations.readers.claude_code_lines import Record
 from compression_eval.conversations.readers.claude_code_marks import marks
 from compression_eval.conversations.readers.claude_code_tree import preserved
+
+_INPUT = ("input_tokens", "cache_creation_input_tokens", "cache_read_input_tokens")
+_CHARACTERS_PER_TOKEN = 4
+_MIN_MISSING = 1_000
+"""Tokens that a state may lack without a word, as it may a quarter of its own: estimates err."""
 
 _STATE = "made by a compaction: it stands in the state that the compaction left"
 
@@ -20,8 +26,25 @@ class Context:
     it, and the source of the states that they are recorded with.
     """
 
-    def __init__(self, conversation: Conversation) -> None:
+    def __init__(self, conversation: Conversation, partial: bool) -> None:
+        """Begin.
+
+        Args:
+            conversation: Its compactions are recorded there.
+            partial: Whether the file begins in the middle of it. What a compaction left is then not
+                recorded: it holds more than the history does.
+        """
         self._conversation = conversation
+        self.begun = False
+        """Whether the user has said anything."""
+        self._partial = partial
+        self._left_out = 0
+        self._fixed: int | None = None
+        """Tokens of what every request holds: the system prompt and the tools, roughly."""
+        self._unmeasured: Compaction | None = None
+        """The compaction that no request has followed yet."""
+        self._missing: dict[Compaction, int | None] = {}
+        """Tokens that the request behind a compaction held beside its state; None if unknown."""
         self._messages: list[Draft] = []
         self._awaited: Compaction | None = None
         """The compaction whose summary has yet to come."""
@@ -71,24 +94,112 @@ class Context:
                 "a compaction names messages that it kept, which are not in the file"
             )
         self._kept = kept or []
-        self._conversation.compactions.append(self._awaited)
+        self._record(self._awaited)
         line.skip("the boundary of a compaction, which is recorded beside the messages")
 
-    def summarised(self, draft: Draft, line: Line) -> None:
-        """Take the message that hands a summary on; old versions write it without a boundary."""
+    def summarised(self, draft: Draft, line: Line) -> bool:
+        """Take the message that hands a summary on; old versions write it without a boundary.
+
+        Returns:
+            Whether it belongs to a compaction of the conversation. Where the user has not said
+            anything yet, what it summarises is not in the file: it is a message like any other.
+        """
         compaction = self._awaited
+        if not self.begun:
+            if compaction in self._conversation.compactions:
+                self._conversation.compactions.remove(compaction)
+            self._awaited, self._partial, self._left_out, self.begun = None, False, 0, True
+            self._messages = []
+            self._conversation.caveats.append(
+                "the file begins in the middle of a conversation, with a summary of what came "
+                "before; the summary is the first message"
+            )
+            return False
         if compaction is None:
             compaction = Compaction(after=self._last())
-            self._conversation.compactions.append(compaction)
+            self._record(compaction)
             self._kept = []
         first = self._kept if self._kept_first else []
         behind = [kept for kept in self._kept if kept not in first]
         compaction.summary = draft.text
-        compaction.state = _ordered([*first, draft, *behind])
-        self._messages = list(compaction.state)
+        self._leave(compaction, _ordered([*first, draft, *behind]), line)
+        return True
+
+    def planned(self, draft: Draft, plan: str, line: Line) -> bool:
+        """Take the plan for which the context was cleared: it is all that the agent went on with.
+
+        Args:
+            draft: The message that hands it on.
+            plan: The plan alone, if the line holds it.
+            line: Its entry.
+
+        Returns:
+            Whether it is the state of a compaction, which is recorded.
+        """
+        compaction = Compaction(self._last(), trigger="plan", summary=plan or draft.text)
+        self._record(compaction)
+        self._kept = []
+        self._leave(compaction, [draft], line)
+        return True
+
+    def _leave(self, compaction: Compaction, state: list[Draft], line: Line) -> None:
+        """Go on with the state that a compaction left."""
+        compaction.state = state
+        self._messages = list(state)
         self._restoring, self._awaited = compaction, None
         self._repeatable = list(self._kept)
+        self._unmeasured = compaction
         line.skip(_STATE)
+
+    def _record(self, compaction: Compaction) -> None:
+        if self._partial:
+            self._left_out += 1
+        else:
+            self._conversation.compactions.append(compaction)
+
+    def measured(self, message: Mapping[str, Any]) -> None:
+        """Take an answer of the model: its usage tells how large the request was."""
+        usage = mapping_of(message, "usage")
+        sizes = [count_of(usage, key) or 0 for key in _INPUT]
+        total, held = sum(sizes), self._unmeasured
+        if held is not None:
+            self._unmeasured = None
+            self._missing[held] = None
+            if total:
+                held.tokens_after = total
+            if total and self._fixed is not None:
+                state = _tokens(self._messages)
+                missing = total - self._fixed - state
+                self._missing[held] = missing if missing >= max(_MIN_MISSING, state // 4) else 0
+        elif total and self._fixed is None and not self._missing:
+            self._fixed = max(0, total - _tokens(self._messages))
+
+    def finish(self) -> None:
+        """Say what of the states that were recorded is not in the file."""
+        caveats = self._conversation.caveats
+        if self._partial:
+            caveats.append(
+                "the file begins in the middle of a conversation: its first line follows one that "
+                "is not in it"
+            )
+        if self._left_out:
+            caveats.append(
+                f"{self._left_out} compactions were left out: what the agent went on with holds "
+                "history that is not in the file"
+            )
+        for number, compaction in enumerate(self._conversation.compactions, 1):
+            missing = self._missing.get(compaction)
+            if missing:
+                caveats.append(
+                    f"compaction {number}: the next request held about {round(missing, -3):,} "
+                    "tokens more than the recorded state; what the agent's client attached again "
+                    "(files, plan, tasks) is not in the file"
+                )
+            elif missing is None and compaction.kind == "summary" and compaction.state:
+                caveats.append(
+                    f"compaction {number}: the recorded state is what the file shows; what the "
+                    "agent's client attached again (files, plan, tasks) may be missing"
+                )
 
     def restored(self, draft: Draft, line: Line) -> bool:
         """Take a note, and return whether a compaction put it back: then it is no new message."""
@@ -129,7 +240,7 @@ class Context:
         ]
         before, saved = count_of(metadata, "preTokens"), count_of(metadata, "tokensSaved")
         after = None if before is None or saved is None else max(before - saved, 0)
-        self._conversation.compactions.append(
+        self._record(
             Compaction(
                 after=self._last(),
                 kind="clear",
@@ -159,6 +270,15 @@ def _ordered(drafts: Sequence[Draft]) -> list[Draft]:
         if draft not in moved
         for message in (draft, *results.get(draft, ()))
     ]
+
+
+def _tokens(drafts: Sequence[Draft]) -> int:
+    """Return an estimate of the tokens of messages, the same wherever they are imported."""
+    sizes = (
+        len(draft.text) + sum(len(call.name) + len(call.arguments) for call in draft.calls)
+        for draft in drafts
+    )
+    return sum(sizes) // _CHARACTERS_PER_TOKEN
 
 
 def _same(one: Draft, other: Draft) -> bool:

@@ -4,13 +4,15 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from compression_eval.conversations.fields import label, list_of, mapping_of, text_of
+from compression_eval.conversations.readers.claude_code_marks import marks
 from compression_eval.conversations.sources import Value
 
 LINKED = ("user", "assistant", "system", "attachment", "progress")
 """Types of lines that form the tree of a session."""
 
+_TRANSCRIPT_ONLY = "isVisibleInTranscriptOnly"
 _KEPT = {
-    "user": ("message", "isMeta", "isCompactSummary", "isVisibleInTranscriptOnly"),
+    "user": ("message", "origin", "planContent", "isMeta", "isCompactSummary", _TRANSCRIPT_ONLY),
     "assistant": ("message", "isApiErrorMessage"),
     "attachment": ("attachment",),
     "system": ("compactMetadata", "microcompactMetadata"),
@@ -41,6 +43,10 @@ class Record:
     problem: str = ""
     foreign: bool = False
     """Whether the line is JSON, but no object."""
+    hook: str = ""
+    """Name of the hook that the line reports on."""
+    restart: bool = False
+    """Whether the context was cleared before this line, so as to carry out a plan."""
     replaced: bool = False
     display_copy: bool = False
     """Whether a second form of a tool's result stood beside it."""
@@ -64,6 +70,19 @@ class Record:
     def summary(self) -> bool:
         """Whether this is the user message that hands a summary on."""
         return self.type == "user" and self.value.get("isCompactSummary") is True
+
+    @property
+    def plan(self) -> bool:
+        """Whether this is the user message that hands a plan on to a cleared context."""
+        return self.type == "user" and (
+            bool(text_of(self.value, "planContent")) or self.said.startswith(marks().plan_start)
+        )
+
+    @property
+    def injected(self) -> bool:
+        """Whether a user line says of itself that no person wrote it."""
+        kind = text_of(mapping_of(self.value, "origin"), "kind")
+        return self.value.get("isMeta") is True or kind not in ("", "human")
 
     @property
     def message(self) -> dict[str, Any]:
@@ -108,6 +127,8 @@ def record(item: Value) -> Record:
         session=text_of(value, "sessionId"),
         agent=text_of(value, "agentId"),
         sidechain=value.get("isSidechain") is True,
+        hook=text_of(mapping_of(value, "data"), "hookName")
+        or text_of(mapping_of(value, "attachment"), "hookName"),
         version=text_of(value, "version"),
         value={key: value[key] for key in _KEPT.get(kind, ()) if key in value},
         replaced=item.replaced,

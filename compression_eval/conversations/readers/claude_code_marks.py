@@ -17,6 +17,9 @@ class Marks(BaseModel):
     local_caveat: tuple[str, ...]
     local_output: tuple[str, ...]
     command: tuple[str, ...]
+    clear_command: str
+    clear_hook: str
+    plan_start: str
     notes: dict[str, tuple[str, ...]]
     """Attachments that the model saw, with the fields whose texts make up the note."""
     hook_events: tuple[str, ...]

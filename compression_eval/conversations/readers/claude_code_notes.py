@@ -40,7 +40,8 @@ def note(item: Record, line: Line) -> Draft | None:
         return None
     texts = [piece for piece in pieces if isinstance(piece, str)]
     images = [piece for piece in pieces if isinstance(piece, Image)]
-    return Draft("user", [known.reminder.replace("{text}", "\n".join(texts)), *images])
+    reminder = known.reminder.replace("{text}", "\n".join(texts))
+    return Draft("user", [reminder, *images], injected=True)
 
 
 def _prompt(item: Record, line: Line) -> Draft | None:
@@ -48,7 +49,8 @@ def _prompt(item: Record, line: Line) -> Draft | None:
     if not isinstance(prompt, str | list):
         line.is_unknown("expected the field prompt as text or blocks")
         return None
-    return Draft("user", content_of(prompt, line))
+    mode = text_of(mapping_of(item.value, "attachment"), "commandMode")
+    return Draft("user", content_of(prompt, line), injected=mode not in ("", "prompt"))
 
 
 def _pieces(value: Any) -> list[str | Image]:

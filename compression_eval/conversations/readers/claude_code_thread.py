@@ -37,7 +37,9 @@ class ThreadReader:
             part=thread.part,
             caveats=["the system prompt and the tools are not in the file"],
         )
-        self._context = Context(self._conversation)
+        # A subagent's first line may name one of the thread that called it.
+        self._context = Context(self._conversation, self._tree.cut_off and not thread.part)
+        self._restarted = False
         self._queue = Queue(self._records, self._tree.followed)
         self._turns: dict[str, AssistantTurn] = {}
         self._drafts: dict[int, list[Draft]] = {}
@@ -68,12 +70,14 @@ class ThreadReader:
                 f"{self._tree.guessed} lines follow one that is not in the file; "
                 "the line before them was taken for it"
             )
+        self._context.finish()
         if self._models:
             self._conversation.model = self._models.most_common(1)[0][0]
         return self._conversation
 
     def _take(self, index: int, item: Record, line: Line) -> None:
         """Settle one line."""
+        self._restarted = self._restarted or item.restart
         if item.problem:
             line.skip(item.problem)
         elif item.foreign:
@@ -159,6 +163,7 @@ class ThreadReader:
         name = text_of(message, "id") or item.uuid
         turn = self._turns.setdefault(name, AssistantTurn())
         known = len(turn.drafts)
+        self._context.measured(message)
         opened = turn.add(message["content"], line, repeats=self._context.repeats_expected)
         self._drafts[index] = [*line.drafts, *line.merged_into]
         if known == 0 or opened:
@@ -168,9 +173,8 @@ class ThreadReader:
         if item.display_copy:
             line.leave_out("toolUseResult", "a second form of the result, for the display")
         said = item.said
-        if item.summary:
-            (draft,) = user_drafts(item.message["content"], line)[:1]
-            self._context.summarised(draft, line)
+        if item.summary or (item.plan and self._restarted):
+            self._handed_on(index, item, line)
         elif item.value.get("isVisibleInTranscriptOnly") is True:
             line.skip("shown to the user only")
         elif said.startswith(marks().local_caveat):
@@ -182,10 +186,26 @@ class ThreadReader:
         else:
             self._message(index, item, line)
 
+    def _handed_on(self, index: int, item: Record, line: Line) -> None:
+        """Take what a compaction left: a summary, or the plan for which the context was cleared."""
+        draft = user_drafts(item.message["content"], line)[-1]
+        draft.injected = True
+        if item.summary:
+            recorded = self._context.summarised(draft, line)
+        else:
+            self._restarted = False
+            recorded = self._context.planned(draft, text_of(item.value, "planContent"), line)
+        if not recorded:
+            self._drafts[index] = [line.became(draft)]
+            self._say([draft])
+
     def _message(self, index: int, item: Record, line: Line) -> None:
         new: list[Draft] = []
         self._drafts[index] = []
         for draft in user_drafts(item.message["content"], line):
+            if draft.role == "user":
+                draft.injected = item.injected or item.plan
+                self._context.begun = self._context.begun or not item.injected
             repeated = self._context.repeated(draft)
             if repeated is not None:
                 line.merge(repeated)

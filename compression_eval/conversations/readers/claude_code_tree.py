@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 
 from compression_eval.conversations.fields import list_of, mapping_of, text_of
 from compression_eval.conversations.readers.claude_code_lines import Record
+from compression_eval.conversations.readers.claude_code_marks import marks
 
 _NONE = -1
 
@@ -41,13 +42,23 @@ def split_threads(records: Sequence[Record]) -> list[ThreadRecords]:
     owner: dict[str, tuple[str, str]] = {}
     placed: list[tuple[str, str] | None] = []
     side: tuple[str, str] | None = None
-    for item in records:
+    current: dict[str, tuple[str, str]] = {}
+    """The thread that the lines of a session outside the tree belong to."""
+    spoken: set[tuple[str, str]] = set()
+    for index, item in enumerate(records):
         if not item.linked:
-            placed.append(None)
+            placed.append(current.get(item.session))
             continue
         above = owner.get(item.parent)
         if not item.sidechain:
-            key = above if above and above[0] == "main" else ("main", item.session)
+            key = current.get(item.session, ("main", item.session))
+            if above and above[0] == "main":
+                key = above
+            elif key in spoken and _opens_thread(records, index):
+                number = 2 + sum(known[0] == "main" for known in threads if known != key)
+                key = ("main", f"{item.session}\0{number}")
+            current[item.session] = key
+            spoken.update([key] if item.speaks else [])
         elif item.agent:
             key = ("agent", item.agent)
         elif above and above[0] == "side":
@@ -59,7 +70,12 @@ def split_threads(records: Sequence[Record]) -> list[ThreadRecords]:
         placed.append(key)
         if key not in threads:
             number = sum(known[0] == "side" for known in threads) + 1
-            part = {"main": "", "agent": f"agent-{item.agent}", "side": f"side-{number}"}[key[0]]
+            cleared_number = key[1].partition("\0")[2]
+            part = {
+                "main": f"clear-{cleared_number}" if cleared_number else "",
+                "agent": f"agent-{item.agent}",
+                "side": f"side-{number}",
+            }[key[0]]
             threads[key] = ThreadRecords(item.session, part)
     first = next((key for key in threads if key[0] == "main"), next(iter(threads), None))
     for item, key_of_line in zip(records, placed, strict=True):
@@ -68,6 +84,22 @@ def split_threads(records: Sequence[Record]) -> list[ThreadRecords]:
         if key_or_default is not None:
             threads[key_or_default].records.append(item)
     return list(threads.values())
+
+
+def _opens_thread(records: Sequence[Record], index: int) -> bool:
+    """Return whether a line that names none before it begins a conversation of its own.
+
+    It does so behind a ``/clear``. A context that was cleared to carry out a plan goes on with the
+    plan: that is a compaction, and its line is marked as a restart. All else is a rewind.
+    """
+    root = records[index]
+    if root.parent or root.boundary or root.summary:
+        return False
+    later = (item for item in records[index:] if item.session == root.session)
+    first = next((item for item in later if item.speaks and not item.sidechain), None)
+    by_hook = root.hook == marks().clear_hook
+    root.restart = first is not None and first.plan and (by_hook or root is first)
+    return not root.restart and (by_hook or marks().clear_command in root.said)
 
 
 def preserved(boundary: Record) -> Preserved | None:
@@ -99,6 +131,8 @@ class Tree:
         """Index of the first line with an uuid; further ones repeat it."""
         self.guessed = 0
         """Lines whose predecessor is not in the file; the line before them was taken."""
+        self.cut_off = False
+        """Whether the first line names one before it that is not in the file."""
         self._parents = self._linked()
         self._path: set[int] = set()
         self.followed = self._followed()
@@ -121,10 +155,12 @@ class Tree:
             found = _NONE
             if item.linked:
                 found = self.first.get(item.parent, _NONE) if item.parent else _NONE
-                cut_off = bool(item.parent) or item.boundary or item.summary
-                if found == _NONE and cut_off and previous != _NONE:
+                goes_on = bool(item.parent) or item.boundary or item.summary or item.restart
+                if found == _NONE and goes_on and previous != _NONE:
                     found = previous
-                    self.guessed += 1
+                    self.guessed += not item.restart
+                elif found == _NONE and previous == _NONE:
+                    self.cut_off = self.cut_off or bool(item.parent)
                 if self.first[item.uuid] == index and item.type != "progress":
                     previous = index
             parents.append(found)

@@ -131,6 +131,7 @@ class Turns:
             return
         if is_injected(read):
             line.kind += ":injected"
+            read.injected = True
             self._injected.add(read)
         else:
             self._user.add(read)
@@ -154,6 +155,7 @@ class Turns:
             return
         self._confirmed.add(same)
         self._injected.discard(same)
+        same.injected = False
         self._user.add(same)
         line.merge(same)
 

@@ -111,7 +111,7 @@ class _Session:
         elif kind == "branch_summary":
             node.draft = draft_of({**entry, "role": "branchSummary"}, line)
         elif kind == "custom_message":
-            node.draft = Draft("user", content_of(entry.get("content"), line))
+            node.draft = Draft("user", content_of(entry.get("content"), line), injected=True)
         elif kind == "compaction":
             line.skip("a compaction, recorded beside the messages")
             if "details" in entry:

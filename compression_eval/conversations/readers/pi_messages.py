@@ -33,7 +33,7 @@ def draft_of(message: dict[str, Any], line: Line) -> Draft | None:
 
 def summary_draft(summary: str, marker: str) -> Draft:
     """Return the user message in which the agent shows a summary to the model."""
-    return Draft("user", [marked(marker, text=summary)])
+    return Draft("user", [marked(marker, text=summary)], injected=True)
 
 
 def content_of(value: Any, line: Line) -> list[str | Image]:
@@ -63,6 +63,10 @@ def _image(block: Any) -> Image:
 
 def _user(message: dict[str, Any], line: Line) -> Draft | None:
     return Draft("user", content_of(message.get("content"), line))
+
+
+def _injected(message: dict[str, Any], line: Line) -> Draft | None:
+    return Draft("user", content_of(message.get("content"), line), injected=True)
 
 
 def _assistant(message: dict[str, Any], line: Line) -> Draft | None:
@@ -119,8 +123,8 @@ _MAKERS: dict[str, Callable[[dict[str, Any], Line], Draft | None]] = {
     "assistant": _assistant,
     "toolResult": _tool_result,
     "bashExecution": _command,
-    "custom": _user,
-    "hookMessage": _user,
+    "custom": _injected,
+    "hookMessage": _injected,
     "branchSummary": _branch_summary,
     "compactionSummary": _conversation_summary,
 }

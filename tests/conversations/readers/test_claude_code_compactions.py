@@ -50,7 +50,11 @@ def test_a_boundary_is_a_cut_its_summary_the_state_and_the_rest_goes_on(tmp_path
     assert compaction.summary == "What happened so far."
     assert state(built) == ["What happened so far."]
     assert built.fixture.source is not None
-    assert built.fixture.source.caveats == ["the system prompt and the tools are not in the file"]
+    assert built.fixture.source.caveats == [
+        "the system prompt and the tools are not in the file",
+        "compaction 1: the recorded state is what the file shows; what the agent's client attached "
+        "again (files, plan, tasks) may be missing",
+    ]
     assert fates(built)[4:6] == [
         "line 5 (system:compact_boundary): skipped: "
         "the boundary of a compaction, which is recorded beside the messages",

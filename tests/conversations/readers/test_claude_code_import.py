@@ -1,0 +1,235 @@
+"""Claude Code sessions through the command: cleared contexts, missing beginnings, whose words."""
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from click.testing import CliRunner
+
+from compression_eval.cli import main
+from compression_eval.fixtures.loading import load_bank, load_fixture
+from compression_eval.fixtures.models import Fixture, Message
+from tests.conversations.readers.claude_code_session import Session, result, text, use
+
+PLAN = "# Plan\nAdd retries to fetch.py."
+
+
+def imported(folder: Path, session: Session, *arguments: str) -> list[Fixture]:
+    """Import a session by the command; its fixtures in the order in which they were read."""
+    out = folder / "out"
+    path = session.write(folder)
+    done = CliRunner().invoke(main, ["import", str(path), "--out", str(out), *arguments])
+    assert done.exit_code == 0, done.output
+    return [load_fixture(written) for written in sorted(out.glob("*.json"), key=lambda p: p.stem)]
+
+
+def words(fixture: Fixture) -> list[str]:
+    return [message.text for message in fixture.messages]
+
+
+def caveats(fixture: Fixture) -> str:
+    assert fixture.source is not None
+    return "\n".join(fixture.source.caveats)
+
+
+def planned() -> Session:
+    """A session in which a plan was made."""
+    session = Session()
+    session.user("Plan retries.")
+    session.model("m1", use("c1", name="ExitPlanMode", plan=PLAN))
+    session.user([result("c1", "User has approved your plan.")])
+    return session
+
+
+def hook(session: Session) -> None:
+    """Add what a hook reports when the context was cleared: a line that names none before it."""
+    session.linked(
+        "progress", parent=None, data={"type": "hook_progress", "hookName": "SessionStart:clear"}
+    )
+
+
+@pytest.mark.parametrize("hooks", [0, 1, 2])
+def test_a_context_that_was_cleared_for_a_plan_is_a_compaction_whose_state_is_the_plan(
+    tmp_path: Path, hooks: int
+) -> None:
+    session = planned()
+    for _ in range(hooks):
+        hook(session)
+    message = f"Implement the following plan:\n\n{PLAN}"
+    parent = {} if hooks else {"parent": None}
+    session.user(message, planContent=PLAN, **parent)
+    session.model("m2", text("Adding retries."))
+    (fixture,) = imported(tmp_path, session)
+    assert words(fixture) == [
+        "Plan retries.",
+        "",
+        "User has approved your plan.",
+        "Adding retries.",
+    ]
+    (compaction,) = fixture.recorded_compactions
+    assert (compaction.cut, compaction.trigger, compaction.summary) == (3, "plan", PLAN)
+    assert [item.text for item in compaction.state or [] if isinstance(item, Message)] == [message]
+    assert fixture.cuts == [3]
+
+
+def test_a_context_that_was_cleared_for_something_else_is_a_second_conversation(
+    tmp_path: Path,
+) -> None:
+    session = planned()
+    hook(session)
+    session.user("Now something else.")
+    session.queue("enqueue", content="and be quick")
+    session.model("m2", text("Of course."))
+    first, second = imported(tmp_path, session)
+    assert second.name == f"{first.name}-clear-2"
+    assert words(first) == ["Plan retries.", "", "User has approved your plan."]
+    assert words(second) == ["Now something else.", "Of course.", "and be quick"]
+    assert not first.recorded_compactions
+    assert not second.recorded_compactions
+
+
+def test_a_first_message_that_was_written_anew_is_still_a_rewind(tmp_path: Path) -> None:
+    session = planned()
+    session.user("Plan timeouts instead.", parent=None)
+    session.model("m2", text("Very well."))
+    (fixture,) = imported(tmp_path, session)
+    assert words(fixture) == ["Plan timeouts instead.", "Very well."]
+
+
+def test_a_file_that_begins_with_a_summary_has_it_as_its_first_message(tmp_path: Path) -> None:
+    session = Session()
+    session.last = "not-in-the-file"
+    session.boundary()
+    session.summary("What happened so far.")
+    session.model("m1", text("Going on."))
+    session.user("Good. Now the tests.")
+    session.model("m2", text("Done."))
+    session.boundary()
+    session.summary("All of it.")
+    session.model("m3", text("Ready."))
+    (fixture,) = imported(tmp_path, session)
+    assert words(fixture) == [
+        "What happened so far.",
+        "Going on.",
+        "Good. Now the tests.",
+        "Done.",
+        "Ready.",
+    ]
+    assert [message.injected for message in fixture.messages[::2]] == [True, False, False]
+    assert "the file begins in the middle of a conversation, with a summary" in caveats(fixture)
+    # The second one summarises what is there: the first summary and what followed it.
+    assert [item.summary for item in fixture.recorded_compactions] == ["All of it."]
+
+
+def test_summaries_of_history_that_is_not_in_the_file_are_not_recorded(tmp_path: Path) -> None:
+    session = Session()
+    session.last = "not-in-the-file"
+    session.model("m1", text("As I said."))
+    session.user("Then do it.")
+    session.model("m2", text("Done."))
+    session.boundary()
+    session.summary("Far more than the file holds.")
+    session.model("m3", text("Going on."))
+    (fixture,) = imported(tmp_path, session)
+    assert words(fixture) == ["As I said.", "Then do it.", "Done.", "Going on."]
+    assert fixture.recorded_compactions == []
+    assert "begins in the middle of a conversation: its first line follows one" in caveats(fixture)
+    assert "1 compactions were left out" in caveats(fixture)
+    assert fixture.cuts == [4]
+
+
+def usage(tokens: int) -> dict[str, Any]:
+    parts = {"input_tokens": 3, "cache_read_input_tokens": tokens - 13}
+    return {"usage": {**parts, "cache_creation_input_tokens": 10, "output_tokens": 7}}
+
+
+def compacted(after: int, attached: str = "") -> Session:
+    session = Session()
+    session.user("x" * 4_000)
+    session.model("m1", text("First."), message=usage(21_000))
+    session.boundary(postTokens=5)
+    session.summary("y" * 8_000)
+    if attached:
+        session.attach("file", filename="a.py", content={"file": {"content": attached}})
+    session.model("m2", text("Going on."), message=usage(after))
+    session.model("m3", text("And on."), message=usage(99_000))
+    return session
+
+
+def test_the_tokens_after_a_compaction_are_those_of_the_next_request(tmp_path: Path) -> None:
+    # 20,000 tokens of every request are the system prompt and the tools.
+    (fixture,) = imported(tmp_path, compacted(after=31_900))
+    assert [item.tokens_after for item in fixture.recorded_compactions] == [31_900]
+    assert "compaction 1: the next request held about 10,000 tokens more" in caveats(fixture)
+
+
+def test_what_was_attached_again_is_part_of_the_state_and_nothing_is_missing(
+    tmp_path: Path,
+) -> None:
+    (fixture,) = imported(tmp_path, compacted(after=31_900, attached="z" * 40_000))
+    (compaction,) = fixture.recorded_compactions
+    made = [item for item in compaction.state or [] if isinstance(item, Message)]
+    assert [item.text[:1] for item in made] == ["y", "<"]
+    assert "z" * 40_000 in made[1].text
+    assert "compaction 1" not in caveats(fixture)
+
+
+def test_messages_that_no_person_wrote_are_marked(tmp_path: Path) -> None:
+    session = Session()
+    session.user("Fix the bug.")
+    session.user("Base directory for this skill: /skills/x", isMeta=True)
+    session.attach("task_reminder", content="Keep the list up to date.")
+    session.attach("queued_command", prompt="<x>finished</x>", commandMode="task-notification")
+    session.attach("queued_command", prompt="Also the docs.", commandMode="prompt")
+    session.user("A job has ended.", origin={"kind": "task-notification"})
+    session.user("Thanks.", origin={"kind": "human"})
+    session.user([text("<system-reminder>x</system-reminder>"), text("Go on.")])
+    session.user([text("<system-reminder>x</system-reminder>")])
+    session.model("m1", text("Fixed."))
+    (fixture,) = imported(tmp_path, session, "--scrub", "default")
+    assert [message.typed for message in fixture.messages] == [
+        "Fix the bug.",
+        "",
+        "",
+        "",
+        "Also the docs.",
+        "",
+        "Thanks.",
+        "\nGo on.",
+        "",
+        "",
+    ]
+    assert [message.injected for message in fixture.messages] == [
+        typed == "" and number < 9
+        for number, typed in enumerate(message.typed for message in fixture.messages)
+    ]
+    # What was imported can be imported again, as any file of messages.
+    (written,) = (tmp_path / "out").glob("*.json")
+    done = CliRunner().invoke(main, ["import", str(written), "--out", str(tmp_path / "again")])
+    assert done.exit_code == 0, done.output
+    (again,) = (tmp_path / "again").glob("*.json")
+    assert load_fixture(again).messages == fixture.messages
+
+
+@pytest.mark.parametrize("meta", [False, True])
+def test_nobody_is_asked_what_the_user_wrote_by_words_of_the_client(
+    tmp_path: Path, meta: bool
+) -> None:
+    session = Session()
+    session.user("Fix the bug.")
+    session.user("Always put the result into the table cache_entries_v7 of it.", isMeta=meta)
+    session.model("m1", text("I looked at cache_entries_v7 and see."), use("c0"))
+    session.user([result("c0", "no such row")])
+    for number in range(1, 9):
+        session.model(f"n{number}", text("More. " * 2_000), use(f"c{number}"))
+        session.user([result(f"c{number}", "fine")])
+    imported(tmp_path, session)
+    out = tmp_path / "out"
+    CliRunner().invoke(main, ["probes", "generate", str(out)])
+    assert ("The user wrote" in "".join(questions(tmp_path))) != meta
+
+
+def questions(folder: Path) -> Iterator[str]:
+    for path in folder.rglob("*.probes.json"):
+        yield from (probe.question for probe in load_bank(path).probes)
