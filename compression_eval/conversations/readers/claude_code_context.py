@@ -36,7 +36,7 @@ class Context:
         """
         self._conversation = conversation
         self.begun = False
-        """Whether the user has said anything."""
+        """Whether the user has said anything, or the model in a file that is whole."""
         self._partial = partial
         self._left_out = 0
         self._fixed: int | None = None
@@ -159,6 +159,8 @@ class Context:
 
     def measured(self, message: Mapping[str, Any]) -> None:
         """Take an answer of the model: its usage tells how large the request was."""
+        # The prompt may have been an argument of the program, so that no line holds it.
+        self.begun = self.begun or not self._partial
         usage = mapping_of(message, "usage")
         sizes = [count_of(usage, key) or 0 for key in _INPUT]
         total, held = sum(sizes), self._unmeasured
