@@ -43,7 +43,6 @@ _SKIPPED = {
 
 _CALLS = {
     "command_execution": "shell",
-    "file_change": "file_change",
     "mcp_tool_call": "",
     "collab_tool_call": "",
     "web_search": "web_search",
@@ -51,12 +50,15 @@ _CALLS = {
 }
 """The tools of items that are calls; empty where the item names its tool."""
 
+_CHANGES = {"add": "create_file", "update": "edit_file", "delete": "delete_file"}
+"""Names for what a patch did to a file: the stream tells that, and not the patch."""
+
 
 def _given(item: dict[str, Any], kind: str) -> Any:
     """Return the arguments of a call."""
     if kind == "mcp_tool_call":
         return item.get("arguments")
-    keys = ("command", "changes", "query", "items", "prompt", "receiver_thread_ids")
+    keys = ("command", "query", "items", "prompt", "receiver_thread_ids")
     return {key: item[key] for key in keys if item.get(key) is not None}
 
 
@@ -66,9 +68,6 @@ def _returned(item: dict[str, Any], kind: str, line: Line) -> list[str | Image]:
         output, code = text_of(item, "aggregated_output"), item.get("exit_code")
         failed = isinstance(code, int) and code != 0
         return [output, *([marked("exit_code", code=str(code))] if failed else [])]
-    if kind == "file_change":
-        line.leave_out("patch", "the stream names the files, not what was changed in them")
-        return [text_of(item, "status")]
     if kind == "collab_tool_call":
         return [as_text(mapping_of(item, "agents_states"))]
     content = content_of(list_of(mapping_of(item, "result"), "content"), line)
@@ -156,6 +155,8 @@ class _Thread:
             line.skip("thinking is left out")
         elif kind == "error":
             line.skip("a notice on the screen")
+        elif kind == "file_change":
+            drafts = self._changed(identifier, item, line)
         elif kind in _CALLS:
             number = len(self._conversation.drafts)
             tool = [text_of(item, "server"), text_of(item, "tool")]
@@ -174,6 +175,21 @@ class _Thread:
                 other.merge(drafts[0])
             else:
                 other.skip("an earlier form of an item")
+
+    def _changed(self, identifier: str, item: dict[str, Any], line: Line) -> list[Draft]:
+        """Return a call for each file of a patch, with the patch's outcome as its result."""
+        line.leave_out("patch", "the stream names the files, not what was changed in them")
+        turn, results = Draft("assistant"), []
+        status = text_of(item, "status")
+        for number, change in enumerate(list_of(item, "changes"), 1):
+            name = _CHANGES.get(text_of(change, "kind"), "edit_file")
+            given = as_text({"path": text_of(change, "path")})
+            call = DraftCall(f"{identifier or 'item'}-{number}", name, given)
+            turn.calls.append(call)
+            if status in _ENDED:
+                said = "completed" if status == "completed" else f"[error: {status}]"
+                results.append(Draft("tool", [said], call_id=call.id))
+        return [turn, *results]
 
 
 def _kind(item: dict[str, Any]) -> str:

@@ -118,7 +118,7 @@ EXEC: list[dict[str, Any]] = [
     item("completed", "i1", "command_execution", command="cat a.py",
          aggregated_output="PORT = 8123\n", exit_code=1, status="failed"),
     item("completed", "i2", "file_change", status="completed",
-         changes=[{"path": "/w/a.py", "kind": "update"}]),
+         changes=[{"path": "/w/a.py", "kind": "update"}, {"path": "/w/b.py", "kind": "add"}]),
     item("completed", "i3", "mcp_tool_call", server="docs", tool="find", arguments={"q": "port"},
          result={"content": [text("port: see a.py")], "structured_content": None}, error=None,
          status="completed"),

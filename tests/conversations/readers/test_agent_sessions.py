@@ -10,6 +10,9 @@ from click.testing import CliRunner, Result
 
 from compression_eval.cli import main
 from compression_eval.conversations import sources
+from compression_eval.conversations.formats import formats
+from compression_eval.conversations.readers import cursor, opencode
+from compression_eval.conversations.sources import source_file
 from compression_eval.fixtures.loading import load_fixture
 from compression_eval.fixtures.models import Fixture
 from tests.conversations.readers.agent_sessions import (
@@ -226,6 +229,7 @@ def test_codex_exec_calls_hold_their_results(tmp_path: Path) -> None:
         ("tool", "PORT = 8123\n\n[exit code: 1]"),
         ("assistant", ""),
         ("tool", "completed"),
+        ("tool", "completed"),
         ("assistant", ""),
         ("tool", "port: see a.py"),
         ("assistant", "It is 8123."),
@@ -234,7 +238,8 @@ def test_codex_exec_calls_hold_their_results(tmp_path: Path) -> None:
     ]
     assert calls(fixture) == [
         ("shell", {"command": "cat a.py"}),
-        ("file_change", {"changes": [{"path": "/w/a.py", "kind": "update"}]}),
+        ("edit_file", {"path": "/w/a.py"}),
+        ("create_file", {"path": "/w/b.py"}),
         ("docs__find", {"q": "port"}),
         ("web_search", {"query": "ports"}),
     ]
@@ -422,6 +427,12 @@ LINES: dict[str, list[dict[str, Any]]] = {
 
 
 @pytest.mark.parametrize("name", LINES)
+def test_a_session_is_claimed_by_its_own_format_only(tmp_path: Path, name: str) -> None:
+    source = source_file(json_lines(tmp_path / "a.jsonl", *LINES[name]))
+    assert [each.name for each in formats().values() if each.recognise(source)] == [name]
+
+
+@pytest.mark.parametrize("name", LINES)
 def test_damaged_lines_are_named_and_the_rest_is_read(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str
 ) -> None:
@@ -458,6 +469,21 @@ def test_databases_of_others_are_refused(tmp_path: Path) -> None:
     store = cursor_store(tmp_path / "state.vscdb", (COMPOSER, BUBBLES))
     shown, _ = run(store, "--format", "opencode")
     assert "expected the database of OpenCode, message has no column data" in shown.output
+
+
+def test_values_of_a_database_that_are_too_long_are_named(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(cursor, "MAX_LINE_BYTES", 600)
+    long = {**BUBBLES, "b5": {"type": 1, "text": "x" * 700}}
+    shown, fixture = one(cursor_store(tmp_path / "state.vscdb", (COMPOSER, long)))
+    assert "bubble 5 (bubble:other): skipped: it is longer than" in shown.stdout
+    assert len(fixture.messages) == 4
+    monkeypatch.setattr(opencode, "MAX_LINE_BYTES", 600)
+    messages = [*OPENCODE["messages"], stored("msg_a", "user", text("x" * 700), text("Short."))]
+    shown, fixture = one(opencode_database(tmp_path / "o.db", [{"messages": messages}]))
+    assert "message 10, part 1 (part:unreadable): skipped: it is no JSON" in shown.stdout
+    assert said(fixture)[-1] == ("user", "Short.")
 
 
 def test_an_orphan_result_is_left_out_whatever_the_format(tmp_path: Path) -> None:
