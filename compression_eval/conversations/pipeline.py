@@ -25,6 +25,7 @@ from compression_eval.conversations.scrubbing import (
     Pseudonyms,
     Report,
     ScrubSettings,
+    TextPasses,
     audit,
     scrub,
 )
@@ -80,6 +81,7 @@ class Import:
         self._as_json = as_json
         self._names = Names()
         self._written: dict[str, str] = {}
+        self._shared: TextPasses | None = None
         self.overview = Overview()
         self.report = Report()
         self.imported = 0
@@ -91,6 +93,8 @@ class Import:
             inputs: In the order in which they are read.
             progress: Shows how far it is.
         """
+        if self._options.scrubber:
+            self._shared = self._learnt(inputs, self._options.scrubber, progress)
         for number, item in enumerate(inputs, 1):
             progress.show(number, item.place)
             for outcome in read_input(item, self._options.reading):
@@ -105,6 +109,18 @@ class Import:
                     messages = len(outcome.built.fixture.messages)
                     progress.show(number, item.place, messages)
         progress.clear()
+
+    def _learnt(
+        self, inputs: Sequence[Input], scrubber: Scrubber, progress: Progress
+    ) -> TextPasses:
+        """Read everything once before: a name that one file gives away is replaced in all."""
+        shared = TextPasses(scrubber.settings, scrubber.pseudonyms)
+        for number, item in enumerate(inputs, 1):
+            progress.show(number, f"{item.place} (names)")
+            for outcome in read_input(item, self._options.reading):
+                if isinstance(outcome, Read):
+                    shared.learn_from(outcome.built.fixture)
+        return shared
 
     def _refused(self, outcome: Refused) -> None:
         self.overview.skipped.append((outcome.input.place, outcome.reason))
@@ -148,7 +164,7 @@ class Import:
         self, fixture: Fixture, account: Account, scrubber: Scrubber
     ) -> tuple[Fixture, Account]:
         """Scrub a conversation and look at it once more; what still matches is not written."""
-        done = scrub(fixture, scrubber.settings, scrubber.pseudonyms)
+        done = scrub(fixture, scrubber.settings, scrubber.pseudonyms, self._shared)
         findings = audit(done.fixture, scrubber.settings, done)
         if findings:
             shown = "; ".join(str(finding) for finding in findings[:_SHOWN_FINDINGS])

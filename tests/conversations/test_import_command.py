@@ -285,6 +285,25 @@ def test_scrubbed_on_the_way_and_audited() -> None:
     assert "became message 1" in done.stdout
 
 
+def test_a_name_that_one_file_gives_away_goes_from_the_others_in_whatever_order() -> None:
+    def taught(text: str) -> list[dict[str, Any]]:
+        return [user(text), assistant("Done.")]
+
+    paths = [
+        chat("a.json", taught("mmuster wrote it")),
+        chat("b.json", taught("ls /home/mmuster/api")),
+        chat("c.json", taught("uid=501(mmuster)")),
+    ]
+    texts = []
+    for out, order in (("x", paths), ("y", paths[::-1])):
+        done = run(*order, "--scrub", "default", "--out", out)
+        assert done.exit_code == 0, done.output
+        messages = [load_fixture(path).messages[0].text for path in Path(out).iterdir()]
+        texts.append(sorted(messages))
+    assert texts[0] == texts[1]
+    assert "mmuster" not in " ".join(texts[0])
+
+
 def test_what_the_audit_still_finds_is_not_written(monkeypatch: pytest.MonkeyPatch) -> None:
     from compression_eval.conversations import pipeline
     from compression_eval.conversations.scrubbing import AuditFinding

@@ -7,6 +7,7 @@ from compression_eval.conversations.scrubbing.pseudonyms import Pseudonyms
 from compression_eval.conversations.scrubbing.report import Report
 from compression_eval.conversations.scrubbing.scrubber import Scrubbed, scrub, scrub_bank
 from compression_eval.conversations.scrubbing.settings import ScrubSettings, all_passes, profiles
+from compression_eval.conversations.scrubbing.text_passes import TextPasses
 
 __all__ = [
     "AuditFinding",
@@ -15,6 +16,7 @@ __all__ = [
     "Report",
     "ScrubSettings",
     "Scrubbed",
+    "TextPasses",
     "all_passes",
     "audit",
     "audit_all",

@@ -46,12 +46,13 @@ def audit(
     Raises:
         DataError: A package is missing.
     """
-    fresh = TextPasses(settings, Pseudonyms())
+    known = scrubbed.texts.passes if scrubbed and scrubbed.settings == settings else None
+    fresh = TextPasses(settings, Pseudonyms(), passes=known)
     data = target.model_dump(mode="json", exclude_unset=True)
     walk = rewrite_fixture if isinstance(target, Fixture) else rewrite_bank
 
-    def read(text: str, _: str) -> str:
-        fresh.learn(text)
+    def read(text: str, where: str) -> str:
+        fresh.learn(text, where)
         return text
 
     walk(data, read)

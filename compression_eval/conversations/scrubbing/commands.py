@@ -27,6 +27,7 @@ from compression_eval.conversations.scrubbing.settings import (
     ScrubSettings,
     profiles,
 )
+from compression_eval.conversations.scrubbing.text_passes import TextPasses
 from compression_eval.fixtures.bank_checks import bank_findings
 from compression_eval.fixtures.banks import ProbeBank
 from compression_eval.fixtures.errors import DataError
@@ -111,9 +112,10 @@ def scrub_command(
     refused = 0
     written: dict[Path, Path] = {}
     data: list[dict[str, Any]] = []
+    shared = _learnt(files, settings, pseudonyms)
     for number, path in enumerate(files, 1):
         click.echo(f"{number}/{len(files)} {path}", err=True)
-        scrubbed, bank = _scrubbed_pair(path, settings, pseudonyms, model)
+        scrubbed, bank = _scrubbed_pair(path, settings, pseudonyms, model, shared)
         total.add(scrubbed.report)
         data.append({"file": str(path), "replaced": scrubbed.report.as_data()})
         if findings := _refusals(scrubbed, bank):
@@ -197,12 +199,26 @@ def _key(key: str | None, key_file: Path | None) -> bytes:
     return found
 
 
+def _learnt(files: Sequence[Path], settings: ScrubSettings, pseudonyms: Pseudonyms) -> TextPasses:
+    """Read everything once: a name that one file gives away is replaced in all of them."""
+    shared = TextPasses(settings, pseudonyms)
+    for path in files:
+        shared.learn_from(load_fixture(path))
+        if bank_path := _bank_beside(path):
+            shared.learn_from(load_bank(bank_path))
+    return shared
+
+
 def _scrubbed_pair(
-    path: Path, settings: ScrubSettings, pseudonyms: Pseudonyms, model: str | None
+    path: Path,
+    settings: ScrubSettings,
+    pseudonyms: Pseudonyms,
+    model: str | None,
+    shared: TextPasses,
 ) -> tuple[Scrubbed, ProbeBank | None]:
     """Scrub a file and the bank beside it; says where facts of the bank no longer hold."""
     fixture = load_fixture(path)
-    scrubbed = scrub(fixture, settings, pseudonyms)
+    scrubbed = scrub(fixture, settings, pseudonyms, shared)
     if PARAPHRASE in settings.passes:
         scrubbed = anyio.run(partial(paraphrase_first_message, scrubbed, pseudonyms, model))
     faults = [f"{path}: after scrubbing: {fault}" for fault in fixture_faults(scrubbed.fixture)]

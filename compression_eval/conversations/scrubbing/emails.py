@@ -2,7 +2,8 @@
 
 An address is looked for from its ``@``, both ways, so the time grows with the text only. What
 looks like one and is none: ``name@v1.2.3``, ``user@host`` in a URL, ``git@host:path``, and a
-decorator after an escaped line break.
+decorator after an escaped line break. What is nobody's stays: ``test@…``, ``you@…``,
+``alice@company.com``, programs.
 """
 
 import re
@@ -10,7 +11,7 @@ from collections.abc import Iterator
 
 from compression_eval.conversations.scrubbing.hits import Hit, Remembered
 from compression_eval.conversations.scrubbing.vocabulary import Learnt, Vocabulary
-from compression_eval.conversations.scrubbing.words import is_account, is_common, words
+from compression_eval.conversations.scrubbing.words import is_account, is_bot, is_common, words
 
 NAME = "emails"
 
@@ -41,11 +42,35 @@ _BEFORE_ADDRESS = {
     ),
 }
 _LINE_CHARACTERS = 160
+_TRAILERS = ("author-line", "git-config", "config-section", "blame")
 _PEOPLE = {
     "git-config": re.compile(
         r"""(?:user\.name[ =]{1,3}|GIT_(?:AUTHOR|COMMITTER)_NAME=)["'\\]{0,3}(?P<name>"""
         + _PERSON
         + r")(?=[\"'\\\n]|$)"
+    ),
+    "config-section": re.compile(
+        r"\[user\](?:\\n|\s)(?:[^\[\n]{0,200}\n){0,4}?(?:\\t|[ \t]){0,8}name[ \t]{0,8}=[ \t]{0,8}"
+        r"[\"']?"
+        r"(?P<name>" + _PERSON + r")(?=[\"'\\\n]|$)"
+    ),
+    "login-and-name": re.compile(
+        r"""["']?\blogin["']?\s{0,2}[:=]\s{0,2}["'][^"'\n]{1,60}["'],?\s{0,20}"""
+        r"""(?:["']?\w{1,30}["']?\s{0,2}[:=]\s{0,2}(?:["'][^"'\n]{0,200}["']|\w{1,20}),?\s{1,20}){0,4}"""
+        r"""["']?name["']?\s{0,2}[:=]\s{0,2}["'](?P<name>""" + _PERSON + r""")["']"""
+    ),
+    "name-and-login": re.compile(
+        r"""(?:["']name["']\s{0,2}:\s{0,2}["']|\bname[ ]=[ ]")(?P<name>"""
+        + _PERSON
+        + r""")["'],?\s{1,20}["']?login["']?[ ]{0,2}[:=]"""
+    ),
+    "role-name": re.compile(
+        r"""(?i:(?<![A-Za-z])["']?(?:display_?name|full_?name|created_?by|updated_?by|assigned_?to"""
+        r"""|assignees?|reviewers?|reporter)["']?[ ]{0,2}[:=][ ]{0,2}\[?["'])(?P<name>"""
+        + _WORDS
+        + r"(?:[ ]"
+        + _WORDS
+        + r"""){1,3})["']"""
     ),
     "blame": re.compile(
         r"\b[0-9a-f]{7,40}[ ][^\n(]{0,200}\((?P<name>"
@@ -60,15 +85,20 @@ _PEOPLE = {
 }
 _HINTS = {
     "git-config": "ame",
+    "config-section": "[user]",
+    "login-and-name": "login",
+    "name-and-login": "login",
+    "role-name": "",
     "blame": "(",
     "name-and-email": "mail",
 }
 _NO_PERSON = re.compile(
-    r"(?i:.*\[bot\]|.*\bbot|your name|you|test(?:er)?|.*test user|github.*|gitlab.*|claude.*|"
-    r"codex.*|copilot.*|cursor.*|dependabot.*|renovate.*|root|user(?:name)?|name|anonymous|unknown|"
-    r"not committed yet|example.*|alice|bob|co-authored-by.*|the .*|.* team|.* authors|openai.*|"
+    r"(?i:your name|.*test user|github.*|gitlab.*|claude.*|codex.*|copilot.*|cursor.*|dependabot.*|"
+    r"renovate.*|not committed yet|example.*|alice|bob|co-authored-by.*|the .*|openai.*|"
     r"anthropic.*)"
 )
+_NAME_WORD = re.compile(r"[^\W\d_][\w.'’-]*")
+_MIN_LOCAL = 4
 
 
 class Emails:
@@ -80,14 +110,26 @@ class Emails:
         self._people = Remembered(_people)
 
     def learn(self, text: str, vocabulary: Vocabulary) -> None:
-        """Note the people of author lines: the whole name, and its longer parts."""
+        """Note the people of author lines, with the longer parts of a whole name, and accounts.
+
+        First and last name together are sure; one word, or common words, need a second sign, such
+        as the same word in an address.
+        """
         for rule, start, end in self._people(text):
             name = text[start:end]
-            if " " in name or not name.isascii() or (len(name) > 3 and not is_common(name)):
+            if not name.isascii() or (" " in name and not is_common(name)):
                 vocabulary.learn(NAME, Learnt(name, "person", rule))
+            elif " " in name or not is_common(name):
+                vocabulary.learn(NAME, Learnt(name, "person", rule), "author")
             for part in name.split() if " " in name else ():
                 if part[:1].isupper() and part.isalpha() and not is_common(part):
                     vocabulary.learn(NAME, Learnt(part, "person", rule))
+        for hit in _addresses(text) if "@" in text else ():
+            local = text[hit.start : text.index("@", hit.start)].rpartition("+")[2]
+            if len(local) >= _MIN_LOCAL and not is_common(local):
+                vocabulary.learn(NAME, Learnt(local, "user", "e-mail", any_case=True), "address")
+            if "." in local:
+                vocabulary.add_sign(local.replace(".", " "), "address")
 
     def hits(self, text: str) -> Iterator[Hit]:
         """Yield the addresses, and the names that stand before one."""
@@ -100,10 +142,22 @@ class Emails:
 def _people(text: str) -> Iterator[tuple[str, int, int]]:
     """Yield rule and place of every name that its surroundings show to be a person's."""
     for rule, start, end in _people_places(text):
-        name = text[start:end]
-        letters = any(character.isalpha() for character in name)
-        if letters and not _NO_PERSON.fullmatch(name) and not is_account(name):
+        if _is_person(text[start:end], rule):
             yield rule, start, end
+
+
+def _is_person(name: str, rule: str) -> bool:
+    """Return whether a name is a person's, and no placeholder, program or word of a grammar."""
+    parts = name.split()
+    if not all(_NAME_WORD.fullmatch(part) for part in parts):
+        return False
+    if _NO_PERSON.fullmatch(name) or is_account(name):
+        return False
+    if not is_common(name):
+        return True
+    capitalised = all(part[0].isupper() for part in parts)
+    nobody = any(part.casefold() in words("nobody") or is_account(part) for part in parts)
+    return rule in _TRAILERS and capitalised and not nobody
 
 
 def _people_places(text: str) -> Iterator[tuple[str, int, int]]:
@@ -143,7 +197,8 @@ def _around(text: str, at: int) -> tuple[int, int] | None:
         start += 1
     while start < at and text[start] in ".-+'%":
         start += 1
-    if start == at or not _is_address(text[start:at], right[0].lower()):
+    is_format = start > 0 and text[start - 1] == "%" and at - start == 1
+    if start == at or is_format or not _is_address(text[start:at], right[0].lower()):
         return None
     before = text[max(0, start - 3) : start]
     if before.endswith("//") or (before.endswith(":") and "//" in text[max(0, start - 90) : start]):
@@ -157,4 +212,10 @@ def _is_address(local: str, domain: str) -> bool:
         return False
     if _VERSION.match(domain) or labels[-1] in words("file_ends"):
         return False
-    return local.casefold() not in _SILENT
+    local = local.casefold()
+    if local in _SILENT or is_bot(local):
+        return False
+    who = local.rstrip("0123456789")
+    if who in words("neutral_locals") or re.match(r"test(?![a-z])|tester|testuser", who):
+        return False
+    return not (who in words("neutral_people") and labels[-2] in words("neutral_domains"))

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
+from hashlib import blake2b
 from typing import Generic, TypeVar
 
 _Found = TypeVar("_Found")
@@ -17,24 +18,38 @@ class Hit:
     kind: str
 
 
+MAX_REMEMBERED = 100_000
+"""Texts of which a search keeps its results, the latest: some 20 MB, whatever is imported."""
+
+
 @dataclass
 class Remembered(Generic[_Found]):
-    """A search whose results are kept: each text is read to learn from it, and then to replace."""
+    """A search whose results are kept: each text is read to learn from it, to replace, to audit.
+
+    The search must depend on the text alone. Of the text itself only a digest is kept.
+    """
 
     search: Callable[[str], Iterable[_Found]]
-    _results: dict[str, tuple[_Found, ...]] = field(default_factory=dict, repr=False)
+    _results: dict[bytes, tuple[_Found, ...]] = field(default_factory=dict, repr=False)
 
     def __call__(self, text: str) -> tuple[_Found, ...]:
         """Return what the search finds in a text."""
-        if text not in self._results:
-            self._results[text] = tuple(self.search(text))
-        return self._results[text]
+        key = blake2b(text.encode("utf-8", "surrogatepass"), digest_size=16).digest()
+        found = self._results.get(key)
+        if found is None:
+            if len(self._results) >= MAX_REMEMBERED:
+                del self._results[next(iter(self._results))]
+            found = self._results[key] = tuple(self.search(text))
+        return found
 
 
 def without_overlaps(hits: Iterable[Hit]) -> list[Hit]:
-    """Return hits in order, of any that overlap the one that begins first, then the longest."""
+    """Return hits in order, of any that overlap the one that begins first, then the longest.
+
+    Of hits at one place the first given counts.
+    """
     chosen: list[Hit] = []
-    for hit in sorted(hits, key=lambda hit: (hit.start, -hit.end, hit.rule)):
+    for hit in sorted(hits, key=lambda hit: (hit.start, -hit.end)):
         if hit.end > hit.start and (not chosen or hit.start >= chosen[-1].end):
             chosen.append(hit)
     return chosen

@@ -49,7 +49,12 @@ class Scrubbed:
         return self.texts.scrub(text)
 
 
-def scrub(fixture: Fixture, settings: ScrubSettings, pseudonyms: Pseudonyms) -> Scrubbed:
+def scrub(
+    fixture: Fixture,
+    settings: ScrubSettings,
+    pseudonyms: Pseudonyms,
+    shared: TextPasses | None = None,
+) -> Scrubbed:
     """Scrub one conversation. The same input gives the same bytes, whatever was scrubbed before.
 
     Args:
@@ -57,12 +62,14 @@ def scrub(fixture: Fixture, settings: ScrubSettings, pseudonyms: Pseudonyms) -> 
             messages without a call.
         settings: Which passes.
         pseudonyms: Where the stand-ins come from.
+        shared: What all conversations of an import taught (`TextPasses.learn_from`): a name that
+            one of them gives away is replaced in the others.
 
     Raises:
         DataError: A package is missing, a pass needs a model (see `paraphrase_first_message`), or
             what is left is no conversation any more.
     """
-    texts = TextPasses(settings, pseudonyms)
+    texts = TextPasses(settings, pseudonyms, shared)
     recorded = settings.scrubber
     data = fixture.model_dump(mode="json", exclude_unset=True)
     moved = {index: index for index in range(len(fixture.messages))}
@@ -108,8 +115,8 @@ def _replaced(data: Json, texts: TextPasses) -> Json:
 
 
 def _learning(texts: TextPasses) -> Rewrite:
-    def read(text: str, _: str) -> str:
-        texts.learn(text)
+    def read(text: str, where: str) -> str:
+        texts.learn(text, where)
         return text
 
     return read

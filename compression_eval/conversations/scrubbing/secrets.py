@@ -3,6 +3,7 @@
 No rule asks how random a value looks: the paths and hashes that probes are about look random too.
 """
 
+import base64
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -30,6 +31,7 @@ _MEMBER = re.compile(r"[A-Za-z_]\w*(?:(?:\.|->|::)[A-Za-z_]\w*)+[?!]?")
 _PATH = re.compile(r"(?:\.{1,2}|~)?/.*|(?:[\w.-]+/)+[\w.-]*\.\w{1,5}|[A-Za-z]:\\.*")
 _CODE = re.compile(r"[A-Z]{2,12}-\d{1,6}")
 _SURE = ("password-flag", "curl-user", "password-glued-to-a-flag")
+_HEADERS = ("authorization-header", "basic-credentials")
 _SPOKEN = ("password-in-prose", "pgpass", "netrc")
 _CASE_CHANGE = re.compile(r"[a-z][A-Z]")
 _KEY_CHARACTERS = re.compile(r"(?=.*\d)(?=.*[A-Z])(?=.*[a-z])[A-Za-z0-9/+=]{32,}")
@@ -66,8 +68,9 @@ class Secrets:
         """Note every secret that can be told in a text."""
         for hit in without_overlaps(self._found(text)):
             value = text[hit.start : hit.end]
-            if _stands_for_itself(value):
-                vocabulary.learn(NAME, Learnt(value, "secret", hit.rule))
+            for form in {value, value.rstrip("!")}:
+                if _stands_for_itself(form):
+                    vocabulary.learn(NAME, Learnt(form, "secret", hit.rule))
 
     def hits(self, text: str) -> Iterator[Hit]:
         """Yield the secrets in one text."""
@@ -105,7 +108,9 @@ def _own(rule: _Rule, text: str) -> Iterator[Hit]:
     for found in rule.pattern.finditer(text):
         start, end = found.span("value")
         if rule.named:
-            while end > start and text[end - 1] in _TRAILING:
+            # A password may well end in "!"; a sentence about one, too, so both are looked for.
+            trailing = _TRAILING.rstrip("!") if rule.name == "assigned-secret" else _TRAILING
+            while end > start and text[end - 1] in trailing:
                 end -= 1
             if not _is_secret(rule, found, text[start:end]):
                 continue
@@ -122,9 +127,24 @@ def _is_secret(rule: _Rule, found: re.Match[str], value: str) -> bool:
         return False
     if rule.name == "assigned-secret":
         return _is_assigned(found, value)
-    if rule.name in _SPOKEN:
-        return _is_mixed(value, 6) or len(_CASE_CHANGE.findall(value)) > 1
-    return rule.name in _SURE or _is_mixed(value, 12)
+    if rule.name in _HEADERS:
+        password = _password_of(value)
+        if password is not None or rule.name == "basic-credentials":
+            return not _is_placeholder(password or "")
+    return _is_spoken(value) if rule.name in _SPOKEN else rule.name in _SURE or _is_mixed(value, 12)
+
+
+def _is_spoken(value: str) -> bool:
+    return _is_mixed(value, 6) or len(_CASE_CHANGE.findall(value)) > 1
+
+
+def _password_of(value: str) -> str | None:
+    """Return the password that Base64 of ``user:password`` holds; None if it is something else."""
+    try:
+        user, colon, password = base64.b64decode(value, validate=True).decode().partition(":")
+    except ValueError:
+        return None
+    return password if colon and user and password and password.isprintable() else None
 
 
 def _is_assigned(found: re.Match[str], value: str) -> bool:

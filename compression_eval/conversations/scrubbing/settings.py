@@ -12,7 +12,7 @@ from compression_eval.conversations.scrubbing.detector import detector_version
 from compression_eval.conversations.scrubbing.listed import Listed
 from compression_eval.fixtures.errors import DataError, shorten
 
-RULES_VERSION = 2
+RULES_VERSION = 3
 """Version of our own rules and pseudonyms; a change of either that changes a byte raises it."""
 
 DEFAULT_PROFILE = "default"

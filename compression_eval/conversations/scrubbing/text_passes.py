@@ -21,6 +21,9 @@ from compression_eval.conversations.scrubbing.pseudonyms import Pseudonyms, is_p
 from compression_eval.conversations.scrubbing.report import Report
 from compression_eval.conversations.scrubbing.settings import ScrubSettings
 from compression_eval.conversations.scrubbing.vocabulary import Vocabulary
+from compression_eval.conversations.scrubbing.walking import rewrite_bank, rewrite_fixture
+from compression_eval.fixtures.banks import ProbeBank
+from compression_eval.fixtures.models import Fixture
 
 
 class TextPass(Protocol):
@@ -41,9 +44,17 @@ class TextPasses:
     Args:
         settings: Which passes.
         pseudonyms: Where the stand-ins come from.
+        shared: What was learnt from all conversations of an import.
+        passes: Passes to use again: what they found in a text follows from the text alone.
     """
 
-    def __init__(self, settings: ScrubSettings, pseudonyms: Pseudonyms) -> None:
+    def __init__(
+        self,
+        settings: ScrubSettings,
+        pseudonyms: Pseudonyms,
+        shared: "TextPasses | None" = None,
+        passes: "list[TextPass] | None" = None,
+    ) -> None:
         every: tuple[TextPass, ...] = (
             secrets.Secrets(),
             user_names.UserNames(),
@@ -54,35 +65,56 @@ class TextPasses:
             numbers.Numbers(),
             mentions.Mentions(),
         )
-        self._passes = [one for one in every if one.name in settings.passes]
-        self._vocabulary = Vocabulary()
+        known = passes if shared is None else shared.passes
+        self.passes: list[TextPass] = known or [one for one in every if one.name in settings.passes]
+        self._vocabulary: Vocabulary = Vocabulary(None if shared is None else shared._vocabulary)
         self._mapping = Mapping(pseudonyms)
         self._read: set[str] = set()
         self._done: dict[str, str] = {}
         self.report = Report()
 
-    def learn(self, text: str) -> None:
-        """Read a text, JSON in it decoded, for values to look for everywhere."""
-        if not self._passes or text in self._read:
+    def learn(self, text: str, where: str = "") -> None:
+        """Read a text, JSON in it decoded, for values to look for elsewhere.
+
+        Args:
+            text: Any text.
+            where: The field that it stands in.
+        """
+        if not self.passes or text in self._read:
             return
         self._read.add(text)
-        known = len(self._vocabulary)
+        known = self._vocabulary.changes
         for document in documents(text):
-            for one in self._passes:
+            for one in self.passes:
                 one.learn(document, self._vocabulary)
-        if len(self._vocabulary) != known:
+                if where.endswith(".arguments") and isinstance(one, user_names.UserNames):
+                    one.learn_opened(document, self._vocabulary)
+        if self._vocabulary.changes != known:
             self._done.clear()
+
+    def learn_from(self, target: Fixture | ProbeBank) -> None:
+        """Read a conversation or a bank of an import, and keep only what it teaches."""
+        if not self.passes:
+            return
+        walk = rewrite_fixture if isinstance(target, Fixture) else rewrite_bank
+
+        def read(text: str, where: str) -> str:
+            self.learn(text, where)
+            return text
+
+        walk(target.model_dump(mode="json", exclude_unset=True), read)
+        self._read.clear()
 
     def scrub(self, text: str) -> str:
         """Return a text with everything replaced that the passes find."""
-        return rewrite_text(text, self._replaced) if self._passes else text
+        return rewrite_text(text, self._replaced) if self.passes else text
 
     def findings(self, text: str) -> Iterator[tuple[str, Hit, str]]:
         """Yield pass, place and value of everything in a text that would be replaced."""
         found: list[tuple[str, Hit, str]] = []
 
         def look(part: str) -> str:
-            for one in self._passes:
+            for one in self.passes:
                 found.extend(
                     (one.name, hit, part[hit.start : hit.end]) for hit in self._hits(one, part)
                 )
@@ -95,7 +127,7 @@ class TextPasses:
         done = self._done.get(text)
         if done is None:
             done = text
-            for one in self._passes:
+            for one in self.passes:
                 done = self._run(one, done)
             if done == text:
                 self._done[text] = done

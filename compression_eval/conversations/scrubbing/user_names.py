@@ -1,7 +1,8 @@
 """Pass ``user_names``: the account in home folders, listings and prompts.
 
-A name is learnt where the form shows that it is one, and then replaced wherever it stands as a
-whole word, unless it is a word that says too much else. ``src/home/page.ts`` is no home folder.
+Where the form shows a name it is replaced. Elsewhere it is replaced if a second form shows it, too
+(see `Vocabulary`), unless it is a word that says too much else. ``src/home/page.ts`` is no home
+folder.
 """
 
 import re
@@ -9,7 +10,7 @@ from collections.abc import Iterator
 from functools import partial
 
 from compression_eval.conversations.scrubbing.hits import Hit, Remembered
-from compression_eval.conversations.scrubbing.vocabulary import Learnt, Vocabulary
+from compression_eval.conversations.scrubbing.vocabulary import SURE, Learnt, Vocabulary
 from compression_eval.conversations.scrubbing.words import is_account, is_common
 
 _ascii = partial(re.compile, flags=re.ASCII)
@@ -57,6 +58,11 @@ _FORMS = {
     ),
     "user-in-url": _ascii(r"(?:https?|ssh|ftp|sftp)://(?P<name>[A-Za-z][\w.-]{0,31})@"),
 }
+_OPENED = _ascii(
+    r"(?m)^(?:\w*(?:path|file|folder|dir|directory|cwd|root)\w*[ ]=[ ]\""
+    r"|(?:command|cmd)[ ]=[ ]\"cd[ ]\"?)"
+    r"(?:/(?:home|Users)/|[A-Za-z]:[\\/]{1,2}Users[\\/]{1,2})[^/\\\s\"]{1,64}[/\\\"]"
+)
 _HINTS = {
     "unix-home": "/home/",
     "macos-home": "/Users/",
@@ -81,21 +87,42 @@ class UserNames:
         self._found = Remembered(_found)
 
     def learn(self, text: str, vocabulary: Vocabulary) -> None:
-        """Note the names that are to be replaced wherever they stand."""
+        """Note the names that may be replaced elsewhere."""
         for rule, start, end in self._found(text):
-            name = text[start:end]
             if rule == "unix-home" and text[end : end + 1] not in ("/", "\\"):
                 continue  # a route such as "/home/news" looks the same
-            if not is_common(name):
-                vocabulary.learn(NAME, Learnt(name, "user", rule, any_case=True))
-                if "." in name or "_" in name or " " in name:
-                    encoded = re.sub(r"[._ ]", "-", name)
-                    vocabulary.learn(NAME, Learnt(encoded, "user", "encoded-folder", any_case=True))
+            # A path and its encoded form are written from each other: one sign.
+            sign = "home" if rule.endswith(("-home", "-folder")) else rule
+            _note(text[start:end], rule, sign, vocabulary)
+
+    def learn_opened(self, arguments: str, vocabulary: Vocabulary) -> None:
+        """Note whose home folder a call worked in.
+
+        One sign is enough here: an agent opens files where they are, while a home folder in the
+        text of a script or a test may be anybody's.
+
+        Args:
+            arguments: The arguments of a call, as lines of the form ``key = "value"``.
+            vocabulary: Takes the names.
+        """
+        for opened in _OPENED.finditer(arguments):
+            for rule, start, end in self._found(opened[0]):
+                if rule.endswith("-home"):
+                    _note(opened[0][start:end], rule, SURE, vocabulary)
 
     def hits(self, text: str) -> Iterator[Hit]:
         """Yield the account names of one text that their form shows."""
         for rule, start, end in self._found(text):
             yield Hit(start, end, rule, "user")
+
+
+def _note(name: str, rule: str, sign: str, vocabulary: Vocabulary) -> None:
+    if is_common(name):
+        return
+    vocabulary.learn(NAME, Learnt(name, "user", rule, any_case=True), sign)
+    if "." in name or "_" in name or " " in name:
+        encoded = re.sub(r"[._ ]", "-", name)
+        vocabulary.learn(NAME, Learnt(encoded, "user", "encoded-folder", any_case=True), sign)
 
 
 def _found(text: str) -> Iterator[tuple[str, int, int]]:

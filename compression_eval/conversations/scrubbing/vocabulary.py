@@ -1,19 +1,33 @@
-"""What a conversation taught the passes: values that are replaced wherever they stand.
+"""What conversations taught the passes: values that are replaced wherever they stand.
 
 A password stands beside its name once, and bare in the command that uses it; a user's name stands
-in a home path, and in a sentence. So the passes first read the whole conversation and note such
-values here, and then each text is searched for them.
+in a home path, and in a sentence. So the passes first read everything and note such values here,
+and then each text is searched for them.
+
+A secret or a host is sure as soon as its form shows it. The name of an account or a person is
+not: one test literal can look like a home folder. It needs two signs of different kinds, or one
+that only a real account leaves. With one it is replaced where accounts stand (``@name``,
+``name/branch``, ``forge.com/name``, a whole JSON string), with two as a word of its own, and in
+neither case inside identifiers, module paths, addresses of pages, hashes and format strings.
 """
 
 import re
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from itertools import chain
 
 from compression_eval.conversations.scrubbing.hits import Hit, without_overlaps
+from compression_eval.conversations.scrubbing.pseudonyms import is_pseudonym
+from compression_eval.fixtures.errors import DataError
+
+MAX_VALUES = 500_000
+"""Values of one import; more are taken for a fault, since all of them are held in memory."""
 
 _SCANNED = 32
 """Up to so many values a text is searched for each; more are looked up by the words they hold."""
+
+SURE = "sure"
+"""The sign of what needs no other: a form that only the real thing has."""
 
 _RUN = re.compile(r"[A-Za-z0-9]+")
 _RUN_BEHIND_ESCAPE = re.compile(r"\\(?:[nrt]|u[0-9A-Fa-f]{4})([A-Za-z0-9]+)")
@@ -21,6 +35,24 @@ _END_EDGE = r"(?![A-Za-z0-9])"
 _START_EDGE = r"(?:(?<![A-Za-z0-9])|(?<=\\[nrt])|(?<=\\u[0-9A-Fa-f]{4}))"
 _BEFORE = re.compile(_START_EDGE)
 _BEHIND = re.compile(_END_EDGE)
+
+_FORGE_BEFORE = re.compile(
+    r"(?:(?:github|gitlab|bitbucket|codeberg|githubusercontent)\.(?:com|org)[:/]"
+    r"(?:users/|repos/|orgs/)?|(?<![\w/])(?:gh|github)[:/]|(?:huggingface\.co|hf\.co)/(?:datasets/|spaces/)?)\Z"
+)
+_BRANCH_BEFORE = re.compile(
+    r"(?:(?:^|[^\w./@-]|\\[nrt])(?:(?:origin|heads|remotes/\w+)/)?|\.{2,3})\Z"
+)
+_BRANCH_BEHIND = re.compile(r"/(?=[A-Za-z0-9])[\w.-]*+(?<!\.)(?!/)")
+_FILE_END = re.compile(r"\.[A-Za-z]{1,5}\Z")
+_IMPORT_BEFORE = re.compile(
+    r"(?:^|\n|\\n)[ \t]*(?:import(?:[ ]type)?[ ](?:[\w.]+,[ ]?)*|package[ ])\Z"
+)
+_PATH_BEFORE = re.compile(r"[\w.~:@%+/\\-]*\Z")
+_ABSOLUTE = re.compile(r"(?:file://)?(?:~|/|[A-Za-z]:[/\\])")
+_ESCAPED_BEFORE = re.compile(r"(?<!\\)\\(?:[nrt]|u[0-9A-Fa-f]{4})\Z")
+_IMPORT_BEHIND = re.compile(r"[\w.]*[ ]import[ ]")
+_NEAR = 200
 
 
 @dataclass(frozen=True)
@@ -33,29 +65,85 @@ class Learnt:
     any_case: bool = False
     """Whether other spellings in upper and lower case are the same value."""
 
+    @property
+    def is_name(self) -> bool:
+        """Whether it matters where the value stands: a rule, and no person, says it is a name."""
+        return self.kind in ("user", "person") and self.rule != "listed"
 
-@dataclass
+
 class Vocabulary:
-    """The values that one conversation taught, by the pass that looks for them."""
+    """The values that conversations taught, by the pass that looks for them.
 
-    _by_pass: dict[str, dict[str, Learnt]] = field(default_factory=dict, repr=False)
-    _patterns: dict[tuple[str, ...], re.Pattern[str]] = field(default_factory=dict, repr=False)
-    _by_run: dict[str, dict[str, list[Learnt]]] = field(default_factory=dict, repr=False)
-    """By pass, then by the longest run of letters and digits of a value, lower case."""
+    Args:
+        shared: What other conversations of the same import taught; it is read and never changed.
+    """
 
-    def __len__(self) -> int:
-        return sum(map(len, self._by_pass.values()))
+    def __init__(self, shared: "Vocabulary | None" = None) -> None:
+        self._shared = shared
+        self._by_pass: dict[str, dict[str, Learnt]] = {}
+        self._by_run: dict[str, dict[str, list[str]]] = {}
+        """By pass, then by the longest run of letters and digits of a value, lower case."""
+        self._signs: dict[str, set[str]] = {}
+        self._patterns: dict[tuple[str, ...], re.Pattern[str]] = {}
+        self.changes = 0
+        """Grows with everything that was learnt."""
 
-    def learn(self, passage: str, learnt: Learnt) -> None:
-        """Note a value for a pass; the first rule that taught it stays."""
+    def learn(self, passage: str, learnt: Learnt, sign: str = SURE) -> None:
+        """Note a value for a pass, and the sign that shows it.
+
+        Of two rules that taught it the first by kind and name counts, so that the order in which
+        texts are read does not matter.
+
+        Raises:
+            DataError: There are more than `MAX_VALUES`.
+        """
+        if is_pseudonym(learnt.kind, learnt.value):
+            return
+        self.add_sign(learnt.value, sign)
+        shared = self._shared._by_pass.get(passage, {}) if self._shared else {}
         known = self._by_pass.setdefault(passage, {})
-        if learnt.value not in known:
-            known[learnt.value] = learnt
+        before = known.get(learnt.value) or shared.get(learnt.value)
+        if before is not None and (before.kind, before.rule) <= (learnt.kind, learnt.rule):
+            return
+        if before is None and learnt.value not in known:
             run = max(_RUN.findall(learnt.value), key=len, default="").lower()
-            self._by_run.setdefault(passage, {}).setdefault(run, []).append(learnt)
+            self._by_run.setdefault(passage, {}).setdefault(run, []).append(learnt.value)
+        known[learnt.value] = learnt
+        self.changes += 1
+
+    def add_sign(self, value: str, sign: str) -> None:
+        """Note a sign of a value that may or may not be learnt itself.
+
+        Raises:
+            DataError: There are more than `MAX_VALUES`.
+        """
+        key = value.casefold()
+        if sign in self._signs_of(key):
+            return
+        self._signs.setdefault(key, set()).add(sign)
+        self.changes += 1
+        if len(self._signs) > MAX_VALUES:
+            raise DataError(
+                f"scrubbing: more than {MAX_VALUES:,} values were learnt; scrub fewer files at once"
+            )
 
     def hits(self, passage: str, text: str) -> Iterator[Hit]:
-        """Yield where a text holds what the pass learnt, as whole words, longest first."""
+        """Yield where a text holds what the pass learnt, as whole words."""
+        for table in (self._shared, self):
+            for start, end, entry in table._places(passage, text) if table else ():
+                if not entry.is_name or _is_free(text, start, end, sure=self._is_sure(entry)):
+                    yield Hit(start, end, entry.rule, entry.kind)
+
+    def _signs_of(self, key: str) -> set[str]:
+        shared = self._shared._signs.get(key) if self._shared else None
+        own = self._signs.get(key, set())
+        return own | shared if shared else own
+
+    def _is_sure(self, entry: Learnt) -> bool:
+        signs = self._signs_of(entry.value.casefold())
+        return SURE in signs or len(signs) > 1
+
+    def _places(self, passage: str, text: str) -> Iterator[tuple[int, int, Learnt]]:
         learnt = self._by_pass.get(passage)
         if not learnt:
             return
@@ -65,8 +153,6 @@ class Vocabulary:
             for entry in self._candidates(passage, text, lowered)
             if (entry.value.lower() in lowered if entry.any_case else entry.value in text)
         ]
-        if not present:
-            return
         for any_case in (False, True):
             chosen = {entry.value: entry for entry in present if entry.any_case == any_case}
             if not chosen:
@@ -78,7 +164,7 @@ class Vocabulary:
             for found in self._pattern(tuple(sorted(chosen)), any_case).finditer(text):
                 entry = chosen.get(found[0]) or folded.get(found[0].lower())
                 if entry is not None:
-                    yield Hit(found.start(), found.end(), entry.rule, entry.kind)
+                    yield found.start(), found.end(), entry
 
     def _candidates(self, passage: str, text: str, lowered: str) -> Iterable[Learnt]:
         """Return the values that a text may hold.
@@ -94,7 +180,8 @@ class Vocabulary:
         if not text.isascii():
             # Lower case makes letters of some marks, as of the sign for kelvin.
             runs.update(run.lower() for run in _RUN.findall(text))
-        return chain.from_iterable(by_run[run] for run in sorted(runs & by_run.keys()))
+        found = chain.from_iterable(by_run[run] for run in sorted(runs & by_run.keys()))
+        return [learnt[value] for value in found]
 
     def _pattern(self, values: tuple[str, ...], any_case: bool) -> re.Pattern[str]:
         key = (str(any_case), *values)
@@ -107,9 +194,11 @@ class Vocabulary:
         return self._patterns[key]
 
 
-def _found(entries: Iterable[Learnt], searched: str, text: str) -> list[Hit]:
-    """Return where a text holds many values: one pattern of them all would try each everywhere."""
-    hits: list[Hit] = []
+def _found(
+    entries: Iterable[Learnt], searched: str, text: str
+) -> Iterator[tuple[int, int, Learnt]]:
+    """Yield where a text holds many values: one pattern of them all would try each everywhere."""
+    hits: dict[Hit, Learnt] = {}
     for entry in entries:
         value = entry.value.lower() if entry.any_case else entry.value
         start = searched.find(value)
@@ -118,9 +207,10 @@ def _found(entries: Iterable[Learnt], searched: str, text: str) -> list[Hit]:
             if (not _is_edged(value[0]) or _BEFORE.match(text, start)) and (
                 not _is_edged(value[-1]) or _BEHIND.match(text, end)
             ):
-                hits.append(Hit(start, end, entry.rule, entry.kind))
+                hits.setdefault(Hit(start, end, entry.rule, entry.kind), entry)
             start = searched.find(value, start + 1)
-    return without_overlaps(hits)
+    for hit in without_overlaps(hits):
+        yield hit.start, hit.end, hits[hit]
 
 
 def _is_edged(character: str) -> bool:
@@ -135,3 +225,54 @@ def _whole(value: str) -> str:
     before = _START_EDGE if _is_edged(value[0]) else ""
     after = _END_EDGE if _is_edged(value[-1]) else ""
     return before + re.escape(value) + after
+
+
+def _is_free(text: str, start: int, end: int, *, sure: bool) -> bool:
+    """Return whether a name that stands in a text means the account or the person there.
+
+    Args:
+        text: Where it stands.
+        start: Its first character.
+        end: Behind its last.
+        sure: Whether the name is known by two signs; else it must stand where accounts do.
+    """
+    near = text[max(0, start - _NEAR) : start]
+    if _stands_as_account(text, start, end, near):
+        return True
+    if not sure or _is_code(text, start, end, near):
+        return False
+    if near[-1:] in ("/", "\\") or text[end : end + 1] in ("/", "\\"):
+        found = _PATH_BEFORE.search(near)
+        return bool(_ABSOLUTE.match(found[0] if found else ""))
+    return True
+
+
+def _is_code(text: str, start: int, end: int, near: str) -> bool:
+    """Return whether a name is part of an identifier, a placeholder, an import or a hash."""
+    before = " " if _ESCAPED_BEFORE.search(near) else near[-1:]
+    first, behind = text[end : end + 1], text[end : end + 2]
+    is_hexadecimal = not set(text[start:end].lower()) - set("0123456789abcdef")
+    return (
+        before in ("_", "$", "%", "#", "&")
+        or first in ("_", "(")
+        or (before == "{" and first == "}")
+        or (before == "." and not near[-2:-1].isspace() and len(near) > 1)
+        or (first == "." and (behind[1:].isalnum() or behind[1:] == "_"))
+        or behind in ("::", "->")
+        or near.endswith(("::", "->"))
+        or bool(_IMPORT_BEFORE.search(near))
+        or (near.endswith("from ") and bool(_IMPORT_BEHIND.match(text, end)))
+        or (is_hexadecimal and "-" in (before, first))
+    )
+
+
+def _stands_as_account(text: str, start: int, end: int, near: str) -> bool:
+    behind = text[end : end + 1]
+    if near.endswith("@"):
+        return not near[-2:-1].isalnum() and behind not in ("(", ".", "_")
+    if _FORGE_BEFORE.search(near):
+        return behind not in ("_", ".")
+    if behind == "/" and _BRANCH_BEFORE.search(near):
+        found = _BRANCH_BEHIND.match(text, end, end + _NEAR)
+        return bool(found and not _FILE_END.search(found[0]))
+    return start == 0 and end == len(text)

@@ -1,9 +1,13 @@
-"""Words that the rules must know, from `words.yaml`."""
+"""Words that the rules must know, from `words.yaml` and a spell checker's list."""
 
+import re
 from functools import cache
 from importlib.resources import files
 
 import yaml
+
+_BOT = re.compile(r"(?:^|[^a-z])bot\]?$|^app/")
+_BETWEEN_WORDS = re.compile(r"[-_.\s\d]+")
 
 
 @cache
@@ -14,13 +18,37 @@ def words(name: str) -> frozenset[str]:
     return frozenset(data[name].split())
 
 
+@cache
+def _english_words() -> frozenset[str]:
+    text = (files(__package__) / "english_words.txt").read_text(encoding="utf-8")
+    return frozenset(line for line in text.split("\n") if line and not line.startswith("#"))
+
+
 def is_account(name: str) -> bool:
-    """Return whether an account names a role or a placeholder, and not a person."""
+    """Return whether an account names a role, a program or a placeholder, and not a person."""
     lowered = name.casefold()
-    return lowered in words("accounts") or lowered.rstrip("0123456789") in words("numbered")
+    return (
+        lowered in words("accounts")
+        or lowered.rstrip("0123456789") in words("numbered")
+        or is_bot(lowered)
+    )
 
 
-def is_common(word: str) -> bool:
-    """Return whether a word says too much else to be replaced wherever it stands."""
-    lowered = word.casefold()
-    return len(lowered) < 3 or lowered in words("common") or is_account(lowered)
+def is_bot(name: str) -> bool:
+    """Return whether a name says that a program has it: ``dependabot[bot]``, ``app/renovate``."""
+    return bool(_BOT.search(name.casefold()))
+
+
+def is_common(name: str) -> bool:
+    """Return whether a name says too much else to be replaced wherever it stands.
+
+    So does a word of the language or of programs, and a name made of such words (``git-sync``).
+    """
+    lowered = name.casefold()
+    if len(lowered) < 3 or is_account(lowered):
+        return True
+    parts = [part for part in _BETWEEN_WORDS.split(lowered) if part]
+    return all(
+        len(part) < 3 or part in words("common") or part in _english_words() or is_account(part)
+        for part in parts
+    )

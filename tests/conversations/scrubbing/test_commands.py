@@ -6,7 +6,7 @@ import pytest
 from click.testing import CliRunner, Result
 
 from compression_eval.cli import main
-from compression_eval.conversations.scrubbing import Pseudonyms, detector, text_passes
+from compression_eval.conversations.scrubbing import Pseudonyms, detector, text_passes, vocabulary
 from compression_eval.fixtures.loading import load_pair
 from tests.fixtures.building import (
     assistant,
@@ -38,7 +38,7 @@ def dirty_pair(folder: Path, name: str = "mmuster-demo") -> Path:
     folder.mkdir(exist_ok=True)
     messages = [
         *plain_messages(),
-        user("It is in /home/mmuster/api, at 10.20.30.40."),
+        user("It is in /home/mmuster/api, of uid=501(mmuster), at 10.20.30.40."),
         assistant("ok"),
     ]
     data = fixture_data(name=name, messages=messages)
@@ -66,7 +66,7 @@ def test_scrub_writes_fixture_bank_and_report(tmp_path: Path) -> None:
     assert "unix-home" in done.stdout
     assert "mmuster" not in done.stdout + report.read_text().replace(str(path), "")
     total = json.loads(report.read_text())["total"]
-    assert {entry["rule"] for entry in total} == {"unix-home", "ipv4"}
+    assert {entry["rule"] for entry in total} == {"unix-home", "id", "ipv4"}
 
 
 def test_scrubbing_again_gives_the_same_bytes_and_the_audit_agrees(tmp_path: Path) -> None:
@@ -80,6 +80,37 @@ def test_scrubbing_again_gives_the_same_bytes_and_the_audit_agrees(tmp_path: Pat
     ]
     clean = run("audit", tmp_path / "a")
     assert (clean.exit_code, clean.stdout) == (0, "2 audited: 0 findings\n")
+
+
+def session(folder: Path, name: str, *texts: str) -> Path:
+    messages = [message for text in texts for message in (user(text), assistant("ok"))]
+    return write_pair(folder, fixture_data(name=name, messages=messages))
+
+
+def test_a_name_that_one_file_gives_away_goes_from_all_in_whatever_order(tmp_path: Path) -> None:
+    folder = tmp_path / "in"
+    folder.mkdir()
+    paths = [
+        session(folder, "a", "mmuster wrote it, and qvist7 too"),
+        session(folder, "b", "ls /home/mmuster/api", "by qvist7"),
+        session(folder, "c", "uid=501(mmuster)", '"assignee": "qvist7"', "-ox4"),
+    ]
+    contents = []
+    for out, order in (("x", paths), ("y", paths[::-1])):
+        assert run("scrub", *order, "--out", tmp_path / out).exit_code == 0
+        contents.append([(tmp_path / out / f"{name}.json").read_text() for name in "abc"])
+    assert contents[0] == contents[1]
+    assert "mmuster" not in "".join(contents[0])
+    assert f"{USER} wrote it, and qvist7 too" in contents[0][0]  # known by one sign only
+    alone = run("scrub", paths[0], "--out", tmp_path / "z")
+    assert "nothing was replaced" in alone.stdout
+
+
+def test_too_many_values_are_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(vocabulary, "MAX_VALUES", 0)
+    error = refused(run("scrub", dirty_pair(tmp_path / "in"), "--out", tmp_path / "out"))
+    assert "more than 0 values were learnt; scrub fewer files at once" in error
+    assert not (tmp_path / "out").exists() or list((tmp_path / "out").iterdir()) == []
 
 
 def test_a_key_changes_the_stand_ins(tmp_path: Path) -> None:

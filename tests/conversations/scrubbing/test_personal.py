@@ -1,3 +1,4 @@
+import json
 from pathlib import Path
 
 import pytest
@@ -59,6 +60,12 @@ def test_the_account_goes_and_the_path_stays_a_path(text: str) -> None:
         "+1234567890 in a diff is\n+1234567890",
         "666-12-3456, 000-12-3456, 912-12-3456",
         "List<@NonNull String> and <#channel>",
+        "test@corp.io, you@corp.io, alice@company.com, a@b.io and tester3@vendor.io",
+        "49+dependabot[bot]@users.noreply.github.com and cc @renovate-bot and by @Override",
+        "Author: %s <%s@vendor.io> and {name} <{mail}@vendor.io>",
+        "On branch feature/x, fix/y, main, ent-221/z; origin/docs/a; git checkout -b wip/x",
+        "refs/heads/git-sync/x and branch: src/main.py",
+        '{"createdBy": "system", "assignee": null, "login": "octocat"}',
     ],
 )
 def test_false_shapes_stay(text: str) -> None:
@@ -66,14 +73,16 @@ def test_false_shapes_stay(text: str) -> None:
 
 
 def test_a_user_is_the_same_user_in_every_form_and_every_file() -> None:
-    first = cleaned("ls /home/mmuster/x; thanks MMuster and mmuster-fix, not mmusterly")
+    first = cleaned(
+        "ls /home/mmuster/x\nUSER=mmuster\nthanks MMuster and mmuster-fix, not mmusterly"
+    )
     upper = USER.replace("user", "User")
-    assert first == f"ls /home/{USER}/x; thanks {upper} and {USER}-fix, not mmusterly"
+    assert first == f"ls /home/{USER}/x\nUSER={USER}\nthanks {upper} and {USER}-fix, not mmusterly"
     assert USER in cleaned("write to mmuster@vendor.io")
 
 
 def test_a_name_that_is_a_word_goes_in_paths_only() -> None:
-    left = cleaned("ls /home/mark/x\nmark the line")
+    left = cleaned("ls /home/mark/x\nUSER=mark\nmark the line")
     assert "/home/mark/" not in left
     assert left.endswith("\nmark the line")
 
@@ -108,6 +117,17 @@ def test_an_author_is_one_person_wherever_the_name_stands() -> None:
         ("8d0f1c2a (Jane Qvist 2031-04-02 10:11:12 +0000 7) x = 1", "Qvist"),
         ("cc @qvist-7 please", "qvist-7"),
         ('{"user": {"login": "qvist7"}}', "qvist7"),
+        ('{"author": {"id": 3, "login": "qvist7", "name": "Jane Qvist"}}', "Qvist"),
+        ("x = {'login': 'qvist7', 'name': 'Otto'}", "Otto"),
+        ('x: "createdBy": "qvist7"', "qvist7"),
+        ('{"assignee": {"displayName": "Jane Qvist"}}', "Qvist"),
+        ("[user]\n\temail = x@y.io\n\tname = Jane Qvist\n", "Qvist"),
+        ("title:\tFix\nauthor:\tqvist7\nstate:\tOPEN", "qvist7"),
+        ("reviewers:\tmroot (Approved), qvist7 (Requested)", "qvist7"),
+        ("On branch qvist7/fix-login", "qvist7"),
+        ("git checkout -b qvist7/fix-login", "qvist7"),
+        ('{"headRefName": "qvist7/fix-login"}', "qvist7"),
+        ("gh pr list --author 'qvist7'", "qvist7"),
         ("12345+qvist7@users.noreply.github.com", "qvist7"),
         ("ping db01.prod.corp now", "db01"),
         ("host = build.ops.internal", "build.ops"),
@@ -151,6 +171,86 @@ def test_a_listed_name_that_is_too_short_is_refused(tmp_path: Path) -> None:
 
 
 def test_owners_of_remotes_go_only_if_asked_to() -> None:
-    text = "git clone https://github.com/qvist7/api; on branch qvist7/fix"
+    text = "git clone https://github.com/qvist7/api; then qvist7/fix"
     assert cleaned(text) == text
     assert "qvist7" not in cleaned(text, remote_owners=True)
+
+
+SIGNS = "ls /home/qvist7/x\nUSER=qvist7\n"
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "import qvist7.io",
+        "from qvist7 import io",
+        'import "vendor.io/api/qvist7/util"',
+        "qvist7_test, test_qvist7, api.qvist7, qvist7.io, qvist7(), std::qvist7, qvist7::new",
+        "https://vendor.io/qvist7/x and https://github.com/other/qvist7/tree",
+        "{qvist7} and $qvist7 and %qvist7",
+        "src/qvist7/x.py and a/qvist7",
+    ],
+)
+def test_a_known_name_stays_inside_identifiers_and_module_paths(text: str) -> None:
+    assert cleaned(SIGNS + text).endswith("\n" + text)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "qvist7, Qvist7's and (qvist7).",
+        "cp -r /mnt/backup/qvist7/x .",
+        "github.com/qvist7/api and git@github.com:qvist7/api.git",
+        "qvist7/fix-login and @qvist7",
+        r"first\nqvist7 said",
+    ],
+)
+def test_a_known_name_goes_where_it_means_somebody(text: str) -> None:
+    assert "qvist7" not in cleaned(SIGNS + text).lower()
+
+
+@pytest.mark.parametrize(
+    ("sign", "gone"),
+    [
+        ("see /home/qvist7/x", False),
+        ("Author: qvist7 <mail@vendor.io>", False),
+        ("Author: qvist7 <qvist7@vendor.io>", True),
+        ("see /home/qvist7/x\n-rw-r--r-- 1 qvist7 staff 12 Mar 3 10:12 a", True),
+        ("see /home/qvist7/x and ~/.claude/projects/-Users-qvist7-x", False),
+        ("Co-authored-by: Q <12345+qvist7@users.noreply.github.com>", True),
+        ("see /home/entire/x\nUSER=entire", False),
+        ("see /home/git-sync/x\nUSER=git-sync", False),
+    ],
+)
+def test_a_name_is_replaced_in_sentences_when_two_signs_show_it(sign: str, gone: bool) -> None:
+    sentence = "the qvist7 word, the entire word, the git-sync word"
+    left = cleaned(f"{sign}\n{sentence}").rpartition("\n")[2]
+    assert (left != sentence) is gone
+    assert left.endswith(", the entire word, the git-sync word")
+
+
+def test_a_name_with_one_sign_goes_where_accounts_stand() -> None:
+    left = cleaned('"assignee": "qvist7"\n@qvist7 has qvist7/fix at github.com/qvist7/x; qvist7')
+    assert left.count("qvist7") == 1
+    assert left.endswith("; qvist7")
+
+
+def test_the_folder_that_a_call_worked_in_is_sign_enough() -> None:
+    opened = {"file_path": "/Users/qvist7/api/main.py", "new": "see /Users/otto9/x"}
+    made = {"id": "c1", "type": "function", "function": {"name": "edit"}}
+    made["function"] |= {"arguments": json.dumps(opened)}  # type: ignore[operator]
+    done = scrubbed(
+        conversation(
+            {"role": "user", "content": "qvist7 and otto9"},
+            {"role": "assistant", "content": "", "tool_calls": [made]},
+            {"role": "tool", "tool_call_id": "c1", "content": "ok"},
+        )
+    )
+    assert done.fixture.messages[0].text.endswith(" and otto9")
+    assert "qvist7" not in done.fixture.messages[0].text
+
+
+def test_a_name_in_json_goes_as_a_whole_string() -> None:
+    left = json.loads(cleaned('{"user": {"login": "qvist7"}, "note": "qvist7", "x": "by qvist7"}'))
+    assert left["user"]["login"] == left["note"] != "qvist7"
+    assert left["x"] == "by qvist7"

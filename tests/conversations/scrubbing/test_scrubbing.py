@@ -134,7 +134,7 @@ def test_a_bank_follows_its_conversation() -> None:
     fixture = conversation(
         user("export API_KEY=q7-Zx81-kLmn"),
         assistant(""),
-        user("in /home/mmuster/x"),
+        user("in /home/mmuster/x\nUSER=mmuster"),
         assistant("yes"),
         name="mmuster",
     )
@@ -223,7 +223,7 @@ def test_what_ran_is_recorded_once() -> None:
     second = scrubbed(first, only=["secrets", "emails"]).fixture
     assert first.source is not None
     assert second.source is not None
-    assert first.source.scrubber == "compression_eval 2 (default)"
+    assert first.source.scrubber == "compression_eval 3 (default)"
     assert (first.source.origin, first.source.scrubbing) == ("pi", ["emails"])
     assert second.source.scrubbing == ["emails", "secrets"]
     assert "kingfisher-secret-scanner" in (second.source.scrubber or "")

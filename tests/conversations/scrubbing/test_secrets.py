@@ -39,6 +39,10 @@ TOKEN = "gh" + "p_" + "aB3dE6gH9jK2mN5pQ8sT1vW4yZ7bC0dF3gJ6"
         ('db_password = "k7Gq,m2Xw;p9&Vd"', "p9&Vd"),
         ("db_password: 'k7Gq,m2Xw;p9&Vd'", "p9&Vd"),
         ("export DB_PASSWORD='nine lamps over 4 rivers'", "lamps over 4 rivers"),
+        ('h.Set("Authorization", "Basic cXZpc3Q6czNjcjN0LXBhc3M=")', "cXZpc3Q6czNjcjN0LXBhc3M="),
+        ('x: {"ghcr.io": {"auth": "cXZpc3Q6czNjcjN0LXBhc3M="}}', "cXZpc3Q6czNjcjN0LXBhc3M="),
+        ('{"ghcr.io": {"auth": "cXZpc3Q6czNjcjN0LXBhc3M="}}', "cXZpc3Q6czNjcjN0LXBhc3M="),
+        ("DB_PASSWORD=Zz9-qwerty-77!", "Zz9-qwerty-77!"),
         ("sshpass -p 'Geh3im99' ssh deploy@h", "Geh3im99"),
         ("mysql -u root -p'Geh3im99' shop", "Geh3im99"),
     ],
@@ -68,6 +72,7 @@ def test_a_secret_goes_wherever_it_stands(text: str, secret: str) -> None:
         "refresh token: AUTH-1112",
         'cfg = {"password":"",user_name:"otto"}',
         'errors = {"password": "must have at least 8 characters"}',
+        'Authorization: Basic dXNlcjpwYXNz; "auth": "none-here"; Basic workflows; basic/abcdEFGH',
         "DB_PASSWORD='' make test; echo 'all is well here'",
     ],
 )
