@@ -44,6 +44,7 @@ _READERS = (
     "claude_code_stream",
     "codex",
     "codex_exec",
+    "droid",
     "pi",
     "hermes_session",
     "gemini_cli",

@@ -25,6 +25,7 @@ from compression_eval.conversations.readers.values import (
     NO_SYSTEM_PROMPT,
     NO_TOOLS,
     REPLACED_BYTES,
+    SUMMARY_STANDS_IN,
     TEXT_ACTIONS,
     json_document,
     leave_out_thinking,
@@ -118,9 +119,7 @@ class _Task:
 
     def _say(self, entry: _Entry) -> None:
         if entry.message.get("isSummary") is True:
-            self.conversation.caveats.append(
-                "earlier messages are not in the file: a summary stands in their place"
-            )
+            self.conversation.caveats.append(SUMMARY_STANDS_IN)
         self.models[text_of(mapping_of(entry.message, "modelInfo"), "modelId")] += 1
         entry.drafts = self._drafts(entry, entry.line)
         for draft in entry.drafts:

@@ -22,6 +22,7 @@ TEXT_ACTIONS = (
 )
 """Calls made of such text would need ids that nobody gave, and would not be what the agent saw."""
 
+SUMMARY_STANDS_IN = "earlier messages are not in the file: a summary stands in their place"
 REPLACED_BYTES = "bytes that are not UTF-8 were replaced"
 
 _SHOWN_CHARACTERS = 60

@@ -16,6 +16,7 @@ from compression_eval.conversations.readers import (
     codex_exec,
     copilot_cli,
     cursor,
+    droid,
     gemini_cli,
     mini_swe_agent,
     opencode,
@@ -69,6 +70,22 @@ WHOLE: list[tuple[Format, list[Any]]] = [
     (qwen_code.FORMAT, [QWEN[number] for number in (0, 1, 2, 4)]),
     (cursor.FORMAT, [*CURSOR[:2], CURSOR_STREAM[0], CURSOR_STREAM[7]]),
     (opencode.FORMAT, [{**OPENCODE, "messages": [_SESSION[number] for number in (0, 1, 5, 6)]}]),
+    (
+        droid.FORMAT,
+        [
+            {"type": "session_start", "id": "s", "parent": "p", "version": 2, "cwd": "/w"},
+            {"type": "message", "id": "a", "message": {"role": "user", "content": "go"}},
+            {"type": "message", "id": "b", "message": {
+                "role": "assistant", "modelId": "m", "visibility": "llm_only",
+                "chatCompletionReasoningContent": "x",
+                "content": [{"type": "tool_use", "id": "c", "name": "f", "input": {"a": 1}}]}},
+            {"type": "message", "id": "d", "message": {"role": "user", "content": [
+                {"type": "tool_result", "tool_use_id": "c", "is_error": True, "content": "x"}]}},
+            {"type": "compaction_state", "id": "e", "summaryText": "s", "summaryKind": "",
+             "systemInfoText": "i", "anchorMessage": {"id": "a", "index": 0}},
+            {"type": "todo_state", "todos": []},
+        ],
+    ),
     (
         cline.FORMAT,
         [
