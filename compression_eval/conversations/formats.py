@@ -34,6 +34,7 @@ class Format:
 
 _READERS = (
     "inspect_log",
+    "goose",
     "hermes_database",
     "opencode",
     "cursor",

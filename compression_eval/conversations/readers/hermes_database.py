@@ -52,7 +52,9 @@ _ASIDE = _MESSAGE[4:10]
 
 def recognise(source: SourceFile) -> str | None:
     """Return what marks the format."""
-    if not source.magic.startswith(b"SQLite format 3") or not has_tables(source.path):
+    if not source.magic.startswith(b"SQLite format 3") or not has_tables(
+        source.path, column="content"
+    ):
         return None
     return "an SQLite database with the tables sessions and messages"
 

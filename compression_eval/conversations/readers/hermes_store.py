@@ -46,12 +46,23 @@ def columns(connection: sqlite3.Connection, table: str) -> set[str]:
     return {str(row[0]) for row in rows}
 
 
-def has_tables(path: Path, tables: Sequence[str] = TABLES) -> bool:
-    """Whether a database has the tables of Hermes, or others; nothing is copied to find out."""
+def has_tables(path: Path, tables: Sequence[str] = TABLES, *, column: str = "") -> bool:
+    """Whether a database has the tables of Hermes, or others; nothing is copied to find out.
+
+    Args:
+        path: The database.
+        tables: Names of the tables.
+        column: What the last of them has among its columns, if that tells it from another's.
+    """
+
+    def found(connection: sqlite3.Connection) -> bool:
+        there = [columns(connection, table) for table in tables]
+        return all(there) and (not column or column in there[-1])
+
     try:
         uri = f"{path.resolve().as_uri()}?mode=ro&immutable=1"
         with closing(sqlite3.connect(uri, uri=True)) as connection:
-            if all(columns(connection, table) for table in tables):
+            if found(connection):
                 return True
     except (sqlite3.Error, OSError):
         return False
@@ -60,7 +71,7 @@ def has_tables(path: Path, tables: Sequence[str] = TABLES) -> bool:
         if not wal.exists() or not wal.stat().st_size:
             return False
         with opened(path) as connection:
-            return all(columns(connection, table) for table in tables)
+            return found(connection)
     except (DataError, OSError):
         return False
 

@@ -18,6 +18,7 @@ from compression_eval.conversations.readers import (
     cursor,
     droid,
     gemini_cli,
+    goose,
     mini_swe_agent,
     opencode,
     openhands_events,
@@ -70,6 +71,24 @@ WHOLE: list[tuple[Format, list[Any]]] = [
     (qwen_code.FORMAT, [QWEN[number] for number in (0, 1, 2, 4)]),
     (cursor.FORMAT, [*CURSOR[:2], CURSOR_STREAM[0], CURSOR_STREAM[7]]),
     (opencode.FORMAT, [{**OPENCODE, "messages": [_SESSION[number] for number in (0, 1, 5, 6)]}]),
+    (
+        goose.FORMAT,
+        [
+            {"working_dir": "/w", "description": "x"},
+            {"role": "user", "content": [{"type": "text", "text": "go"}],
+             "metadata": {"userVisible": True, "agentVisible": False}},
+            {"role": "assistant", "content": [{"type": "toolRequest", "id": "c", "toolCall": {
+                "status": "success", "value": {"name": "f", "arguments": {"a": 1}}}}]},
+            {"role": "user", "content": [{"type": "toolResponse", "id": "c", "toolResult": {
+                "value": {"content": [{"type": "resource", "resource": {"text": "x"},
+                                       "annotations": {"audience": ["user"]}}]}, "error": "x"}}]},
+            {"role": "user", "content": [{"type": "text", "text": "SUM"}],
+             "metadata": {"userVisible": False}},
+            {"role": "assistant", "content": [{"type": "text", "text": "note"}],
+             "metadata": {"userVisible": False}},
+            {"role": "user", "content": [{"type": "text", "text": "go"}]},
+        ],
+    ),
     (
         droid.FORMAT,
         [
