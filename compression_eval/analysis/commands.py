@@ -16,7 +16,7 @@ from compression_eval.fixtures.writing import write_whole
     "  compression-eval facts logs/2026-*.eval --csv facts.csv",
 )
 @click.argument("logs", nargs=-1, required=True, metavar="LOG...")
-@click.option("--rows", "show_rows", is_flag=True, help="Print every row before the totals.")
+@click.option("--rows", "show_rows", is_flag=True, help="Print every row first, on one line.")
 @click.option("--csv", "csv_file", type=click.Path(path_type=Path), help="Write the rows as CSV.")
 @click.option("--json", "json_file", type=click.Path(path_type=Path), help="Write them as JSON.")
 def facts(
@@ -30,6 +30,7 @@ def facts(
     """
     from compression_eval.analysis.fact_tables import listing, totals
     from compression_eval.analysis.facts import fact_rows, rows_as_csv, rows_as_json
+    from compression_eval.analysis.frames import arm_names
     from compression_eval.analysis.logs import find_logs, one_per_run
 
     found = one_per_run(find_logs(logs))
@@ -45,4 +46,5 @@ def facts(
         write_whole(json_file, rows_as_json(rows))
     if show_rows:
         click.echo(listing(rows) + "\n")
-    click.echo(totals(rows))
+    arms = dict(zip([log.name for log in found], arm_names(found), strict=True))
+    click.echo(totals(rows, arms))

@@ -30,6 +30,11 @@ class _Refusing(click.Command):
         except BrokenPipeError:
             raise  # the reader of a pipe has seen enough; click ends quietly
         except (DataError, OSError) as error:
+            junit = ctx.params.get("junit")
+            if isinstance(error, DataError) and junit is not None and junit.parent.is_dir():
+                from compression_eval.analysis.comparison.for_programs import refusal_as_junit
+
+                write_whole(junit, refusal_as_junit(str(error)))
             raise _NotComparableError(str(error)) from error
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
@@ -72,7 +77,7 @@ def _allowed(_ctx: click.Context, _param: click.Parameter, names: tuple[str, ...
     epilog="\b\nExamples:\n"
     "  compression-eval compare logs/before.eval --to logs/after.eval\n"
     "  compression-eval compare logs/main --to logs/branch --format markdown --out compare.md\n"
-    "  compression-eval compare logs/main --to logs/branch --gate\n"
+    "  compression-eval compare logs/main --to logs/branch --gate --junit compare.xml\n"
     "  compression-eval compare logs/sweep --base-arm tail --to logs/sweep --new-arm anchored\n"
     "\n\b\nExit codes: 0 no regression, 1 regression, 2 could not be compared, 3 cannot tell.",
 )
@@ -103,6 +108,12 @@ def _allowed(_ctx: click.Context, _param: click.Parameter, names: tuple[str, ...
     show_default=True,
 )
 @click.option("--out", type=click.Path(path_type=Path), help="Write it to a file.")
+@click.option(
+    "--junit",
+    type=click.Path(path_type=Path),
+    metavar="FILE",
+    help="Also write the verdicts as JUnit XML, a test case for each headline measure.",
+)
 @click.pass_context
 def compare(
     ctx: click.Context,
@@ -115,6 +126,7 @@ def compare(
     gate: bool,
     form: str,
     out: Path | None,
+    junit: Path | None,
 ) -> None:
     """Say whether the arm of the NEW logs is better than that of the BASE logs, or worse.
 
@@ -123,7 +135,8 @@ def compare(
     docs/statistics.md says how, and what the verdicts mean.
     """
     _need_scipy()
-    _refuse_unwritable(out)
+    _refuse_unwritable("--out", out)
+    _refuse_unwritable("--junit", junit)
     from compression_eval.analysis.comparison.result import EXIT_CODES
     from compression_eval.analysis.comparison.result import compare as compared
     from compression_eval.analysis.comparison.sides import load_sides
@@ -133,6 +146,10 @@ def compare(
     found = compared(*sides, threshold=threshold, allowed=allow, whole=not gate)
     outcome, why = found.outcome(gate=gate)
     text = _form(form)(found, gate)
+    if junit is not None:
+        from compression_eval.analysis.comparison.for_programs import as_junit
+
+        write_whole(junit, as_junit(found, gate=gate))
     if out is None:
         click.echo(text, nl=False)
     else:
@@ -142,8 +159,8 @@ def compare(
 
 
 def _form(name: str) -> "Callable[[Comparison, bool], str]":
-    from compression_eval.analysis.comparison.as_json import as_json
     from compression_eval.analysis.comparison.blocks import as_markdown, as_text
+    from compression_eval.analysis.comparison.for_programs import as_json
     from compression_eval.analysis.comparison.page import page
 
     if name == "json":
@@ -152,12 +169,12 @@ def _form(name: str) -> "Callable[[Comparison, bool], str]":
     return lambda found, gate: render(page(found, gate=gate))
 
 
-def _refuse_unwritable(out: Path | None) -> None:
+def _refuse_unwritable(option: str, out: Path | None) -> None:
     """Refuse a place for the result before all logs have been read for it."""
     if out is not None and out.is_dir():
-        raise DataError(f"--out: {out}: is a folder; name a file")
+        raise DataError(f"{option}: {out}: is a folder; name a file")
     if out is not None and not out.parent.is_dir():
-        raise DataError(f"--out: {out.parent}: no such folder")
+        raise DataError(f"{option}: {out.parent}: no such folder")
 
 
 def _need_scipy() -> None:

@@ -1,7 +1,7 @@
 """Totals of fact rows as text for a terminal: by stage against probe type, region, age and log."""
 
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import get_args
 
 from compression_eval.analysis.facts import FactRow
@@ -11,8 +11,13 @@ from compression_eval.grading.fact_explanation import AGE_GROUPS, age_group
 from compression_eval.grading.facts import Stage
 
 
-def totals(rows: Sequence[FactRow]) -> str:
-    """Return the totals of some rows; each table has one line per stage that occurs."""
+def totals(rows: Sequence[FactRow], arms: Mapping[str, str]) -> str:
+    """Return the totals of some rows; each table has one line per stage that occurs.
+
+    Args:
+        rows: The rows.
+        arms: The arm of each log, by the log's name.
+    """
     parts = [
         _failures(rows),
         _crossed("by probe type", rows, lambda row: row.type, get_args(ProbeType)),
@@ -20,8 +25,8 @@ def totals(rows: Sequence[FactRow]) -> str:
         _crossed("by age (part of the history)", rows, _age, AGE_GROUPS),
         _crossed("by cycles", rows, lambda row: str(row.cycles) if row.cycles else "unknown", ()),
     ]
-    if len({row.log for row in rows}) > 1:
-        parts.insert(1, _crossed("by log", rows, lambda row: f"{row.compressor} {row.log[:19]}"))
+    if len(set(arms.values())) > 1:
+        parts.insert(1, _by_arm(rows, arms))
     return "\n\n".join(part for part in parts if part)
 
 
@@ -42,7 +47,7 @@ def listing(rows: Sequence[FactRow]) -> str:
         )
         for row in rows
     ]
-    return "\n".join(aligned([heads, *lines], numbers_from=len(heads)))
+    return "\n".join(aligned([heads, *lines], numbers_from=len(heads), one_line_each=True))
 
 
 def _age(row: FactRow) -> str:
@@ -77,4 +82,19 @@ def _crossed(
             lines.append((stage, str(sum(cells)), *(str(cell or "-") for cell in cells)))
     sums = [sum(counts[stage, column] for stage in get_args(Stage)) for column in columns]
     lines.append(("all", str(sum(sums)), *map(str, sums)))
-    return "\n".join([f"{title}:", *(f"  {line}" for line in aligned(lines, numbers_from=1))])
+    return _titled(title, lines)
+
+
+def _by_arm(rows: Sequence[FactRow], arms: Mapping[str, str]) -> str:
+    """Return a table of counts with the arms, whose names are long, as lines."""
+    counts = Counter((arms[row.log], row.stage) for row in rows)
+    stages = [stage for stage in get_args(Stage) if any(counts[arm, stage] for arm, _ in counts)]
+    lines = [("arm", *(stage.replace("_", " ") for stage in stages))]
+    for arm in dict.fromkeys(arms.values()):
+        lines.append((arm, *(str(counts[arm, stage] or "-") for stage in stages)))
+    return _titled("by arm", lines)
+
+
+def _titled(title: str, lines: Sequence[Sequence[str]]) -> str:
+    table = aligned(lines, numbers_from=1, longest=200, indent=2)
+    return "\n".join([f"{title}:", *(f"  {line}" for line in table)])

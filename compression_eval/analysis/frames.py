@@ -5,8 +5,9 @@ by ``sample_uuid`` and ``eval_id``. Every figure of a report or comparison comes
 """
 
 import json
+import re
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -21,16 +22,19 @@ Logs = str | Path | Sequence[str | Path]
 _UNUSED = {"messages", "events", "attachments"}
 """Parts of a sample that no column is made of: most of a log, and not read."""
 
+_LONGEST_ARGUMENT = 40
+"""Characters of a text that a strategy was given; of a longer one the beginning is shown."""
+
 
 def samples_frame(logs: Logs) -> "DataFrame":
     """Return one row per sample and epoch.
 
     Columns, beside those of the run (`log`, `log_path`, `eval_id`, `created`, `arm`, `compressor`,
-    `compressor_args` as JSON, `model`, `compressor_model`, `graders`, `offline`, `run_status`,
-    `version`), are those of `sample_columns.SAMPLE_COLUMNS`, and ``unit`` (the fixture at its
-    cut). Scores are 0 to 5, `fact_recall`, `fact_survival` and `tokens_removed` shares of 1,
-    tokens those of the log's counter, times seconds. A value that was not graded, or that failed,
-    is missing and never 0; `failure` says why.
+    `compressor_args` as JSON, `settings` for people, `model`, `compressor_model`, `graders`,
+    `offline`, `run_status`, `version`), are those of `sample_columns.SAMPLE_COLUMNS`, and ``unit``
+    (the fixture at its cut). Scores are 0 to 5, `fact_recall`, `fact_survival` and
+    `tokens_removed` shares of 1, tokens those of the log's counter, times seconds. A value that was
+    not graded, or that failed, is missing and never 0; `failure` says why.
 
     `compress_…` columns stand on one sample of each state, as a rule the one that carried the
     compression out, and are missing on the others, so that they can be added up.
@@ -126,21 +130,29 @@ def arm_names(logs: Sequence[Log]) -> list[str]:
     """Return the name that tables give to each log's arm.
 
     It is the strategy's name, with what tells it from the other logs where that is not enough:
-    its arguments that differ, then the model. Logs of one arm have one name.
+    its arguments that differ and have a value, then the model. A prompt is named by its file.
+    Logs of one arm have one name.
     """
     plain = [log.compressor or log.name for log in logs]
     names = list(plain)
     described = [{**_arguments(log), **_chained(log)} for log in logs]
     for index, name in enumerate(plain):
-        alike = [other for other, each in zip(described, plain, strict=True) if each == name]
+        alike = [place for place, each in enumerate(plain) if each == name]
         differing = [
             key
             for key in described[index]
-            if len({json.dumps(other.get(key), sort_keys=True) for other in alike}) > 1
+            if len({json.dumps(described[at].get(key), sort_keys=True) for at in alike}) > 1
         ]
-        if differing:
-            own = described[index]
-            names[index] = f"{name} ({', '.join(_argument(key, own[key]) for key in differing)})"
+        shown = _shown(logs[index], {key: described[index][key] for key in differing})
+        if shown:
+            names[index] = f"{name} ({', '.join(shown)})"
+    # Two files of one name may hold different prompts.
+    prompts = [str(arguments.get("prompt")) for arguments in described]
+    for index, name in enumerate(list(names)):
+        if len({text for text, other in zip(prompts, names, strict=True) if other == name}) > 1:
+            from compression_eval.fixtures.digests import digest
+
+            names[index] = f"{name} #{digest(prompts[index])[:6]}"
     models = Counter((name, log.header.eval.model) for name, log in zip(names, logs, strict=True))
     several = Counter(name for name, _ in models)
     return [
@@ -149,12 +161,30 @@ def arm_names(logs: Sequence[Log]) -> list[str]:
     ]
 
 
-def _argument(key: str, value: Any) -> str:
-    if isinstance(value, str) and len(value) > 20:
-        from compression_eval.fixtures.digests import digest
+def settings_of(log: Log) -> str:
+    """Return every argument of a log's strategy that has a value, for people."""
+    return ", ".join(_shown(log, _arguments(log)))
 
-        return f"{key} {digest(value)[:8]}"
-    return f"{key}={value}"
+
+def prompt_file(log: Log) -> str | None:
+    """Return the name of the file that a log's prompt came from, if it came from one."""
+    given = (log.header.eval.task_args or {}).get("prompt")
+    # The folders before it are those of somebody's machine, and may be of another system.
+    return re.split(r"[/\\]", given)[-1] if isinstance(given, str) else None
+
+
+def _shown(log: Log, arguments: Mapping[str, Any]) -> list[str]:
+    """Return arguments for people: a prompt by its file's name, or by how it begins."""
+    found = []
+    for key, value in arguments.items():
+        file = prompt_file(log) if key == "prompt" else None
+        if file:
+            found.append(f"{key} {file}")
+        elif isinstance(value, str) and len(value) > _LONGEST_ARGUMENT:
+            found.append(f"{key} “{' '.join(value.split())[:_LONGEST_ARGUMENT]}…”")
+        elif value is not None:
+            found.append(f"{key}={value if isinstance(value, str) else json.dumps(value)}")
+    return found
 
 
 def _arguments(log: Log) -> dict[str, Any]:
@@ -263,6 +293,7 @@ def _run(log: Log, arm: str) -> dict[str, Any]:
         "arm": arm,
         "compressor": log.compressor,
         "compressor_args": json.dumps(_arguments(log), sort_keys=True),
+        "settings": settings_of(log),
         "model": spec.model,
         "compressor_model": models.get("compresses") or spec.model,
         "graders": ", ".join(str(name) for name in models.get("grades") or []),

@@ -42,7 +42,7 @@ def as_text(sections: Sequence[Section]) -> str:
         lines = [section.title] if section.title else []
         indent = "  " if section.title else ""
         for block in section.blocks:
-            lines.extend(f"{indent}{line}" for line in _text_lines(block))
+            lines.extend(f"{indent}{line}" for line in _text_lines(block, len(indent)))
         parts.append("\n".join(lines))
     return "\n\n".join(parts) + "\n"
 
@@ -57,7 +57,7 @@ def as_markdown(sections: Sequence[Section]) -> str:
     return "\n\n".join(parts) + "\n"
 
 
-def _text_lines(block: Table | Lines) -> list[str]:
+def _text_lines(block: Table | Lines, indent: int) -> list[str]:
     if isinstance(block, Lines):
         return [printable(line, _LONGEST_LINE) for line in block.lines]
     first, last = block.numbers
@@ -67,6 +67,7 @@ def _text_lines(block: Table | Lines) -> list[str]:
             numbers_from=first,
             numbers_to=last,
             longest=_LONGEST_CELL,
+            indent=indent,
         )
     )
 

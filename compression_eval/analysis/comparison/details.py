@@ -17,12 +17,15 @@ _SHOWN = 30
 def breakdown_sections(found: Comparison) -> Iterator[Section]:
     """Yield a section per breakdown; none for what has only one group."""
     for column, lines in found.breakdowns.items():
-        rows = [
-            [line.group, wording.measure_name(line.measure), *wording.line_cells(line)]
+        threshold = found.rules.threshold
+        shown = [
+            [line.group, wording.measure_name(line.measure), *wording.line_cells(line, threshold)]
             for line in lines
         ]
         title = f"By {BREAKDOWNS[column]} (exploratory: says where to look, decides nothing)"
-        heads = ["", "", *wording.LINE_HEADS]
+        # Interval for new conversations and p stand in the JSON: these decide nothing.
+        heads = ["", "", *wording.LINE_HEADS[:4], wording.LINE_HEADS[-1]]
+        rows = [[*cells[:6], cells[-1]] for cells in shown]
         yield Section(title, [Table(heads, rows, (2, len(heads) - 1))])
 
 
@@ -86,7 +89,7 @@ def spread_section(found: Comparison) -> Iterator[Section]:
                 f"{side.label}: {spread.others} gradings by other graders or another rubric are "
                 "left out here"
             )
-    heads = ("", "compressions, whole", "compressions, by probe", "answers", "gradings")
+    heads = ("", "compressions as a whole", "compressions by probe", "answers", "gradings")
     yield Section(
         "Spread of the overall score between runs, as standard deviations",
         [Table(heads, rows, (1, len(heads))), *([Lines(notes)] if notes else [])],

@@ -1,11 +1,13 @@
 """What is measured, on which scale, and the values of one side of it."""
 
 import math
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from compression_eval.analysis.comparison.sides import Side
+from compression_eval.analysis.comparison.sides import ARGUMENT, Side, differences
 from compression_eval.analysis.statistics.observations import ArmValues, Observation
 from compression_eval.analysis.statistics.verdicts import DEFAULT_THRESHOLD
+from compression_eval.compressors.arguments import SummaryArguments
 from compression_eval.compressors.artifacts import SUFFIX
 from compression_eval.compressors.registry import COMPRESSORS
 from compression_eval.compressors.yours.command import COMPRESSOR as COMMAND
@@ -82,11 +84,19 @@ def exact_measures(base: Side, new: Side) -> frozenset[str]:
 
 
 def _exact(side: Side) -> frozenset[str]:
-    if not compresses_the_same(side):
+    settings = side.settings
+    return exact_of(settings["compressor"], settings["compressor model"], side.model, side.graders)
+
+
+def exact_of(
+    compressor: str, compressor_model: str, model: str, graders: Sequence[str]
+) -> frozenset[str]:
+    """Return the measures on which an arm comes out the same every time."""
+    if not _same_every_time(compressor, compressor_model):
         return frozenset()
-    if not _embedded(side.model):
+    if not _embedded(model):
         return frozenset({SURVIVAL})
-    if not all(_embedded(name) for graders in side.graders for name in graders.split(", ")):
+    if not all(_embedded(name) for each in graders for name in each.split(", ")):
         return SHARES
     return frozenset(HEADLINE)
 
@@ -98,12 +108,44 @@ def no_language_model(side: Side) -> bool:
 
 def compresses_the_same(side: Side) -> bool:
     """Return whether an arm's compressions of one history are all the same."""
-    name = side.settings["compressor"].removesuffix(SUFFIX)
+    return _same_every_time(side.settings["compressor"], side.settings["compressor model"])
+
+
+def _same_every_time(compressor: str, compressor_model: str) -> bool:
+    name = compressor.removesuffix(SUFFIX)
     known = COMPRESSORS.get(name)
     # What is the user's own may do something else each time, whatever model it is given.
     if known is None or name == COMMAND.name:
         return False
-    return not known.calls_model or _embedded(side.settings["compressor model"])
+    return not known.calls_model or _embedded(compressor_model)
+
+
+def unread_changes(base: Side, new: Side) -> tuple[list[str], bool]:
+    """Return what differs between two arms that the embedded compressor never read.
+
+    It works on the messages and the budget alone. Of a focus topic it takes note where a strategy
+    hands it over as data, which `anchored` and `regenerative` do.
+
+    Returns:
+        The names, such as ``prompt``, and whether nothing else differs.
+    """
+    settings = (base.settings, new.settings)
+    names = {each["compressor"] for each in settings}
+    known = COMPRESSORS.get(next(iter(names)).removesuffix(SUFFIX))
+    if len(names) > 1 or known is None or not known.calls_model:
+        return [], False
+    if not all(_embedded(each["compressor model"]) for each in settings):
+        return [], False
+    unread = {"prompt", "instructions"}
+    if not issubclass(known.arguments, SummaryArguments):
+        unread.add("focus_topic")
+    changed = [name.removeprefix(ARGUMENT) for name, _, _ in differences(base, new)]
+    found = [name for name in changed if name in unread]
+    only = len(found) == len(changed)
+    shipped = [set(side.samples["prompts_digest"].dropna()) for side in (base, new)]
+    if shipped[0] != shipped[1]:
+        found.append("the strategies' own prompts")
+    return found, only
 
 
 def _embedded(model: str) -> bool:

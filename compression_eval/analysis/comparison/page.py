@@ -12,7 +12,8 @@ from compression_eval.analysis.comparison.details import (
 )
 from compression_eval.analysis.comparison.measures import no_language_model, threshold_of
 from compression_eval.analysis.comparison.result import Comparison
-from compression_eval.analysis.comparison.sides import Side
+from compression_eval.analysis.comparison.sides import ARGUMENT, Side
+from compression_eval.analysis.frames import prompt_file
 from compression_eval.fixtures.digests import digest, shown
 from compression_eval.grading.six_dimensions import OVERALL
 
@@ -41,27 +42,24 @@ def page(found: Comparison, *, gate: bool = False) -> list[Section]:
 
 
 def _arms(found: Comparison) -> Section:
-    table = Table(
-        ("", "arm", "logs", "fixtures", "probes", "compressions", "model", "graded by", "version"),
-        [_side(side) for side in (found.base, found.new)],
-        (2, 6),
-    )
-    return Section("", [table, Lines([*_notes(found)])])
+    sides = [_side(side) for side in (found.base, found.new)]
+    rows = [(name, *(side[name] for side in sides)) for name in sides[0]]
+    return Section("", [Table(("", "base", "new"), rows, (1, 1)), Lines([*_notes(found)])])
 
 
-def _side(side: Side) -> tuple[str, ...]:
+def _side(side: Side) -> dict[str, str]:
     samples = side.samples
-    return (
-        side.label,
-        side.arm,
-        str(len(side.logs)),
-        str(samples["fixture"].nunique()),
-        str(samples["sample"].nunique()),
-        str(side.states),
-        side.model,
-        " | ".join(side.graders),
-        ", ".join(side.versions),
-    )
+    return {
+        "arm": side.arm,
+        "logs": str(len(side.logs)),
+        "fixtures": str(samples["fixture"].nunique()),
+        "probes": str(samples["sample"].nunique()),
+        "compressions": str(side.states),
+        "model": side.model,
+        "compressor model": side.settings["compressor model"],
+        "graded by": " | ".join(side.graders),
+        "version": ", ".join(side.versions),
+    }
 
 
 def _notes(found: Comparison) -> Iterator[str]:
@@ -69,7 +67,8 @@ def _notes(found: Comparison) -> Iterator[str]:
         yield "both sides are runs of the same arm: what differs is noise (A/A)"
     else:
         changed = [
-            f"{name} ({_short(old)} -> {_short(new)})" for name, old, new in found.changed_settings
+            f"{name} ({_short(found.base, name, old)} -> {_short(found.new, name, new)})"
+            for name, old, new in found.changed_settings
         ]
         prompts = "what decides the results beside the settings (prompts, code, fixtures)"
         yield f"the arms differ in: {', '.join(changed) or prompts}"
@@ -83,6 +82,12 @@ def _notes(found: Comparison) -> Iterator[str]:
             f"mechanical compression, the same every time: {' and '.join(found.mechanical)}; "
             "only answers and gradings vary there"
         )
+    unread, nothing_else = found.unread
+    if unread and not nothing_else:
+        yield (
+            "the embedded compressor does not read prompts: nothing here tells what the change of "
+            f"{', '.join(unread)} does"
+        )
     for side in (found.base, found.new):
         if (side.samples["self_graded"] == True).any():  # noqa: E712 - it may be missing
             yield f"self-graded: in {side.label}, a model judged its own answers"
@@ -90,8 +95,9 @@ def _notes(found: Comparison) -> Iterator[str]:
         yield f"allowed to differ: {obstacle}"
 
 
-def _short(text: str) -> str:
-    return text if len(text) <= 24 else f"{shown(digest(text))}…"
+def _short(side: Side, name: str, text: str) -> str:
+    file = prompt_file(side.logs[0]) if name == f"{ARGUMENT}prompt" else None
+    return file or (text if len(text) <= 24 else f"{shown(digest(text))}…")
 
 
 def _headline(found: Comparison) -> Section:
@@ -99,7 +105,7 @@ def _headline(found: Comparison) -> Section:
     bounds = {line.measure: line for line in found.bound}
     rows = []
     for line in found.lines:
-        cells = wording.line_cells(line)
+        cells = wording.line_cells(line, found.rules.threshold)
         if with_bound:
             bound = bounds[line.measure].difference
             cells.insert(-1, wording.change(bound.estimate, line.measure))

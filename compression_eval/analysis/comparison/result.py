@@ -20,6 +20,7 @@ from compression_eval.analysis.comparison.measures import (
     HEADLINE,
     compresses_the_same,
     exact_measures,
+    unread_changes,
     with_states,
 )
 from compression_eval.analysis.comparison.sides import Side, differences, same_arm
@@ -68,6 +69,11 @@ class Comparison:
         """In what the arms differ: setting, value of base, value of new."""
         return differences(self.base, self.new)
 
+    @property
+    def unread(self) -> tuple[list[str], bool]:
+        """What differs that the embedded compressor never read, and whether nothing else does."""
+        return unread_changes(self.base, self.new)
+
     def named(self, verdict: str) -> list[str]:
         """Return the headline measures with a verdict."""
         return [line.measure for line in self.lines if line.judged.verdict == verdict]
@@ -111,6 +117,12 @@ class Comparison:
             return "cannot tell", f"cannot be told: {', '.join(unknown)}"
         if failing is not None and failing.judged.verdict == "cannot tell":
             return "cannot tell", "fails more often, and what that costs cannot be told"
+        unread, nothing_else = self.unread
+        if unread and nothing_else:
+            return "cannot tell", (
+                "the embedded compressor does not read prompts, and the arms differ in nothing "
+                f"else ({', '.join(unread)}); compress with a model: --model-role compressor=MODEL"
+            )
         better = self.named("better")
         return "no regression", f"better: {', '.join(better)}" if better else "nothing is worse"
 

@@ -21,7 +21,8 @@ _OPERATIONAL = {
 }
 """Settings of a model that do not decide what it says."""
 
-_ARGUMENT = "compressor_args."
+ARGUMENT = "compressor_args."
+"""Stands before the name of a strategy's argument among the settings of an arm."""
 
 
 @dataclass(frozen=True)
@@ -185,7 +186,7 @@ def differences(base: Side, new: Side) -> list[tuple[str, str, str]]:
     first, second = base.settings, new.settings
     names = [name for name in {**first, **second} if first.get(name) != second.get(name)]
     if "compressor" in names:  # the arguments of two strategies have nothing to do with each other
-        names = [name for name in names if not name.startswith(_ARGUMENT)]
+        names = [name for name in names if not name.startswith(ARGUMENT)]
     return [(name, first.get(name, "-"), second.get(name, "-")) for name in names]
 
 
@@ -210,7 +211,7 @@ def _settings(log: Log) -> dict[str, str]:
     result = {"compressor": log.compressor}
     arguments = described.get("arguments") if isinstance(described, dict) else None
     for name, value in (arguments or {}).items():
-        result[f"{_ARGUMENT}{name}"] = (
+        result[f"{ARGUMENT}{name}"] = (
             value if isinstance(value, str) else json.dumps(value, sort_keys=True)
         )
     result["model"] = spec.model

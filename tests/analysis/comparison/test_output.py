@@ -5,6 +5,7 @@ import os
 import shutil
 from pathlib import Path
 from typing import Any
+from xml.etree.ElementTree import fromstring
 
 import pytest
 from click.testing import CliRunner
@@ -13,11 +14,14 @@ from inspect_ai import score
 from inspect_ai.log import EvalLog, read_eval_log, write_eval_log
 
 from compression_eval.analysis import samples_frame
+from compression_eval.analysis.comparison import wording
 from compression_eval.analysis.comparison.wording import FORMULA
+from compression_eval.analysis.statistics.intervals import Spread
 from compression_eval.arguments import TaskArguments
 from compression_eval.cli import main
 from compression_eval.grading.six_dimensions import six_dimensions
 from compression_eval.task import compression_task
+from compression_eval.tasks import compression
 from tests.analysis.comparison.arms import (
     BAD,
     GOOD,
@@ -168,6 +172,112 @@ def test_other_graders_are_no_second_grading(folder: Path) -> None:
     _, found = as_json(logs[0].location, "--to", logs[1].location)
     assert found["spread"]["base"]["gradings_left_out"] == 2 * small.PROBES
     assert found["spread"]["base"]["variances"]["overall"]["grading"] is None
+
+
+def embedded(folder: Path, name: str, **arguments: Any) -> str:
+    """Run one arm with the embedded model alone; returns where the log is."""
+    fixture = folder / "data" / "tiny.json"
+    if not fixture.exists():
+        small.write(folder / "data")
+    task = compression(fixtures=str(fixture), **arguments)
+    (log,) = inspect_eval(
+        task, model="embedded/lexical", epochs=1, log_dir=str(folder / name), display="none"
+    )
+    return log.location
+
+
+def test_the_embedded_compressor_certifies_no_prompt(tmp_path: Path) -> None:
+    prompt = tmp_path / "haiku.md"
+    prompt.write_text("Write a haiku about the session.", encoding="utf-8")
+    given = {"compressor": "regenerative", "compressor_args": small.BUDGETS}
+    base = embedded(tmp_path, "base", **given)
+    new = embedded(tmp_path, "new", prompt=str(prompt), **given)
+    done = compared(base, "--to", new, "--gate")
+    assert done.exit_code == 3
+    assert "cannot tell: the embedded compressor does not read prompts" in done.stdout
+    assert "compressor_args.prompt (null -> haiku.md)" in done.stdout
+    assert str(tmp_path) not in done.stdout
+    # A focus topic is data that the embedded compressor does read where it is handed it as such.
+    focused = embedded(tmp_path, "focused", focus_topic="vendor", **given)
+    assert "does not read prompts" not in compared(base, "--to", focused, "--gate").stdout
+    # Nor is a prompt in the way of a change beside it, whose result is about that change alone.
+    budgets = {"tail_tokens": 61, "summary_tokens": 200}
+    both = embedded(
+        tmp_path, "both", compressor="regenerative", compressor_args=budgets, prompt=str(prompt)
+    )
+    beside = compared(base, "--to", both)
+    assert "nothing here tells what the change of prompt does" in beside.stdout
+    assert "cannot tell: the embedded" not in beside.stdout
+
+
+@pytest.mark.parametrize(
+    ("compressor", "told"), [("pi", False), ("regenerative", True), ("tail", True)]
+)
+def test_prompts_that_no_model_was_to_read_are_no_obstacle(
+    compressor: str, told: bool, tmp_path: Path
+) -> None:
+    """Pi puts a focus topic into the prompt; the mechanical arm has neither."""
+    given: dict[str, Any] = {"compressor": compressor}
+    if compressor == "pi":
+        given["compressor_args"] = {"keep_recent_tokens": 60}
+    topic = {} if compressor == "tail" else {"focus_topic": "vendor"}
+    if compressor == "tail":
+        given["compressor_args"] = {"tail_tokens": 60}
+    base = embedded(tmp_path, "base", **given)
+    new = embedded(tmp_path, "new", **given, **topic)
+    done = compared(base, "--to", new, "--gate")
+    assert ("does not read prompts" not in done.stdout) == told, done.stdout
+
+
+def test_tables_fit_a_terminal_of_80_columns(good: EvalLog, bad: EvalLog) -> None:
+    lines = compared(good.location, "--to", bad.location).stdout.splitlines()
+    # Sentences are left to the terminal; a table has its columns apart.
+    tables = [line for line in lines if "  " in line.strip()]
+    assert len(tables) > 40
+    assert max(map(len, tables)) <= 80
+    overall = [line.split() for line in lines if line.startswith("overall ")]
+    assert overall[0][1:4] == ["4.00", "2.00", "-2.00"]
+    assert overall[1][1] == "worse"
+
+
+def test_junit_has_a_case_for_every_measure(good: EvalLog, bad: EvalLog, tmp_path: Path) -> None:
+    out = tmp_path / "compare.xml"
+    done = compared(good.location, "--to", bad.location, "--gate", "--junit", out)
+    assert done.exit_code == 1
+    suite = fromstring(out.read_text("utf-8"))[0]  # noqa: S314 - of our own making
+    cases = {case.get("name"): case for case in suite.iter("testcase")}
+    _, found = as_json(good.location, "--to", bad.location)
+    failed = {line["measure"] for line in found["headline"] if line["verdict"] == "worse"}
+    assert {name for name, case in cases.items() if case.find("failure") is not None} == {
+        "outcome",
+        *failed,
+    }
+    assert suite.get("failures") == str(len(failed) + 1)
+    assert suite.get("tests") == str(len(found["headline"]) + 1)
+    said = cases["overall"].find("failure")
+    assert said is not None
+    assert said.get("message") == "4.00 -> 2.00 (-2.00), worse: at least 0.3 lower, not noise"
+
+
+def test_junit_says_why_nothing_was_compared(good: EvalLog, tmp_path: Path) -> None:
+    out = tmp_path / "compare.xml"
+    assert compared(good.location, "--to", tmp_path / "a\x1b.eval", "--junit", out).exit_code == 2
+    (case,) = fromstring(out.read_text("utf-8")).iter("testcase")  # noqa: S314
+    error = case.find("error")
+    assert error is not None
+    assert "no such file or folder" in str(error.get("message"))
+    done = compared(good.location, "--to", good.location, "--junit", tmp_path / "no" / "x.xml")
+    assert "--junit: " in done.stderr
+
+
+def test_what_is_less_than_the_threshold_reads_as_less() -> None:
+    assert wording.change(0.2963, "overall", 0.3) == "+0.296"
+    assert wording.change(-0.29999, "overall", 0.3) == "-0.29999"
+    assert wording.change(0.0599, "fact_recall", 0.06) == "+5.99 pp"
+    assert wording.change(0.3, "overall", 0.3) == "+0.30"
+    assert wording.change(0.3041, "overall", 0.3) == "+0.30"
+    assert wording.change(-0.001, "overall", 0.3) == "+0.00"
+    assert wording.interval(Spread(4.0, 1), 1.0, "overall") == "-5.00 to +5.00"
 
 
 def test_mechanical_arms_need_no_epochs(tmp_path: Path) -> None:

@@ -119,7 +119,7 @@ def test_one_epoch_cannot_be_told(folder: Path) -> None:
     logs = [evaluated(folder / f"once{n}", epochs=1) for n in range(2)]
     done = compared(logs[0].location, "--to", logs[1].location)
     assert done.exit_code == 3
-    assert "each conversation was compressed only once" in done.stdout
+    assert "each conversation was compressed only once" in " ".join(done.stdout.split())
 
 
 def test_an_arm_never_wins_by_failing(folder: Path) -> None:

@@ -1,18 +1,28 @@
-"""A comparison as JSON."""
+"""A comparison as other programs read it: JSON, and JUnit XML for CI services."""
 
 import json
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import asdict
 from typing import Any
+from xml.etree.ElementTree import Element, SubElement, indent, tostring
 
 from compression_eval._version import __version__
 from compression_eval.analysis.comparison import wording
+from compression_eval.analysis.comparison.blocks import as_text
 from compression_eval.analysis.comparison.failures import Failures
 from compression_eval.analysis.comparison.judging import Line
+from compression_eval.analysis.comparison.page import page
 from compression_eval.analysis.comparison.result import EXIT_CODES, Comparison
 from compression_eval.analysis.comparison.sides import Side
 from compression_eval.analysis.comparison.splitting import SideSpread
+from compression_eval.analysis.report.texts import clean
 from compression_eval.analysis.statistics.intervals import Spread
+from compression_eval.grading.six_dimensions import OVERALL
+
+_SUITE = "compression-eval compare"
+_LONGEST = 20_000
+_TAGS = {"regression": "failure", "cannot tell": "error"}
+_COUNTED = {"failure": "failures", "error": "errors", "skipped": "skipped"}
 
 
 def as_json(found: Comparison, *, gate: bool = False) -> str:
@@ -106,3 +116,60 @@ def _spreads(both: Sequence[SideSpread]) -> dict[str, Any]:
         }
         for label, side in zip(("base", "new"), both, strict=True)
     }
+
+
+def as_junit(found: Comparison, *, gate: bool = False) -> str:
+    """Return a comparison as JUnit XML: a case for the outcome, one for each headline measure.
+
+    What is worse is a failure. What cannot be told is an error where the outcome hangs on it (with
+    ``gate`` every measure, else the overall score), and skipped where not.
+
+    Args:
+        found: The comparison.
+        gate: As for `Comparison.outcome`.
+    """
+    outcome, why = found.outcome(gate=gate)
+    cases = [_case("outcome", _TAGS.get(outcome, ""), f"{outcome}: {why}"), *_measures(found, gate)]
+    return _written(cases, as_text(page(found, gate=True)))
+
+
+def refusal_as_junit(why: str) -> str:
+    """Return JUnit XML of two sides that could not be compared."""
+    return _written([_case("outcome", "error", f"could not be compared: {why}")], "")
+
+
+def _measures(found: Comparison, gate: bool) -> Iterator[Element]:
+    judged = {line.measure: line for line in found.lines}
+    for name in [*judged, *found.one_sided]:
+        if name not in judged:
+            yield _case(name, "error" if gate else "skipped", "no probe has a value on both sides")
+            continue
+        line = judged[name]
+        cells = wording.line_cells(line, found.rules.threshold)
+        said = f"{cells[0]} -> {cells[1]} ({cells[2]}), {line.judged.verdict}: {line.judged.why}"
+        tag = {"worse": "failure", "cannot tell": "error"}.get(line.judged.verdict, "")
+        if tag == "error" and not gate and name != OVERALL:
+            tag = "skipped"
+        yield _case(name, tag, said)
+
+
+def _case(name: str, tag: str, said: str) -> Element:
+    case = Element("testcase", {"classname": _SUITE, "name": name, "time": "0"})
+    if tag:
+        SubElement(case, tag, {"message": clean(said, _LONGEST)})
+    else:
+        SubElement(case, "system-out").text = clean(said, _LONGEST)
+    return case
+
+
+def _written(cases: list[Element], page: str) -> str:
+    counts = {tag: sum(case.find(tag) is not None for case in cases) for tag in _COUNTED}
+    numbers = {_COUNTED[tag]: str(count) for tag, count in counts.items()}
+    suite = Element("testsuite", {"name": _SUITE, "tests": str(len(cases)), **numbers})
+    suite.extend(cases)
+    if page:
+        SubElement(suite, "system-out").text = clean(page, _LONGEST)
+    suites = Element("testsuites")
+    suites.append(suite)
+    indent(suites)
+    return f'<?xml version="1.0" encoding="UTF-8"?>\n{tostring(suites, encoding="unicode")}\n'
