@@ -6,7 +6,7 @@ from itertools import zip_longest
 
 from inspect_ai.dataset import Dataset, MemoryDataset, Sample
 
-from compression_eval.arguments import CheckedArguments
+from compression_eval.arguments import CheckedArguments, TaskArguments, checked
 from compression_eval.compressors.facts import TrackedFact, track
 from compression_eval.compressors.prompts import prompts_digest
 from compression_eval.compressors.running import CompressionPlan
@@ -14,7 +14,7 @@ from compression_eval.fixtures.banks import Probe
 from compression_eval.fixtures.conversation import declared_tools
 from compression_eval.fixtures.cuts import chain
 from compression_eval.fixtures.digests import digest
-from compression_eval.fixtures.errors import DataError, NoBankError, shorten
+from compression_eval.fixtures.errors import DataError, PassedOverError, nothing_left, shorten
 from compression_eval.fixtures.loading import SourcedFixture, refuse_shared_names
 from compression_eval.fixtures.models import Fixture, Language
 from compression_eval.fixtures.placing import Place, places
@@ -40,10 +40,24 @@ class PlannedDataset:
     samples: Dataset
     plans: dict[str, ProbePlan]
     """By sample id."""
-    digests: list[str]
-    """Of every fixture and every bank, and of the rubrics they are graded by."""
-    without_probes: list[str]
-    """What was said of fixtures that have no bank and were passed over for it."""
+    digests: dict[str, str]
+    """Of every fixture and every bank, and of the rubrics they are graded by, by what it is."""
+    passed_over: list[str]
+    """Fixtures and cuts that hold nothing for what was asked, and why."""
+
+
+def dataset_of(arguments: TaskArguments) -> PlannedDataset:
+    """Return the samples for a task's arguments; no model is called.
+
+    Raises:
+        DataError: As `planned_dataset`; or an argument is not what it must be.
+    """
+    return planned_dataset(
+        checked(arguments),
+        cycles=arguments.cycles,
+        language=arguments.language,
+        min_removed=arguments.min_removed,
+    )
 
 
 def planned_dataset(
@@ -51,8 +65,8 @@ def planned_dataset(
 ) -> PlannedDataset:
     """Return one sample per fixture, cut and probe.
 
-    Fixtures are read one after another, and only some stay in memory. Of several fixtures, those
-    without a bank are passed over and named: an import makes many that no probe can be made for.
+    Fixtures are read one after another, and only some stay in memory. Those that hold nothing for
+    what was asked are passed over, and so are such cuts: an import makes many without probes.
 
     Args:
         arguments: What to read and to compress.
@@ -61,32 +75,36 @@ def planned_dataset(
         min_removed: Share of the tokens that each compression must remove.
 
     Raises:
-        DataError: A file is not what it must be, a cut does not fit a fixture, or no probe fits
-            a cut, or the strategy can compress none of it.
+        DataError: A file is not what it must be, everything was passed over, or the strategy can
+            compress none of it.
     """
     planner = _Planner(arguments, cycles, language, min_removed)
     names: dict[str, str] = {}
-    without: list[NoBankError] = []
     for source in arguments.sources:
         try:
             pair = source.read()
-        except NoBankError as error:
-            without.append(error)
-            continue
-        refuse_shared_names(pair, names)
-        planner.add(pair, source)
-    if without and not names:
-        raise without[0]
+            refuse_shared_names(pair, names)
+            planner.add(pair, source)
+        except PassedOverError as error:
+            planner.passed_over.append(error)
+    if not planner.groups:
+        raise nothing_left(planner.passed_over)
     if planner.unsupported and all(planner.unsupported):
         raise DataError(f"compressor: {arguments.spec.name}: {planner.unsupported[0]}")
-    few = len(names) <= _NAMED_FIXTURES
+    planned = list(planner.digests)
+    few = len(planned) <= _NAMED_FIXTURES
     return PlannedDataset(
         MemoryDataset(
-            _round_robin(planner.groups), name=",".join(names) if few else f"{len(names)} fixtures"
+            _round_robin(planner.groups),
+            name=",".join(planned) if few else f"{len(planned)} fixtures",
         ),
         planner.plans,
-        [*planner.fixtures, *planner.banks, *sorted(planner.rubrics)],
-        [str(error) for error in without],
+        {
+            **{f"fixture {name}": found[0] for name, found in planner.digests.items()},
+            **{f"probe bank of {name}": found[1] for name, found in planner.digests.items()},
+            **planner.rubrics,
+        },
+        [str(error) for error in planner.passed_over],
     )
 
 
@@ -107,35 +125,43 @@ class _Planner:
         self._kept = 0
         self.plans: dict[str, ProbePlan] = {}
         self.groups: list[list[Sample]] = []
-        self.fixtures: list[str] = []
-        self.banks: list[str] = []
-        self.rubrics: set[str] = set()
+        self.digests: dict[str, tuple[str, str]] = {}
+        """Of each fixture that is asked about and of its bank, by the fixture's name."""
+        self.rubrics: dict[str, str] = {}
+        self.passed_over: list[PassedOverError] = []
         self.unsupported: list[str | None] = []
         """For each fixture and cut: why it must fail."""
 
     def add(self, pair: SourcedFixture, source: FixtureSource) -> None:
-        """Plan all samples of a fixture."""
+        """Plan all samples of a fixture; cuts without any are passed over."""
         _refuse_unusable(pair)
-        self.fixtures.append(digest(pair.fixture))
-        self.banks.append(digest(pair.bank))
-        fixture = self._held(pair, source)
         found = places(pair, self._arguments.cuts, self._arguments.types)
         if not found:
             raise self._no_probe(pair, "")
+        digests = digest(pair.fixture), digest(pair.bank)
+        fixture = self._held(pair, source, digests[0])
         for place in found:
-            self._put(pair, place, fixture, several_cuts=len(found) > 1)
+            try:
+                self._put(pair, place, fixture, digests, several_cuts=len(found) > 1)
+            except PassedOverError as error:
+                self.passed_over.append(error)
+            else:
+                self.digests[pair.fixture.name] = digests
 
-    def _held(self, pair: SourcedFixture, source: FixtureSource) -> Fixture | StoredFixture:
+    def _held(
+        self, pair: SourcedFixture, source: FixtureSource, its_digest: str
+    ) -> Fixture | StoredFixture:
         self._kept += len(pair.fixture.messages)
         if self._kept <= KEPT_MESSAGES:
             return pair.fixture
-        return StoredFixture(pair.fixture.name, source, self.fixtures[-1])
+        return StoredFixture(pair.fixture.name, source, its_digest)
 
     def _put(
         self,
         pair: SourcedFixture,
         place: Place,
         held: Fixture | StoredFixture,
+        files: tuple[str, str],
         *,
         several_cuts: bool,
     ) -> None:
@@ -157,14 +183,14 @@ class _Planner:
             min_removed=self._min_removed,
         )
         digests = {
-            "fixture": self.fixtures[-1],
-            "bank": self.banks[-1],
+            "fixture": files[0],
+            "bank": files[1],
             "rubric": rubric_digest(graded_in),
             "question_preamble": preamble_digest(),
             "compressor": digest(str(spec.described())),
             "compressor_prompts": prompts_digest(),
         }
-        self.rubrics.add(digests["rubric"])
+        self.rubrics[f"rubric {graded_in}"] = digests["rubric"]
         group = []
         for probe in probes:
             at = f"@{place.cut}" if several_cuts else ""
@@ -182,9 +208,9 @@ class _Planner:
             )
         self.groups.append(group)
 
-    def _no_probe(self, pair: SourcedFixture, where: str) -> DataError:
+    def _no_probe(self, pair: SourcedFixture, where: str) -> PassedOverError:
         types = self._arguments.types
-        return DataError(
+        return PassedOverError(
             f"{pair.bank_origin}: no probe to put{where} of {shorten(pair.fixture.name)}"
             + (f" (probe_types: {', '.join(sorted(types))})" if types else "")
         )

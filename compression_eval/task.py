@@ -18,7 +18,7 @@ from compression_eval.compressors.spec import CompressorSpec
 from compression_eval.compressors.tokens import token_counter
 from compression_eval.compressors.yours import source_digest
 from compression_eval.dataset import PlannedDataset, planned_dataset
-from compression_eval.fixtures.errors import DataError
+from compression_eval.fixtures.errors import MAX_NAMED, DataError, passed_over
 from compression_eval.grading.compression import compression as compression_scorer
 from compression_eval.grading.fact_retention import fact_retention
 from compression_eval.grading.six_dimensions import six_dimensions
@@ -75,13 +75,8 @@ def compression_task(arguments: TaskArguments) -> Task:
         language=arguments.language,
         min_removed=arguments.min_removed,
     )
-    if dataset.without_probes:
-        logger.warning(
-            "%d of %d fixtures have no probe bank and are passed over, as %s",
-            len(dataset.without_probes),
-            len(ready.sources),
-            dataset.without_probes[0],
-        )
+    if dataset.passed_over:
+        logger.warning("%s", passed_over(dataset.passed_over))
     version = _version(ready, dataset)
     answerer = _active_model()
     nothing_chosen = answerer == "none/none"
@@ -116,7 +111,7 @@ def compression_task(arguments: TaskArguments) -> Task:
         metadata=_metadata(spec)
         | about.metadata
         | {"min_removed": arguments.min_removed}
-        | ({"without_probes": len(dataset.without_probes)} if dataset.without_probes else {})
+        | ({"passed_over": dataset.passed_over[:MAX_NAMED]} if dataset.passed_over else {})
         | ({"probes_by_verdict": verdicts} if verdicts else {}),
         tags=about.tags,
         viewer=viewer_config(verdicts=bool(verdicts)),
@@ -145,7 +140,7 @@ def with_models(task: Task, answers: str, roles: Mapping[str, Sequence[str]]) ->
 def _version(ready: CheckedArguments, dataset: PlannedDataset) -> str:
     return result_version(
         [
-            *dataset.digests,
+            *dataset.digests.values(),
             preamble_digest(),
             token_counter().name,
             str(ready.spec.described()),

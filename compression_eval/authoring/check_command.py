@@ -5,9 +5,14 @@ from pathlib import Path
 import click
 
 from compression_eval.authoring.history import TAIL_TOKENS
-from compression_eval.fixtures.errors import DataError
+from compression_eval.fixtures.errors import (
+    DataError,
+    PassedOverError,
+    nothing_left,
+    passed_over,
+)
 from compression_eval.fixtures.finding_files import find_fixtures
-from compression_eval.fixtures.findings import Finding
+from compression_eval.fixtures.findings import Finding, counted
 from compression_eval.fixtures.loading import load_pair
 
 
@@ -32,18 +37,22 @@ def check_command(paths: tuple[str, ...], probes: Path | None, tail_tokens: int)
     PATH is a fixture: a name, a file, a folder or a pattern. Said are facts without evidence,
     questions that give a fact away, facts that a redactor would alter, alternatives that are all
     required, types that do not fit their question, probes that the kept tail answers, verdicts
-    that are out of date, and what the bank covers. Exits with 1 if there are errors; warnings
-    alone do not fail.
+    that are out of date, and what the bank covers. Fixtures without a bank are passed over. Exits
+    with 1 if there are errors, or no bank at all; warnings alone do not fail.
     """
     from compression_eval.authoring.checking import check_bank
 
     files = find_fixtures(paths or "all")
     findings: list[Finding] = []
+    without: list[PassedOverError] = []
     for number, file in enumerate(files, 1):
         if len(files) > 1:
             click.echo(f"{number} of {len(files)}: {file.name}", err=True)
         try:
             report = check_bank(load_pair(file, probes), tail_tokens=tail_tokens)
+        except PassedOverError as error:
+            without.append(error)
+            continue
         except DataError as error:
             found = [Finding("error", "", line) for line in str(error).splitlines()]
             lines: list[str] = []
@@ -56,7 +65,10 @@ def check_command(paths: tuple[str, ...], probes: Path | None, tail_tokens: int)
         for line in lines:
             click.echo(f"{file.stem}: {line}")
         findings.extend(found)
-    errors = sum(finding.severity == "error" for finding in findings)
-    click.echo(f"{len(files)} checked: {errors} errors, {len(findings) - errors} warnings")
-    if errors:
+    if len(without) == len(files):
+        raise nothing_left(without)
+    if without:
+        click.echo(passed_over(without), err=True)
+    click.echo(counted(findings, len(files) - len(without)))
+    if any(finding.severity == "error" for finding in findings):
         raise click.exceptions.Exit(1)

@@ -19,7 +19,7 @@ from compression_eval.authoring.checking_types import type_findings
 from compression_eval.authoring.history import TAIL_TOKENS, History, histories
 from compression_eval.fixtures.bank_checks import bank_findings
 from compression_eval.fixtures.banks import Probe
-from compression_eval.fixtures.checking import is_shipped
+from compression_eval.fixtures.checking import is_shipped, unknown_fields
 from compression_eval.fixtures.cuts import resolve_cut
 from compression_eval.fixtures.digests import digest
 from compression_eval.fixtures.errors import DataError, shorten
@@ -49,7 +49,9 @@ def check_bank(pair: FixtureWithBank, *, tail_tokens: int = TAIL_TOKENS) -> Bank
     """
     fixture, bank = pair.fixture, pair.bank
     language = bank.language or fixture.language
-    findings = list(bank_findings(bank, fixture, pair.bank_path, shipped=is_shipped(pair)))
+    shipped = is_shipped(pair.fixture_path)
+    findings = list(bank_findings(bank, fixture, pair.bank_path, shipped=shipped))
+    findings.extend(unknown_fields(bank, pair.bank_path))
     placed = _placed(pair, tail_tokens)
     fixture_digest = digest(fixture)
     copy, left_out = _scrubbed(pair)

@@ -8,7 +8,13 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from compression_eval.fixtures.cuts import CutArgument
-from compression_eval.fixtures.errors import DataError, shorten
+from compression_eval.fixtures.errors import (
+    DataError,
+    PassedOverError,
+    nothing_left,
+    passed_over,
+    shorten,
+)
 from compression_eval.fixtures.finding_files import BANK_SUFFIX, find_bank, find_fixtures
 from compression_eval.fixtures.loading import load_fixture
 from compression_eval.fixtures.writing import fixture_text, write_whole
@@ -90,7 +96,8 @@ def generate_command(
     none: tool calls, task lists, and what the recorded agent went on to use after the cut. Every
     probe is checked against the conversation, and at least one of its facts is in nothing that
     is kept verbatim; what fails is dropped, with its reason. Cuts are those of the fixture, else
-    the end. Exits with 1 if a fixture gets no probe.
+    the end. A fixture that has a bank already, or that no probe can be made for, is passed over
+    and named; exits with 1 if all are.
     """
     from compression_eval.authoring.generating import FixtureResult, Wanted, cuts_of
     from compression_eval.authoring.history import TAIL_TOKENS
@@ -100,15 +107,21 @@ def generate_command(
     tail = TAIL_TOKENS if tail_tokens is None else tail_tokens
     wanted = Wanted(per_type, tail, cuts, mechanical or model is None)
     results: list[FixtureResult] = []
+    unfit: list[PassedOverError] = []
     for path in find_fixtures(paths):
-        target = _target(path, out, force)
-        result = FixtureResult(load_fixture(path), path, target)
-        cuts_of(result.fixture, cuts)  # what is wrong with a cut is said before any call is paid
-        results.append(result)
+        try:
+            result = FixtureResult(load_fixture(path), path, _target(path, out, force))
+            cuts_of(result.fixture, cuts)  # said before any call is paid
+        except PassedOverError as error:
+            unfit.append(error)
+        else:
+            results.append(result)
+    if not results:
+        raise nothing_left(unfit)
     _refuse_same_target(results)
     chosen = _model(model, model_options) if model else None
     usage = _run(results, wanted, chosen, chunk_tokens)
-    _finish(results, wanted, model, usage, report)
+    _finish(results, unfit, wanted, model, usage, report)
 
 
 def _target(path: Path, out: Path | None, force: bool) -> Path:
@@ -121,7 +134,9 @@ def _target(path: Path, out: Path | None, force: bool) -> Path:
         except DataError:
             return target
     if target.exists() and not force:
-        raise DataError(f"{target}: exists already; give --force to overwrite it, or --out FOLDER")
+        raise PassedOverError(
+            f"{target}: exists already; give --force to overwrite it, or --out FOLDER"
+        )
     return target
 
 
@@ -199,12 +214,13 @@ def _run(
 
 def _finish(
     results: "list[FixtureResult]",
+    unfit: list[PassedOverError],
     wanted: "Wanted",
     model: str | None,
     usage: "Usage",
     report: Path | None,
 ) -> None:
-    from compression_eval.authoring.generation_report import as_data, usage_line
+    from compression_eval.authoring.generation_report import as_data, usage_line, why_none
 
     if model:
         click.echo(usage_line(model, usage))
@@ -212,9 +228,11 @@ def _finish(
         data = as_data(results, wanted, model, usage)
         report.parent.mkdir(parents=True, exist_ok=True)
         write_whole(report, json.dumps(data, ensure_ascii=False, indent=1) + "\n")
-    empty = [result.fixture.name for result in results if result.bank is None]
-    if empty:
-        raise DataError(
-            f"no probe could be made for {', '.join(map(shorten, empty))}; a run needs a bank for "
-            "each fixture, so leave these out of its folder"
-        )
+    without = [
+        *unfit,
+        *(PassedOverError(why_none(result)) for result in results if result.bank is None),
+    ]
+    if len(without) == len(results) + len(unfit):
+        raise nothing_left(without)
+    if without:
+        click.echo(passed_over(without), err=True)

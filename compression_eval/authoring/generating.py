@@ -14,7 +14,7 @@ from compression_eval.authoring.model_generator import ModelGenerator
 from compression_eval.fixtures.bank_checks import bank_findings
 from compression_eval.fixtures.banks import Probe, ProbeBank
 from compression_eval.fixtures.cuts import CutArgument, resolve_cut
-from compression_eval.fixtures.errors import DataError, shorten
+from compression_eval.fixtures.errors import PassedOverError, shorten
 from compression_eval.fixtures.models import Fixture
 
 _POSITION = re.compile(r"probes\[(\d+)\]")
@@ -89,8 +89,8 @@ def cuts_of(fixture: Fixture, wanted: Sequence[CutArgument]) -> list[int]:
             or ``auto``, as none at all, for the fixture's own cuts.
 
     Raises:
-        DataError: One that is wanted is out of range, or parts a call from its result, or the
-            recorded agent never compacted.
+        PassedOverError: One that is wanted is out of range, or parts a call from its result, or
+            the recorded agent never compacted.
     """
     found = {point for cut in wanted or ["auto"] for point in _points(fixture, cut)}
     return sorted(found)
@@ -104,7 +104,7 @@ def _points(fixture: Fixture, cut: CutArgument) -> list[int]:
         return [resolve_cut(fixture, cut)]
     if not recorded:
         name = shorten(fixture.name)
-        raise DataError(f"cut: 'recorded', but the agent of {name} compacted nothing")
+        raise PassedOverError(f"cut: 'recorded', but the agent of {name} compacted nothing")
     return recorded
 
 

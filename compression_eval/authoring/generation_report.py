@@ -125,3 +125,13 @@ def _dropped_line(item: Dropped) -> str:
     reason = " ".join("".join(c if c.isprintable() else " " for c in item.reasons[0]).split())
     more = f" (and {len(item.reasons) - 1} more)" if len(item.reasons) > 1 else ""
     return f"{item.type} ({item.origin}){asked}: {reason[:200]}{more}"
+
+
+def why_none(result: FixtureResult) -> str:
+    """Return why a fixture has no probe."""
+    if all(not cut.history.compressed for cut in result.cuts):
+        reason = "nothing is compressed: all of it fits the kept tail"
+    else:
+        dropped = sum(len(cut.dropped) for cut in result.cuts)
+        reason = f"{dropped} candidates were dropped" if dropped else "nothing to ask was found"
+    return f"{result.path}: no probe could be made: {reason}"

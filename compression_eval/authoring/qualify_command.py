@@ -8,7 +8,13 @@ from typing import TYPE_CHECKING
 import click
 
 from compression_eval.fixtures.cuts import CutArgument
-from compression_eval.fixtures.errors import DataError, shorten
+from compression_eval.fixtures.errors import (
+    DataError,
+    PassedOverError,
+    nothing_left,
+    passed_over,
+    shorten,
+)
 from compression_eval.fixtures.finding_files import find_fixtures
 from compression_eval.fixtures.loading import FixtureWithBank, load_pair
 
@@ -65,9 +71,8 @@ def qualify_command(
     is named, and the command exits with 1.
     """
     settings = _settings(options)
-    pairs = _pairs(fixtures, probes)
+    pairs, samples = _planned(_pairs(fixtures, probes), settings)
     targets = _targets(pairs, out, dry_run=dry_run)
-    samples = _planned(pairs, settings)
     _say_what_is_asked(pairs, samples, settings)
     if dry_run:
         return
@@ -104,15 +109,25 @@ def _settings(options: dict[str, str | int | float | None]) -> "QualifySettings"
 
 
 def _pairs(fixtures: Sequence[str], probes: Path | None) -> list[FixtureWithBank]:
+    """Return fixtures with their banks; those without one are passed over."""
     pairs: dict[str, FixtureWithBank] = {}
+    without: list[PassedOverError] = []
     for path in find_fixtures(list(fixtures)):
-        pair = load_pair(path, probes)
+        try:
+            pair = load_pair(path, probes)
+        except PassedOverError as error:
+            without.append(error)
+            continue
         if other := pairs.get(pair.fixture.name):
             raise DataError(
                 f"{path}: name: {shorten(pair.fixture.name)} is also the name of "
                 f"{other.fixture_path}; each fixture needs its own"
             )
         pairs[pair.fixture.name] = pair
+    if not pairs:
+        raise nothing_left(without)
+    if without:
+        click.echo(passed_over(without), err=True)
     return list(pairs.values())
 
 
@@ -140,13 +155,30 @@ def _targets(
     return targets
 
 
-def _planned(pairs: Sequence[FixtureWithBank], settings: "QualifySettings") -> "list[Sample]":
-    """Return the samples that the task makes of these banks; what is wrong is found here."""
+def _planned(
+    pairs: Sequence[FixtureWithBank], settings: "QualifySettings"
+) -> "tuple[list[FixtureWithBank], list[Sample]]":
+    """Return the samples that the task makes of these banks, and the banks that have any."""
+    from compression_eval.arguments import TaskArguments
     from compression_eval.authoring.qualifying_runs import task_arguments
-    from compression_eval.tasks import compression
+    from compression_eval.dataset import dataset_of
 
-    tasks = [compression(**given) for given in task_arguments("full", pairs, settings)]
-    return [sample for task in tasks for sample in task.dataset]
+    samples: list[Sample] = []
+    reasons: list[PassedOverError] = []
+    for given in task_arguments("full", pairs, settings):
+        try:
+            found = dataset_of(TaskArguments(**given))
+        except PassedOverError as error:
+            reasons.append(error)
+            continue
+        samples.extend(found.samples)
+        reasons.extend(map(PassedOverError, found.passed_over))
+    if not samples:
+        raise nothing_left(reasons)
+    if reasons:
+        click.echo(passed_over(reasons), err=True)
+    asked = {str((sample.metadata or {})["fixture"]) for sample in samples}
+    return [pair for pair in pairs if pair.fixture.name in asked], samples
 
 
 def _say_what_is_asked(

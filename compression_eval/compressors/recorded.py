@@ -14,7 +14,7 @@ from compression_eval.compressors.errors import CompressionError
 from compression_eval.compressors.spec import Compressor, PerFixture
 from compression_eval.compressors.summarising import carrier
 from compression_eval.fixtures.conversation import message_index, recorded_state
-from compression_eval.fixtures.errors import DataError, shorten
+from compression_eval.fixtures.errors import PassedOverError, shorten
 from compression_eval.fixtures.models import Fixture, RecordedCompaction
 
 _KEY = "compression_eval_recorded"
@@ -87,13 +87,13 @@ def unsupported(fixture: Fixture, cuts: Sequence[int]) -> str | None:
         cuts: The cuts of a chain of compressions.
 
     Raises:
-        DataError: No compaction was recorded at one of them.
+        PassedOverError: No compaction was recorded at one of them.
     """
     for cut in cuts:
         compaction = _at(fixture, cut)
         if compaction is None:
             known = ", ".join(str(point) for point in recorded_cuts(fixture))
-            raise DataError(
+            raise PassedOverError(
                 f"compressor: nothing was recorded at message {cut} of {shorten(fixture.name)}; "
                 + (f"the agent compacted at {known}" if known else "the agent never compacted it")
             )

@@ -4,40 +4,25 @@ import json
 from typing import Any
 
 from compression_eval.conversations.cleaning import clean
-from compression_eval.fixtures.models import broken_text
-
-_DEEPEST = 200
-"""Levels of nesting that are kept as JSON; deeper arguments are kept as text."""
+from compression_eval.fixtures.models import MAX_NESTING, broken_text, deeper_than
 
 
 def json_object(arguments: str) -> dict[str, Any]:
     """Return the arguments of a call as an object, whatever the model wrote.
 
     Args:
-        arguments: JSON text as a rule. Text that is no JSON object becomes ``{"input": text}``,
-            the form in which tools with one free argument are recorded elsewhere.
+        arguments: JSON text as a rule. Text that is no JSON object, or one nested too deeply,
+            becomes ``{"input": text}``, the form in which tools with one free argument are
+            recorded elsewhere.
     """
     try:
         value = json.loads(arguments) if arguments.strip() else {}
     except (ValueError, RecursionError):
         value = arguments
-    if not isinstance(value, dict) or _deeper_than(value, _DEEPEST):
+    if not isinstance(value, dict) or deeper_than(value, MAX_NESTING):
         value = {"input": value if isinstance(value, str) else arguments}
     cleaned: dict[str, Any] = _cleaned(value) if broken_text(value) is not None else value
     return cleaned
-
-
-def _deeper_than(value: Any, levels: int) -> bool:
-    """Return whether JSON is nested deeper than so many levels, however deep it is."""
-    level = [value]
-    for _ in range(levels):
-        inside = (item for item in level if isinstance(item, dict | list))
-        level = [
-            inner
-            for item in inside
-            for inner in (item.values() if isinstance(item, dict) else item)
-        ]
-    return any(isinstance(item, dict | list) for item in level)
 
 
 def _cleaned(value: Any) -> Any:

@@ -21,6 +21,7 @@ from compression_eval.conversations.ledger import Account
 from compression_eval.fixtures.errors import DataError
 from compression_eval.fixtures.markers import NO_RESULT, typed
 from compression_eval.fixtures.models import (
+    IMAGE_DATA,
     Fixture,
     FunctionCall,
     ImagePart,
@@ -204,7 +205,7 @@ def _message(draft: Draft, images: Images, ids: _CallIds) -> Message:
 
 
 def _content(draft: Draft, images: Images) -> str | list[TextPart | ImagePart]:
-    if images == "keep" and any(image.url for image in _images(draft)):
+    if images == "keep" and any(IMAGE_DATA.fullmatch(image.url) for image in _images(draft)):
         return list(_parts(draft))
     texts = (part if isinstance(part, str) else described(part) for part in draft.content)
     return clean("\n".join(text for text in texts if text))
@@ -215,8 +216,8 @@ def _parts(draft: Draft) -> Iterator[TextPart | ImagePart]:
         if isinstance(part, str):
             if part:
                 yield TextPart(type="text", text=clean(part))
-        elif part.url:
-            yield ImagePart(type="image_url", image_url=ImagePart.Url(url=clean(part.url)))
+        elif IMAGE_DATA.fullmatch(part.url):
+            yield ImagePart(type="image_url", image_url=ImagePart.Url(url=part.url))
         else:
             yield TextPart(type="text", text=described(part))
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from compression_eval.fixtures.errors import DataError
+from compression_eval.fixtures.errors import DataError, passed_over
 from compression_eval.sweeping.options import settings_of, sweep_options
 
 if TYPE_CHECKING:
@@ -169,7 +169,7 @@ def _say_plan(plan: "SweepPlan", folder: Path) -> None:
     from compression_eval.sweeping.running import finished_samples
 
     settings = plan.settings
-    samples = plan.samples * plan.epochs
+    sizes = sorted({*plan.sizes.values()})
     tasks = len(plan.arms) * len(settings.models)
     click.echo(f"folder   {folder}")
     click.echo(f"models   {', '.join(settings.models)}")
@@ -179,9 +179,12 @@ def _say_plan(plan: "SweepPlan", folder: Path) -> None:
         lead = "arms" if number == 0 else ""
         click.echo(f"{lead.ljust(8)} {arm.label}{' (control)' if arm.control else ''}")
     click.echo(
-        f"samples  {plan.samples} probes x {settings.epochs} compressions x "
-        f"{settings.answers} answers x {tasks} tasks = {samples * tasks:,}"
+        f"samples  {' to '.join(map(str, sizes[:1] + sizes[1:][-1:]))} probes x "
+        f"{settings.epochs} compressions x {settings.answers} answers x {tasks} tasks = "
+        f"{plan.samples:,}"
     )
+    if plan.passed_over:
+        click.echo(passed_over(plan.passed_over), err=True)
     if done := finished_samples(folder):
         click.echo(f"done     {done:,}; these are not run again")
 

@@ -11,6 +11,7 @@ from inspect_ai.model import ModelCost, ModelUsage, compute_model_cost
 
 from compression_eval.analysis.statistics.power import Design, Variances
 from compression_eval.compressors.tokens import token_counter
+from compression_eval.fixtures.errors import passed_over
 from compression_eval.probing.prefix import has_prompt_cache
 from compression_eval.probing.solver import ProbePlan
 from compression_eval.sweeping.arms import Arm
@@ -84,10 +85,12 @@ def estimate(
     if logs:
         variances, assumptions, notes = spreads_of(logs, assumptions)
     planned = {arm.label: list(plan.dataset(arm).plans.values()) for arm in plan.arms}
+    if plan.passed_over:
+        click.echo(passed_over(plan.passed_over), err=True)
     # Inspect greets on stdout when its first model is made.
     with redirect_stdout(sys.stderr):
         arms = anyio.run(_rehearsed, plan, planned, assumptions)
-    design, conversations = _design(plan, planned[plan.arms[0].label])
+    design, conversations = _design(plan, planned[plan.widest.label])
 
     def found(measured: Variances, states: int) -> Detectable:
         return smallest_difference(

@@ -37,7 +37,7 @@ def as_dict(found: Estimate) -> dict[str, Any]:
     settings = found.plan.settings
     return {
         "models": list(settings.models),
-        "samples": found.plan.samples * found.plan.epochs * len(found.arms) * len(settings.models),
+        "samples": found.plan.samples,
         "token_counter": found.counter,
         "design": asdict(found.design) | {"conversations": found.conversations},
         "arms": [
@@ -86,16 +86,15 @@ def as_dict(found: Estimate) -> dict[str, Any]:
 
 def _head(found: Estimate) -> Iterator[str]:
     settings, design = found.plan.settings, found.design
-    samples = found.plan.samples * found.plan.epochs
     tasks = len(found.arms) * len(settings.models)
     yield (
         f"conversations {found.conversations}, compression points {design.fixtures}, "
-        f"probes {found.plan.samples}, compressions of each {settings.epochs}, "
+        f"probes {max(found.plan.sizes.values())}, compressions of each {settings.epochs}, "
         f"answers from each of them {settings.answers}"
     )
     yield (
         f"arms {len(found.arms)} x models {len(settings.models)} = tasks {tasks}, "
-        f"samples {samples * tasks:,}; tokens counted by {printable(found.counter, 80)}"
+        f"samples {found.plan.samples:,}; tokens counted by {printable(found.counter, 80)}"
     )
     if found.roles and all(role.model.startswith("embedded/") for role in found.roles):
         yield "No language model is involved: everything is done by the embedded one."

@@ -108,7 +108,7 @@ def manifest_of(plan: SweepPlan) -> Manifest:
     fixtures: dict[str, str] = {}
     banks: dict[str, str] = {}
     rubrics: dict[str, str] = {}
-    for probe_plan in plan.dataset(plan.arms[0]).plans.values():
+    for probe_plan in plan.dataset(plan.widest).plans.values():
         name = probe_plan.compression.fixture.name
         fixtures[name] = shown(probe_plan.digests["fixture"])
         banks[name] = shown(probe_plan.digests["bank"])

@@ -9,9 +9,9 @@ from typing import Any
 from inspect_ai import Epochs, Task, task_with
 from inspect_ai.model import GenerateConfig, Model, get_model
 
-from compression_eval.arguments import TaskArguments, checked
-from compression_eval.dataset import PlannedDataset, planned_dataset
-from compression_eval.fixtures.errors import DataError, shorten
+from compression_eval.arguments import TaskArguments
+from compression_eval.dataset import PlannedDataset, dataset_of
+from compression_eval.fixtures.errors import DataError, PassedOverError, shorten
 from compression_eval.sweeping.arms import Arm, sweep_arms
 from compression_eval.sweeping.messages import one_line
 from compression_eval.sweeping.settings import SweepSettings
@@ -44,18 +44,55 @@ class SweepPlan:
         Raises:
             DataError: A fixture or bank is not what it must be.
         """
-        arguments = TaskArguments(**arm.arguments)
-        return planned_dataset(
-            checked(arguments),
-            cycles=arguments.cycles,
-            language=arguments.language,
-            min_removed=arguments.min_removed,
-        )
+        try:
+            return dataset_of(TaskArguments(**arm.arguments))
+        except PassedOverError as error:
+            raise DataError(f"arms: {arm.label}: {error}") from error
+
+    @cached_property
+    def sizes(self) -> dict[str, int]:
+        """Samples of one model in one epoch, by the label of the arm.
+
+        They differ where an arm passes fixtures over that others take, as ``recorded`` does.
+        """
+        return {label: size for label, (size, _) in self._found.items()}
+
+    @property
+    def widest(self) -> Arm:
+        """The arm, or one of those, that takes the most samples."""
+        return max(self.arms, key=lambda arm: self.sizes[arm.label])
 
     @cached_property
     def samples(self) -> int:
-        """Samples of one arm and model, in one epoch; the same for all of them."""
-        return len(self.dataset(self.arms[0]).samples)
+        """Samples of all arms and models, all epochs counted."""
+        return sum(self.sizes.values()) * len(self.settings.models) * self.epochs
+
+    @cached_property
+    def passed_over(self) -> list[str]:
+        """Fixtures and cuts that hold nothing for what was asked, with the arms if not for all."""
+        arms: dict[str, list[str]] = {}
+        for label, (_, reasons) in self._found.items():
+            for reason in reasons:
+                arms.setdefault(reason, []).append(label)
+        every = len(self.arms)
+        return [
+            reason if len(labels) == every else f"for {', '.join(labels)}: {reason}"
+            for reason, labels in arms.items()
+        ]
+
+    @cached_property
+    def _found(self) -> dict[str, tuple[int, list[str]]]:
+        """Number of samples, and what was passed over, by the label of the arm."""
+        found: dict[str, tuple[int, list[str]]] = {}
+        usual: tuple[int, list[str]] | None = None
+        for arm in self.arms:
+            if arm.spec.compressor.per_fixture or usual is None:
+                dataset = self.dataset(arm)
+                found[arm.label] = len(dataset.samples), dataset.passed_over
+                usual = usual if arm.spec.compressor.per_fixture else found[arm.label]
+            else:
+                found[arm.label] = usual
+        return found
 
     def tasks(self) -> Iterator[Task]:
         """Yield the task of each arm and model.

@@ -95,7 +95,7 @@ def run_sweep(plan: SweepPlan, folder: Path, options: RunOptions) -> tuple[bool,
         tasks = list(plan.tasks())
         # Only now: what cannot be built leaves no manifest behind.
         write_manifest(folder, manifest_of(plan))
-        total = plan.samples * plan.epochs * len(tasks)
+        total = plan.samples
         label = f"sweep of {len(tasks)} tasks, {total:,} samples"
         with progress(label, total, finished_samples(folder)):
             register_prices(options.prices or {})
@@ -111,6 +111,7 @@ def _eval_set(
 ) -> tuple[bool, list[EvalLog]]:
     config = GenerateConfig.model_validate(plan.settings.generate)
     generate = cast(GenerateConfigArgs, config.model_dump(exclude_none=True))
+    largest = plan.sizes[plan.widest.label] * plan.epochs
     roles: dict[str, Any] = {role: list(names) for role, names in plan.settings.roles.items()}
     try:
         return eval_set(
@@ -127,7 +128,7 @@ def _eval_set(
             # our record of them. Without that buffer only what is in the log counts as done, and
             # the log is written so often that a kill loses next to nothing.
             log_realtime=False,
-            log_buffer=options.log_buffer or max(1, plan.samples * plan.epochs // _WRITES),
+            log_buffer=options.log_buffer or max(1, largest // _WRITES),
             max_tasks=options.max_tasks,
             max_samples=options.max_samples,
             **generate,

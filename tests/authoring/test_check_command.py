@@ -20,6 +20,20 @@ from tests.fixtures.building import (
     write_pair,
 )
 
+
+def test_fixtures_without_a_bank_are_passed_over(tmp_path: Path) -> None:
+    write_pair(
+        tmp_path, {"name": "asked", "messages": messages()}, bank_data(good(), fixture="asked")
+    )
+    alone = write_pair(tmp_path, {"name": "alone", "messages": messages()}, bank_data(good()))
+    alone.with_name("alone.probes.json").unlink()
+    found = check(tmp_path)
+    assert found.exit_code == 0, found.output
+    assert f"passed over (1):\n  {alone}: no probe bank" in found.stderr
+    assert "\n1 checked: 0 errors" in found.stdout
+    assert check(alone).exit_code == 1
+
+
 FILLER = "One more look at the worker pool, and nothing new came out of it. " * 6
 
 

@@ -129,16 +129,20 @@ def test_no_probe_is_answered_by_the_kept_tail_alone(fixture: Path) -> None:
 
 def test_a_conversation_that_is_kept_whole_gets_no_bank(fixture: Path) -> None:
     found = generate(fixture, "--tail-tokens", 50_000)
-    refused(found, "nothing is compressed", "no probe could be made for 'story'")
+    refused(found, "nothing is compressed", "story.json: no probe could be made: nothing is")
     assert not fixture.with_name("story.probes.json").exists()
 
 
 def test_the_others_get_theirs(fixture: Path, tmp_path: Path) -> None:
     empty = {"name": "empty", "messages": [system(), user("Hello, who are you?")]}
     write(tmp_path / "empty.json", empty)
-    refused(generate(tmp_path), "no probe could be made for 'empty'")
+    found = generate(tmp_path)
+    assert found.exit_code == 0
+    assert f"passed over (1):\n  {tmp_path / 'empty.json'}: no probe could be made" in found.stderr
     assert fixture.with_name("story.probes.json").exists()
     assert not (tmp_path / "empty.probes.json").exists()
+    again = generate(tmp_path)
+    refused(again, "nothing is left to do; passed over (2):", "story.probes.json: exists already")
 
 
 @pytest.mark.parametrize(

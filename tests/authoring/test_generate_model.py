@@ -241,7 +241,7 @@ def test_calls_are_bounded_and_an_unusable_model_writes_nothing(
     script.reply = lambda call: "I would rather not."
     found = generate(fixture)
     assert found.exit_code == 1
-    assert "no probe could be made for 'story'" in found.output
+    assert "story.json: no probe could be made: " in found.output
     assert len(script.calls) == 12
     assert not fixture.with_name("story.probes.json").exists()
     assert {item["type"] for item in dropped(fixture)} == set(TYPES)

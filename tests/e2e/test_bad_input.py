@@ -143,7 +143,14 @@ FIXTURES: dict[str, tuple[Edit, Sequence[str]]] = {
     "messages is no list": (field("messages", "hello"), ["messages", "list"]),
     "no name": (field("name", ""), ["name", "at least 1 character"]),
     "name of two lines": (field("name", "a\nb"), ["name", "one printable line"]),
-    "unknown field": (field("messagess", []), ["messagess", "not permitted"]),
+    "misspelt field": (
+        lambda data: data.update(mesages=data.pop("messages")),
+        ["messages: Field required; is 'mesages' meant?"],
+    ),
+    "image by address": (
+        message(1, content=[{"type": "image_url", "image_url": {"url": "https://example.org/a"}}]),
+        ["messages[1].content[0].image_url.url", "'https://example.org/a'", "data:image/"],
+    ),
     "unknown role": (message(1, role="human"), ["messages[1].role", "'system', 'user'"]),
     "content is a number": (message(1, content=7), ["messages[1].content", "string"]),
     "unknown language": (field("language", "fr"), ["language", "'en', 'zh' or 'ja'"]),
@@ -186,7 +193,11 @@ BANKS: dict[str, tuple[Edit, Sequence[str]]] = {
     "unknown type": (probe(type="memory"), ["probes[1].type", "'recall', 'artifact'"]),
     "no question": (probe(question=""), ["probes[1].question", "at least 1"]),
     "no facts": (probe(expected_facts=[]), ["probes[1].expected_facts", "at least 1"]),
-    "misspelt field": (probe(expected_fact=["x"]), ["probes[1].expected_fact", "not permitted"]),
+    "misspelt field": (
+        lambda data: data["probes"][1].update(fact=data["probes"][1].pop("expected_facts")),
+        ["probes[1].expected_facts", "required"],
+    ),
+    "id that names no file": (probe(id="a\0b"), ["probes[1].id", "printable"]),
     "cut out of range": (probe(cut=40), ["probes[1].cut", "40", "11 messages"]),
     "unknown format": (probe(format={"kind": "prose"}), ["probes[1].format.kind", "'json'"]),
 }

@@ -105,6 +105,40 @@ def test_where_nothing_was_recorded_no_run_begins(
     assert not any(script.calls for script in scripts.values())
 
 
+def test_what_was_never_compacted_and_cuts_without_probes_are_passed_over(
+    scripts: Scripts, tmp_path: Path, log_dir: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    compacted = recorded(
+        {"cut": 6, "kind": "clear", "state": [1]}, {"cut": 11, "state": [SUMMARY, 10]}
+    )
+    questions = bank(code=11, file=11, next=11)
+    small.write(tmp_path / "data", fixture=compacted, probes=questions)
+    small.write(tmp_path / "data", "never")
+    given: dict[str, Any] = {"cut": "recorded", "compressor": "recorded", "compressor_args": {}}
+    log = small.run(log_dir, tmp_path / "data", **given, epochs=1)
+    assert {sample.id for sample in small.samples(log)} == {
+        *("tiny/code@11", "tiny/file@11", "tiny/next@11"),
+    }
+    assert [small.state(sample).status for sample in small.samples(log)] == ["ok"] * 3
+    reasons = (log.eval.metadata or {})["passed_over"]
+    assert [reason.partition(": ")[2] for reason in reasons] == [
+        "cut: 'recorded', but the agent compacted nothing",
+        "no probe to put at message 6 of 'tiny'",
+    ]
+    with pytest.raises(DataError, match="compacted nothing"):
+        small.run(log_dir, tmp_path / "data" / "never.json", **given)
+
+
+def test_a_session_too_short_for_the_cycles_is_passed_over(tmp_path: Path) -> None:
+    small.write(tmp_path)
+    short = {**small.conversation("short"), "messages": small.conversation()["messages"][:2]}
+    asked = {**small.bank()["probes"][0], "expected_facts": ["Logins"]}
+    questions = {**small.bank("short"), "probes": [asked]}
+    small.write(tmp_path, "short", fixture=short, probes=questions)
+    found = ids({"fixtures": str(tmp_path), "cycles": 2})
+    assert {sample.split("/")[0] for sample in found} == {"tiny"}
+
+
 def test_a_parquet_file_gives_the_same_task_as_its_files(tmp_path: Path) -> None:
     path = corpus(tmp_path, "one", "two")
     tasks = [
@@ -173,7 +207,8 @@ def test_of_several_fixtures_those_without_a_bank_are_passed_over(
     alone.with_name("unasked.probes.json").unlink()
     task = compression_task(TaskArguments(fixtures=str(tmp_path), compressor="full"))
     assert {str(sample.id).split("/")[0] for sample in task.dataset} == {"asked"}
-    assert (task.metadata or {})["without_probes"] == 1
-    assert "1 of 2 fixtures have no probe bank" in caplog.text
+    (reason,) = (task.metadata or {})["passed_over"]
+    assert reason.startswith(f"{alone}: no probe bank")
+    assert f"passed over (1):\n  {reason}" in caplog.text
     with pytest.raises(DataError, match=r"unasked\.json: no probe bank"):
         compression_task(TaskArguments(fixtures=str(alone), compressor="full"))

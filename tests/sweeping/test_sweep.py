@@ -84,6 +84,27 @@ def test_a_dry_run_says_what_there_is_to_do_and_does_nothing(tiny: Path, tmp_pat
     assert not (tmp_path / "sweep").exists()
 
 
+def test_what_an_arm_passes_over_is_said_and_the_others_take_it(tiny: Path, tmp_path: Path) -> None:
+    compaction = {"cut": 11, "state": [{"role": "user", "content": "E4401"}, 10]}
+    fixture = {**small.conversation("kept"), "recorded_compactions": [compaction]}
+    small.write(tiny.parent, "kept", fixture=fixture, probes=small.bank("kept"))
+    tiny.with_name("tiny.probes.json").replace(tiny.with_name("gone"))
+    small.write(tiny.parent, "plain")
+    arms = [{"compressor": "tail", "args": {"tail_tokens": 60}}, "recorded"]
+    file = str(settings_file(tmp_path, tiny.parent, arms=arms, epochs=1))
+    for command in ("estimate", "sweep"):
+        ended = run(command, file)
+        assert ended.code == 0, ended.errors
+        assert "passed over (2):" in ended.errors
+        assert f"  {tiny}: no probe bank; looked for" in ended.errors
+        assert (
+            "for recorded: compressor: nothing was recorded at message 11 of 'plain'"
+            in ended.errors
+        )
+    assert "samples  3 to 6 probes x 1 compressions x 1 answers x 2 tasks = 9" in ended.output
+    assert len(samples(tmp_path / "sweep")) == 9
+
+
 def test_what_is_done_is_not_done_again_and_more_epochs_go_on_from_it(
     scripts: dict[str, Script], tiny: Path, tmp_path: Path
 ) -> None:

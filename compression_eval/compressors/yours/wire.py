@@ -44,10 +44,7 @@ async def from_wire(reply: object, given: Sequence[ChatMessage]) -> list[ChatMes
         CompressionError: The reply is not that; the reason names the message and the field.
     """
     checked = _checked(reply)
-    plain = [message.model_dump(exclude_none=True) for message in checked]
-    for message in plain:
-        message.setdefault("content", "")
-    converted = await messages_from_openai(cast(Any, plain))
+    converted = await messages_from_openai(cast(Any, [message.plain() for message in checked]))
     originals = recognised(
         [_key(message) for message in checked],
         [_key(Message.model_validate(message)) for message in to_wire(given)],
@@ -96,7 +93,7 @@ def _checked(reply: object) -> list[Message]:
         problems = [_problem(detail["loc"], detail["msg"]) for detail in details]
         raise CompressionError("error", "; ".join(problems[:_SHOWN_PROBLEMS])) from error
     for index, message in enumerate(messages):
-        if place := broken_text(message.model_dump(exclude_none=True)):
+        if place := broken_text(message.plain()):
             raise CompressionError("error", _problem((index, place.strip(".")), BROKEN_TEXT))
     return messages
 

@@ -159,12 +159,13 @@ def _without_orphans(
     return data, {old: step[now] for old, now in moved.items() if now in step}
 
 
-def _source(source: Json | None, scrubber: str, settings: ScrubSettings) -> Json:
+def _source(source: Json | str | None, scrubber: str, settings: ScrubSettings) -> Json:
     """Record the passes, behind those that ran before; a second scrub adds none twice."""
-    earlier: list[str] = (source or {}).get("scrubbing", [])
+    source = {"origin": source} if isinstance(source, str) else source or {}
+    earlier: list[str] = source.get("scrubbing", [])
     ran = [name for name in settings.passes if name not in _MODEL_PASSES]
     passes = [*earlier, *(name for name in ran if name not in earlier)]
-    return {**(source or {}), "scrubber": scrubber, "scrubbing": passes}
+    return {**source, "scrubber": scrubber, "scrubbing": passes}
 
 
 def _renumbered(probe: Json, moved: dict[int, int]) -> Json:

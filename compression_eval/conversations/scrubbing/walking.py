@@ -1,7 +1,11 @@
 """Reach every text of a fixture or a bank, and know where it stands."""
 
 from collections.abc import Callable
+from functools import cache
 from typing import Any
+
+from compression_eval.fixtures.banks import ProbeBank
+from compression_eval.fixtures.models import Open
 
 _FIXED = frozenset(
     ("role", "type", "tool_call_id", "language", "kind", "trigger", "schema_version")
@@ -30,13 +34,23 @@ def _rewritten(value: Any, where: str, rewrite: Rewrite, fixed: frozenset[str]) 
     if isinstance(value, list):
         return [_rewritten(item, f"{where}[{i}]", rewrite, fixed) for i, item in enumerate(value)]
     if isinstance(value, dict):
+        known = _known_fields()
         return {
-            key: item
+            key if key in known else rewrite(key, where): item
             if key in fixed
             else _member(item, f"{where}.{key}".lstrip("."), rewrite, fixed)
+            if key in known
+            else _free(item, f"{where}.{key}".lstrip("."), rewrite)
             for key, item in value.items()
         }
     return value
+
+
+@cache
+def _known_fields() -> frozenset[str]:
+    """Return the names of all fields of fixtures and banks; what others hold is rewritten whole."""
+    models: list[type[Open]] = [ProbeBank, *Open.__subclasses__()]
+    return frozenset(name for model in models for name in model.model_fields)
 
 
 def _member(value: Any, where: str, rewrite: Rewrite, fixed: frozenset[str]) -> Any:

@@ -229,6 +229,17 @@ def test_what_ran_is_recorded_once() -> None:
     assert "kingfisher-secret-scanner" in (second.source.scrubber or "")
 
 
+def test_unknown_fields_are_scrubbed_as_well() -> None:
+    extra = {"by": "ann.lee@ferrant.com", "kind": {"ann.lee@ferrant.com": ["ann.lee@ferrant.com"]}}
+    message = {**user("x"), "sender": extra}
+    fixture = conversation(message, source="mail of ann.lee@ferrant.com", owner=extra)
+    done = scrubbed(fixture, only=["emails"]).fixture
+    assert "ferrant" not in done.model_dump_json()
+    assert done.source is not None
+    assert (done.source.origin or "").startswith("mail of ")
+    assert done.source.scrubbing == ["emails"]
+
+
 def test_the_report_counts_and_shows_no_value() -> None:
     done = scrubbed(conversation(user("10.20.30.40, 10.20.30.40"), assistant("10.20.30.41")))
     assert done.report.as_data() == [
