@@ -10,6 +10,7 @@ import click
 from compression_eval.command_line import CleanCommand, examples
 from compression_eval.conversations.building import Images
 from compression_eval.conversations.cutting import EXPECTED, cut_rules
+from compression_eval.conversations.duplicates import Duplicates
 from compression_eval.conversations.formats import formats
 from compression_eval.conversations.importing import ReadOptions
 from compression_eval.conversations.inputs import find_inputs
@@ -75,6 +76,13 @@ class _FormatOption(click.Option):
     help="For rows of a dataset: which column holds a part.",
 )
 @click.option(
+    "--duplicates",
+    type=click.Choice(get_args(Duplicates)),
+    default="all",
+    show_default=True,
+    help="Of several copies of a session: keep all, or only the longest (reads everything twice).",
+)
+@click.option(
     "--explain",
     is_flag=False,
     flag_value=_TERMINAL,
@@ -92,6 +100,7 @@ def import_command(
     key_file: Path | None,
     images: Images,
     columns: Sequence[str],
+    duplicates: Duplicates,
     explain: str | None,
     force: bool,
 ) -> None:
@@ -112,6 +121,7 @@ def import_command(
         ReadOptions(format_name, images, _columns(columns)),
         cut_rules(cuts),
         _scrubber(profile, names, key_file),
+        duplicates,
     )
     inputs = find_inputs(paths)
     if not inputs:

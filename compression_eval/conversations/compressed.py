@@ -1,8 +1,17 @@
-"""Read files that are compressed with Zstandard as if they were not."""
+"""Read what is compressed, never more of it than a recording can hold.
+
+Files with Zstandard are read as if they were not compressed; archives are measured before another
+program unpacks them.
+"""
 
 import io
+import zipfile
+import zlib
+from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, BinaryIO
+
+from compression_eval.fixtures.errors import DataError
 
 if TYPE_CHECKING:
     from zstandard import ZstdDecompressionObj
@@ -16,6 +25,19 @@ _MAX_WINDOW = 128 * 2**20
 """Memory that a file may ask for to be decompressed; ordinary ones ask for at most 8 MiB."""
 
 
+MIN_ALLOWED_BYTES = 64 * 2**20
+"""What anything compressed may unpack to, however small it is."""
+
+MAX_RATIO = 200
+"""Beyond that, how many bytes one byte may stand for; recordings reach 5 to 30 as a rule."""
+
+MAX_MEMBER_BYTES = 512 * 2**20
+"""What one file of an archive may unpack to: it is read as a whole."""
+
+_ZSTANDARD = 93
+"""Number of this method in an archive; the standard library does not know it."""
+
+
 class DamagedError(ValueError):
     """Compressed data cannot be read any further; the text says why."""
 
@@ -23,7 +45,8 @@ class DamagedError(ValueError):
 def opened(path: Path, magic: bytes) -> BinaryIO:
     """Open a file for reading, decompressed if it is compressed.
 
-    Reading raises `DamagedError` where the compressed data is damaged or ends too early.
+    Reading raises `DamagedError` where the compressed data is damaged or ends too early, and
+    `DataError` where it is too much.
 
     Args:
         path: The file.
@@ -34,6 +57,63 @@ def opened(path: Path, magic: bytes) -> BinaryIO:
     return io.BufferedReader(_Decompressed(path), buffer_size=2**20)
 
 
+def check_archive(path: Path) -> None:
+    """Refuse a zip archive that unpacks to far more than it holds.
+
+    Its files are decompressed and counted: the sizes that an archive states may be wrong.
+
+    Raises:
+        DataError: It unpacks to too much.
+        OSError, ValueError: It is damaged.
+    """
+    allowed = _allowed(path)
+    total = 0
+    with zipfile.ZipFile(path) as archive, path.open("rb") as file:
+        for info in archive.infolist():
+            size = 0
+            for chunk in _member(file, info):
+                size += chunk
+                total += chunk
+                if total > allowed:
+                    raise _too_large(path, allowed)
+                if size > MAX_MEMBER_BYTES:
+                    raise DataError(f"a file in it unpacks to more than {_mib(MAX_MEMBER_BYTES)}")
+
+
+def _member(file: BinaryIO, info: zipfile.ZipInfo) -> Iterator[int]:
+    """Yield how much each chunk of an archive's file unpacks to."""
+    file.seek(info.header_offset)
+    header = file.read(30)
+    names = int.from_bytes(header[26:28], "little") + int.from_bytes(header[28:30], "little")
+    file.seek(names, io.SEEK_CUR)
+    left = info.compress_size
+    inflate = zlib.decompressobj(-15)
+    frame = _new_frame()
+    while left > 0 and (raw := file.read(min(_CHUNK, left))):
+        left -= len(raw)
+        try:
+            if info.compress_type == zipfile.ZIP_DEFLATED:
+                yield len(inflate.decompress(raw))
+            elif info.compress_type == _ZSTANDARD:
+                yield len(frame.decompress(raw)) if not frame.eof else 0
+            else:
+                yield len(raw)
+        except Exception as error:  # of two packages; zstandard's is not a ValueError
+            raise DamagedError("the archive is damaged") from error
+
+
+def _allowed(path: Path) -> int:
+    return max(MIN_ALLOWED_BYTES, MAX_RATIO * path.stat().st_size)
+
+
+def _too_large(path: Path, allowed: int) -> DataError:
+    return DataError(f"{path.stat().st_size:,} bytes that unpack to more than {_mib(allowed)}")
+
+
+def _mib(size: int) -> str:
+    return f"{size // 2**20:,} MiB"
+
+
 class _Decompressed(io.RawIOBase):
     """What a compressed file holds.
 
@@ -42,6 +122,8 @@ class _Decompressed(io.RawIOBase):
 
     def __init__(self, path: Path) -> None:
         super().__init__()
+        self._path = path
+        self._left = _allowed(path)
         self._file = path.open("rb")
         self._frame = _new_frame()
         self._begun = False
@@ -84,6 +166,9 @@ class _Decompressed(io.RawIOBase):
             self._ready = memoryview(self._frame.decompress(chunk))
         except zstandard.ZstdError as error:
             raise DamagedError("the compressed data is damaged from here on") from error
+        self._left -= len(self._ready)
+        if self._left < 0:
+            raise _too_large(self._path, _allowed(self._path))
         return True
 
 

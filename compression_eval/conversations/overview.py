@@ -9,8 +9,13 @@ from compression_eval.conversations.ledger import Account
 from compression_eval.conversations.progress import printable
 from compression_eval.fixtures.models import Fixture
 
-_HEADS = ("fixture", "messages", "calls", "results", "compactions", "cuts", "skipped lines")
+_HEADS = (
+    "fixture", "messages", "calls", "results", "compactions", "cuts", "skipped lines", "begins with"
+)  # fmt: skip
+_LEFT_ALIGNED = ("fixture", "cuts", "begins with")
 _SHOWN_FILES = 10
+_MAX_UNREADABLE = 20
+_TITLE_CHARACTERS = 40
 
 
 @dataclass
@@ -20,6 +25,9 @@ class Overview:
     rows: list[tuple[str, ...]] = field(default_factory=list)
     unsettled: Counter[tuple[str, str, str, str]] = field(default_factory=Counter)
     """Lines that a reader does not know, by format, fate, kind and reason."""
+    unreadable: list[str] = field(default_factory=list)
+    """The first lines that could not be read, with their file and why."""
+    unreadable_count: int = 0
     left_out: Counter[tuple[str, str, str]] = field(default_factory=Counter)
     """Parts of lines that no reader carried over, by format, part and reason."""
     skipped: list[tuple[str, str]] = field(default_factory=list)
@@ -27,8 +35,8 @@ class Overview:
     failed: int = 0
     """How many of those were named by themselves."""
 
-    def add(self, fixture: Fixture, account: Account, format_name: str) -> None:
-        """Take in a fixture."""
+    def add(self, fixture: Fixture, account: Account, format_name: str, place: str) -> None:
+        """Take in a fixture that was made of the file at a place."""
         results = sum(message.role == "tool" for message in fixture.messages)
         missing = sum(fixture.messages[number].role == "tool" for number, _ in account.added)
         self.rows.append(
@@ -40,11 +48,17 @@ class Overview:
                 str(len(fixture.recorded_compactions)),
                 " ".join(map(str, fixture.cuts)) or "-",
                 str(sum(entry.fate == "skipped" for entry in account.entries)),
+                _title(fixture),
             )
         )
         for entry in account.unsettled():
             self.unsettled[format_name, entry.fate, entry.kind, entry.reason] += 1
         for entry in account.entries:
+            if entry.kind == "unreadable":
+                self.unreadable_count += 1
+                if len(self.unreadable) < _MAX_UNREADABLE:
+                    where = f"{printable(place, 300, end=True)}: {entry.place}"
+                    self.unreadable.append(f"{where}: {printable(entry.reason)}")
             self.left_out.update((format_name, part, reason) for part, reason in entry.left_out)
 
     def lines(self, *, every_file: bool) -> Iterator[str]:
@@ -62,6 +76,12 @@ class Overview:
             for (name, fate, kind, reason), count in self.unsettled.most_common():
                 said = printable(reason) if reason else fate
                 yield f"  {count} x {name}, {printable(kind, 60)}: {said}"
+        if self.unreadable:
+            yield ""
+            yield f"Lines that could not be read ({self.unreadable_count}):"
+            yield from (f"  {line}" for line in self.unreadable)
+            if more := self.unreadable_count - len(self.unreadable):
+                yield f"  and {more} more (--explain names them)"
         if self.left_out:
             yield ""
             yield "Parts of lines that are in no fixture:"
@@ -118,11 +138,18 @@ def _json(data: dict[str, object]) -> str:
     return json.dumps(data)  # as ASCII: names of files and kinds may hold anything
 
 
+def _title(fixture: Fixture) -> str:
+    """Return the first words of the user, by which people know a conversation."""
+    said = (message.typed.split() for message in fixture.messages)
+    words = next((words for words in said if words), [])
+    return printable(" ".join(words), _TITLE_CHARACTERS)
+
+
 def _table(rows: Sequence[Sequence[str]]) -> Iterator[str]:
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
     for row in rows:
         cells = [
-            cell.ljust(width) if place in (0, 5) else cell.rjust(width)
-            for place, (cell, width) in enumerate(zip(row, widths, strict=True))
+            cell.ljust(width) if head in _LEFT_ALIGNED else cell.rjust(width)
+            for head, cell, width in zip(_HEADS, row, widths, strict=True)
         ]
         yield "  ".join(cells).rstrip()

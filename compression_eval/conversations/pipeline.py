@@ -4,7 +4,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
 from compression_eval.conversations.cutting import CutRule, find_cuts
-from compression_eval.conversations.duplicates import Names
+from compression_eval.conversations.duplicates import Copies, Duplicates, Names
 from compression_eval.conversations.importing import (
     Read,
     ReadOptions,
@@ -34,6 +34,8 @@ from compression_eval.fixtures.errors import DataError
 from compression_eval.fixtures.models import Fixture
 
 _SHOWN_FINDINGS = 5
+_Key = tuple[str, int]
+"""A file, and the number of what is in it."""
 
 
 @dataclass(frozen=True)
@@ -51,6 +53,8 @@ class ImportOptions:
     reading: ReadOptions
     cuts: Sequence[CutRule]
     scrubber: Scrubber | None = None
+    duplicates: Duplicates = "all"
+    """Whether only the longest copy of a session is kept; everything is then read twice."""
 
 
 class Import:
@@ -93,15 +97,19 @@ class Import:
             inputs: In the order in which they are read.
             progress: Shows how far it is.
         """
-        if self._options.scrubber:
-            self._shared = self._learnt(inputs, self._options.scrubber, progress)
+        shorter = self._read_ahead(inputs, progress)
         for number, item in enumerate(inputs, 1):
             progress.show(number, item.place)
-            for outcome in read_input(item, self._options.reading):
+            for place, outcome in enumerate(read_input(item, self._options.reading)):
                 progress.clear()
+                if reason := shorter.get((item.place, place)):
+                    self.overview.skipped.append((item.place, reason))
+                    if self._explain and self._as_json:
+                        self._explain(skipped_json(item.place, reason))
+                    continue
                 if isinstance(outcome, Recognised):
-                    place = printable(item.place, 300, end=True)
-                    self._say(f"{place}: {outcome.format}, {printable(outcome.seen, 300)}")
+                    shown = printable(item.place, 300, end=True)
+                    self._say(f"{shown}: {outcome.format}, {printable(outcome.seen, 300)}")
                 elif isinstance(outcome, Refused):
                     self._refused(outcome)
                 else:
@@ -110,17 +118,27 @@ class Import:
                     progress.show(number, item.place, messages)
         progress.clear()
 
-    def _learnt(
-        self, inputs: Sequence[Input], scrubber: Scrubber, progress: Progress
-    ) -> TextPasses:
-        """Read everything once before: a name that one file gives away is replaced in all."""
-        shared = TextPasses(scrubber.settings, scrubber.pseudonyms)
+    def _read_ahead(self, inputs: Sequence[Input], progress: Progress) -> dict[_Key, str]:
+        """Read everything once before, where what is in one file decides about others.
+
+        A name that one file gives away is replaced in all; of several copies one may stay.
+
+        Returns:
+            The conversations to leave out, and why.
+        """
+        copies = Copies() if self._options.duplicates == "longest" else None
+        if scrubber := self._options.scrubber:
+            self._shared = TextPasses(scrubber.settings, scrubber.pseudonyms)
+        if not copies and not scrubber:
+            return {}
         for number, item in enumerate(inputs, 1):
-            progress.show(number, f"{item.place} (names)")
-            for outcome in read_input(item, self._options.reading):
-                if isinstance(outcome, Read):
-                    shared.learn_from(outcome.built.fixture)
-        return shared
+            progress.show(number, f"{item.place} (read ahead)")
+            for place, outcome in enumerate(read_input(item, self._options.reading)):
+                if isinstance(outcome, Read) and scrubber and self._shared:
+                    self._shared.learn_from(outcome.built.fixture)
+                if isinstance(outcome, Read) and copies:
+                    copies.add((item.place, place), outcome.built.fixture)
+        return copies.shorter() if copies else {}
 
     def _refused(self, outcome: Refused) -> None:
         self.overview.skipped.append((outcome.input.place, outcome.reason))
@@ -151,7 +169,7 @@ class Import:
         self._target.write(fixture)
         self._written[fixture.name] = place
         self.imported += 1
-        self.overview.add(fixture, account, read.format)
+        self.overview.add(fixture, account, read.format, place)
         for note in (named.note, *found.notes):
             if note:
                 self._say(f"  {fixture.name}: {printable(note, 400)}")

@@ -4,6 +4,7 @@ Files come from crashed processes and odd exporters: torn last lines, bytes that
 two objects on one line, lines of hundreds of megabytes.
 """
 
+import codecs
 import json
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -21,6 +22,8 @@ MAX_DOCUMENT_BYTES = 512 * 2**20
 """Longer files that are one JSON document are refused."""
 
 _HEAD_VALUES = 60
+_ENDS = 4096
+_SPACE = b" \t\r\n\x00"
 _DECODER = json.JSONDecoder()
 
 
@@ -76,17 +79,34 @@ class SourceFile:
     def _document(self) -> tuple[Any, bool]:
         if self.magic[:6] == b"SQLite" or self.magic[:2] == b"PK":
             return None, False
-        if self.path.stat().st_size > MAX_DOCUMENT_BYTES or len(self.head) > 1:
+        size = self.path.stat().st_size
+        if size > MAX_DOCUMENT_BYTES or len(self.head) > 1 or not self._is_bracketed():
             return None, False
-        raw, replaced = self.path.read_bytes(), False
+        replaced = False
         try:
-            text = raw.decode("utf-8-sig")
+            text = self._text("strict")
         except UnicodeDecodeError:
-            text, replaced = raw.decode("utf-8-sig", errors="replace"), True
+            if size > MAX_LINE_BYTES:
+                return None, False
+            text, replaced = self._text("replace"), True
         try:
             return json.loads(text), replaced
         except (ValueError, RecursionError):
             return None, replaced
+
+    def _text(self, errors: str) -> str:
+        """Decode the file piece by piece, so that a large one that is no text is soon given up."""
+        with self.path.open("rb") as file:
+            pieces = iter(lambda: file.read(2**20), b"")
+            return "".join(codecs.iterdecode(pieces, "utf-8-sig", errors))
+
+    def _is_bracketed(self) -> bool:
+        """Whether the file begins and ends as a JSON object or list: large ones are often none."""
+        with self.path.open("rb") as file:
+            begin = file.read(_ENDS).removeprefix(b"\xef\xbb\xbf").lstrip(_SPACE)
+            file.seek(max(0, self.path.stat().st_size - _ENDS))
+            end = file.read().rstrip(_SPACE)
+        return begin[:1] + end[-1:] in (b"{}", b"[]")
 
     def values(self) -> Iterator[Value]:
         """Yield every value of a file with a JSON value per line, and every line without one.
@@ -106,9 +126,13 @@ class SourceFile:
 def _line(file: BinaryIO, raw: bytes, place: str) -> Iterator[Value]:
     """Yield the values of a line of which a part has been read."""
     if len(raw) > MAX_LINE_BYTES and not raw.endswith(b"\n"):
-        while (rest := file.readline(MAX_LINE_BYTES)) and not rest.endswith(b"\n"):
-            pass
-        yield Value(place, problem=f"the line is longer than {MAX_LINE_BYTES // 2**20} MiB")
+        size = len(raw)
+        while rest := file.readline(2**20):
+            size += len(rest)
+            if rest.endswith(b"\n"):
+                break
+        most = f"{MAX_LINE_BYTES // 2**20} MiB"
+        yield Value(place, problem=f"the line has {size:,} bytes, more than {most}")
     elif raw.strip():
         yield from _decoded(raw, place, last=not raw.endswith(b"\n"))
 
@@ -128,7 +152,8 @@ def _decoded(raw: bytes, place: str, *, last: bool) -> Iterator[Value]:
         except (ValueError, RecursionError) as error:
             cut_off = ": the file ends within it" if last else ""
             deep = isinstance(error, RecursionError)
-            yield Value(where, problem="nested too deeply" if deep else f"not JSON{cut_off}")
+            why = "nested too deeply" if deep else f"not JSON{cut_off}"
+            yield Value(where, problem=f"{why} ({len(raw):,} bytes)")
             return
         yield Value(where, value, replaced=replaced)
         start = _skip_space(text, end)

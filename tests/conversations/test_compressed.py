@@ -48,5 +48,5 @@ def test_a_small_file_may_hold_a_huge_line(tmp_path: Path, monkeypatch: pytest.M
     data = zstandard.compress(b"x" * 10 * 2**20 + b'\n{"n": 1}\n')
     assert len(data) < 10_000
     found = _values(tmp_path, data)
-    assert found[0].problem == "the line is longer than 1 MiB"
+    assert found[0].problem == "the line has 10,485,761 bytes, more than 1 MiB"
     assert found[1].value == {"n": 1}

@@ -2,16 +2,19 @@
 
 import json
 import os
+import tracemalloc
+import zipfile
 from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+import zstandard
 from click.testing import CliRunner, Result
 
 from compression_eval.cli import main
-from compression_eval.conversations import formats
+from compression_eval.conversations import formats, sources
 from compression_eval.conversations.formats import Format
 from compression_eval.conversations.sources import SourceFile
 from compression_eval.fixtures.loading import load_fixture
@@ -47,7 +50,7 @@ def written(folder: str | Path = "fixtures") -> list[Path]:
 def row(done: Result, head: str) -> list[str]:
     """Return the numbers of the table's line that begins so."""
     (line,) = (line for line in done.stdout.splitlines() if line.startswith(head + "-"))
-    return line.split()[1:]
+    return line.split()[1:7]
 
 
 def test_help_names_every_format() -> None:
@@ -203,6 +206,117 @@ def test_copies_of_a_session() -> None:
     (fixture,) = written()
     assert f"skipped: the same as {fixture.stem} from a.json" in done.stdout
     assert run(path, path, "./a.json", "--out", "x").stdout.count("a.json: openai-chat") == 1
+
+
+def test_the_longest_copy_of_a_session_can_be_kept_alone() -> None:
+    def session(path: str, messages: list[Any], name: str = "a" * 12) -> None:
+        Path(path).parent.mkdir(exist_ok=True)
+        Path(path).write_text(json.dumps({"session_id": name, "messages": messages}))
+
+    whole = plain_messages()
+    asked = [*whole[:2], assistant("I look.", call("x9"))]  # the file ended before the result
+    session("in/a.json", whole[:6])
+    session("in/b.json", whole)
+    session("in/c.json", asked)
+    session("in/e.json", [user("Something else."), assistant("Yes."), user("Good.")])
+    session("in/f.json", whole[:6], name="b" * 12)
+    (Path("in") / "g.json").write_bytes(Path("in/b.json").read_bytes())
+    done = run("in", "--out", "all")
+    assert len(written("all")) == 5, done.output
+    assert "they begin differently" in done.stdout
+    for out in ("longest", "longest.parquet"):
+        done = run("in", "--duplicates", "longest", "--out", out)
+        assert done.exit_code == 0, done.output
+    for file in "acg":
+        assert f"in/{file}.json: a copy with " in done.stdout
+    assert "of the session that in/b.json holds with 9 (--duplicates longest)" in done.stdout
+    kept = {len(load_fixture(path).messages) for path in written("longest")}
+    assert kept == {9, 3, 6}, "the whole one, another conversation, another session"
+    assert len(written("longest")) == pq.read_table("longest.parquet").num_rows == 3
+
+
+def test_lines_that_cannot_be_read_are_listed() -> None:
+    lines = [json.dumps(message) for message in plain_messages()]
+    lines[3:3] = ['{"role": ', *("x" * number for number in range(1, 25))]
+    Path("a.jsonl").write_text("\n".join(lines) + "\n")
+    done = run("a.jsonl")
+    assert done.exit_code == 0, done.output
+    shown = done.stdout.partition("Lines that could not be read (25):\n")[2].splitlines()
+    assert shown[:2] == [
+        "  a.jsonl: line 4: not JSON (10 bytes)",
+        "  a.jsonl: line 5: not JSON (2 bytes)",
+    ]
+    assert shown[20] == "  and 5 more (--explain names them)"
+
+
+def test_a_line_over_the_limit_is_listed_with_its_size(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sources, "MAX_LINE_BYTES", 2**20)
+    lines = [json.dumps(message) for message in plain_messages()]
+    Path("a.jsonl").write_text("\n".join([*lines, '"' + "x" * 3 * 2**20 + '"', ""]))
+    done = run("a.jsonl")
+    assert done.exit_code == 0, done.output
+    assert "  a.jsonl: line 10: the line has 3,145,731 bytes, more than 1 MiB\n" in done.stdout
+
+
+def test_the_table_says_what_a_conversation_begins_with() -> None:
+    notice = user("<system-reminder>not this</system-reminder>")
+    words = user("Please mend the\n\x1b[31m parser, which fails on empty files.")
+    done = run(chat("a.json", [system(), notice, words, assistant("Yes.")]))
+    (line,) = (line for line in done.stdout.splitlines() if line.startswith("openai-chat-"))
+    assert line.endswith("  Please mend the ?[31m parser, which fail…")
+
+
+def big_archive(path: Path, stated: int | None = None) -> None:
+    """Write an Inspect log with a sample that unpacks to 80 MiB."""
+    with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
+        archive.writestr("header.json", "{}")
+        archive.writestr("samples/1_epoch_1.json", b"a" * 80 * 2**20)
+    if stated is not None:  # an archive may lie about it
+        data = path.read_bytes()
+        path.write_bytes(
+            data.replace((80 * 2**20).to_bytes(4, "little"), stated.to_bytes(4, "little"))
+        )
+
+
+@pytest.mark.parametrize("stated", [None, 1000])
+def test_an_archive_that_unpacks_to_far_more_than_it_holds_is_skipped(stated: int | None) -> None:
+    Path("in").mkdir()
+    big_archive(Path("in/log.eval"), stated)
+    chat("in/a.json")
+    done = run("in")
+    assert done.exit_code == 0, done.output
+    size = Path("in/log.eval").stat().st_size
+    assert f"in/log.eval: {size:,} bytes that unpack to more than 64 MiB" in done.stdout
+    assert len(written()) == 1
+
+
+def test_a_compressed_session_that_unpacks_to_far_more_than_it_holds_is_skipped() -> None:
+    line = json.dumps(user("a" * 2**20)).encode() + b"\n"
+    Path("in").mkdir()
+    Path("in/log.jsonl.zst").write_bytes(zstandard.compress(line * 70))
+    chat("in/a.json")
+    done = run("in")
+    assert done.exit_code == 0, done.output
+    size = Path("in/log.jsonl.zst").stat().st_size
+    assert f"in/log.jsonl.zst: {size:,} bytes that unpack to more than 64 MiB" in done.stdout
+    assert len(written()) == 1
+
+
+@pytest.mark.parametrize("ends", [(b"x", b"x"), (b'{"a": "', b'"}'), (b"[1, ", b"]")])
+def test_a_huge_line_that_is_not_json_takes_little_memory(
+    ends: tuple[bytes, bytes], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(sources, "MAX_LINE_BYTES", 2**20)
+    size = 40 * 2**20
+    Path("a.jsonl").write_bytes(ends[0] + b"\xff" * size + ends[1])
+    tracemalloc.start()
+    try:
+        done = run("a.jsonl")
+        _, peak = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert "a.jsonl: no known format; it is not JSON" in done.stdout
+    assert peak < 1.5 * size
 
 
 def test_other_content_is_not_overwritten_unless_asked_for() -> None:

@@ -146,7 +146,7 @@ def test_rows_without_a_conversation_are_named(tmp_path: Path) -> None:
         "line 2 (unreadable): skipped: its column for messages holds no list of messages",
         "line 3 (unreadable): skipped: its messages are of no known form (roles: odd)",
         "line 4 (unreadable): skipped: not an object",
-        "line 5 (unreadable): skipped: not JSON: the file ends within it",
+        "line 5 (unreadable): skipped: not JSON: the file ends within it (18 bytes)",
     ]
 
 

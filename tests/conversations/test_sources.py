@@ -27,7 +27,7 @@ def test_two_values_on_a_line_are_both_read(tmp_path: Path) -> None:
 
 def test_a_torn_last_line_is_named(tmp_path: Path) -> None:
     found = _read(tmp_path, b'{"a": 1}\n{"b": ')
-    assert found[1] == ("line 2", None, "not JSON: the file ends within it")
+    assert found[1] == ("line 2", None, "not JSON: the file ends within it (6 bytes)")
 
 
 def test_bytes_that_are_not_utf8_are_replaced_and_said(tmp_path: Path) -> None:
@@ -40,7 +40,7 @@ def test_bytes_that_are_not_utf8_are_replaced_and_said(tmp_path: Path) -> None:
 
 def test_nesting_without_end_is_named(tmp_path: Path) -> None:
     (found,) = _read(tmp_path, b"[" * 200_000 + b"\n")
-    assert found[2] in ("nested too deeply", "not JSON")
+    assert found[2] in ("nested too deeply (200,001 bytes)", "not JSON (200,001 bytes)")
 
 
 def test_a_line_over_the_limit_is_named_and_the_next_is_read(
@@ -49,7 +49,7 @@ def test_a_line_over_the_limit_is_named_and_the_next_is_read(
     monkeypatch.setattr(sources, "MAX_LINE_BYTES", 2**20)
     found = _read(tmp_path, b'"' + b"x" * (3 * 2**20) + b'"\n[1]\n')
     assert found == [
-        ("line 1", None, "the line is longer than 1 MiB"),
+        ("line 1", None, "the line has 3,145,731 bytes, more than 1 MiB"),
         ("line 2", [1], ""),
     ]
 

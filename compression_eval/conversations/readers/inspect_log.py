@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
+from compression_eval.conversations.compressed import check_archive
 from compression_eval.conversations.drafts import Conversation
 from compression_eval.conversations.fields import label, mapping_of, text_of
 from compression_eval.conversations.formats import Format
@@ -94,8 +95,12 @@ def _samples(source: SourceFile) -> Iterator[_Sample | _Unread]:
     archive = source.magic.startswith(b"PK")
     form: Literal["eval", "json"] = "eval" if archive else "json"
     try:
+        if archive:
+            check_archive(source.path)
         header = read_eval_log(path, header_only=archive, format=form, resolve_attachments="core")
         summaries = read_eval_log_sample_summaries(path, format=form) if archive else []
+    except DataError:
+        raise
     except Exception as error:
         # What Inspect raises here is of many kinds, and may repeat content.
         kind = type(error).__name__

@@ -297,8 +297,8 @@ def test_damaged_lines_are_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     found = fates(built)
     assert "a result whose call is not in the file" in found[3]
     assert "bytes that are not UTF-8" in found[6]
-    assert found[7].endswith("(unreadable): skipped: the line is longer than 1 MiB")
-    assert found[8].endswith("(unreadable): skipped: not JSON: the file ends within it")
+    assert found[7].endswith(" bytes, more than 1 MiB")
+    assert "(unreadable): skipped: not JSON: the file ends within it (" in found[8]
     assert results(built) == [("open", NO_RESULT)]
     assert said(built)[-1] == ("assistant", "caf\ufffd")
 

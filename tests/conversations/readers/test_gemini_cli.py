@@ -223,7 +223,9 @@ def test_damaged_lines_are_named(tmp_path: Path) -> None:
     built = read_one(FORMAT, path)
     assert said(built) == [("user", "g\ufffd")]
     assert fates(built)[1].endswith("without bytes: bytes that are not UTF-8 were replaced")
-    assert fates(built)[2] == "line 3 (unreadable): skipped: not JSON: the file ends within it"
+    assert fates(built)[2].startswith(
+        "line 3 (unreadable): skipped: not JSON: the file ends within it ("
+    )
 
 
 @pytest.mark.parametrize("content", ['{"sessionId": "x", "mess', "[]", '{"messages": []}', "x\n"])

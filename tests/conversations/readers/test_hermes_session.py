@@ -197,7 +197,7 @@ def test_what_belongs_to_nothing_is_named(tmp_path: Path) -> None:
     assert [str(entry) for entry in built.account.entries[-3:]] == [
         "line 7 (other): unknown: expected a message, a session or a trajectory",
         "line 8 (other): unknown: expected a message, a session or a trajectory",
-        "line 9 (unreadable): skipped: not JSON: the file ends within it",
+        "line 9 (unreadable): skipped: not JSON: the file ends within it (23 bytes)",
     ]
 
 
@@ -226,7 +226,7 @@ def test_a_line_too_long_is_skipped_by_name(
     (built,) = read(path)
     assert said(built) == HISTORY
     assert [entry.reason for entry in built.account.entries if entry.kind == "unreadable"] == [
-        "the line is longer than 1 MiB"
+        "the line has 2,097,184 bytes, more than 1 MiB"
     ]
 
 
