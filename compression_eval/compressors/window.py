@@ -1,12 +1,15 @@
 """Which messages a strategy keeps verbatim, by budgets in tokens, without breaking tool calls."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any, TypeVar
 
-from inspect_ai.model import ChatMessage, ChatMessageAssistant
+from inspect_ai.model import ChatMessage
 
 from compression_eval.compressors.clipping import clipped_group
 from compression_eval.compressors.tokens import TokenCounter
+
+_Message = TypeVar("_Message")
 
 
 @dataclass(frozen=True)
@@ -21,21 +24,57 @@ class Window:
     """The most recent messages, as much as the tail budget holds."""
 
 
-def groups(messages: Sequence[ChatMessage]) -> list[list[ChatMessage]]:
+def groups(messages: Sequence[_Message]) -> list[list[_Message]]:
     """Split messages into pieces that must stay together: a call with its results, or one message.
 
     A result that follows no call opens a group of its own.
+
+    Args:
+        messages: Inspect's, or mappings in the OpenAI chat form.
     """
-    result: list[list[ChatMessage]] = []
+    result: list[list[_Message]] = []
     open_calls: set[str] = set()
     for message in messages:
-        if message.role == "tool" and result and message.tool_call_id in open_calls:
+        if _field(message, "role") == "tool" and _field(message, "tool_call_id") in open_calls:
             result[-1].append(message)
             continue
         result.append([message])
-        calls = (message.tool_calls or []) if isinstance(message, ChatMessageAssistant) else []
-        open_calls = {call.id for call in calls}
+        open_calls = {_field(call, "id") for call in _field(message, "tool_calls") or ()}
     return result
+
+
+def safe_head(messages: Sequence[_Message], count: int) -> list[_Message]:
+    """Return the first messages, a few more where a call would be parted from its results.
+
+    Args:
+        messages: Inspect's, or mappings in the OpenAI chat form.
+        count: At least so many, if there are as many.
+    """
+    kept: list[_Message] = []
+    for group in groups(messages):
+        if len(kept) >= count:
+            break
+        kept.extend(group)
+    return kept
+
+
+def safe_tail(messages: Sequence[_Message], count: int) -> list[_Message]:
+    """Return the last messages, a few more where a result would be parted from its call.
+
+    Args:
+        messages: Inspect's, or mappings in the OpenAI chat form.
+        count: At least so many, if there are as many.
+    """
+    kept: list[_Message] = []
+    for group in reversed(groups(messages)):
+        if len(kept) >= count:
+            break
+        kept = [*group, *kept]
+    return kept
+
+
+def _field(value: object, name: str) -> Any:
+    return value.get(name) if isinstance(value, Mapping) else getattr(value, name, None)
 
 
 def split(

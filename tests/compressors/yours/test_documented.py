@@ -1,0 +1,74 @@
+"""The example of docs/compressors/yours.md, as a reader would copy it."""
+
+import re
+from pathlib import Path
+
+import anyio
+import pytest
+from inspect_ai import eval as inspect_eval
+
+from compression_eval import safe_head, safe_tail
+from compression_eval.compressors.window import groups
+from compression_eval.fixtures.conversation import conversation
+from compression_eval.fixtures.cuts import boundaries
+from compression_eval.fixtures.finding_files import shipped_fixtures
+from compression_eval.fixtures.loading import load_fixture
+from tests.compressors.yours.running_yours import run, written
+from tests.fixtures.building import assistant, call, result, system, user
+
+PAGE = Path(__file__).parents[3] / "docs" / "compressors" / "yours.md"
+
+
+@pytest.fixture
+def documented(tmp_path: Path) -> str:
+    (source,) = re.findall(r"```python\n(.*?)```", PAGE.read_text(encoding="utf-8"), re.DOTALL)
+    return f"{written(tmp_path, source)}@keep_ends"
+
+
+def test_it_leaves_no_failed_state(documented: str, tmp_path: Path) -> None:
+    (log,) = inspect_eval(
+        "compression_eval/compression",
+        task_args={"fixtures": "all", "compressor": documented, "compressor_args": {"last": 6}},
+        epochs=1,
+        limit=6,  # samples take turns over the fixtures
+        log_dir=str(tmp_path / "logs"),
+        display="none",
+    )
+    assert log.status == "success"
+    assert log.results is not None
+    (failed,) = [score for score in log.results.scores if score.name == "failed_states"]
+    assert [metric.value for metric in failed.metrics.values()] == [0]
+
+
+@pytest.mark.parametrize("name", shipped_fixtures())
+def test_it_parts_no_call_from_its_result_wherever_it_is_cut(documented: str, name: str) -> None:
+    fixture = load_fixture(shipped_fixtures()[name])
+    for cut in [cut for cut in boundaries(fixture) if cut > 20][::9]:
+        state = run(documented, {"first": 3, "last": 4}, fixture, (cut,))
+        assert state.status == "ok", (cut, state.failure)
+
+
+def test_a_call_stays_with_its_results() -> None:
+    messages = [
+        system(),
+        user("a"),
+        assistant("b", call("c1"), call("c2")),
+        result("c1", "x"),
+        result("c2", "y"),
+        user("c"),
+    ]
+    assert [len(safe_head(messages, count)) for count in range(8)] == [0, 1, 2, 5, 5, 5, 6, 6]
+    assert [len(safe_tail(messages, count)) for count in range(8)] == [0, 1, 4, 4, 4, 5, 6, 6]
+    assert safe_tail(messages, 2) == messages[2:]
+    assert safe_head(messages, 3) == messages[:5]
+
+
+def test_messages_of_inspect_are_taken_as_well() -> None:
+    fixture = load_fixture(shipped_fixtures()["zh-log-rotation"])
+    messages = anyio.run(conversation, fixture)
+    plain = [message.plain() for message in fixture.messages]
+    assert [len(group) for group in groups(messages)] == [len(group) for group in groups(plain)]
+    for count in range(len(messages)):
+        kept = safe_tail(messages, count)
+        assert kept == messages[len(messages) - len(kept) :]
+        assert len(kept) == len(safe_tail(plain, count))
