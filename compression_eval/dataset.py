@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 from itertools import chain as joined
 from itertools import zip_longest
+from pathlib import Path
 
 from inspect_ai.dataset import Dataset, MemoryDataset, Sample
 
@@ -91,7 +92,7 @@ def planned_dataset(
         raise nothing_left(planner.passed_over)
     if planner.unsupported and all(planner.unsupported):
         raise DataError(f"compressor: {arguments.spec.name}: {planner.unsupported[0]}")
-    planned = list(planner.digests)
+    planned = planner.names
     few = len(planned) <= _NAMED_FIXTURES
     return PlannedDataset(
         MemoryDataset(
@@ -100,8 +101,7 @@ def planned_dataset(
         ),
         planner.plans,
         {
-            **{f"fixture {name}": found[0] for name, found in planner.digests.items()},
-            **{f"probe bank of {name}": found[1] for name, found in planner.digests.items()},
+            **planner.digests,
             **planner.rubrics,
         },
         [str(error) for error in planner.passed_over],
@@ -125,8 +125,10 @@ class _Planner:
         self._kept = 0
         self.plans: dict[str, ProbePlan] = {}
         self.groups: list[list[Sample]] = []
-        self.digests: dict[str, tuple[str, str]] = {}
-        """Of each fixture that is asked about and of its bank, by the fixture's name."""
+        self.names: list[str] = []
+        """Of the fixtures that are asked about."""
+        self.digests: dict[str, str] = {}
+        """Of these and their banks."""
         self.rubrics: dict[str, str] = {}
         self.passed_over: list[PassedOverError] = []
         self.unsupported: list[str | None] = []
@@ -140,13 +142,18 @@ class _Planner:
             raise self._no_probe(pair, "")
         digests = digest(pair.fixture), digest(pair.bank)
         fixture = self._held(pair, source, digests[0])
+        before = len(self.groups)
         for place in found:
             try:
                 self._put(pair, place, fixture, digests, several_cuts=len(found) > 1)
             except PassedOverError as error:
                 self.passed_over.append(error)
-            else:
-                self.digests[pair.fixture.name] = digests
+        if len(self.groups) > before:
+            name = pair.fixture.name
+            self.names.append(name)
+            # Names of files without their folders, which may say whose they are.
+            self.digests[f"fixture {name} ({Path(pair.origin).name})"] = digests[0]
+            self.digests[f"bank of {name} ({Path(pair.bank_origin).name})"] = digests[1]
 
     def _held(
         self, pair: SourcedFixture, source: FixtureSource, its_digest: str

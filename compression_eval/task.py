@@ -14,10 +14,12 @@ from inspect_ai.model import get_model, model_roles
 
 from compression_eval._version import __version__
 from compression_eval.arguments import CheckedArguments, TaskArguments, checked
+from compression_eval.compressors.prompts import prompts_digest
 from compression_eval.compressors.spec import CompressorSpec
 from compression_eval.compressors.tokens import token_counter
 from compression_eval.compressors.yours import source_digest
 from compression_eval.dataset import PlannedDataset, planned_dataset
+from compression_eval.fixtures.digests import digest
 from compression_eval.fixtures.errors import MAX_NAMED, DataError, passed_over
 from compression_eval.grading.compression import compression as compression_scorer
 from compression_eval.grading.fact_retention import fact_retention
@@ -25,7 +27,7 @@ from compression_eval.grading.six_dimensions import six_dimensions
 from compression_eval.grading.verdicts import VERDICT, qualification
 from compression_eval.probing.prompts import preamble_digest
 from compression_eval.probing.solver import probe_solver
-from compression_eval.versioning import result_version
+from compression_eval.versioning import made_from, result_version
 from compression_eval.viewer import viewer_config
 
 logger = logging.getLogger(__name__)
@@ -77,7 +79,8 @@ def compression_task(arguments: TaskArguments) -> Task:
     )
     if dataset.passed_over:
         logger.warning("%s", passed_over(dataset.passed_over))
-    version = _version(ready, dataset)
+    parts = _parts(ready, dataset)
+    version = result_version(parts.values())
     answerer = _active_model()
     nothing_chosen = answerer == "none/none"
     answerer = EMBEDDED_MODEL if nothing_chosen else answerer
@@ -109,6 +112,7 @@ def compression_task(arguments: TaskArguments) -> Task:
         display_name=about.display_name,
         version=version,
         metadata=_metadata(spec)
+        | made_from(version, parts)
         | about.metadata
         | {"min_removed": arguments.min_removed}
         | ({"passed_over": dataset.passed_over[:MAX_NAMED]} if dataset.passed_over else {})
@@ -137,16 +141,17 @@ def with_models(task: Task, answers: str, roles: Mapping[str, Sequence[str]]) ->
     return task_with(task, tags=about.tags, metadata=kept | about.metadata)
 
 
-def _version(ready: CheckedArguments, dataset: PlannedDataset) -> str:
-    return result_version(
-        [
-            *dataset.digests.values(),
-            preamble_digest(),
-            token_counter().name,
-            str(ready.spec.described()),
-            source_digest(ready.spec) or "",
-        ]
-    )
+def _parts(ready: CheckedArguments, dataset: PlannedDataset) -> dict[str, str]:
+    """Return digests of all that decides the results and is not an argument, by what it is."""
+    return {
+        **dataset.digests,
+        "text before each question": preamble_digest(),
+        "token counter": token_counter().name,
+        "compressor's arguments, prompt included": digest(str(ready.spec.described())),
+        "compressor's source": source_digest(ready.spec) or "",
+        "compression_eval": __version__,
+        "compressors' prompts": prompts_digest(),
+    }
 
 
 def _verdicts(samples: Dataset) -> dict[str, int]:

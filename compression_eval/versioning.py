@@ -5,13 +5,63 @@ rubric must therefore change the version.
 """
 
 import hashlib
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any
 
 from compression_eval._version import __version__
 from compression_eval.compressors.prompts import prompts_digest
 
 COMPARABLE = 1
 """Rises when scores stop being comparable with those of earlier releases."""
+
+
+MADE_FROM = "made_from_"
+"""Begins the metadata that says what a version stands for; the version itself ends its name.
+
+A retry gets the metadata of the log that it goes on with. Since no two versions have a name in
+common, it then holds both, and can be told from a new run.
+"""
+
+MAX_LISTED = 400
+"""Files and settings that stand in a log's metadata; of more only the version is known."""
+
+
+def made_from(version: str, parts: Mapping[str, str]) -> dict[str, dict[str, str]]:
+    """Return metadata that says what a version was made from.
+
+    Args:
+        version: As of `result_version`.
+        parts: Digest or name by what it is.
+    """
+    listed = parts if len(parts) <= MAX_LISTED else {}
+    return {f"{MADE_FROM}{version}": {name: value[:12] for name, value in listed.items()}}
+
+
+def changed_since(version: str, metadata: Mapping[str, Any]) -> list[str] | None:
+    """Return what differs between a version and the one that a retried log was made from.
+
+    Args:
+        version: What the task is made from now.
+        metadata: Of its log.
+
+    Returns:
+        A line for each file or setting, as far as they are known; None if nothing changed.
+    """
+    now = metadata.get(f"{MADE_FROM}{version}")
+    names = (name for name in metadata if name.startswith(MADE_FROM))
+    earlier = [metadata[name] for name in names if name != f"{MADE_FROM}{version}"]
+    if now is None or not earlier:
+        return None
+    return list(_differences(earlier[-1], now))
+
+
+def _differences(before: Mapping[str, str], now: Mapping[str, str]) -> Iterator[str]:
+    for name, value in before.items():
+        if name not in now:
+            yield f"{name}: gone"
+        elif now[name] != value:
+            yield f"{name}: {value}, now {now[name]}"
+    yield from (f"{name}: new" for name in now if name not in before)
 
 
 def result_version(parts: Iterable[str]) -> str:

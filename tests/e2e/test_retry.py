@@ -138,3 +138,52 @@ def test_a_killed_run_goes_on_with_its_states(
     assert len(count.read_text().splitlines()) == small.EPOCHS
     over_both = states_over(first, second)
     assert [len(ids) for ids in over_both.values()] == [1] * small.EPOCHS
+
+
+def died(scripts: dict[str, Script], log_dir: Path, *fixtures: Path) -> EvalLog:
+    """Run something whose third answer breaks it."""
+    scripts[ANSWERS] = breaking_at(2)
+    log = small.run(log_dir, list(fixtures), epochs=1, options={"max_samples": 1})
+    assert log.status == "error"
+    return log
+
+
+def calls(scripts: dict[str, Script]) -> int:
+    return sum(len(script.calls) for script in scripts.values())
+
+
+def test_a_retry_after_an_edit_is_refused_before_any_call(
+    scripts: dict[str, Script], tiny: Path, log_dir: Path
+) -> None:
+    bank = tiny.with_name("tiny.probes.json")
+    before = bank.read_text(encoding="utf-8")
+    first = died(scripts, log_dir, tiny)
+    called = calls(scripts)
+    bank.write_text(before.replace("Which error code", "What error code"), encoding="utf-8")
+    for log in (first, eval_retry(first, log_dir=str(log_dir), display="none")[0]):
+        # A retry of the refused retry is refused as well.
+        refused = eval_retry(log, log_dir=str(log_dir), display="none")[0]
+        assert refused.status == "error"
+        assert refused.error is not None
+        assert "made from something else" in refused.error.message
+        assert "bank of tiny (tiny.probes.json): " in refused.error.message
+        assert "fixture tiny" not in refused.error.message
+        assert calls(scripts) == called
+    bank.write_text(before, encoding="utf-8")
+    again = eval_retry(first, log_dir=str(log_dir), display="none")[0]
+    assert again.status == "success"
+    assert len(small.samples(again)) == small.PROBES
+
+
+def test_a_retry_without_a_bank_that_was_there_is_refused(
+    scripts: dict[str, Script], tiny: Path, log_dir: Path
+) -> None:
+    other = small.write(tiny.parent, "other")
+    first = died(scripts, log_dir, tiny, other)
+    called = calls(scripts)
+    other.with_name("other.probes.json").unlink()
+    refused = eval_retry(first, log_dir=str(log_dir), display="none")[0]
+    assert refused.status == "error"
+    assert refused.error is not None
+    assert "bank of other (other.probes.json): gone" in refused.error.message
+    assert calls(scripts) == called
