@@ -54,6 +54,8 @@ _READERS = (
     "swe_agent",
     "mini_swe_agent",
     "cline",
+    "amp",
+    "otel",
     "openai_responses",
     "anthropic_messages",
     "openai_chat",

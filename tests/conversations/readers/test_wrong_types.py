@@ -10,6 +10,7 @@ import pytest
 from compression_eval.conversations.building import build
 from compression_eval.conversations.formats import Format
 from compression_eval.conversations.readers import (
+    amp,
     atif,
     claude_code_stream,
     cline,
@@ -23,6 +24,7 @@ from compression_eval.conversations.readers import (
     opencode,
     openhands_events,
     openhands_output,
+    otel,
     pi,
     qwen_code,
     swe_agent,
@@ -71,6 +73,49 @@ WHOLE: list[tuple[Format, list[Any]]] = [
     (qwen_code.FORMAT, [QWEN[number] for number in (0, 1, 2, 4)]),
     (cursor.FORMAT, [*CURSOR[:2], CURSOR_STREAM[0], CURSOR_STREAM[7]]),
     (opencode.FORMAT, [{**OPENCODE, "messages": [_SESSION[number] for number in (0, 1, 5, 6)]}]),
+    (
+        amp.FORMAT,
+        [
+            {
+                "v": 1, "id": "T-1", "relationships": [{"type": "fork"}],
+                "env": {"initial": {"platform": {"clientVersion": "1"}}},
+                "messages": [
+                    {"role": "user", "messageId": 0, "content": [{"type": "text", "text": "go"}],
+                     "fileMentions": {"files": [{"uri": "u", "content": "x"}]}},
+                    {"role": "assistant", "messageId": 1, "usage": {"model": "m"}, "content": [
+                        {"type": "tool_use", "id": "c", "name": "f", "input": {}}]},
+                    {"role": "user", "messageId": 2, "content": [
+                        {"type": "tool_result", "toolUseID": "c",
+                         "run": {"status": "done", "result": {"output": "x", "exitCode": 0}}}]},
+                    {"role": "info", "messageId": 3, "content": [
+                        {"type": "manual_bash_invocation", "args": {"cmd": "ls"},
+                         "toolRun": {"status": "done", "result": {"output": "x"}}},
+                        {"type": "summary", "summary": {"type": "message", "summary": "s"}}]},
+                ],
+            }
+        ],
+    ),
+    (
+        otel.FORMAT,
+        [
+            {"resourceSpans": [{"scopeSpans": [{"spans": [
+                {"traceId": "t", "spanId": "s", "startTimeUnixNano": "1",
+                 "attributes": [
+                    {"key": "gen_ai.input.messages", "value": {"arrayValue": {"values": [
+                        {"kvlistValue": {"values": [
+                            {"key": "role", "value": {"stringValue": "user"}}]}}]}}}],
+                 "events": [{"name": "gen_ai.user.message",
+                             "attributes": [{"key": "content", "value": {"stringValue": "go"}}]}]}
+            ]}]}]},
+            {"context": {"trace_id": "0xt", "span_id": "0xs"}, "start_time": "2026", "attributes": {
+                "gen_ai.input.messages": [{"role": "user", "parts": [
+                    {"type": "text", "content": "go"}, {"type": "blob", "modality": "image",
+                     "mime_type": "image/png", "content": "AA"}]}],
+                "gen_ai.output.messages": [{"role": "assistant", "parts": [
+                    {"type": "tool_call", "id": "c", "name": "f", "arguments": {"a": 1}},
+                    {"type": "tool_call_response", "id": "c", "response": "x"}]}]}},
+        ],
+    ),
     (
         goose.FORMAT,
         [
