@@ -212,13 +212,16 @@ def test_messages_that_no_person_wrote_are_marked(tmp_path: Path) -> None:
     assert load_fixture(again).messages == fixture.messages
 
 
-@pytest.mark.parametrize("meta", [False, True])
+@pytest.mark.parametrize("by", ["user", "client", "both"])
 def test_nobody_is_asked_what_the_user_wrote_by_words_of_the_client(
-    tmp_path: Path, meta: bool
+    tmp_path: Path, by: str
 ) -> None:
     session = Session()
     session.user("Fix the bug.")
-    session.user("Always put the result into the table cache_entries_v7 of it.", isMeta=meta)
+    said = "Always put the result into the table cache_entries_v7 of it."
+    if by == "both":
+        said = f"Go on now.\n<system-reminder>\n{said}\n</system-reminder>"
+    session.user(said, isMeta=by == "client")
     session.model("m1", text("I looked at cache_entries_v7 and see."), use("c0"))
     session.user([result("c0", "no such row")])
     for number in range(1, 9):
@@ -227,7 +230,7 @@ def test_nobody_is_asked_what_the_user_wrote_by_words_of_the_client(
     imported(tmp_path, session)
     out = tmp_path / "out"
     CliRunner().invoke(main, ["probes", "generate", str(out)])
-    assert ("The user wrote" in "".join(questions(tmp_path))) != meta
+    assert ("The user wrote" in "".join(questions(tmp_path))) == (by == "user")
 
 
 def questions(folder: Path) -> Iterator[str]:
