@@ -23,6 +23,11 @@ def personal_kinds() -> list[Kind]:
         _personal("git author name", _author),
         _personal("co-author name", _co_author),
         _personal("handle after cc", _handle),
+        _personal("login and name in an API's JSON", _api),
+        _personal("createdBy, assignee", _assignee),
+        _personal("name in a git config", _git_config),
+        _personal("author in gh pr view", _pr_view),
+        _personal("handle in a branch name", _branch),
         _personal("private host", _host),
         _personal("mdns host", _mdns),
         _personal("public ipv4", lambda d: _address(d.people.ipv4_public())),
@@ -48,7 +53,6 @@ def _unmarked_personal_kinds() -> list[Kind]:
         _personal("first name in prose", _first_name),
         _personal("full name in prose", _full_name),
         _personal("owner of a git remote", _remote),
-        _personal("handle in a branch name", _branch),
         _personal("company domain", _company),
         _personal("street address", _street),
         _personal("login at a bare host", _bare_host),
@@ -110,6 +114,31 @@ def _co_author(draw: Draw) -> tuple[str, str, str, str | None]:
 def _handle(draw: Draw) -> tuple[str, str, str, str | None]:
     name = f"{_account(draw)}-{draw.random.randint(10, 99)}"
     return name, f"cc @{name} for review", f"# reviewed by @{name}", None
+
+
+def _api(draw: Draw) -> tuple[str, str, str, str | None]:
+    name = f"{draw.people.first_name()} {draw.people.last_name()}"
+    account = f'{{"login": "{_account(draw)}", "id": {draw.of("123456789", 6)}, "name": "{name}"}}'
+    return name, f"response: {account}", f"AUTHOR = {account}", None
+
+
+def _assignee(draw: Draw) -> tuple[str, str, str, str | None]:
+    name = _account(draw)
+    key = draw.random.choice(["createdBy", "assignee", "updated_by"])
+    return name, f'issue: {{"{key}": "{name}"}}', f'issue = Issue({key}="{name}")', None
+
+
+def _git_config(draw: Draw) -> tuple[str, str, str, str | None]:
+    name = f"{draw.people.first_name()} {draw.people.last_name()}"
+    mail = f"{draw.of(string.ascii_lowercase, 5)}@vendor.com"
+    section = f"[user]\n\temail = {mail}\n\tname = {name}"
+    return name, f"$ cat ~/.gitconfig\n{section}\n", f'CONFIG = """{section}\n"""', None
+
+
+def _pr_view(draw: Draw) -> tuple[str, str, str, str | None]:
+    name = _account(draw)
+    view = f"title:\tFix the login\nstate:\tOPEN\nauthor:\t{name}\nlabels:\tbug"
+    return name, view, f'VIEW = """\n{view}\n"""', None
 
 
 def _host(draw: Draw) -> tuple[str, str, str, str | None]:

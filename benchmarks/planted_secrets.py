@@ -98,6 +98,8 @@ def _named_kinds() -> list[Kind]:
         Kind("redis url, no user", "secret", _redis),
         Kind("basic auth in a url", "secret", _basic_url),
         Kind("basic auth header", "secret", _basic_header),
+        Kind("basic auth header set in a test", "secret", _set_header),
+        Kind("auth in a Docker config", "secret", _docker_auth),
         Kind("password on a command line", "secret", _password_flag),
     ]
 
@@ -211,6 +213,18 @@ def _basic_header(draw: Draw) -> tuple[str, str, str, str | None]:
     pair = f"{draw.people.user_name()}:{draw.password()}"
     value = base64.b64encode(pair.encode()).decode()
     return value, f"authorization: Basic {value}", f'{{"Authorization": "Basic {value}"}}', None
+
+
+def _set_header(draw: Draw) -> tuple[str, str, str, str | None]:
+    value = base64.b64encode(f"{draw.people.user_name()}:{draw.password()}".encode()).decode()
+    line = f'req.Header.Set("Authorization", "Basic {value}")'
+    return value, f"    api_test.go:41: {line}", line, None
+
+
+def _docker_auth(draw: Draw) -> tuple[str, str, str, str | None]:
+    value = base64.b64encode(f"{draw.people.user_name()}:{draw.password()}".encode()).decode()
+    config = f'{{"auths": {{"registry.vendor.io": {{"auth": "{value}"}}}}}}'
+    return value, f"$ cat ~/.docker/config.json: {config}", f"CONFIG = {config}", None
 
 
 def _password_flag(draw: Draw) -> tuple[str, str, str, str | None]:

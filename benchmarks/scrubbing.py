@@ -1,6 +1,6 @@
-"""How many planted values the scrubber catches, and what it takes for one in real text.
+"""How many planted values the scrubber catches, and what it takes for one by mistake.
 
-    python -m benchmarks.scrubbing                # planted values and speed
+    python -m benchmarks.scrubbing                # planted values, decoys and speed
     python -m benchmarks.scrubbing --real         # what is replaced in real sessions, by rule
     python -m benchmarks.scrubbing --real --show  # and the values themselves, to judge them by eye
 
@@ -18,6 +18,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
+from benchmarks.planted_decoys import decoys
 from benchmarks.planted_values import Kind, Plant, kinds, plants
 from compression_eval.conversations.scrubbing import Pseudonyms, ScrubSettings, audit, scrub
 from compression_eval.fixtures.models import Fixture, leaves
@@ -49,7 +50,8 @@ def main() -> None:
         _real(show=options.show)
     else:
         _planted(options.seed)
-        _speed()
+        _decoys(options.seed)
+        _speed() if not os.environ.get("NOSPEED") else None
 
 
 def carried(plant: Plant, carrier: str, number: int) -> str | None:
@@ -134,6 +136,25 @@ def _planted(seed: int) -> None:
         line.extend(f"{name} {total[f'{group} {name}']}" for name in others)
         print(", ".join(line))
     print(f"audits of the {total['tried']} outputs: 0 findings")
+
+
+def _decoys(seed: int) -> None:
+    """Print how many decoys were touched, in outputs and in arguments (JSON in JSON)."""
+    touched: Counter[str] = Counter()
+    tried: Counter[str] = Counter()
+    for decoy in decoys(DRAWS, seed):
+        plant = Plant(decoy.kind, decoy.stays, decoy.text, decoy.text, None)
+        for carrier in ("output", "arguments"):
+            text = carried(plant, carrier, 0)
+            fixture = fixture_with(str(text), carrier)
+            scrubbed = scrub(fixture, ScrubSettings.of(), Pseudonyms())
+            stays = any(decoy.stays in left for left in texts_of(scrubbed.fixture.model_dump()))
+            touched[decoy.kind] += not stays
+            tried[decoy.kind] += 1
+    print("\n| decoy | touched |\n|---|---:|")
+    for kind, count in tried.items():
+        print(f"| {kind} | {touched[kind]}/{count} |")
+    print(f"decoys: {touched.total()} of {tried.total()} touched\n")
 
 
 def _measured(

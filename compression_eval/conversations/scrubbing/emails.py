@@ -42,7 +42,7 @@ _BEFORE_ADDRESS = {
     ),
 }
 _LINE_CHARACTERS = 160
-_TRAILERS = ("author-line", "git-config", "config-section", "blame")
+_TRAILERS = ("author-line", "git-config", "config-section", "login-and-name", "blame")
 _PEOPLE = {
     "git-config": re.compile(
         r"""(?:user\.name[ =]{1,3}|GIT_(?:AUTHOR|COMMITTER)_NAME=)["'\\]{0,3}(?P<name>"""

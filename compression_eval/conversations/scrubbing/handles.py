@@ -36,14 +36,15 @@ _ROLES = (
 _VIEW = _ascii(r"(?m:^(?:author|assignees|reviewers):\t(?P<names>[^\n]{1,400}))")
 _VIEWED = _ascii(r"(?:^|, )(?P<name>[A-Za-z0-9][A-Za-z0-9-]{1,38})(?=,| \(|$)")
 _BRANCH = _ascii(
-    r"(?:[Bb]ranch(?:es)?(?:[ ]name)?[\"'`]{0,2}(?:[ ]=)?[:\s][\s\"'`]{0,3}|\[new[ ]branch\]\s{1,8}"
+    r"(?:(?i:branch(?:es)?)(?:[ ]name)?[\"'`]{0,2}(?:[ ]=)?[:\s][\s\"'`]{0,3}"
+    r"|\[new[ ]branch\]\s{1,8}"
     r"|HEAD[ ]->[ ]|refs/(?:heads|remotes/[\w.-]{1,40})/|(?<![\w/.-])origin/"
     r"|git[ ](?:checkout|switch)[ ]-[bBcC][ ]|git[ ]push(?:[ ]-[\w-]{1,20}){0,3}[ ]origin[ ]"
     r"|(?:head|base)Ref(?:Name)?[\"'\\]{0,3}\s{0,2}[:=]\s{0,2}[\"'\\]{0,3})(?:users?/)?"
     r"(?P<name>[A-Za-z][A-Za-z0-9]*(?:[-_][A-Za-z0-9]+){0,3})/(?=[A-Za-z0-9][\w.-]*(?![\w./-]))"
 )
 _FILE = _ascii(r"[\w.-]*\.[A-Za-z]{1,4}(?![\w.-])")
-_TICKET = _ascii(r"[A-Za-z]{1,8}-\d+.*")
+_TICKET = _ascii(r"[A-Za-z]{1,5}-\d+.*")
 _FORMS = {
     "login": (
         "ogin",

@@ -1,7 +1,6 @@
 """The passes that replace values inside texts, run one after another."""
 
 from collections.abc import Iterator
-from itertools import chain
 from typing import Protocol
 
 from compression_eval.conversations.scrubbing import (
@@ -144,7 +143,9 @@ class TextPasses:
         return "".join((*parts, text[place:])) if parts else text
 
     def _hits(self, one: TextPass, text: str) -> list[Hit]:
-        hits = chain(one.hits(text), self._vocabulary.hits(one.name, text))
+        hits = [*one.hits(text), *self._vocabulary.hits(one.name, text)]
+        if not hits:
+            return hits
         return without_overlaps(
             hit for hit in hits if not is_pseudonym(hit.kind, text[hit.start : hit.end])
         )

@@ -129,8 +129,9 @@ class Vocabulary:
 
     def hits(self, passage: str, text: str) -> Iterator[Hit]:
         """Yield where a text holds what the pass learnt, as whole words."""
-        for table in (self._shared, self):
-            for start, end, entry in table._places(passage, text) if table else ():
+        tables = (table for table in (self._shared, self) if table and table._by_pass.get(passage))
+        for table in tables:
+            for start, end, entry in table._places(passage, text):
                 if not entry.is_name or _is_free(text, start, end, sure=self._is_sure(entry)):
                     yield Hit(start, end, entry.rule, entry.kind)
 
@@ -144,9 +145,6 @@ class Vocabulary:
         return SURE in signs or len(signs) > 1
 
     def _places(self, passage: str, text: str) -> Iterator[tuple[int, int, Learnt]]:
-        learnt = self._by_pass.get(passage)
-        if not learnt:
-            return
         lowered = text.lower()
         present = [
             entry

@@ -7,7 +7,7 @@ from importlib.resources import files
 import yaml
 
 _BOT = re.compile(r"(?:^|[^a-z])bot\]?$|^app/")
-_BETWEEN_WORDS = re.compile(r"[-_.\s\d]+")
+_BETWEEN_WORDS = re.compile(r"[-_.\s]+")
 
 
 @cache
@@ -45,10 +45,20 @@ def is_common(name: str) -> bool:
     So does a word of the language or of programs, and a name made of such words (``git-sync``).
     """
     lowered = name.casefold()
-    if len(lowered) < 3 or is_account(lowered):
+    if len(lowered) < 3 and lowered.isascii():
         return True
     parts = [part for part in _BETWEEN_WORDS.split(lowered) if part]
-    return all(
-        len(part) < 3 or part in words("common") or part in _english_words() or is_account(part)
-        for part in parts
+    return is_account(lowered) or all(map(_is_word, parts))
+
+
+def _is_word(part: str) -> bool:
+    stem = part[:-1] if part[-1:].isdigit() and not part[-2:].isdigit() else part
+    if not stem.isascii():
+        return False
+    return (
+        len(stem) < 3
+        or is_account(part)
+        or any(
+            form in known for form in (part, stem) for known in (words("common"), _english_words())
+        )
     )
