@@ -51,7 +51,7 @@ def main() -> None:
     else:
         _planted(options.seed)
         _decoys(options.seed)
-        _speed() if not os.environ.get("NOSPEED") else None
+        _speed()
 
 
 def carried(plant: Plant, carrier: str, number: int) -> str | None:

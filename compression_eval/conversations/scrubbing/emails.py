@@ -65,7 +65,7 @@ _PEOPLE = {
         + r""")["'],?\s{1,20}["']?login["']?[ ]{0,2}[:=]"""
     ),
     "role-name": re.compile(
-        r"""(?i:(?<![A-Za-z])["']?(?:display_?name|full_?name|created_?by|updated_?by|assigned_?to"""
+        r"""(?i:(?<![A-Za-z])["']?(?:author|display_?name|full_?name|created_?by|updated_?by|assigned_?to"""
         r"""|assignees?|reviewers?|reporter)["']?[ ]{0,2}[:=][ ]{0,2}\[?["'])(?P<name>"""
         + _WORDS
         + r"(?:[ ]"

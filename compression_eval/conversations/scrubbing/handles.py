@@ -22,7 +22,7 @@ _AT = _ascii("@" + _HANDLE)
 _ADDRESSED = _ascii(
     r"(?i:(?<![A-Za-z])(?:cc|by|from|thanks|thank\ you|thx|ping|hey|hi|hello|dear|ask|assign|"
     r"assigned\ to|assignees?|reviewers?|requested|author|opened|approved|merged|mentions?|owners?|"
-    r"with|to|kudos)\s{0,2}[:,]?\s{0,2})\Z"
+    r"with|to|kudos)\s{0,2}[:,]?\s{0,2}\[?)\Z"
 )
 _ADDRESSED_CHARACTERS = 20
 _REMOTE = _ascii(
@@ -38,6 +38,7 @@ _VIEWED = _ascii(r"(?:^|, )(?P<name>[A-Za-z0-9][A-Za-z0-9-]{1,38})(?=,| \(|$)")
 _BRANCH = _ascii(
     r"(?:(?i:branch(?:es)?)(?:[ ]name)?[\"'`]{0,2}(?:[ ]=)?[:\s][\s\"'`]{0,3}"
     r"|\[new[ ]branch\]\s{1,8}"
+    r"|Merge[ ]pull[ ]request[ ]\#\d{1,7}[ ]from[ ][\w.-]{1,40}/|/pull/new/"
     r"|HEAD[ ]->[ ]|refs/(?:heads|remotes/[\w.-]{1,40})/|(?<![\w/.-])origin/"
     r"|git[ ](?:checkout|switch)[ ]-[bBcC][ ]|git[ ]push(?:[ ]-[\w-]{1,20}){0,3}[ ]origin[ ]"
     r"|(?:head|base)Ref(?:Name)?[\"'\\]{0,3}\s{0,2}[:=]\s{0,2}[\"'\\]{0,3})(?:users?/)?"

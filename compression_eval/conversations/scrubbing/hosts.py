@@ -11,7 +11,7 @@ from functools import partial
 
 from compression_eval.conversations.scrubbing.hits import Hit, Remembered
 from compression_eval.conversations.scrubbing.vocabulary import Learnt, Vocabulary
-from compression_eval.conversations.scrubbing.words import words
+from compression_eval.conversations.scrubbing.words import is_common, words
 
 _ascii = partial(re.compile, flags=re.ASCII)
 NAME = "hosts"
@@ -98,8 +98,6 @@ def _found(text: str) -> Iterator[tuple[str, int, int]]:
             name = found["name"].lower()
             if name in words("hosts") or _EVERYBODYS.search(name):
                 continue
-            if rule == "prompt" and (
-                _CONTAINER.fullmatch(name) or name in words("accounts") or name == "localhost"
-            ):
+            if rule == "prompt" and (_CONTAINER.fullmatch(name) or is_common(name)):
                 continue
             yield rule, *found.span("name")
