@@ -1,5 +1,6 @@
 """The arguments of the task, as a command line gives them, and their checks."""
 
+import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -11,11 +12,14 @@ from compression_eval.compressors.validity import DEFAULT_MIN_REMOVED
 from compression_eval.fixtures.addresses import is_address
 from compression_eval.fixtures.banks import ProbeType
 from compression_eval.fixtures.cuts import CutArgument
-from compression_eval.fixtures.errors import DataError
+from compression_eval.fixtures.errors import DataError, did_you_mean, one_line
 from compression_eval.fixtures.finding_files import DEFAULT_FIXTURES
 from compression_eval.fixtures.invoked_paths import invoked_path
 from compression_eval.fixtures.models import Language
 from compression_eval.fixtures.sources import FixtureSource, find_sources, shard
+
+MAX_LABEL_PART = 40
+"""Characters of one setting in the name of an arm."""
 
 Several = str | Sequence[str]
 
@@ -36,6 +40,7 @@ class TaskArguments:
     cycles: int = 1
     answers: int = 1
     min_removed: float = DEFAULT_MIN_REMOVED
+    max_failed: float = 1.0
     criteria: Literal["by_type", "all"] = "by_type"
     grader_context: Literal["state", "none"] = "state"
     language: Language | None = None
@@ -51,6 +56,8 @@ class CheckedArguments:
     """Whether there are several fixtures, those of other shards counted."""
     cuts: list[CutArgument]
     types: frozenset[ProbeType] | None
+    arm: list[str]
+    """What tells this arm from others: the compressor, then each setting of it, for people."""
 
 
 def checked(arguments: TaskArguments) -> CheckedArguments:
@@ -69,6 +76,7 @@ def checked(arguments: TaskArguments) -> CheckedArguments:
         several=len(sources) > 1,
         cuts=list(arguments.cut) if several else [arguments.cut],  # type: ignore[arg-type,list-item]
         types=_probe_types(arguments.probe_types),
+        arm=_arm(arguments, spec),
     )
 
 
@@ -81,6 +89,9 @@ def _check(arguments: TaskArguments) -> None:
     share = arguments.min_removed
     if isinstance(share, bool) or not isinstance(share, int | float) or not 0 <= share < 1:
         raise DataError(f"min_removed: {share!r} is not a share of at least 0 and less than 1")
+    share = arguments.max_failed
+    if isinstance(share, bool) or not isinstance(share, int | float) or not 0 <= share <= 1:
+        raise DataError(f"max_failed: {share!r} is not a share between 0 and 1")
     for name, allowed in (
         ("criteria", ("by_type", "all")),
         ("grader_context", ("state", "none")),
@@ -89,8 +100,11 @@ def _check(arguments: TaskArguments) -> None:
         value = getattr(arguments, name)
         # YAML on the command line reads a bare `none` as a string and `null` as None.
         if value not in allowed:
-            expected = ", ".join(str(item) for item in allowed if item is not None)
-            raise DataError(f"{name}: unknown value {value!r}, expected one of {expected}")
+            expected = [str(item) for item in allowed if item is not None]
+            raise DataError(
+                f"{name}: unknown value {value!r}, expected one of {', '.join(expected)}"
+                + did_you_mean(str(value), expected)
+            )
 
 
 def _check_types(arguments: TaskArguments) -> None:
@@ -108,7 +122,7 @@ def _check_types(arguments: TaskArguments) -> None:
     if not cuts or not all(isinstance(cut, int | float | str) for cut in cuts):
         raise DataError(
             f"cut: {arguments.cut!r} is not a cut or a list of cuts; each is a number of messages, "
-            "a share between 0 and 1, 'end', 'recorded' or 'auto'"
+            "a share between 0 and 1, 'auto', 'recorded' or 'end'"
         )
 
 
@@ -130,6 +144,25 @@ def _spec(arguments: TaskArguments) -> CompressorSpec:
             raise DataError(f"{name}: given both by itself and in compressor_args")
         merged[name] = str(value)
     return compressor_spec(str(arguments.compressor), merged)
+
+
+def _arm(arguments: TaskArguments, spec: CompressorSpec) -> list[str]:
+    """Return the compressor and what is set otherwise than by default, budgets first."""
+    name = spec.name if "@" not in spec.name else spec.name.replace("\\", "/").rpartition("/")[2]
+    given = spec.arguments.model_dump(mode="json", exclude_defaults=True)
+    if "prompt" in given:
+        given["prompt"] = Path(arguments.prompt).name if arguments.prompt else "own"
+    if arguments.cycles > 1:
+        given["cycles"] = arguments.cycles
+    numbers_first = sorted(given.items(), key=lambda item: not isinstance(item[1], int | float))
+    return [
+        one_line(part, MAX_LABEL_PART)
+        for part in (name, *(f"{key}={_plain(value)}" for key, value in numbers_first))
+    ]
+
+
+def _plain(value: Any) -> str:
+    return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
 
 
 def _prompt_text(path: str | None) -> str | None:
@@ -156,6 +189,7 @@ def _probe_types(value: Several | None) -> frozenset[ProbeType] | None:
         if name not in known:
             raise DataError(
                 f"probe_types: unknown type {name!r}, expected one of {', '.join(known)}"
+                + did_you_mean(name, known)
             )
     return frozenset(name for name in known if name in names)
 

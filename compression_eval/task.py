@@ -1,31 +1,39 @@
 """Put the parts together: from task arguments to an Inspect task."""
 
 import logging
+import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
-from typing import Any
+from typing import Any, cast
 
 import click
 from inspect_ai import Epochs, Task, task_with
 from inspect_ai.dataset import Dataset
 from inspect_ai.log import HeadlineMetric
-from inspect_ai.model import get_model, model_roles
+from inspect_ai.model import Model, get_model, model_roles
 
 from compression_eval._version import __version__
 from compression_eval.arguments import CheckedArguments, TaskArguments, checked
+from compression_eval.compressors.errors import CompressionError
 from compression_eval.compressors.prompts import prompts_digest
 from compression_eval.compressors.spec import CompressorSpec
 from compression_eval.compressors.tokens import token_counter
 from compression_eval.compressors.yours import source_digest
 from compression_eval.dataset import PlannedDataset, planned_dataset
 from compression_eval.fixtures.digests import digest
-from compression_eval.fixtures.errors import MAX_NAMED, DataError, passed_over
+from compression_eval.fixtures.errors import (
+    MAX_NAMED,
+    DataError,
+    passed_over,
+    unknown_arguments,
+)
 from compression_eval.grading.compression import compression as compression_scorer
 from compression_eval.grading.fact_retention import fact_retention
 from compression_eval.grading.six_dimensions import six_dimensions
 from compression_eval.grading.verdicts import VERDICT, qualification
 from compression_eval.probing.prompts import preamble_digest
+from compression_eval.probing.run_hooks import MAX_FAILED
 from compression_eval.probing.solver import probe_solver
 from compression_eval.versioning import made_from, result_version
 from compression_eval.viewer import viewer_config
@@ -35,6 +43,9 @@ logger = logging.getLogger(__name__)
 EMBEDDED_MODEL = "embedded/lexical"
 DEFAULT_EPOCHS = 3
 
+MAX_ARM_NAME = 60
+"""Characters of an arm in a task's name; its tags and arguments hold the rest."""
+
 
 def task_from(given: Mapping[str, Any]) -> Task:
     """Return the task for arguments as they came from a command line.
@@ -43,11 +54,9 @@ def task_from(given: Mapping[str, Any]) -> Task:
         DataError: As `compression_task`, and for a name that is not an argument: Inspect only
             warns of those, so a misspelt one would be ignored.
     """
-    unknown = sorted(set(given) - set(TaskArguments.__dataclass_fields__))
     try:
-        if unknown:
-            known = ", ".join(TaskArguments.__dataclass_fields__)
-            raise DataError(f"unknown task argument: {', '.join(unknown)} (arguments: {known})")
+        if error := unknown_arguments(given, TaskArguments.__dataclass_fields__):
+            raise error
         return compression_task(TaskArguments(**given))
     except DataError as error:
         raise CommandLineError(str(error)) from error
@@ -85,6 +94,7 @@ def compression_task(arguments: TaskArguments) -> Task:
     nothing_chosen = answerer == "none/none"
     answerer = EMBEDDED_MODEL if nothing_chosen else answerer
     models = _models(answerer)
+    _check_compressor_model(spec, answerer)
     verdicts = _verdicts(dataset.samples)
     about = _about_models(models)
     return Task(
@@ -108,16 +118,15 @@ def compression_task(arguments: TaskArguments) -> Task:
         model_roles={"grader": EMBEDDED_MODEL} if nothing_chosen else None,
         epochs=Epochs(DEFAULT_EPOCHS * arguments.answers, "median"),
         headline_metric=HeadlineMetric(scorer="six_dimensions", score="overall", metric="mean"),
-        name="compression",
-        display_name=about.display_name,
+        name=_task_name(ready.arm),
         version=version,
         metadata=_metadata(spec)
         | made_from(version, parts)
         | about.metadata
-        | {"min_removed": arguments.min_removed}
+        | {"min_removed": arguments.min_removed, MAX_FAILED: arguments.max_failed}
         | ({"passed_over": dataset.passed_over[:MAX_NAMED]} if dataset.passed_over else {})
         | ({"probes_by_verdict": verdicts} if verdicts else {}),
-        tags=about.tags,
+        tags=[*ready.arm, *about.tags],
         viewer=viewer_config(verdicts=bool(verdicts)),
     )
 
@@ -138,7 +147,15 @@ def with_models(task: Task, answers: str, roles: Mapping[str, Sequence[str]]) ->
         )
     )
     kept = {key: value for key, value in (task.metadata or {}).items() if key != _NOTE}
-    return task_with(task, tags=about.tags, metadata=kept | about.metadata)
+    tags = [tag for tag in task.tags or [] if tag != _OFFLINE_TAG]
+    return task_with(task, tags=[*tags, *about.tags], metadata=kept | about.metadata)
+
+
+def _task_name(arm: Sequence[str]) -> str:
+    """Return a name that tells arms apart in the viewer's list; the log's file is called by it."""
+    short = [part.replace("_tokens=", "=").removeprefix("prompt=") for part in arm]
+    plain = re.sub(r"[^\w.+=@-]+", "-", " ".join(short), flags=re.ASCII)
+    return f"compression-{plain[:MAX_ARM_NAME].strip('-')}"
 
 
 def _parts(ready: CheckedArguments, dataset: PlannedDataset) -> dict[str, str]:
@@ -195,6 +212,20 @@ def _models(answerer: str | None) -> _Models:
     return _Models(answerer, graders, str(compressor) if compressor else answerer)
 
 
+def _check_compressor_model(spec: CompressorSpec, answerer: str | None) -> None:
+    """Refuse a model that the strategy cannot work with; outside of an eval it is not known yet."""
+    check = spec.compressor.check_model
+    if check is None or answerer is None:
+        return
+    bound = model_roles().get("compressor")
+    # A model that is bound or active is never made anew.
+    found = bound or get_model(answerer if answerer == EMBEDDED_MODEL else None)
+    try:
+        check(cast(Model, found))
+    except CompressionError as error:
+        raise DataError(f"compressor: {spec.name}: {error.reason}") from error
+
+
 def _metadata(spec: CompressorSpec) -> dict[str, Any]:
     return {
         "compression_eval": __version__,
@@ -202,6 +233,8 @@ def _metadata(spec: CompressorSpec) -> dict[str, Any]:
         "token_counter": token_counter().name,
     }
 
+
+_OFFLINE_TAG = "no-language-model"
 
 _NOTE = "note"
 """Key of the metadata that stands only where no language model is involved."""
@@ -212,8 +245,7 @@ class _AboutModels:
     """What a log says about the models that take part."""
 
     metadata: dict[str, Any]
-    tags: list[str] | None
-    display_name: str
+    tags: list[str]
 
 
 def _about_models(models: _Models) -> _AboutModels:
@@ -224,6 +256,6 @@ def _about_models(models: _Models) -> _AboutModels:
         and not str(models.answers).startswith("embedded/"),
     }
     if not offline:
-        return _AboutModels(metadata, None, "compression")
+        return _AboutModels(metadata, [])
     metadata[_NOTE] = "The embedded lexical model did everything: no language model was involved."
-    return _AboutModels(metadata, ["no-language-model"], "compression (no language model)")
+    return _AboutModels(metadata, [_OFFLINE_TAG])

@@ -24,6 +24,7 @@ def compression(
     cycles: int = 1,
     answers: int = 1,
     min_removed: float = DEFAULT_MIN_REMOVED,
+    max_failed: float = 1.0,
     criteria: Literal["by_type", "all"] = "by_type",
     grader_context: Literal["state", "none"] = "state",
     language: Language | None = None,
@@ -50,6 +51,9 @@ def compression(
         answers: How many answers are taken from each state.
         min_removed: Share of the tokens (0 to 1, the system prompt not counted) that each
             compression must remove; one that removes less has failed.
+        max_failed: Share of the samples (0 to 1) that may stay without a grade, because a
+            compression, an answer or a grading failed; more make the run an error, and so does
+            a run without a single grade.
         criteria: ``by_type`` grades the criteria that fit a probe's type, ``all`` all 14.
         grader_context: ``state`` shows the grader the compressed state, ``none`` does not.
         language: Language of the rubric: en, zh or ja; that of each fixture if not given.
@@ -70,6 +74,7 @@ def compression(
         "cycles": cycles,
         "answers": answers,
         "min_removed": min_removed,
+        "max_failed": max_failed,
         "criteria": criteria,
         "grader_context": grader_context,
         "language": language,

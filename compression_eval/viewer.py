@@ -2,7 +2,6 @@
 
 from inspect_ai.viewer import (
     SampleScoreView,
-    SampleScoreViewSort,
     ScoreColorScale,
     TaskSamplesColumn,
     TaskSamplesSort,
@@ -75,7 +74,6 @@ def viewer_config(*, verdicts: bool = False) -> ViewerConfig:
     )
     return ViewerConfig(
         task_samples_view=view,
-        sample_score_view=SampleScoreView(
-            default="grid", sort=SampleScoreViewSort(column="name", dir="asc")
-        ),
+        # In the order of the scorers, so that overall comes first.
+        sample_score_view=SampleScoreView(default="grid"),
     )

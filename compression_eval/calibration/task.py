@@ -18,7 +18,7 @@ from compression_eval.calibration.models import GradedAnswer
 from compression_eval.calibration.scoring import grader_calibration as calibration_scorer
 from compression_eval.calibration.variants import ORIGINAL, Variant, variants_of, varied_answer
 from compression_eval.fixtures.digests import digest
-from compression_eval.fixtures.errors import DataError
+from compression_eval.fixtures.errors import DataError, unknown_arguments
 from compression_eval.fixtures.models import Language
 from compression_eval.grading.request import GraderContext
 from compression_eval.grading.rubric import rubric_digest
@@ -47,12 +47,9 @@ def calibration_task_from(given: Mapping[str, Any]) -> Task:
     Raises:
         DataError: As `calibration_task`, and for a name that is not an argument.
     """
-    known = CalibrationArguments.__dataclass_fields__
-    unknown = sorted(set(given) - set(known))
     try:
-        if unknown:
-            names = ", ".join(known)
-            raise DataError(f"unknown task argument: {', '.join(unknown)} (arguments: {names})")
+        if error := unknown_arguments(given, CalibrationArguments.__dataclass_fields__):
+            raise error
         return calibration_task(CalibrationArguments(**given))
     except DataError as error:
         raise CommandLineError(str(error)) from error

@@ -4,6 +4,7 @@ The package is not a dependency; it is imported when the strategy is first used.
 LangChain's own, unless it is replaced.
 """
 
+from importlib.util import find_spec
 from typing import Literal
 
 from inspect_ai.model import ChatMessage, ChatMessageUser, CompactionStrategy, Model
@@ -13,8 +14,9 @@ from pydantic import Field, PositiveInt
 from compression_eval.compressors.arguments import Arguments
 from compression_eval.compressors.errors import CompressionError
 from compression_eval.compressors.spec import Compressor
+from compression_eval.fixtures.errors import DataError
 
-_PACKAGES = "langchain>=1.4"
+_INSTALL = "pip install 'compression_eval[langchain]'"
 
 
 class LangChainArguments(Arguments):
@@ -38,9 +40,14 @@ class LangChain(CompactionStrategy):
     Args:
         arguments: The middleware's parameters.
         threshold: When an agent that uses this strategy compresses; see Inspect.
+
+    Raises:
+        DataError: LangChain is not installed.
     """
 
     def __init__(self, arguments: LangChainArguments, *, threshold: int | float = 0.9) -> None:
+        if find_spec("langchain") is None:
+            raise DataError(f"compressor: langchain is not installed; {_INSTALL}")
         super().__init__(type="summary", threshold=threshold, memory=False)
         self.arguments = arguments
 
@@ -68,7 +75,7 @@ class LangChain(CompactionStrategy):
             from compression_eval.compressors.langchain_bridge import middleware_result
         except ImportError as error:
             raise CompressionError(
-                "unsupported", f"this strategy needs the package {_PACKAGES} ({error})"
+                "unsupported", f"langchain cannot be imported ({error}); {_INSTALL}"
             ) from error
         return await middleware_result(
             model,

@@ -1,7 +1,6 @@
 """Every named strategy: its arguments, how it is built, and what may be expected of it."""
 
 from collections.abc import Mapping
-from difflib import get_close_matches
 from typing import Any
 
 from inspect_ai.model import (
@@ -43,7 +42,7 @@ from compression_eval.compressors.vendors import (
 )
 from compression_eval.compressors.yours import user_compressor
 from compression_eval.compressors.yours.command import COMPRESSOR as COMMAND
-from compression_eval.fixtures.errors import DataError
+from compression_eval.fixtures.errors import DataError, did_you_mean
 
 COMPRESSORS: Mapping[str, Compressor[Any]] = {
     compressor.name: compressor
@@ -145,10 +144,10 @@ def compressor_spec(name: str, arguments: Mapping[str, Any] | None = None) -> Co
     inner = name.removesuffix(SUFFIX)
     compressor = COMPRESSORS.get(inner) or user_compressor(inner)
     if compressor is None:
-        close = get_close_matches(inner, COMPRESSORS, n=1)
-        hint = f"; did you mean {close[0] + name[len(inner) :]!r}?" if close else ""
+        suffix = name[len(inner) :]
         raise DataError(
-            f"compressor: unknown strategy {name!r}, expected one of {', '.join(COMPRESSORS)}{hint}"
+            f"compressor: unknown strategy {name!r}, expected one of {', '.join(COMPRESSORS)}"
+            + did_you_mean(name, [known + suffix for known in COMPRESSORS])
         )
     if inner != name:
         compressor = with_artifacts(compressor)

@@ -4,7 +4,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, Generic, TypeVar
 
-from inspect_ai.model import CompactionStrategy
+from inspect_ai.model import CompactionStrategy, Model
 
 from compression_eval.compressors.arguments import Arguments
 from compression_eval.fixtures.models import Fixture
@@ -38,6 +38,8 @@ class Compressor(Generic[A]):
     """A control that need not shrink anything nor leave anything."""
     readable: bool = True
     """Whether the state that it leaves can be read; false for an encrypted one."""
+    check_model: Callable[[Model], object] | None = None
+    """Raises `CompressionError` for a model that this strategy cannot work with at all."""
     per_fixture: PerFixture[A] | None = None
     """Set for one that is made anew for each fixture; ``build`` then only checks arguments."""
 

@@ -74,6 +74,8 @@ class State(BaseModel):
     cut: int
     replicate: int
     """Which fresh compression of the run this is, from 0."""
+    computed_by: str = ""
+    """The sample whose transcript shows the compression, with its epoch."""
     status: StateStatus = "ok"
     failure: str = ""
     """Why the status is not ``ok``."""

@@ -84,6 +84,7 @@ def compression() -> Scorer:
                 "replicate": sample.record.replicate,
                 "state_id": sample.state.state_id,
                 "status": sample.state.status,
+                "failure": sample.state.failure,
                 "token_counter": sample.state.token_counter,
                 "original_tokens": sample.state.original_tokens,
                 "state_tokens": sample.state.state_tokens,
@@ -131,4 +132,6 @@ def _explanation(sample: Sample) -> str:
         f"History {state.original_tokens} tokens, state {state.state_tokens} tokens, "
         f"removed {number(_removed(sample))}; counted with {escaped(state.token_counter)}",
     ]
+    if state.computed_by and not state.computed_here:
+        notes.append(f"Computed by the sample {escaped(state.computed_by)}")
     return "\n\n".join([table(heads, rows), *notes] if rows else notes)

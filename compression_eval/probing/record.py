@@ -25,6 +25,8 @@ class StateRecord(BaseModel):
     state_id: str
     computed_here: bool = False
     """Whether this sample carried out the compression, so that its transcript shows it."""
+    computed_by: str = ""
+    """The sample that carried it out, with its epoch."""
     status: StateStatus
     failure: str = ""
     message_count: int = 0

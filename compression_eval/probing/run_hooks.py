@@ -1,16 +1,58 @@
-"""Follow the start and end of runs, through Inspect's hooks."""
+"""Follow the start and end of runs through Inspect's hooks, and say what went wrong in them."""
 
-from inspect_ai.hooks import Hooks, TaskEnd, TaskStart, hooks
+import logging
+import math
+import textwrap
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from shutil import get_terminal_size
+
+import click
+from inspect_ai.hooks import Hooks, ModelRetry, TaskEnd, TaskStart, hooks
+from inspect_ai.log import (
+    EvalError,
+    EvalLog,
+    EvalSpec,
+    MetadataEdit,
+    ProvenanceData,
+    edit_eval_log,
+    read_eval_log_sample_summaries_async,
+    write_eval_log_async,
+)
+from inspect_ai.model import GenerateConfig
 from inspect_ai.util import LimitExceededError
 
+from compression_eval.grading.failures import RunFailures, run_failures
 from compression_eval.probing.prefix import forget_gates
 from compression_eval.probing.run_identity import forget_run, remember_run
 from compression_eval.versioning import changed_since
 
+logger = logging.getLogger(__name__)
 
-@hooks(name="compression_eval_runs", description="Knows the task id of each running eval.")
+MAX_FAILED = "max_failed"
+"""Key of a log's metadata: the share of samples that may stay without a grade."""
+
+FAILURES = "failures"
+"""Key of a log's metadata: what failed, a line for each kind; absent if nothing did."""
+
+MIN_PANEL = 100
+"""Columns of a terminal in which Inspect's panel has room for the names of our scores."""
+
+MAX_WIDTH = 78
+"""Characters of a line of ours, so that it stays whole in a terminal of 80."""
+
+_TOO_MANY_REQUESTS = 429
+_QUIET_RETRIES = {_TOO_MANY_REQUESTS: 5}
+"""Attempts that fail before a notice: a rate limit passes, a missing endpoint does not."""
+
+
+@hooks(name="compression_eval_runs", description="Says what failed or is waited for in each run.")
 class RunHooks(Hooks):
-    """Keeps the map from an attempt to its logical run while it runs."""
+    """Keeps the map from an attempt to its logical run, and closes each run with what failed."""
+
+    def __init__(self) -> None:
+        self._specs: dict[str, EvalSpec] = {}
+        self._waited_for: set[tuple[str, str]] = set()
 
     async def on_task_start(self, data: TaskStart) -> None:
         """Remember an attempt's logical run; refuse to go on with a log made from something else.
@@ -32,8 +74,175 @@ class RunHooks(Hooks):
                 "and retry that log again, or run anew with inspect eval.",
             )
         remember_run(data.eval_id, data.spec.task_id)
+        if MAX_FAILED not in (data.spec.metadata or {}):
+            return
+        self._specs[data.eval_id] = data.spec
+        shared = data.spec.model_generate_config
+        if shared.attempt_timeout is not None:
+            missed = [
+                role for role, _, own in _roles(data.spec) if role and own.attempt_timeout is None
+            ]
+            if missed:
+                logger.warning(
+                    "--attempt-timeout applies to the model under test alone, not to the role "
+                    "%s; give it there: --model-role '%s={model: …, attempt_timeout: %d}'",
+                    " and ".join(dict.fromkeys(missed)),
+                    missed[0],
+                    shared.attempt_timeout,
+                )
+
+    async def on_model_retry(self, data: ModelRetry) -> None:
+        """Say once per run and model what is waited for, where nothing bounds the retries."""
+        spec = self._specs.get(data.eval_id or "")
+        if spec is None or data.attempt < _QUIET_RETRIES.get(data.status_code or 0, 2):
+            return
+        key = (spec.eval_id, data.model_name)
+        bounds = spec.model_generate_config
+        if key in self._waited_for or bounds.max_retries is not None or bounds.timeout is not None:
+            return
+        self._waited_for.add(key)
+        # Inspect names the model here without its provider.
+        found = [
+            (role or "the model under test", name)
+            for role, name, _ in _roles(spec)
+            if name.endswith(data.model_name)
+        ]
+        who = " and ".join(dict.fromkeys(role for role, _ in found))
+        status = f" {data.status_code}" if data.status_code else ""
+        logger.warning(
+            "waiting for %s (%s): %d attempts failed with %s%s. Inspect retries without end; bound "
+            "it with --max-retries N or --timeout SECONDS, stop with Ctrl-C and go on later with "
+            "inspect eval-retry",
+            found[0][1] if found else data.model_name,
+            who or "role unknown",
+            data.attempt,
+            data.exception_type or "an error",
+            status,
+        )
 
     async def on_task_end(self, data: TaskEnd) -> None:
-        """Forget an attempt and what was kept for it."""
+        """Say what failed, write it into the log's header, and forget what was kept for the run."""
         forget_run(data.eval_id)
         forget_gates(data.eval_id)
+        self._specs.pop(data.eval_id, None)
+        self._waited_for = {key for key in self._waited_for if key[0] != data.eval_id}
+        if MAX_FAILED in (data.log.eval.metadata or {}) and data.log.status == "success":
+            await _close(data.log, retried=data.eval_set_id is not None)
+
+
+def _roles(spec: EvalSpec) -> Iterator[tuple[str, str, GenerateConfig]]:
+    """Yield role, name and own settings of every model; the role of the one under test is empty."""
+    yield "", spec.model, spec.model_generate_config
+    for role, bound in (spec.model_roles or {}).items():
+        for model in bound if isinstance(bound, list) else [bound]:
+            yield role, model.model, model.config
+
+
+async def _close(log: EvalLog, *, retried: bool) -> None:
+    """Say how a run ended; one in which too much failed becomes an error.
+
+    Args:
+        log: Its log as written; changed where the run is an error.
+        retried: Whether an eval set would run an error again. What failed here would fail again,
+            so the status stays; the words are the same.
+    """
+    found = run_failures(await read_eval_log_sample_summaries_async(log.location))
+    if found is None:
+        return
+    error = too_many_failed(found, float((log.eval.metadata or {})[MAX_FAILED]))
+    lines = found.lines()
+    if found.any:
+        # What the caller gets back is this very object.
+        edited = edit_eval_log(
+            log,
+            [MetadataEdit(metadata_set={FAILURES: lines})],
+            ProvenanceData(author="compression_eval", reason="counted when the run ended"),
+        )
+        log.log_updates, log.metadata = edited.log_updates, edited.metadata
+        if error and not retried:
+            log.status = "error"
+            text = "\n".join([error, *lines])
+            log.error = EvalError(message=error, traceback=text, traceback_ansi=text)
+        try:
+            await write_eval_log_async(log, header_only=True)
+        except Exception as problem:  # a file system may raise anything; the words remain
+            logger.warning("the log's header could not say what failed: %s", problem)
+    if not found.any:
+        lines = [f"none of {_listed(found)} failed"]
+    _say(log, lines, [*_scores(log, found), *lines], error, failed=found.any)
+
+
+def too_many_failed(found: RunFailures, max_failed: float) -> str:
+    """Return why a run in which so much failed is an error; empty if it is none.
+
+    Args:
+        found: What failed.
+        max_failed: Share of samples that may stay without a grade, 0 to 1; all of them never may.
+    """
+    if not found.samples or (found.graded and found.share <= max_failed):
+        return ""
+    missing = found.samples - found.graded
+    if not found.graded:
+        return f"none of the {found.samples} samples has a grade"
+    return f"{missing} of {found.samples} samples have no grade, more than max_failed={max_failed}"
+
+
+def _listed(found: RunFailures) -> str:
+    *first, last = [
+        f"{kind.total} {kind.kind if kind.total == 1 else f'{kind.kind}s'}"
+        for kind in (found.compressions, found.answers, found.gradings)
+    ]
+    return f"{', '.join(first)} and {last}"
+
+
+def _scores(log: EvalLog, found: RunFailures) -> list[str]:
+    """Return what Inspect's panel does not show well.
+
+    It cuts the names of scores in a narrow terminal, and writes nan for what has no score.
+    """
+    scores = log.results.scores if log.results else []
+    lines, missing = [], []
+    for score in scores:
+        mean, *others = [metric.value for metric in score.metrics.values()]
+        if math.isnan(mean):
+            missing.append(score.name)
+        else:
+            error = f" ±{others[0]:.3f}" if others else ""
+            lines.append(f"{score.name:<22}{mean:>9.3f}{error}")
+    if get_terminal_size().columns >= MIN_PANEL or not found.graded:
+        lines = []
+    if missing and found.graded:
+        lines.append(f"no value (no graded probe asks for it): {', '.join(missing)}")
+    elif missing:
+        lines.append(f"no value ({found.cause}): {', '.join(missing)}")
+    return [part for line in lines for part in textwrap.wrap(line, MAX_WIDTH)]
+
+
+@dataclass
+class _Endings:
+    """What is left to say when Inspect's command has printed its own report."""
+
+    lines: list[str] = field(default_factory=list)
+    errors: list[str] = field(default_factory=list)
+
+    def __call__(self) -> None:
+        for line in self.lines:
+            click.echo(line, err=True)
+        if self.errors:
+            raise click.ClickException("\n".join(self.errors))
+
+
+def _say(log: EvalLog, failures: list[str], lines: list[str], error: str, *, failed: bool) -> None:
+    """Say it at the end of Inspect's command, which an error makes exit with 1; else log it."""
+    name = log.eval.task
+    context = click.get_current_context(silent=True)
+    if context is None or context.find_root().command.name != "inspect":
+        if failed:
+            logger.warning("%s: %s", name, "; ".join([*failures, *([error] if error else [])]))
+        return
+    endings = context.meta.get(__name__)
+    if endings is None:
+        endings = context.meta[__name__] = _Endings()
+        context.call_on_close(endings)
+    endings.lines += [f"{name}, {log.location}", *(f"  {line}" for line in lines)]
+    endings.errors += [f"{name}: {error}"] if error else []

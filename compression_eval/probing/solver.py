@@ -21,6 +21,7 @@ from compression_eval.compressors.state import State
 from compression_eval.compressors.vendors.anthropic_replay import exact_replay
 from compression_eval.fixtures.banks import Probe
 from compression_eval.fixtures.models import Language
+from compression_eval.grading.markdown import escaped
 from compression_eval.probing.artifact_history import files_for
 from compression_eval.probing.overview import state_overview
 from compression_eval.probing.prefix import prefix_first
@@ -75,7 +76,8 @@ def probe_solver(
         async def solve(state: TaskState, generate: Generate) -> TaskState:  # noqa: ARG001
             plan = plans[str(state.sample_id)]
             replicate = (state.epoch - 1) // answers
-            compressed, computed_here = await _shared_state(shared, plan, replicate, version)
+            here = f"{state.sample_id}, epoch {state.epoch}"
+            compressed, computed_here = await _shared_state(shared, plan, replicate, version, here)
             record = _record(plan, compressed, computed_here)
             write_record(state.store, record)
             if compressed.status == "ok":
@@ -89,7 +91,7 @@ def probe_solver(
 
 
 async def _shared_state(
-    shared: SharedStates, plan: ProbePlan, replicate: int, version: str
+    shared: SharedStates, plan: ProbePlan, replicate: int, version: str, here: str
 ) -> tuple[State, bool]:
     job = plan.compression
 
@@ -97,6 +99,7 @@ async def _shared_state(
         model = get_model(role="compressor", default=get_model())
         async with span(name="compression", type="compression"):
             state = await compress(job, replicate, model)
+            state.computed_by = here
             transcript().info(state_overview(state), source="compression")
         return state
 
@@ -119,7 +122,8 @@ def _record(plan: ProbePlan, compressed: State, computed_here: bool) -> SampleRe
     """Return everything a scorer needs, but for the answer."""
     if not computed_here:
         transcript().info(
-            f"State `{compressed.state_id}` was computed by another sample of this run.",
+            f"State `{compressed.state_id}` was computed by another sample of this run, whose "
+            f"transcript shows how: **{escaped(compressed.computed_by or 'unknown')}**",
             source="compression",
         )
     shared_fields = set(StateRecord.model_fields) & set(State.model_fields) - {"facts"}

@@ -6,6 +6,8 @@ import pytest
 from inspect_ai.util import LimitExceededError
 
 from compression_eval.compressors.langchain import COMPRESSOR
+from compression_eval.compressors.registry import compressor_spec
+from compression_eval.fixtures.errors import DataError
 from compression_eval.fixtures.models import Fixture
 from tests.compressors.arms import compressed, session
 from tests.compressors.conftest import conversation_fixture
@@ -18,15 +20,12 @@ def _installed() -> None:
     pytest.importorskip("langchain")
 
 
-def test_without_the_package_it_is_unsupported(
-    fixture: Fixture, monkeypatch: pytest.MonkeyPatch
+def test_without_the_package_it_is_refused_before_anything_runs(
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.delitem(sys.modules, "compression_eval.compressors.langchain_bridge", False)
-    monkeypatch.setitem(sys.modules, "langchain.agents.middleware", None)
-    state, asked = compressed(fixture, COMPRESSOR, KEEP)
-    assert state.status == "unsupported"
-    assert "langchain>=1.4" in state.failure
-    assert asked == []
+    monkeypatch.setitem(sys.modules, "langchain", None)
+    with pytest.raises(DataError, match=r"not installed; pip install 'compression_eval\[langchain"):
+        compressor_spec("langchain")
 
 
 @pytest.mark.usefixtures("_installed")

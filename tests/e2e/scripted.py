@@ -19,6 +19,7 @@ from inspect_ai.model import (
     modelapi,
 )
 from inspect_ai.tool import ToolChoice, ToolInfo
+from tenacity import wait_none
 
 ANSWERS, GRADES, COMPRESSES = "answers", "grades", "compresses"
 
@@ -74,6 +75,14 @@ def output(text: str, stop_reason: Any = "stop") -> ModelOutput:
 
 class ScriptedModel(ModelAPI):
     """Replies by the script that is registered under its name."""
+
+    def should_retry(self, ex: Exception) -> bool:
+        """Try again where nothing answers, as providers do."""
+        return isinstance(ex, ConnectionError)
+
+    def retry_wait(self) -> wait_none:
+        """Do not wait."""
+        return wait_none()
 
     async def generate(
         self,

@@ -146,9 +146,9 @@ def state(sample: EvalSample) -> StateRecord:
     return record(sample).state
 
 
-def samples(log: EvalLog) -> list[EvalSample]:
-    """Return the samples of a run that went well."""
-    assert log.status == "success", log.error
+def samples(log: EvalLog, status: str = "success") -> list[EvalSample]:
+    """Return the samples of a run that went well, or ended as is said."""
+    assert log.status == status, log.error
     return log.samples or []
 
 

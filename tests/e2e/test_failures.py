@@ -73,7 +73,7 @@ def test_a_failing_compression_is_not_tried_again_by_each_probe(
     scripts[COMPRESSES].reply = lambda _: output("", "content_filter")
     log = small.run(log_dir, tiny)
     assert len(scripts[COMPRESSES].calls) == small.EPOCHS
-    assert {small.state(sample).status for sample in small.samples(log)} == {"aborted"}
+    assert {small.state(sample).status for sample in small.samples(log, "error")} == {"aborted"}
     assert small.means(log)["failed_states"] == small.EPOCHS
 
 
@@ -87,7 +87,7 @@ def test_the_status_says_what_went_wrong(
 ) -> None:
     scripts[COMPRESSES].reply = lambda _: reply
     log = small.run(log_dir, tiny, compressor="regenerative", epochs=1)
-    for sample in small.samples(log):
+    for sample in small.samples(log, "error"):
         assert small.state(sample).status == status
         assert small.state(sample).message_count == 0
         assert [message.role for message in sample.messages] == ["user"], "the question alone"
@@ -97,6 +97,6 @@ def test_a_budget_that_leaves_nothing_to_compress_is_a_failure(
     scripts: dict[str, Script], tiny: Path, log_dir: Path
 ) -> None:
     log = small.run(log_dir, tiny, compressor_args={"tail_tokens": 100_000}, epochs=1)
-    for sample in small.samples(log):
+    for sample in small.samples(log, "error"):
         assert small.state(sample).status == "not_applied"
     assert all(script.calls == [] for script in scripts.values())

@@ -139,4 +139,5 @@ COMPRESSOR = Compressor(
     AnthropicClearToolsArguments,
     AnthropicClearTools,
     calls_model=True,
+    check_model=require_client,
 )

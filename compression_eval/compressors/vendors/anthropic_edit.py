@@ -83,8 +83,7 @@ class AnthropicEdit(CompactionStrategy):
                 content, ``unsupported`` for a block that Inspect would not replay whole or for an
                 answering model of another vendor.
         """
-        require_client(model)
-        require_vendor_to_answer(model)
+        _check_model(model)
         edit: dict[str, Any] = {
             "type": "compact_20260112",
             "trigger": {"type": "input_tokens", "value": self.arguments.trigger_tokens},
@@ -153,10 +152,16 @@ async def _carrier(block: "BetaCompactionBlock") -> ChatMessage:
     return message
 
 
+def _check_model(model: Model) -> None:
+    require_client(model)
+    require_vendor_to_answer(model)
+
+
 COMPRESSOR = Compressor(
     "anthropic-edit",
     "Anthropic's threshold edit compact_20260112: the server's block stands for everything",
     AnthropicEditArguments,
     AnthropicEdit,
     calls_model=True,
+    check_model=_check_model,
 )

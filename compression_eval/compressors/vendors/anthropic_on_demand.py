@@ -132,6 +132,11 @@ def _block(reply: "BetaMessage") -> "BetaCompactionBlock":
     return blocks[0]
 
 
+def _check_signed(model: Model) -> None:
+    require_client(model)
+    require_vendor_to_answer(model)
+
+
 COMPRESSORS = (
     Compressor(
         "anthropic-native",
@@ -139,6 +144,7 @@ COMPRESSORS = (
         AnthropicOnDemandArguments,
         lambda arguments: AnthropicOnDemand(arguments, signed=True),
         calls_model=True,
+        check_model=_check_signed,
     ),
     Compressor(
         "anthropic-text-projection",
@@ -146,5 +152,6 @@ COMPRESSORS = (
         AnthropicOnDemandArguments,
         lambda arguments: AnthropicOnDemand(arguments, signed=False),
         calls_model=True,
+        check_model=require_client,
     ),
 )

@@ -178,5 +178,6 @@ COMPRESSOR = Compressor(
     Arguments,
     lambda _: OpenAICompact(),
     calls_model=True,
+    check_model=_require_responses,
     readable=False,
 )

@@ -7,12 +7,11 @@ import importlib.util
 import inspect
 import sys
 from dataclasses import dataclass
-from difflib import get_close_matches
 from pathlib import Path
 from types import ModuleType
 from typing import Any
 
-from compression_eval.fixtures.errors import DataError, shorten
+from compression_eval.fixtures.errors import DataError, did_you_mean, shorten
 from compression_eval.fixtures.invoked_paths import invoked_folder, invoked_path
 
 
@@ -48,10 +47,12 @@ def load(name: str) -> Loaded:
 
 def _from_file(name: str, place: str) -> ModuleType:
     path = invoked_path(place).absolute()
-    if path.suffix != ".py" or not path.is_file():
-        raise DataError(
-            f"compressor: {shorten(name)}: {place or 'nothing before the @'} is not a Python file"
-        )
+    if path.suffix != ".py":
+        what = f"{place} is not a .py file" if place else "no file stands before the @"
+        raise DataError(f"compressor: {shorten(name)}: {what}; expected path/file.py@name")
+    if not path.is_file():
+        hint = did_you_mean(path.name, [file.name for file in path.parent.glob("*.py")])
+        raise DataError(f"compressor: {shorten(name)}: there is no file {place}{hint}")
     # An edited file is another module, so that a long-lived process never runs an old state.
     state = hashlib.sha256(str(path).encode() + b"\0" + path.read_bytes()).hexdigest()
     module_name = f"compression_eval_yours_{state[:16]}"
@@ -111,10 +112,9 @@ def _attribute(name: str, module: ModuleType, attribute: str) -> Any:
                 f"compressor: {shorten(name)}: {shorten(attribute)} is not a name in Python"
             )
         if not hasattr(found, part):
-            close = get_close_matches(part, [n for n in dir(found) if n[0] != "_"], n=1)
-            hint = f"; did you mean {close[0]!r}?" if close else ""
             raise DataError(
-                f"compressor: {shorten(name)}: there is no {part!r} in {_place(module)}{hint}"
+                f"compressor: {shorten(name)}: there is no {part!r} in {_place(module)}"
+                + did_you_mean(part, [n for n in dir(found) if n[0] != "_"])
             )
         found = getattr(found, part)
     return found

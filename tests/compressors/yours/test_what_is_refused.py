@@ -66,9 +66,9 @@ def test_what_cannot_be_used_is_an_error_before_anything_runs(
         (":x", "expected module:name"),
         ("../x:y", "file.py@name"),
         ("mine.py:plain", "file.py@name"),
-        ("nowhere/mine.py@plain", "is not a Python file"),
-        ("@plain", "is not a Python file"),
-        ("README.md@plain", "is not a Python file"),
+        ("nowhere/mine.py@plain", "there is no file nowhere/mine.py"),
+        ("@plain", "no file stands before the @"),
+        ("README.md@plain", "README.md is not a .py file"),
     ],
 )
 def test_a_name_that_stands_for_nothing(name: str, says: str) -> None:

@@ -1,0 +1,133 @@
+"""Count what failed in a run, and say it in one line each, from the summaries of its samples."""
+
+from collections import Counter
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+
+from inspect_ai.log import EvalSampleSummary
+
+from compression_eval.fixtures.errors import one_line
+
+MAX_REASON = 160
+"""Characters of a reason; what follows is cut off."""
+
+MAX_REASONS = 3
+"""Reasons that are named; the others are counted."""
+
+
+@dataclass
+class Failed:
+    """How many of one kind failed, and why."""
+
+    kind: str
+    """What is counted, in the singular."""
+    total: int = 0
+    reasons: Counter[str] = field(default_factory=Counter)
+
+    @property
+    def count(self) -> int:
+        """How many failed."""
+        return self.reasons.total()
+
+    def line(self) -> str:
+        """Return how many failed and why, the commonest reason first."""
+        head = f"{self.count} of {self.total} {self.kind}{'' if self.total == 1 else 's'} failed"
+        if not self.count:
+            return head
+        common = self.reasons.most_common()
+        named = [
+            reason if len(common) == 1 else f"{reason} ({n})" for reason, n in common[:MAX_REASONS]
+        ]
+        if len(common) > MAX_REASONS:
+            named.append(f"others ({sum(n for _, n in common[MAX_REASONS:])})")
+        return f"{head}: {'; '.join(named)}"
+
+
+@dataclass
+class RunFailures:
+    """What failed in one run.
+
+    States are counted for compressions, samples for everything else. What failed for a sample
+    is counted once, where it happened: without a state there is no answer to fail.
+    """
+
+    samples: int = 0
+    graded: int = 0
+    """Samples that have a grade."""
+    compressions: Failed = field(default_factory=lambda: Failed("compression"))
+    answers: Failed = field(default_factory=lambda: Failed("answer"))
+    gradings: Failed = field(default_factory=lambda: Failed("grading"))
+    errors: Failed = field(default_factory=lambda: Failed("sample"))
+    """Samples that ended with an error, or were stopped, before they were scored."""
+
+    @property
+    def share(self) -> float:
+        """Share of the samples without a grade, 0 to 1."""
+        return 1 - self.graded / self.samples if self.samples else 0.0
+
+    @property
+    def any(self) -> bool:
+        """Whether anything failed."""
+        return self.graded < self.samples
+
+    @property
+    def cause(self) -> str:
+        """What most samples without a grade have in common, in a few words."""
+        kinds = [self.compressions, self.answers, self.gradings, self.errors]
+        return f"{max(kinds, key=lambda kind: kind.count).kind} failed"
+
+    def lines(self) -> list[str]:
+        """Return a line for each kind; samples with errors only where there are some."""
+        kinds = [self.compressions, self.answers, self.gradings]
+        shown = [kind for kind in kinds if kind.total]
+        return [kind.line() for kind in (*shown, *([self.errors] if self.errors.count else []))]
+
+
+def run_failures(summaries: Iterable[EvalSampleSummary]) -> RunFailures | None:
+    """Count what failed among the samples of one log.
+
+    Args:
+        summaries: What `inspect_ai.log.read_eval_log_sample_summaries` returns.
+
+    Returns:
+        The counts; None for a run that was not scored (``--no-score``).
+    """
+    found = RunFailures()
+    states: dict[tuple[object, ...], str] = {}
+    scored = False
+    for summary in summaries:
+        found.samples += 1
+        found.errors.total += 1
+        scores = summary.scores or {}
+        grade, state = scores.get(_GRADES), scores.get(_STATES)
+        scored = scored or grade is not None
+        if grade is None or state is None or not (about := state.metadata or {}).get("state_id"):
+            if grade is not None or summary.error or summary.limit:
+                found.errors.reasons[_short(summary.error or summary.limit or "no record")] += 1
+            continue
+        key = tuple(about.get(part) for part in ("fixture", "cut", "replicate"))
+        kind, _, reason = (grade.reason or "").partition(": ")
+        failed = kind == "compression_failed"
+        states[key] = _short(str(about.get("failure") or about["status"])) if failed else ""
+        if failed:
+            continue
+        found.answers.total += 1
+        if kind == "answer_failed":
+            found.answers.reasons[_short(reason)] += 1
+            continue
+        found.gradings.total += 1
+        if isinstance(grade.value, dict):
+            found.graded += 1
+        else:
+            found.gradings.reasons[_short(reason or kind)] += 1
+    found.compressions.total = len(states)
+    found.compressions.reasons.update(reason for reason in states.values() if reason)
+    return found if scored or found.errors.count else None
+
+
+_GRADES = "six_dimensions"
+_STATES = "compression"
+
+
+def _short(reason: str) -> str:
+    return one_line(reason, MAX_REASON) or "unknown"

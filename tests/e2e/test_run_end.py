@@ -1,0 +1,248 @@
+"""What a run says when it has ended, and while it waits: what failed, why, and what to do."""
+
+import re
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+from inspect_ai.log import EvalLog, read_eval_log
+from inspect_ai.model import ModelOutput
+
+from compression_eval.fixtures.errors import DataError
+from tests.e2e import command, small
+from tests.e2e.scripted import (
+    ANSWERS,
+    COMPRESSES,
+    GRADES,
+    Call,
+    Script,
+    output,
+    proper_answer,
+    proper_compression,
+    proper_grading,
+)
+
+FAILING = """
+def failing(messages):
+    raise RuntimeError("no quota\\x1b[31m\\nleft\\u2028today")
+"""
+
+
+@pytest.fixture(scope="module")
+def ended(tmp_path_factory: pytest.TempPathFactory) -> tuple[command.Ended, Path]:
+    """A run of Inspect's command in which every compression fails."""
+    folder = tmp_path_factory.mktemp("failed")
+    fixture = small.write(folder / "data")
+    (folder / "mine.py").write_text(FAILING)
+    arguments = ["-T", f"fixtures={fixture}", "-T", f"compressor={folder}/mine.py@failing"]
+    result = command.inspect(
+        ["eval", "tasks/compression.py", *arguments, "--epochs", "2"], folder / "logs"
+    )
+    return result, folder / "logs"
+
+
+class TestEverythingFailed:
+    REASON = "RuntimeError: no quota [31m left today"
+
+    def test_the_command_says_why_and_fails(self, ended: tuple[command.Ended, Path]) -> None:
+        result, _ = ended
+        assert result.code == 1
+        assert f"2 of 2 compressions failed: {self.REASON}" in result.errors
+        assert "none of the 6 samples has a grade" in result.errors.splitlines()[-1]
+        assert "\x1b" not in result.errors
+        assert "Traceback" not in result.errors
+
+    def test_the_log_is_an_error_with_all_samples(self, ended: tuple[command.Ended, Path]) -> None:
+        log = read_eval_log(str(command.logs(ended[1])[-1]))
+        assert len(small.samples(log, "error")) == 6
+        assert log.error is not None
+        assert "none of the 6 samples has a grade" in log.error.message
+        assert log.metadata["failures"] == [f"2 of 2 compressions failed: {self.REASON}"]
+        assert log.results is not None
+        assert {score.name for score in log.results.scores} >= {"overall", "failed_states"}
+
+    def test_it_can_be_scored_again(
+        self, ended: tuple[command.Ended, Path], tmp_path: Path
+    ) -> None:
+        again = tmp_path / "again.eval"
+        scorer = ["--scorer", "compression_eval/compression", "--action", "overwrite"]
+        log = str(command.logs(ended[1])[-1])
+        result = command.inspect(["score", log, *scorer, "--output-file", str(again)], tmp_path)
+        assert result.code == 0, result.errors
+        assert small.means(read_eval_log(str(again)))["failed_states"] == 2
+
+
+def test_a_run_without_failures_says_so(tmp_path: Path, log_dir: Path) -> None:
+    fixture = small.write(tmp_path / "data")
+    arguments = ["eval", "tasks/compression.py", "-T", f"fixtures={fixture}", "--epochs", "1"]
+    budgets = "{tail_tokens: 60, summary_tokens: 200}"
+    result = command.inspect(
+        [*arguments, "-T", f"compressor_args={budgets}"], log_dir, COLUMNS="80"
+    )
+    assert result.code == 0, result.errors
+    said = result.errors[result.errors.index("compression-anchored-tail=60-summary=200, ") :]
+    assert "none of 1 compression, 3 answers and 3 gradings failed" in said
+    assert all(len(line) <= 80 for line in said.splitlines()[1:])
+    for key in small.means(read_eval_log(str(command.logs(log_dir)[-1]))):
+        assert f" {key} " in said or key == "fact_violations"
+    assert "(no graded probe asks for it): fact_violations" in said
+
+
+def one_fails(call: Call) -> str:
+    return "" if call.number == 1 else proper_compression(call)
+
+
+@pytest.mark.parametrize(
+    ("max_failed", "status"), [(None, "success"), (0.3, "error"), (0.34, "success"), (0, "error")]
+)
+def test_so_many_failures_make_an_error(
+    max_failed: float | None,
+    status: str,
+    scripts: dict[str, Script],
+    tiny: Path,
+    log_dir: Path,
+) -> None:
+    scripts[COMPRESSES].reply = one_fails
+    given: dict[str, Any] = {} if max_failed is None else {"max_failed": max_failed}
+    log = small.run(log_dir, tiny, **given)
+    assert log.status == status
+    stored = read_eval_log(log.location)
+    assert (stored.status, len(stored.samples or [])) == (status, 9)
+    assert stored.metadata["failures"][0].startswith("1 of 3 compressions failed: ")
+    assert stored.metadata["failures"][1] == "0 of 6 answers failed"
+    assert small.means(stored)["overall"] == 4, "what could be graded keeps its scores"
+    if status == "error":
+        assert stored.error is not None
+        assert "3 of 9 samples have no grade, more than max_failed" in stored.error.message
+
+
+def test_answers_and_gradings_are_counted_where_they_failed(
+    scripts: dict[str, Script], tiny: Path, log_dir: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    def answer(call: Call) -> str | ModelOutput:
+        if "Which error code" in call.last:
+            return output("", "content_filter")
+        return proper_answer(call)
+
+    def grade(call: Call) -> str:
+        return "{}" if "Which source file" in call.text else proper_grading(call)
+
+    scripts[ANSWERS].reply = answer
+    scripts[GRADES].reply = grade
+    log = small.run(log_dir, tiny, epochs=2)
+    assert log.status == "success"
+    compressions, answers, gradings = log.metadata["failures"]
+    assert compressions == "0 of 2 compressions failed"
+    assert answers.startswith("2 of 6 answers failed: ")
+    assert gradings.startswith("2 of 4 gradings failed: ")
+    assert answers in caplog.text
+    assert "failures" not in (small.run(log_dir / "b", tiny, epochs=1, **CLEAN).metadata)
+
+
+CLEAN = {"model": "embedded/lexical", "model_roles": {"grader": "embedded/lexical"}}
+
+
+def version(log: EvalLog) -> object:
+    return log.eval.task_version
+
+
+def test_the_limit_is_no_part_of_the_version(tiny: Path, log_dir: Path) -> None:
+    runs = [small.run(log_dir, tiny, epochs=1, max_failed=share, **CLEAN) for share in (0.1, 1.0)]
+    assert version(runs[0]) == version(runs[1])
+
+
+def unreachable(times: int) -> Script:
+    def reply(call: Call) -> str:
+        if call.number < times:
+            raise ConnectionRefusedError("nothing listens there")
+        return proper_grading(call)
+
+    return Script(reply)
+
+
+@pytest.mark.parametrize("bound", [{}, {"max_retries": 9}])
+def test_what_is_waited_for_is_said_once(
+    bound: dict[str, int],
+    scripts: dict[str, Script],
+    tiny: Path,
+    log_dir: Path,
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    scripts[GRADES] = unreachable(4)
+    small.run(log_dir, tiny, epochs=1, options={"max_samples": 1, **bound})
+    said = [record.getMessage() for record in caplog.records if "waiting for" in record.message]
+    assert len(said) == (0 if bound else 1)
+    for text in said:
+        assert "waiting for scripted/grades (grader): 2 attempts failed" in text
+        assert "ConnectionRefusedError" in text
+        assert "--max-retries N or --timeout SECONDS" in text
+
+
+def test_an_attempt_timeout_does_not_reach_roles(
+    scripts: dict[str, Script], tiny: Path, log_dir: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    del scripts
+    small.run(log_dir, tiny, epochs=1, options={"attempt_timeout": 30})
+    assert "not to the role grader and compressor" in caplog.text
+    assert "--model-role 'grader={model: …, attempt_timeout: 30}'" in caplog.text
+
+
+REFUSED = {
+    "missing extra": (["compressor=langchain"], "pip install 'compression_eval[langchain]'"),
+    "vendor": (["compressor=openai-compact"], "not reached through the openai package"),
+    "missing program": (
+        ["compressor=command", "compressor_args={command: [no-such-program]}"],
+        "there is no program 'no-such-program'",
+    ),
+    "missing function": (["compressor=mine.py@absent"], "there is no file mine.py"),
+    "misspelt argument": (["compresor=full"], "did you mean 'compressor'?"),
+    "misspelt value": (["grader_context=nothing"], "expected one of state, none"),
+    "misspelt type": (["probe_types=artefact"], "did you mean 'artifact'?"),
+    "misspelt cut": (["cut=recordd"], "did you mean 'recorded'?"),
+    "share": (["max_failed=2"], "max_failed: 2 is not a share between 0 and 1"),
+}
+
+
+@pytest.mark.parametrize("case", REFUSED)
+def test_what_can_be_known_before_is_refused_before(
+    case: str, tiny: Path, log_dir: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    if case == "missing extra":
+        monkeypatch.setitem(sys.modules, "langchain", None)
+    arguments, says = REFUSED[case]
+    given = dict(argument.split("=", 1) for argument in arguments)
+    if "compressor_args" in given:
+        given["compressor_args"] = {"command": ["no-such-program"]}  # type: ignore[assignment]
+    elif "max_failed" in given:
+        given["max_failed"] = 2  # type: ignore[assignment]
+    given.setdefault("compressor_args", {})  # type: ignore[arg-type]
+    with pytest.raises(DataError, match=re.escape(says)):
+        small.run(log_dir, tiny, epochs=1, **CLEAN, **given)
+    assert not log_dir.exists() or not list(log_dir.iterdir())
+
+
+def test_names_and_tags_carry_the_arm(tiny: Path, log_dir: Path, tmp_path: Path) -> None:
+    prompt = tmp_path / "short prompt.md"
+    prompt.write_text("Summarise.")
+    log = small.run(log_dir, tiny, epochs=1, prompt=str(prompt), **CLEAN)
+    assert log.eval.task == "compression-anchored-tail=60-summary=200-short-prompt.md"
+    tags = {"anchored", "tail_tokens=60", "summary_tokens=200", "prompt=short prompt.md"}
+    assert set(log.eval.tags or ()) == {*tags, "no-language-model"}
+
+
+def test_a_shared_state_names_the_sample_that_made_it(
+    scripts: dict[str, Script], tiny: Path, log_dir: Path
+) -> None:
+    del scripts
+    log = small.run(log_dir, tiny, epochs=1)
+    samples = small.samples(read_eval_log(log.location, resolve_attachments=True))
+    (maker,) = [str(sample.id) for sample in samples if small.state(sample).computed_here]
+    for sample in samples:
+        assert small.state(sample).computed_by == f"{maker}, epoch 1"
+        assert sample.scores is not None
+        if str(sample.id) != maker:
+            assert maker in str(sample.scores["compression"].explanation)
+            assert [e for e in sample.events if e.event == "info" and maker in str(e.data)], (
+                sample.events
+            )
