@@ -17,6 +17,7 @@ from inspect_ai.log import (
 from inspect_ai.util import Store
 
 from compression_eval.fixtures.errors import DataError
+from compression_eval.grading.failures import FAILURES
 from compression_eval.probing.record import SampleRecord, read_record
 
 
@@ -40,8 +41,8 @@ class Log:
 
     @property
     def complete(self) -> bool:
-        """Whether the run came to its end."""
-        return self.header.status == "success"
+        """Whether the run came to its end; one that counts as failed may have done so."""
+        return self.header.status == "success" or FAILURES in self.header.metadata
 
     def records(self) -> Iterator[tuple[EvalSample, SampleRecord]]:
         """Yield each sample with its record; a sample that did not get as far has none.

@@ -8,6 +8,9 @@ from inspect_ai.log import EvalSampleSummary
 
 from compression_eval.fixtures.errors import one_line
 
+FAILURES = "failures"
+"""Key of a log's metadata: what failed, a line for each kind; absent if nothing did."""
+
 MAX_REASON = 160
 """Characters of a reason; what follows is cut off."""
 

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from compression_eval.offline.reading import Call, Utterance
+from compression_eval.offline.segments import beginning
 
 Action = Literal["created", "modified", "read", "deleted", "renamed"]
 
@@ -104,10 +105,10 @@ def describe_text(text: str, most: int = 90) -> str:
     """Return what a new piece of a file is about: the names it defines, else its first line."""
     names = list(dict.fromkeys(_NAMED.findall(text)))
     if names:
-        return ", ".join(names[:6])[:most]
+        return beginning(", ".join(names[:6]), most)
     for line in text.splitlines():
         if len(line.strip()) > 3:
-            return line.strip()[:most]
+            return beginning(line.strip(), most)
     return ""
 
 

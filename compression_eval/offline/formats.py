@@ -6,6 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from compression_eval.fixtures.banks import FormatKind
+from compression_eval.offline.segments import beginning
 
 _KINDS: tuple[tuple[FormatKind, re.Pattern[str]], ...] = (
     ("json", re.compile(r"\bJSON\b", re.IGNORECASE)),
@@ -164,7 +165,7 @@ def _table(extracts: list[str], heads: tuple[str, ...]) -> str:
     rows = [_row(heads), _row(["---"] * len(heads))]
     for text in extracts[:_MOST_ROWS]:
         names = _telling([text])[: len(heads) - 1]
-        cells = [*names, *[""] * (len(heads) - 1 - len(names)), text[:_LONGEST_CELL]]
+        cells = [*names, *[""] * (len(heads) - 1 - len(names)), beginning(text, _LONGEST_CELL)]
         rows.append(_row(cells))
     return "\n".join(rows)
 

@@ -9,7 +9,7 @@ from compression_eval.offline import lexicon
 from compression_eval.offline.artifacts import FileAction, file_actions
 from compression_eval.offline.phrases import section_of
 from compression_eval.offline.reading import Utterance, leaves
-from compression_eval.offline.segments import Segment, cut
+from compression_eval.offline.segments import Segment, beginning, cut
 from compression_eval.offline.tokens import is_wide, terms
 
 _DIGITS = re.compile(r"\d")
@@ -78,7 +78,7 @@ def _worth(text: str) -> bool:
 
 def _of_user(segments: list[Segment], place: float) -> Iterator[Note]:
     for segment in segments:
-        text = segment.text[:_LONGEST].lstrip("-* ")
+        text = beginning(segment.text, _LONGEST).lstrip("-* ")
         carried = section_of(segment.title) if segment.title else None
         if not _worth(text) or text.startswith(("#", "[")):
             continue
@@ -93,7 +93,7 @@ def _of_user(segments: list[Segment], place: float) -> Iterator[Note]:
 
 def _of_assistant(segments: list[Segment], place: float) -> Iterator[Note]:
     for segment in segments:
-        text = segment.text[:_LONGEST].lstrip("-* ")
+        text = beginning(segment.text, _LONGEST).lstrip("-* ")
         if not _worth(text) or text.startswith("#"):
             continue
         reason = lexicon.sought("reason").search(text) is not None
@@ -112,13 +112,13 @@ def _of_assistant(segments: list[Segment], place: float) -> Iterator[Note]:
 def _of_result(segments: list[Segment], place: float) -> Iterator[Note]:
     problems = [s for s in segments if _ERROR.search(s.text)]
     for segment in problems[-_PROBLEMS_PER_RESULT:]:
-        yield Note("problems", segment.text[:_LONGEST], segment.message, 0.8)
+        yield Note("problems", beginning(segment.text, _LONGEST), segment.message, 0.8)
     outcomes = [s for s in segments if _OUTCOME.search(s.text) and s not in problems]
     for segment in outcomes[-_OUTCOMES_PER_RESULT:]:
-        yield Note("state", segment.text[:_LONGEST], segment.message, 0.5 + 0.6 * place)
+        yield Note("state", beginning(segment.text, _LONGEST), segment.message, 0.5 + 0.6 * place)
     for segment in segments[:_LINES_PER_RESULT]:
         if _worth(segment.text) and segment not in problems and segment not in outcomes:
-            yield Note("state", segment.text[:_LONGEST], segment.message, 0.1 * place)
+            yield Note("state", beginning(segment.text, _LONGEST), segment.message, 0.1 * place)
 
 
 def _todos(utterance: Utterance, place: float, position: int) -> Iterator[Note]:
@@ -130,7 +130,7 @@ def _todos(utterance: Utterance, place: float, position: int) -> Iterator[Note]:
                     continue
                 values = [text for _key, text in leaves(item)]
                 if any(_PENDING.match(value) for value in values):
-                    text = max(values, key=len)[:_LONGEST]
+                    text = beginning(max(values, key=len), _LONGEST)
                     yield Note("next_steps", text, position, 0.6 + place)
 
 
@@ -144,7 +144,7 @@ def _of_files(actions: list[FileAction]) -> Iterator[Note]:
         details = dict.fromkeys(action.detail for action in done if action.detail)
         verbs = "/".join(dict.fromkeys(action.action for action in done))
         text = f"{path}: {verbs}" + (f" ({'; '.join(list(details)[-4:])})" if details else "")
-        yield Note("files", text[:_LONGEST], done[-1].message, 1.8 + 0.1 * len(done))
+        yield Note("files", beginning(text, _LONGEST), done[-1].message, 1.8 + 0.1 * len(done))
 
 
 def _richness(text: str, frequency: Counter[str]) -> float:

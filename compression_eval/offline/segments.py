@@ -10,7 +10,7 @@ from compression_eval.offline.reading import Call, Utterance, leaves
 Kind = Literal["said", "called", "returned"]
 
 LONGEST = 320
-"""Characters of a segment; longer lines are cut at sentence ends, else anywhere."""
+"""Characters of a segment; longer lines are cut at sentence ends, else between words."""
 
 _MOST_PER_MESSAGE = 4_000
 """Segments kept of one message, from both its ends: a bound on the work for a huge output."""
@@ -20,6 +20,7 @@ _LONGEST_ARGUMENT = 120
 _LINE_NUMBER = re.compile(r"^\s*\d+(?:\u2192|\t)")
 _SENTENCE_END = re.compile(r"(?<=[.!?;])\s+|(?<=[。！？；])")
 _HAS_CONTENT = re.compile(r"\w")
+_PARTED = re.compile(r"[A-Za-z0-9_]{2}")
 _SPACES = re.compile(r"\s+")
 
 
@@ -84,7 +85,7 @@ def describe_call(call: Call) -> str:
 
 
 def _short(text: str) -> str:
-    return _SPACES.sub(" ", text).strip()[:_HEADER_CHARACTERS]
+    return beginning(_SPACES.sub(" ", text).strip(), _HEADER_CHARACTERS).strip()
 
 
 def _bounded(segments: list[Segment]) -> list[Segment]:
@@ -129,6 +130,25 @@ def _pieces(line: str, *, prose: bool) -> Iterator[str]:
     """Split prose into sentences, and anything into pieces of bounded length."""
     parts = _SENTENCE_END.split(line) if prose or len(line) > LONGEST else [line]
     for part in parts:
-        for at in range(0, len(part), LONGEST):
-            if _HAS_CONTENT.search(part[at : at + LONGEST]):
-                yield part[at : at + LONGEST].strip()
+        at = 0
+        while at < len(part):
+            piece = beginning(part[at : at + LONGEST + 1], LONGEST)
+            at += len(piece)
+            if _HAS_CONTENT.search(piece):
+                yield piece.strip()
+
+
+def beginning(text: str, length: int) -> str:
+    """Return the start of a text, cut behind a space or else between two words.
+
+    Part of an identifier would read as another one. A run without a boundary in its second half is
+    cut anywhere.
+    """
+    if len(text) <= length:
+        return text
+    least = length // 2
+    space = text.rfind(" ", least, length)
+    if space > 0:
+        return text[: space + 1]
+    between = (at for at in range(length, least, -1) if not _PARTED.match(text, at - 1))
+    return text[: next(between, length)]

@@ -8,6 +8,7 @@ from compression_eval.offline.phrases import SECTIONS, phrase
 from compression_eval.offline.question import content_terms
 from compression_eval.offline.reading import Utterance, from_records
 from compression_eval.offline.salience import Note, notes
+from compression_eval.offline.segments import beginning
 from compression_eval.offline.tokens import estimate_tokens, terms
 
 DEFAULT_BUDGET = 1_200
@@ -193,6 +194,6 @@ def _closings(
         step = set(terms(text))
         for sentence in sentences:
             if step and len(step & set(terms(sentence))) >= _SIMILAR * len(step):
-                result.append({"op": "close", "id": key, "text": sentence[:200]})
+                result.append({"op": "close", "id": key, "text": beginning(sentence, 200)})
                 break
     return result

@@ -22,7 +22,7 @@ from inspect_ai.log import (
 from inspect_ai.model import GenerateConfig
 from inspect_ai.util import LimitExceededError
 
-from compression_eval.grading.failures import RunFailures, run_failures
+from compression_eval.grading.failures import FAILURES, RunFailures, run_failures
 from compression_eval.probing.prefix import forget_gates
 from compression_eval.probing.run_identity import forget_run, remember_run
 from compression_eval.versioning import changed_since
@@ -31,9 +31,6 @@ logger = logging.getLogger(__name__)
 
 MAX_FAILED = "max_failed"
 """Key of a log's metadata: the share of samples that may stay without a grade."""
-
-FAILURES = "failures"
-"""Key of a log's metadata: what failed, a line for each kind; absent if nothing did."""
 
 MIN_PANEL = 100
 """Columns of a terminal in which Inspect's panel has room for the names of our scores."""

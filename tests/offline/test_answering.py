@@ -1,3 +1,5 @@
+import re
+
 import pytest
 from inspect_ai.model import (
     ChatMessage,
@@ -142,3 +144,14 @@ def test_long_histories_are_indexed_once(ask: Ask) -> None:
     assert "out/217.csv" in ask(history, "Where does job 217 write its report?")
     for number in (3, 99, 301):
         assert f"out/{number}.csv" in ask(history, f"Where does job {number} write its report?")
+
+
+@pytest.mark.parametrize("filler", ["{:03d}; ", "段落{:03d}。続き", "x{:03d},"])
+def test_no_identifier_is_cut(ask: Ask, filler: str) -> None:
+    name = "TooManyRequestsError"
+    start = "".join(filler.format(number) for number in range(120))[:280]
+    for shift in range(0, 40, 3):
+        text = f"{start}{'-' * shift} {name} at line 7 {'tail ' * 80}"
+        history: list[ChatMessage] = [ChatMessageTool(content=text, tool_call_id="c")]
+        answer = ask(history, f"What stands beside {name}?")
+        assert set(re.findall(r"\w*equestsError", answer)) == {name}, answer
