@@ -12,6 +12,7 @@ from compression_eval.compressors.commands import compressors
 from compression_eval.conversations.commands import import_command
 from compression_eval.conversations.scrubbing.commands import audit_command, scrub_command
 from compression_eval.fixtures.commands import fixtures
+from compression_eval.quickstart import quickstart_command
 from compression_eval.sweeping.commands import estimate_command, sweep_command
 
 
@@ -21,6 +22,7 @@ def main() -> None:
     """Measure what a coding agent still knows after its context was compressed."""
 
 
+main.add_command(quickstart_command)
 main.add_command(fixtures)
 main.add_command(compressors)
 main.add_command(facts)

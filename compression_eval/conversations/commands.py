@@ -120,7 +120,7 @@ def import_command(
     options = ImportOptions(
         ReadOptions(format_name, images, _columns(columns)),
         cut_rules(cuts),
-        _scrubber(profile, names, key_file),
+        scrubber_of(profile, names, key_file),
         duplicates,
     )
     inputs = find_inputs(paths)
@@ -167,7 +167,12 @@ def _columns(values: Sequence[str]) -> dict[str, str]:
     return found
 
 
-def _scrubber(profile: str | None, names: Path | None, key_file: Path | None) -> Scrubber | None:
+def scrubber_of(profile: str | None, names: Path | None, key_file: Path | None) -> Scrubber | None:
+    """Return what scrubs on the way, by a profile's name; None without one.
+
+    Raises:
+        DataError: A file cannot be used, or a package is missing.
+    """
     if profile is None:
         for option, given in (("--names", names), ("--key-file", key_file)):
             if given is not None:

@@ -191,14 +191,7 @@ def _say_plan(plan: "SweepPlan", folder: Path) -> None:
 
 def _conclude(plan: "SweepPlan", folder: Path, success: bool, logs: "Sequence[EvalLog]") -> None:
     place = shlex.quote(str(folder))
-    if not success:
-        for log in logs:
-            if log.status != "success":
-                message = " ".join(log.error.message.split())[:200] if log.error else log.status
-                click.echo(f"{log.location}: {message}", err=True)
-        raise DataError(
-            f"{folder}: not everything could be run; the same command takes up what is missing"
-        )
+    refuse_unfinished(folder, success, logs)
     click.echo(f"done: {len(logs)} logs in {folder}")
     click.echo("Go on with:")
     arms = [arm.label for arm in plan.arms if not arm.control]
@@ -207,6 +200,23 @@ def _conclude(plan: "SweepPlan", folder: Path, success: bool, logs: "Sequence[Ev
         click.echo(f"  compression-eval compare {base} --to {new}")
     click.echo(f"  compression-eval report {place} --out {shlex.quote(str(folder / 'report'))}")
     click.echo(f"  inspect view --log-dir {place}")
+
+
+def refuse_unfinished(folder: Path, success: bool, logs: "Sequence[EvalLog]") -> None:
+    """Raise if a sweep did not come to its end; says why for each log.
+
+    Raises:
+        DataError: It did not.
+    """
+    if success:
+        return
+    for log in logs:
+        if log.status != "success":
+            message = " ".join(log.error.message.split())[:200] if log.error else log.status
+            click.echo(f"{log.location}: {message}", err=True)
+    raise DataError(
+        f"{folder}: not everything could be run; the same command takes up what is missing"
+    )
 
 
 def _two(logs: "Sequence[EvalLog]", arms: Sequence[str]) -> tuple[str, str]:

@@ -25,7 +25,7 @@ def as_text(found: Estimate) -> str:
             "",
             *_arms(found),
             "",
-            *_roles(found),
+            *role_lines(found),
             "",
             *_detecting(found),
         ]
@@ -133,7 +133,8 @@ def _warnings(label: str, costs: ArmCosts) -> Iterator[str]:
         )
 
 
-def _roles(found: Estimate) -> Iterator[str]:
+def role_lines(found: Estimate) -> Iterator[str]:
+    """Yield calls, tokens and money by role, as lines for a terminal."""
     if not found.roles:
         yield "No model would be called: every compression will fail."
         return

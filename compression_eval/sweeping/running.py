@@ -46,15 +46,20 @@ class RunOptions:
     """Written into the logs as the cost of every call."""
 
 
-def refuse_other_work(plan: SweepPlan, folder: Path) -> None:
+def refuse_other_work(plan: SweepPlan, folder: Path, way_out: str = "") -> None:
     """Raise if a folder was made from something else than a plan.
+
+    Args:
+        plan: What is to be run.
+        folder: Where its logs are to be.
+        way_out: What to do about it; by default as the sweep command has it.
 
     Raises:
         DataError: It was; the text says what changed, and where there is room. Or the folder
             holds logs that are of no sweep, or a fixture is not what it must be.
     """
     earlier = read_manifest(folder)
-    way_out = (
+    way_out = way_out or (
         f"Put this into a fresh folder: --fresh takes {fresh_folder(folder)}, or name one with "
         "--log-dir."
     )

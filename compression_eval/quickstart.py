@@ -1,0 +1,476 @@
+"""``compression-eval quickstart``: from the sessions on a disk to a report, in one command.
+
+Each step is one that has a command of its own (import, probes generate, estimate, sweep, report);
+here they are put one after another, and what a step cannot use is left out and named.
+"""
+
+import os
+import shlex
+import sys
+import time
+from collections.abc import Iterable, Sequence
+from contextlib import redirect_stdout
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal
+
+import click
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
+
+from compression_eval.command_line import CleanCommand, examples
+from compression_eval.fixtures.errors import DataError, PassedOverError, describe_validation_error
+from compression_eval.fixtures.finding_files import BANK_SUFFIX
+from compression_eval.fixtures.writing import fixture_text, write_whole
+
+if TYPE_CHECKING:
+    from inspect_ai.log import EvalLog
+
+    from compression_eval.sweeping.planning import SweepPlan
+
+PLACES = (
+    ("CLAUDE_CONFIG_DIR", "~/.claude", "projects"),
+    ("CODEX_HOME", "~/.codex", "sessions"),
+    ("", "~/.pi", "agent/sessions"),
+    ("", "~/.hermes", "state.db"),
+    ("", "~/.hermes", "sessions"),
+    ("", "~/.copilot", "session-state"),
+    ("", "~/.gemini", "tmp"),
+    ("", "~/.qwen", "projects"),
+    ("", "~/.factory", "sessions"),
+    ("", "~/.local/share/goose", "sessions"),
+    ("", "~/.local/share/opencode", "opencode.db"),
+)
+"""Where agents leave sessions: a variable that moves the folder, the folder, what is in it."""
+
+DEFAULT_OUT = "compression-quickstart"
+STATE_FILE = "quickstart.json"
+EMBEDDED = "embedded/"
+
+MAX_SHOWN = 5
+"""Reasons of a kind that are shown; the files beside hold all."""
+
+Pick = Literal["longest", "newest"]
+
+
+class Selection(BaseModel):
+    """What an output folder was made from, so that the same command goes on in it."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    format: Literal[1] = 1
+    paths: list[str]
+    limit: int
+    pick: Pick
+    names: str | None
+    sessions: list[str] = Field(default_factory=list)
+    """The files that were taken."""
+    imported: bool = False
+    """Whether all of them were imported."""
+
+
+@click.command(
+    "quickstart",
+    cls=CleanCommand,
+    epilog=examples(
+        "quickstart",
+        "quickstart ~/.claude/projects --limit 10 --pick newest",
+        "quickstart sessions/ --arms anchored,regenerative,claude-code --out try",
+        "quickstart ~/.codex/sessions --model openai/gpt-5-mini --grader openai/gpt-5.2",
+    ),
+)
+@click.argument("paths", nargs=-1, metavar="[PATH]...")
+@click.option(
+    "--out", type=click.Path(path_type=Path), default=DEFAULT_OUT, show_default=True,
+    help="Folder for everything that is made.",
+)  # fmt: skip
+@click.option("--limit", type=click.IntRange(min=1), default=5, show_default=True,
+              help="Sessions to take.")  # fmt: skip
+@click.option("--pick", type=click.Choice(["longest", "newest"]), default="longest",
+              show_default=True, help="Which of them.")  # fmt: skip
+@click.option(
+    "--arms",
+    help="Strategies, separated by commas.  [default: anchored,masking, and "
+    "recorded if all were compacted]; the controls full, none and tail are added.",
+)
+@click.option("--model", help="Who answers; by default the embedded model, which is free.")
+@click.option("--grader", help="Who grades; by default the model that answers.")
+@click.option("--compressor-model", help="Who summarises; by default the model that answers.")
+@click.option("--epochs", type=click.IntRange(min=1),
+              help="Compressions of each.  [default: 3, of the embedded model 1]")  # fmt: skip
+@click.option("--names", type=click.Path(path_type=Path, exists=True, dir_okay=False),
+              help="File of names to scrub that no rule can know.")  # fmt: skip
+@click.option("--prices", type=click.Path(path_type=Path), help="Prices, as estimate takes them.")
+@click.option("--yes", is_flag=True, help="Do not ask before a model is paid.")
+@click.pass_context
+def quickstart_command(
+    ctx: click.Context,
+    /,
+    paths: tuple[str, ...],
+    out: Path,
+    limit: int,
+    pick: Pick,
+    names: Path | None,
+    yes: bool,
+    prices: Path | None,
+    **models: Any,
+) -> None:
+    """Evaluate compression on your own sessions: import, scrub, ask, run, report.
+
+    PATH is a session, a folder of sessions or a pattern; without one, the usual places of agents
+    are looked through. Sessions are scrubbed before anything is written. What cannot be used is
+    left out, with its reason. The embedded model needs no key and costs nothing; with --model
+    the cost is estimated, and asked for, first. Given again, the command goes on where it was.
+    """
+    from compression_eval.analysis.report.making import check_extra
+
+    check_extra()
+    _check_models(models)
+    wanted = Selection(
+        paths=[os.path.abspath(Path(path).expanduser()) for path in paths],  # noqa: PTH100 - patterns
+        limit=limit,
+        pick=pick,
+        names=str(names) if names else None,
+    )
+    chosen = _selected(wanted, out)
+    try:
+        _import(chosen, out)
+        asked = _probes(sorted((out / "fixtures").glob("*.json")), limit)
+        if not asked:
+            raise DataError(f"nothing is left to ask about; {out / 'probes.txt'} says why")
+        plan = _planned(asked, models, out)
+        folder = Path(str(plan.settings.log_dir))
+        _confirm(plan, prices, yes=yes)
+        logs = _run(plan, folder, prices)
+    except KeyboardInterrupt:
+        click.echo(f"\nStopped. The same command goes on in {out}.", err=True)
+        raise click.Abort from None
+    report = folder.parent / "report"
+    _report(ctx, folder, report)
+    _conclude(logs, folder, report, embedded=_is_embedded(plan))
+
+
+def _say(step: str, text: str, dropped: Sequence[tuple[str, str]] = (), more: str = "") -> None:
+    """Print what a step did, and what it left out."""
+    from compression_eval.conversations.progress import printable
+
+    click.echo(f"{step:<9}{text}")
+    for name, reason in dropped[:MAX_SHOWN]:
+        click.echo(f"{'':9}left out {printable(name, 50, end=True)}: {printable(reason, 160)}")
+    if len(dropped) > MAX_SHOWN:
+        click.echo(f"{'':9}left out {len(dropped) - MAX_SHOWN} more, see {more}")
+
+
+def _check_models(models: dict[str, Any]) -> None:
+    """Refuse arms and models that cannot be had before anything is read."""
+    from compression_eval.compressors.registry import compressor_spec
+    from compression_eval.sweeping.planning import named_model
+
+    for arm in _listed(models["arms"]):
+        compressor_spec(arm, {})
+    for role in ("model", "grader", "compressor_model"):
+        if models[role]:
+            with redirect_stdout(sys.stderr):  # where Inspect greets
+                named_model(models[role], what=f"--{role.replace('_', '-')}")
+
+
+def _listed(arms: str | None) -> list[str]:
+    return [arm.strip() for arm in arms.split(",")] if arms else []
+
+
+def _selected(wanted: Selection, out: Path) -> Selection:
+    """Return which sessions are taken: those of last time, or newly chosen ones.
+
+    Raises:
+        DataError: The folder holds something else, or no session is found.
+    """
+    file = out / STATE_FILE
+    if file.is_file():
+        try:
+            before = Selection.model_validate_json(file.read_bytes())
+        except ValidationError as error:
+            raise DataError(describe_validation_error(file, error)) from error
+        for name in ("paths", "limit", "pick", "names"):
+            was, now = getattr(before, name), getattr(wanted, name)
+            if was != now:
+                raise DataError(
+                    f"--out: {out} was made with other sessions ({name}: {was or 'none'}, now "
+                    f"{now or 'none'}); name another folder"
+                )
+        _say("sessions", f"the {len(before.sessions)} that {out} was begun with")
+        return before
+    if out.exists() and (not out.is_dir() or any(out.iterdir())):
+        raise DataError(f"--out: {out} is there and was not made by quickstart; name another")
+    wanted = wanted.model_copy(update={"sessions": _sessions(wanted)})
+    out.mkdir(parents=True, exist_ok=True)
+    _remember(wanted, out)
+    return wanted
+
+
+def _remember(selection: Selection, out: Path) -> None:
+    write_whole(out / STATE_FILE, selection.model_dump_json(indent=1) + "\n")
+
+
+def _sessions(wanted: Selection) -> list[str]:
+    """Return the files of the longest or newest sessions, and say where they are from."""
+    from compression_eval.conversations.formats import format_of
+    from compression_eval.conversations.inputs import find_inputs, readable
+    from compression_eval.conversations.sources import source_file
+
+    paths = wanted.paths or _usual_places()
+    inputs = [item.path for item in find_inputs(paths) if readable(item.path) is None]
+    key = (lambda path: path.stat().st_size) if wanted.pick == "longest" else _modified
+    taken: list[str] = []
+    other = 0
+    for path in sorted(inputs, key=key, reverse=True):
+        try:
+            format_of(source_file(path))
+        except (DataError, OSError, RecursionError):
+            other += 1
+            continue
+        taken.append(str(path))
+        if len(taken) == wanted.limit:
+            break
+    if not taken:
+        raise DataError(f"no session of a known format in {', '.join(paths)}")
+    passed = f"; {other} files are of no known format" if other else ""
+    _say(
+        "sessions",
+        f"the {len(taken)} {wanted.pick} of {len(inputs)} files (--limit, --pick){passed}",
+    )
+    return taken
+
+
+def _modified(path: Path) -> float:
+    return path.stat().st_mtime
+
+
+def _usual_places() -> list[str]:
+    found: list[str] = []
+    for variable, home, inside in PLACES:
+        base = os.environ.get(variable, "") if variable else ""
+        place = (Path(base) if base else Path(home).expanduser()) / inside
+        if place.exists():
+            found.append(str(place))
+            _say("found" if len(found) == 1 else "", str(place))
+    if not found:
+        looked = ", ".join(f"{home}/{inside}" for _, home, inside in PLACES)
+        raise DataError(f"no agent has left sessions in {looked}; name a file or folder")
+    return found
+
+
+def _import(selection: Selection, out: Path) -> None:
+    """Import and scrub what was selected, unless that is done."""
+    from compression_eval.conversations.commands import scrubber_of
+    from compression_eval.conversations.cutting import cut_rules
+    from compression_eval.conversations.importing import ReadOptions
+    from compression_eval.conversations.inputs import Input
+    from compression_eval.conversations.pipeline import Import, ImportOptions
+    from compression_eval.conversations.progress import Progress
+    from compression_eval.conversations.targets import target
+
+    if selection.imported:
+        _say("imported", f"before, see {out / 'import.txt'}")
+        return
+    scrubber = scrubber_of("default", Path(selection.names) if selection.names else None, None)
+    options = ImportOptions(ReadOptions(), cut_rules(()), scrubber, "longest")
+    said: list[str] = []
+    # What an interrupted import left is written anew.
+    with target(out / "fixtures", force=True) as fixtures:
+        job = Import(options, fixtures, said.append)
+        inputs = [Input(place, named=True) for place in selection.sessions]
+        job.run(inputs, Progress(len(inputs)))
+    lines = [*said, *job.overview.lines(every_file=True), "", "Replaced:", *job.report.table()]
+    write_whole(out / "import.txt", "\n".join(lines) + "\n")
+    replaced = sum(entry["replacements"] for entry in job.report.as_data())
+    _say(
+        "imported",
+        f"{_counted(job.imported, 'conversation')}, {replaced:,} values scrubbed "
+        f"({out / 'import.txt'})",
+        [(Path(place).name, reason) for place, reason in job.overview.skipped],
+        str(out / "import.txt"),
+    )
+    if not job.imported:
+        raise DataError("nothing was imported")
+    _remember(selection.model_copy(update={"imported": True}), out)
+
+
+def _probes(files: Iterable[Path], limit: int) -> list[Path]:
+    """Make a bank for each of the longest conversations; returns those that have one."""
+    import anyio
+
+    from compression_eval.authoring.generating import FixtureResult, Wanted, generate_bank
+    from compression_eval.authoring.generation_report import lines, why_none
+    from compression_eval.authoring.history import TAIL_TOKENS
+    from compression_eval.fixtures.loading import load_fixture
+
+    fixtures = [path for path in files if not path.name.endswith(BANK_SUFFIX)]
+    fixtures.sort(key=lambda path: path.stat().st_size, reverse=True)
+    wanted = Wanted(per_type=3, tail_tokens=TAIL_TOKENS, cuts=(), mechanical=True)
+    asked: list[FixtureResult] = []
+    dropped: list[tuple[str, str]] = [
+        (path.stem, "one of more conversations in these files than --limit")
+        for path in fixtures[limit:]
+    ]
+    said: list[str] = []
+    for path in fixtures[:limit]:
+        result = FixtureResult(load_fixture(path), path, path.with_name(path.stem + BANK_SUFFIX))
+        anyio.run(generate_bank, result, wanted, None, said.append)
+        said.extend(lines(result, wanted, None))
+        if (bank := result.bank) is None:
+            dropped.append((path.stem, why_none(result).removeprefix(f"{path}: ")))
+            continue
+        write_whole(result.target, fixture_text(bank))
+        asked.append(result)
+    details = fixtures[0].parent.parent / "probes.txt"
+    said += ["", *(f"left out {name}: {reason}" for name, reason in dropped)]
+    write_whole(details, "\n".join(said) + "\n")
+    count = sum(len(cut.probes) for result in asked for cut in result.cuts)
+    _say(
+        "asked",
+        f"{_counted(count, 'probe')} about {_counted(len(asked), 'conversation')}, made from "
+        f"tool calls and texts ({details})",
+        dropped,
+        str(details),
+    )
+    return [result.path for result in asked]
+
+
+def _planned(fixtures: Sequence[Path], models: dict[str, Any], out: Path) -> "SweepPlan":
+    from compression_eval.sweeping.planning import sweep_plan
+    from compression_eval.sweeping.running import refuse_other_work
+    from compression_eval.sweeping.settings import SweepSettings
+
+    arms = _listed(models["arms"]) or ["anchored", "masking"]
+    recorded = [path for path in fixtures if not models["arms"] and _takes_recorded(path)]
+    if recorded == list(fixtures):
+        arms.append("recorded")  # arms are only comparable on the same probes
+    roles = {"grader": models["grader"], "compressor": models["compressor_model"]}
+    settings = SweepSettings(
+        arms=list(arms),
+        models=[models["model"]] if models["model"] else [],
+        roles={role: [name] for role, name in roles.items() if name},
+        fixtures=[str(path.resolve()) for path in fixtures],
+    )
+    plan = sweep_plan(settings)
+    name = "".join(mark if mark.isalnum() or mark in ".-" else "-" for mark in
+                   plan.settings.models[0])  # fmt: skip
+    settings = plan.settings.model_copy(
+        update={
+            "epochs": models["epochs"] or (1 if _is_embedded(plan) else 3),
+            "log_dir": str(out / name / "logs"),
+        }
+    )
+    plan = type(plan)(settings, plan.arms)
+    refuse_other_work(plan, Path(str(settings.log_dir)), "Name another folder with --out.")
+    controls = ", ".join(arm.label for arm in plan.arms if arm.control)
+    _say("arms", f"{', '.join(arms)}, and as controls {controls}")
+    for reason in plan.passed_over[:MAX_SHOWN]:
+        click.echo(f"{'':9}passed over {reason}")
+    if recorded and "recorded" not in arms:
+        named = shlex.quote(",".join(map(str, recorded)))
+        click.echo(
+            f"{'':9}{len(recorded)} of these were compacted by their agent; what that kept, beside "
+            f"others:\n{'':11}compression-eval sweep --arms {','.join([*arms, 'recorded'])} "
+            f"--fixtures {named} --log-dir {shlex.quote(str(out / name / 'recorded'))}"
+        )
+    return plan
+
+
+def _takes_recorded(path: Path) -> bool:
+    """Return whether the agent's own compaction can be evaluated wherever a probe is put."""
+    from compression_eval.compressors.recorded import unsupported
+    from compression_eval.fixtures.loading import load_pair
+    from compression_eval.fixtures.placing import places
+
+    pair = load_pair(path)
+    try:
+        return all(
+            unsupported(pair.fixture, (place.cut,)) is None for place in places(pair, ["auto"])
+        )
+    except PassedOverError:
+        return False
+
+
+def _is_embedded(plan: "SweepPlan") -> bool:
+    roles = [name for names in plan.settings.roles.values() for name in names]
+    return all(name.startswith(EMBEDDED) for name in (*plan.settings.models, *roles))
+
+
+def _confirm(plan: "SweepPlan", prices: Path | None, *, yes: bool) -> None:
+    """Say what the run costs, and ask where a model is paid."""
+    samples = f"{plan.samples:,} samples"
+    if _is_embedded(plan):
+        _say("cost", f"none: {samples}, all by the embedded model; no language model is involved")
+        return
+    from compression_eval.sweeping.estimate import estimate
+    from compression_eval.sweeping.estimate_text import role_lines
+    from compression_eval.sweeping.prices import read_prices
+    from compression_eval.sweeping.running import finished_samples
+
+    _say("cost", f"{samples}, of which {finished_samples(Path(str(plan.settings.log_dir)))} are "
+         "done; estimated for all:")  # fmt: skip
+    for line in role_lines(estimate(plan, read_prices(prices))):
+        click.echo(f"{'':9}{line}")
+    if not yes:
+        click.confirm("Go on?", abort=True)
+
+
+def _run(plan: "SweepPlan", folder: Path, prices: Path | None) -> "list[EvalLog]":
+    from compression_eval.sweeping.commands import refuse_unfinished
+    from compression_eval.sweeping.prices import read_prices
+    from compression_eval.sweeping.running import RunOptions, run_sweep
+
+    begun = time.monotonic()
+    folder.parent.mkdir(exist_ok=True)
+    success, logs = run_sweep(plan, folder, RunOptions(prices=read_prices(prices)))
+    refuse_unfinished(folder, success, logs)
+    _say("run", f"{len(logs)} arms in {time.monotonic() - begun:.0f} s ({folder})")
+    return logs
+
+
+def _report(ctx: click.Context, folder: Path, out: Path) -> None:
+    from compression_eval.analysis.report.command import report
+
+    click.echo(f"{'report':<9}", nl=False)
+    ctx.invoke(report, logs=(str(folder),), out=out)
+
+
+def _conclude(logs: "Sequence[EvalLog]", folder: Path, report: Path, *, embedded: bool) -> None:
+    """Print the scores of each arm, and what to look at."""
+    from compression_eval.analysis.text_tables import aligned
+
+    measures = ("overall", "fact_recall", "fact_survival", "tokens_retained", "failed_states")
+    rows = [("arm", "probes", *(name.replace("_", " ") for name in measures))]
+    rows += [
+        (_arm(log), str(log.eval.dataset.samples), *(_value(log, name) for name in measures))
+        for log in logs
+    ]
+    click.echo()
+    for line in aligned(rows, numbers_from=1):
+        click.echo(f"  {line}")
+    click.echo("\nLook at")
+    click.echo(f"  {report / 'index.html'}")
+    click.echo(f"  inspect view --log-dir {shlex.quote(str(folder))} --no-trust-content")
+    if embedded:
+        click.echo(
+            "A language model answers and grades with --model NAME (--grader NAME): the same "
+            "command goes on from here."
+        )
+    click.echo("Scrubbing finds much, not everything: read a fixture before you share it.")
+
+
+def _arm(log: "EvalLog") -> str:
+    described = (log.eval.metadata or {}).get("compressor")
+    name = str(described.get("name", "")) if isinstance(described, dict) else ""
+    return name or log.eval.task
+
+
+def _value(log: "EvalLog", measure: str) -> str:
+    for score in log.results.scores if log.results else ():
+        if score.name == measure:
+            value = next(iter(score.metrics.values())).value
+            return f"{value:,.0f}" if measure == "tokens_retained" else f"{value:.2f}"
+    return "-"
+
+
+def _counted(number: int, what: str) -> str:
+    return f"{number} {what}{'' if number == 1 else 's'}"

@@ -1,0 +1,169 @@
+"""``compression-eval quickstart``, on chat sessions of a few messages."""
+
+import json
+import os
+from pathlib import Path
+from typing import Any
+
+import pytest
+from click.testing import CliRunner, Result
+from inspect_ai.log import list_eval_logs, read_eval_log
+
+from compression_eval import quickstart
+from compression_eval.authoring import generating
+from compression_eval.cli import main
+from compression_eval.conversations import pipeline
+from tests.authoring import story
+from tests.fixtures.building import Json, assistant, system, user
+
+FILLER = "One more look at the worker pool, and nothing new came out of it. " * 12
+
+
+@pytest.fixture(autouse=True)
+def _apart(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("HOME", str(tmp_path / "home"))
+    for name in ("INSPECT_EVAL_MODEL", "CLAUDE_CONFIG_DIR", "CODEX_HOME"):
+        monkeypatch.delenv(name, raising=False)
+
+
+def run(*arguments: str | Path, **options: Any) -> Result:
+    done = CliRunner().invoke(main, ["quickstart", *map(str, arguments)], **options)
+    assert done.exception is None or isinstance(done.exception, SystemExit), done.exception
+    return done
+
+
+def chat(path: Path, messages: list[Json]) -> Path:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(json.dumps({"messages": messages}), encoding="utf-8")
+    return path
+
+
+def long_session() -> list[Json]:
+    """A session so long that something of it is compressed; a person is named in it."""
+    return [
+        *story.messages()[: story.CUT],
+        *[
+            item
+            for _ in range(12)
+            for item in (user("Go on, anna@ferrant.com."), assistant(FILLER))
+        ],
+    ]
+
+
+@pytest.fixture
+def sessions(tmp_path: Path) -> Path:
+    """One session that can be used, a short one, and something else."""
+    folder = tmp_path / "sessions"
+    chat(folder / "long.json", long_session())
+    chat(folder / "short.json", [system(), user("Hello, who are you?"), assistant("An agent.")])
+    (folder / "notes.txt").write_text("x" * 100_000, encoding="utf-8")
+    return folder
+
+
+def refused(done: Result, *said: str) -> None:
+    assert done.exit_code == 1
+    for part in said:
+        assert part in done.output
+
+
+@pytest.mark.slow
+def test_sessions_become_a_report_and_nothing_is_done_twice(sessions: Path, tmp_path: Path) -> None:
+    done = run(sessions)
+    assert done.exit_code == 0, done.output
+    out = tmp_path / quickstart.DEFAULT_OUT
+    steps = done.stdout
+    assert "sessions the 2 longest of 3 files (--limit, --pick); 1 files are of no known" in steps
+    assert "imported 2 conversations, 12 values scrubbed" in steps
+    assert " about 1 conversation, made from" in steps
+    assert "no probe could be made: nothing is compressed" in steps
+    assert "arms     anchored, masking, and as controls full, none, tail" in steps
+    assert "no language model is involved" in steps
+    runs = out / "embedded-lexical"
+    assert f"  {runs.relative_to(tmp_path) / 'report' / 'index.html'}\n" in steps
+    assert (runs / "report" / "index.html").is_file()
+    assert not any(b"ferrant.com" in path.read_bytes() for path in (out / "fixtures").iterdir())
+    logs = list_eval_logs(str(runs / "logs"))
+    assert len(logs) == 5
+    assert {read_eval_log(log, header_only=True).status for log in logs} == {"success"}
+    assert [line.split()[0] for line in steps.splitlines() if line.startswith("  ")][-7:-2] == [
+        *("full", "none", "tail", "anchored", "masking"),
+    ]
+    before = {path: path.stat().st_mtime_ns for path in (runs / "logs").glob("*.eval")}
+    again = run(sessions)
+    assert again.exit_code == 0, again.output
+    assert "sessions the 2 that compression-quickstart was begun with" in again.stdout
+    assert {path: path.stat().st_mtime_ns for path in (runs / "logs").glob("*.eval")} == before
+
+
+def test_what_was_interrupted_is_gone_on_with(
+    sessions: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def interrupt(*_: Any) -> None:
+        raise KeyboardInterrupt
+
+    for place, step in ((pipeline.Import, "run"), (generating, "generate_bank")):
+        with monkeypatch.context() as patched:
+            patched.setattr(place, step, interrupt)
+            done = run(sessions)
+        refused(done, "Stopped. The same command goes on in compression-quickstart.")
+        assert "imported before" not in done.stdout
+    chat(sessions / "longer.json", long_session() * 2)  # new since then: not taken
+    with monkeypatch.context() as patched:
+        patched.setattr(quickstart, "_planned", interrupt)
+        done = run(sessions)
+    assert "imported before, see compression-quickstart/import.txt" in done.stdout
+    out = tmp_path / quickstart.DEFAULT_OUT
+    assert len(list((out / "fixtures").glob("*.probes.json"))) == 1
+    assert len(list((out / "fixtures").glob("*.json"))) == 3
+
+
+def test_a_paid_model_is_asked_for_first(sessions: Path, tmp_path: Path) -> None:
+    done = run(sessions, "--model", "mockllm/model", "--arms", "masking", input="n\n")
+    assert done.exit_code == 1
+    assert "answerer  mockllm/model" in done.stdout
+    assert "price unknown: mockllm/model" in done.stdout
+    assert "Go on? [y/N]: n" in done.stdout
+    assert not (tmp_path / quickstart.DEFAULT_OUT / "mockllm-model").exists()
+
+
+def test_without_a_path_the_usual_places_are_looked_through(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    refused(run(), "no agent has left sessions in ~/.claude/projects, ~/.codex/sessions")
+    chat(tmp_path / "home" / ".pi" / "agent" / "sessions" / "a.json", long_session())
+    monkeypatch.setenv("CODEX_HOME", str(tmp_path / "codex"))
+    chat(tmp_path / "codex" / "sessions" / "b.json", long_session())
+    done = run("--arms", "masking", "--model", "mockllm/model", input="n\n")
+    places = [tmp_path / "codex" / "sessions", tmp_path / "home" / ".pi" / "agent" / "sessions"]
+    assert done.stdout.startswith(f"found    {places[0]}\n         {places[1]}\n")
+    assert "sessions the 2 longest of 2 files" in done.stdout
+
+
+def test_the_newest_are_taken_where_asked_for(sessions: Path, tmp_path: Path) -> None:
+    for age, name in enumerate(("short.json", "notes.txt", "long.json")):
+        os.utime(sessions / name, (1e9 - age, 1e9 - age))
+    done = run(sessions, "--pick", "newest", "--limit", "1")
+    refused(done, "nothing is left to ask about", "nothing is compressed")
+    state = json.loads((tmp_path / quickstart.DEFAULT_OUT / quickstart.STATE_FILE).read_text())
+    assert [Path(path).name for path in state["sessions"]] == ["short.json"]
+
+
+def test_wrong_arguments_are_refused_before_anything_is_made(
+    sessions: Path, tmp_path: Path
+) -> None:
+    foreign = tmp_path / "mine"
+    foreign.mkdir()
+    (foreign / "a.txt").write_text("mine")
+    refused(run(sessions, "--out", foreign), "was not made by quickstart; name another")
+    refused(run(sessions, "--arms", "anchord"), "did you mean 'anchored'")
+    refused(run(sessions, "--model", "none-such/x"), "--model: 'none-such/x'")
+    refused(run(sessions / "notes.txt"), "no session of a known format")
+    refused(run(tmp_path / "nowhere"), "no such file or folder")
+    assert not (tmp_path / quickstart.DEFAULT_OUT).exists()
+    assert [path.name for path in foreign.iterdir()] == ["a.txt"]
+
+
+def test_a_folder_begun_with_other_sessions_is_refused(sessions: Path) -> None:
+    refused(run(sessions, "--model", "mockllm/model", input="n\n"))
+    refused(run(sessions, "--limit", "1"), "made with other sessions (limit: 5, now 1)")
