@@ -30,7 +30,7 @@ from compression_eval.authoring.model_request import (
     model_request,
     unreadable,
 )
-from compression_eval.compressors.refusal import refused
+from compression_eval.compressors.refusal import refused, stop_reason
 from compression_eval.probing.prefix import prefix_first
 
 logger = logging.getLogger(__name__)
@@ -200,7 +200,7 @@ def _read(output: ModelOutput) -> list[Proposal | str]:
     try:
         return read_reply(output.completion)
     except ReplyError as error:
-        if output.stop_reason in _CUT_OFF:
+        if stop_reason(output) in _CUT_OFF:
             raise ReplyError("it was cut off before its end; give fewer candidates") from error
         raise
 

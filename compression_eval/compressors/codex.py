@@ -23,6 +23,7 @@ from compression_eval.compressors.products import (
     nothing_to_do,
     set_apart,
 )
+from compression_eval.compressors.refusal import stop_reason
 from compression_eval.compressors.spec import Compressor
 from compression_eval.compressors.summarising import completion
 from compression_eval.compressors.tokens import TokenCounter, token_counter
@@ -97,7 +98,7 @@ async def _asked(
     while True:
         rest = [message for piece in pieces[left_out:] for message in piece]
         output = await asked_after(model, [*system, *rest], tools, instructions)
-        if output.stop_reason != "model_length" or left_out >= len(pieces) - 1:
+        if stop_reason(output) != "model_length" or left_out >= len(pieces) - 1:
             return output
         left_out = min(left_out + step, len(pieces) - 1)
         step *= 2

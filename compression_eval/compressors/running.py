@@ -1,23 +1,26 @@
 """Carry out a chain of forced compressions and record how each of them went."""
 
+import math
 import time
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from uuid import uuid4
 
+import anyio
 from inspect_ai.event import InfoEvent, ModelEvent
 from inspect_ai.log import transcript
 from inspect_ai.model import ChatMessage, CompactionResult, CompactionStrategy, Model
 from inspect_ai.tool import ToolInfo
 from inspect_ai.util import LimitExceededError
 
-from compression_eval.compressors.errors import CompressionError
+from compression_eval.compressors.errors import CompressionError, is_outage
 from compression_eval.compressors.facts import (
     StaleValues,
     TrackedFact,
     decoded_text,
     fact_records,
 )
+from compression_eval.compressors.refusal import NO_CHOICES, stop_reason
 from compression_eval.compressors.regions import regions
 from compression_eval.compressors.spec import CompressorSpec
 from compression_eval.compressors.state import CycleRecord, State, StateStatus
@@ -91,8 +94,8 @@ class _Calls:
 async def compress(plan: CompressionPlan, replicate: int, model: Model) -> State:
     """Compress a conversation once (or once per cut of a chain) and return the state.
 
-    A failure of the strategy is returned as a state with that status and without messages; limits
-    and cancellation are passed on.
+    A failure of the strategy is returned as a state with that status and without messages. Limits,
+    cancellation, and what stands between us and a vendor (see `is_outage`) are passed on.
 
     Args:
         plan: What to compress.
@@ -170,14 +173,22 @@ async def _one_compression(
     result = failure = None
     try:
         result = await strategy.compact_outcome(model, list(messages), list(tools))
-    except LimitExceededError:
+    except (LimitExceededError, KeyboardInterrupt, GeneratorExit):
         raise
     except CompressionError as error:
         failure = error
     except NotImplementedError as error:
         failure = CompressionError("unsupported", _describe(error))
-    except Exception as error:  # whatever a strategy raises is its failure
-        failure = CompressionError("error", _describe(error))
+    except anyio.get_cancelled_exc_class() as error:
+        # Unless somebody cancels the sample, it is the strategy that raised it.
+        if anyio.current_effective_deadline() == -math.inf:
+            raise
+        failure = CompressionError("aborted", f"{_describe(error)}: the strategy cancelled itself")
+    except BaseException as error:  # whatever else a strategy raises is its failure, even an exit
+        if is_outage(error, model):
+            raise
+        empty = isinstance(error, IndexError) and _reply_was_empty(first_event)
+        failure = CompressionError("error", NO_CHOICES if empty else _describe(error))
     return _Attempt(
         applied=result.applied if result else type(strategy).__name__,
         calls=_calls_since(first_event, messages),
@@ -207,7 +218,13 @@ def _cycle(
     )
 
 
-def _describe(error: Exception) -> str:
+def _reply_was_empty(first_event: int) -> bool:
+    """Return whether the newest model call since an event gave no choices at all."""
+    calls = [event for event in transcript().events[first_event:] if isinstance(event, ModelEvent)]
+    return bool(calls) and calls[-1].output.empty
+
+
+def _describe(error: BaseException) -> str:
     text = " ".join(str(error).split())
     return f"{type(error).__name__}: {text[:500]}" if text else type(error).__name__
 
@@ -224,7 +241,7 @@ def _calls_since(first_event: int, messages: Sequence[ChatMessage]) -> _Calls:
         if isinstance(event, ModelEvent):
             calls.count += 1
             # A call that was over the window or failed has told the model nothing.
-            read = not event.error and event.output.stop_reason != "model_length"
+            read = not event.error and stop_reason(event.output) != "model_length"
             calls.texts = [*(calls.texts or []), *(_material(event.input) if read else ())]
             if usage := event.output.usage:
                 calls.input_tokens += usage.input_tokens

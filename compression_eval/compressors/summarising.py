@@ -8,7 +8,7 @@ from inspect_ai.model import ChatMessage, ChatMessageSystem, ChatMessageUser, Mo
 
 from compression_eval.compressors.errors import CompressionError
 from compression_eval.compressors.prompts import prompt
-from compression_eval.compressors.refusal import refused
+from compression_eval.compressors.refusal import NO_CHOICES, refused
 from compression_eval.compressors.tokens import TokenCounter
 from compression_eval.compressors.window import split
 
@@ -80,6 +80,8 @@ def completion(output: ModelOutput) -> str:
     """
     if output.error:
         raise CompressionError("error", f"the summarising model failed: {output.error}")
+    if output.empty:
+        raise CompressionError("error", NO_CHOICES)
     if refused(output):
         raise CompressionError("aborted", "the summarising model refused")
     if output.stop_reason in ("max_tokens", "model_length"):

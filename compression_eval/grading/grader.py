@@ -14,7 +14,7 @@ from inspect_ai.model import (
 )
 from inspect_ai.util import LimitExceededError
 
-from compression_eval.compressors.refusal import refused
+from compression_eval.compressors.refusal import refused, stop_reason
 from compression_eval.grading.reply import (
     CriterionResult,
     ReplyError,
@@ -131,7 +131,7 @@ async def grade(request: GradingRequest, grader: Grader) -> Grading:
 
 def _with_cause(error: ReplyError, output: ModelOutput) -> ReplyError:
     """Blame the length limit where it is what cut the JSON short."""
-    if output.stop_reason in _CUT_OFF and error.problem in ("not_json", "empty"):
+    if stop_reason(output) in _CUT_OFF and error.problem in ("not_json", "empty"):
         return ReplyError("truncated")
     return error
 

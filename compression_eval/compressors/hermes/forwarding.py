@@ -11,8 +11,9 @@ from inspect_ai.model import GenerateConfig, Model, ModelOutput, messages_from_o
 from inspect_ai.util import LimitExceededError
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
+from compression_eval.compressors.errors import is_outage
 from compression_eval.compressors.hermes.endpoint import RefusedRequestError
-from compression_eval.compressors.refusal import refused
+from compression_eval.compressors.refusal import NO_CHOICES, refused, stop_reason
 
 MODEL_NAME = "compressor"
 """The model's name as Hermes sees it: always the same, so that nothing in it turns on the name."""
@@ -47,6 +48,8 @@ class Forwarder:
         self._model = model
         self._waiting = waiting
         self._failure: RefusedRequestError | None = None
+        self.outage: Exception | None = None
+        """What stood in the way of a model call, if that says nothing about Hermes."""
         self.refused = False
         """Whether the model declined, in a reply that Hermes may take for a summary."""
 
@@ -72,6 +75,8 @@ class Forwarder:
         except LimitExceededError:
             raise
         except Exception as error:  # whatever a provider raises is this call's failure
+            if is_outage(error, self._model):
+                self.outage = error
             reason = " ".join(f"{type(error).__name__}: {error}".split())
             self._failure = RefusedRequestError(_status_of(error), reason)
             raise self._failure from error
@@ -103,8 +108,8 @@ class Forwarder:
 
 def _failure(output: ModelOutput) -> RefusedRequestError | None:
     """Return the error that an output stands for, if it does."""
-    reason = " ".join((output.error or "").split())
-    if output.stop_reason == "model_length":
+    reason = " ".join((output.error or "").split()) or (NO_CHOICES if output.empty else "")
+    if stop_reason(output) == "model_length":
         reason = reason or "the request does not fit the model's context window"
         return RefusedRequestError(HTTPStatus.BAD_REQUEST, reason, "context_length_exceeded")
     return RefusedRequestError(HTTPStatus.BAD_REQUEST, reason) if reason else None
@@ -129,7 +134,7 @@ def _chat_completion(output: ModelOutput) -> dict[str, Any]:
             {
                 "index": 0,
                 "message": {"role": "assistant", "content": output.completion},
-                "finish_reason": _FINISH_REASONS.get(output.stop_reason, "stop"),
+                "finish_reason": _FINISH_REASONS.get(stop_reason(output), "stop"),
                 "logprobs": None,
             }
         ],

@@ -134,6 +134,8 @@ class HermesCompaction(CompactionStrategy):
         earlier = earlier_compressions(messages)
         reply, forwarder = await self._exchange(model, sent, earlier)
         transcript().info(_report(reply), source="hermes")
+        if forwarder.outage:
+            raise forwarder.outage
         check_outcome(reply, forwarder.error, forwarder.refused)
         return await from_hermes(reply.messages, sent, messages, earlier + 1), None
 

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, cast
 from inspect_ai.model import ChatMessage, Model
 from inspect_ai.tool import ToolInfo
 
-from compression_eval.compressors.errors import CompressionError
+from compression_eval.compressors.errors import CompressionError, is_outage
 from compression_eval.compressors.vendors.accounting import VendorCall, record_call
 from compression_eval.compressors.vendors.anthropic_messages import (
     system_blocks,
@@ -71,6 +71,8 @@ async def ask(
     try:
         reply = cast("BetaMessage", await patient.beta.messages.create(**request))
     except APIStatusError as error:
+        if is_outage(error):
+            raise
         raise failure(error) from error
     input_tokens, output_tokens = billed(reply.usage)
     blocks = ", ".join(block.type for block in reply.content) or "no content"

@@ -19,7 +19,7 @@ from inspect_ai.model import (
 from inspect_ai.tool import ToolInfo
 
 from compression_eval.compressors.arguments import Arguments
-from compression_eval.compressors.errors import CompressionError
+from compression_eval.compressors.errors import CompressionError, is_outage
 from compression_eval.compressors.spec import Compressor
 from compression_eval.compressors.tokens import OPAQUE_TOKENS
 from compression_eval.compressors.vendors.accounting import VendorCall, record_call
@@ -111,6 +111,8 @@ async def _call(
         # Inspect raises this for a 404 or 405, and for a model on the chat interface.
         raise CompressionError("unsupported", str(error)) from error
     except APIStatusError as error:
+        if is_outage(error):
+            raise
         said = f"HTTP {error.status_code}: {error.message[:300]}"
         if error.status_code == 413 or error.code in _TOO_LONG:
             reason = f"the conversation does not fit the model's window ({said})"
@@ -140,7 +142,9 @@ async def _item_tokens(model: Model, item: ChatMessage, usage: ModelUsage | None
         return usage.output_tokens
     try:
         counted = await model.count_tokens([item])
-    except Exception as error:  # whatever the endpoint does, the size stays unknown
+    except Exception as error:  # whatever else the endpoint does, the size stays unknown
+        if is_outage(error, model):
+            raise
         counted = 0
         cause: Exception | None = error
     else:

@@ -68,9 +68,10 @@ async def _in_other_words(text: str, name: str, model: "str | Model | None") -> 
             f"{shorten(name)}: the first message is not paraphrased: {reason[0]}"
         ) from error
     written = output.completion.strip()
-    if output.error or output.stop_reason != "stop" or not written:
-        reason_given = output.error or f"it stopped because of {output.stop_reason!r}"
-        problem = reason_given if written or output.error else "the model returned nothing"
+    problem = output.error or ("" if written else "the model returned nothing")
+    if not problem and output.stop_reason != "stop":
+        problem = f"it stopped because of {output.stop_reason!r}"
+    if problem:
         raise DataError(f"{shorten(name)}: the first message is not paraphrased: {problem}")
     return written
 

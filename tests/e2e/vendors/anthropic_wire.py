@@ -77,7 +77,9 @@ def _block_part(role: str, block: Body) -> Part:
 
 def reply(asked: Asked, said: Said) -> Body:
     """Put a reply into the vendor's form."""
-    content: list[Body] = [{"type": "text", "text": said.text}] if said.text else []
+    content: list[Body] = (
+        [{"type": "text", "text": said.text}] if said.text and not said.nothing else []
+    )
     reason = "max_tokens" if said.cut_off else "refusal" if said.refused else "end_turn"
     if said.call:
         name, arguments = said.call

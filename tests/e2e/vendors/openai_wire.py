@@ -129,12 +129,13 @@ def _chat(asked: Asked, said: Said) -> Body:
         function = {"name": name, "arguments": json.dumps(arguments)}
         message["tool_calls"] = [{"id": "call_new", "type": "function", "function": function}]
         reason = "tool_calls"
+    choice: Body = {"index": 0, "message": message, "finish_reason": reason, "logprobs": None}
     return {
         "id": f"chatcmpl-{asked.number}",
         "object": "chat.completion",
         "created": 1_750_000_000,
         "model": asked.model,
-        "choices": [{"index": 0, "message": message, "finish_reason": reason, "logprobs": None}],
+        "choices": [] if said.nothing else [choice],
         "usage": {
             "prompt_tokens": said.input_tokens,
             "completion_tokens": said.output_tokens,
@@ -176,7 +177,7 @@ def _response(asked: Asked, said: Said) -> Body:
         "status": "incomplete" if said.cut_off else "completed",
         "incomplete_details": {"reason": "max_output_tokens"} if said.cut_off else None,
         "error": None,
-        "output": output,
+        "output": [] if said.nothing else output,
         "parallel_tool_calls": True,
         "tool_choice": "auto",
         "tools": [],

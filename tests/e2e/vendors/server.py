@@ -35,6 +35,9 @@ def serving(vendor: Vendor, wire: ModuleType) -> Iterator[str]:
             body = json.loads(self.rfile.read(size))
             with lock:
                 status, answer = _answer(vendor, wire, self.path, body, dict(self.headers))
+            if not status:
+                self.close_connection = True
+                return
             if status == 200 and body.get("stream"):
                 events = [
                     f"event: {name}\ndata: {json.dumps({'type': name, **data})}\n\n"

@@ -132,6 +132,20 @@ def test_a_missing_endpoint_fails_the_state_and_not_the_run(openai_run: Run) -> 
     assert openai_run.answered == []
 
 
+@pytest.mark.parametrize("arm", ["openai-compact", "anthropic-native"])
+def test_an_outage_of_the_endpoint_is_the_samples_error(
+    arm: str, request: pytest.FixtureRequest, log_dir: Path
+) -> None:
+    run: Run = request.getfixturevalue(f"{arm.partition('-')[0]}_run")
+    rules = run.vendor.speeches[next(iter(run.vendor.speeches))].__self__  # type: ignore[attr-defined]
+    rules.failed = Failed(401, "authentication_error", "invalid key")
+    log = run(
+        arm, options={"model_base_url": run.address, "max_retries": 0, "fail_on_error": False}
+    )
+    assert [sample.error is not None for sample in small.samples(log)] == [True] * small.PROBES
+    assert not list(log_dir.rglob("*.state.gz"))
+
+
 def test_another_vendors_model_cannot_answer_from_an_item(
     openai_run: Run, scripts: dict[str, Script]
 ) -> None:

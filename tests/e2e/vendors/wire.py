@@ -57,6 +57,8 @@ class Said:
     """Name and arguments of a tool call."""
     refused: bool = False
     cut_off: bool = False
+    nothing: bool = False
+    """Whether the list that holds the reply is empty."""
     input_tokens: int = 200
     output_tokens: int = 20
 
@@ -66,6 +68,7 @@ class Failed:
     """An error in place of a reply."""
 
     status: int
+    """HTTP status; 0 if the connection is closed without a word."""
     kind: str
     """The vendor's word for it."""
     message: str

@@ -1,0 +1,86 @@
+"""What stands between us and the compressor's vendor is an error of the sample, not its failure."""
+
+from pathlib import Path
+
+import pytest
+from inspect_ai import eval_retry
+from inspect_ai.model import ModelOutput
+
+from tests.e2e import small
+from tests.e2e.scripted import COMPRESSES, Script, output
+from tests.e2e.vendors.conftest import Setup, compress, models_of
+from tests.e2e.vendors.wire import Failed, Said
+
+NO_RETRIES = {"max_retries": 0, "fail_on_error": False, "log_realtime": False}
+
+OUTAGES = {
+    "no key": Failed(401, "authentication_error", "invalid x-api-key", "invalid_api_key"),
+    "no quota": Failed(429, "insufficient_quota", "You exceeded your current quota", "quota"),
+    "no credit": Failed(400, "invalid_request_error", "Your credit balance is too low"),
+    "overloaded": Failed(503, "overloaded_error", "try again later"),
+    "connection lost": Failed(0, "", ""),
+}
+
+
+@pytest.mark.parametrize(
+    ("interface", "name"),
+    [
+        ("openai chat", "no key"),
+        ("openai chat", "no quota"),
+        ("openai chat", "connection lost"),
+        ("anthropic", "no credit"),
+        ("anthropic", "overloaded"),
+    ],
+)
+def test_an_outage_of_the_compressor_can_be_retried(
+    interface: str, name: str, request: pytest.FixtureRequest, tiny: Path, log_dir: Path
+) -> None:
+    either = models_of(interface, request)
+    either.vendor.speeches[either.compresses] = lambda _: OUTAGES[name]
+    first = either.run(log_dir, tiny, options=NO_RETRIES)
+    assert [sample.error is not None for sample in small.samples(first)] == [True] * small.PROBES
+    assert not list(log_dir.rglob("*.state.gz")), "an outage is never kept"
+    assert either.vendor.of(either.answers) == []
+    either.vendor.speeches[either.compresses] = compress
+    again = eval_retry(first, log_dir=str(log_dir), display="none")[0]
+    assert small.means(again)["overall"] == 4
+    assert small.means(again)["failed_states"] == 0
+
+
+def test_all_who_wait_for_a_compression_share_its_outage(
+    either: Setup, tiny: Path, log_dir: Path
+) -> None:
+    either.vendor.speeches[either.compresses] = lambda _: OUTAGES["no key"]
+    log = either.run(log_dir, tiny, options=NO_RETRIES)
+    errors = [sample.error.message for sample in small.samples(log) if sample.error]
+    assert sum("the compression that this sample waited for" in text for text in errors) == 2
+    assert len(either.vendor.of(either.compresses)) == 1, "not one attempt for each probe"
+
+
+@pytest.mark.parametrize("compressor", ["anchored", "regenerative", "codex"])
+def test_a_reply_without_choices_says_so(
+    compressor: str, either: Setup, tiny: Path, log_dir: Path
+) -> None:
+    either.vendor.speeches[either.compresses] = lambda _: Said(nothing=True)
+    budgets = {} if compressor == "codex" else small.BUDGETS
+    log = either.run(log_dir, tiny, compressor=compressor, compressor_args=budgets)
+    # Anthropic has no choices: an empty reply is one without text.
+    nothing = "the summarising model returned no text"
+    expected = nothing if either.is_anthropic else "the model's reply holds no choices"
+    assert {small.state(sample).failure for sample in small.samples(log)} == {expected}
+
+
+def test_inspects_own_summary_of_a_reply_without_choices_says_so(
+    scripts: dict[str, Script], tiny: Path, log_dir: Path
+) -> None:
+    scripts[COMPRESSES].reply = lambda _: ModelOutput(usage=output("").usage)
+    log = small.run(log_dir, tiny, compressor="summary", compressor_args={}, epochs=1)
+    expected = "the model's reply holds no choices"
+    assert {small.state(sample).failure for sample in small.samples(log)} == {expected}
+
+
+def test_a_grader_without_choices_has_failed(either: Setup, tiny: Path, log_dir: Path) -> None:
+    either.vendor.speeches[either.grades] = lambda _: Said(nothing=True)
+    log = either.run(log_dir, tiny)
+    for sample in small.samples(log):
+        assert (sample.scores or {})["six_dimensions"].reason == "grader_failed: empty"
