@@ -6,6 +6,7 @@ full; sent after the first answer has come, they read the prefix from the provid
 
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from contextvars import ContextVar
 from dataclasses import dataclass, field
 
 import anyio
@@ -19,13 +20,20 @@ _NO_PROMPT_CACHE = frozenset(
 """Providers without a prompt cache that is billed; calls to them all go at once."""
 
 
+MAX_WAIT_SECONDS = 10.0
+"""How long others let a first call go ahead. Providers have a prefix in their cache once the first
+reply has begun, so a call that takes longer than this has filled the cache or is in trouble."""
+
+
 @dataclass
 class _Gate:
-    lock: anyio.Lock = field(default_factory=anyio.Lock)
-    opened: bool = False
+    opened: anyio.Event = field(default_factory=anyio.Event)
+    deadline: float = field(default_factory=lambda: anyio.current_time() + MAX_WAIT_SECONDS)
 
 
 _gates: dict[tuple[str, str, str], _Gate] = {}
+_held: ContextVar[_Gate | None] = ContextVar("compression_eval_held_gate", default=None)
+"""The gate that the call of this task goes ahead through."""
 
 
 def has_prompt_cache(model: Model | str) -> bool:
@@ -41,7 +49,8 @@ def has_prompt_cache(model: Model | str) -> bool:
 async def prefix_first(key: str, model: Model) -> AsyncIterator[None]:
     """Enter at once as the first for a key, or else when the first has left.
 
-    A first call that fails or is cancelled lets the next one go first.
+    Nobody waits for a first call that has failed, were it only its first attempt, nor longer than
+    `MAX_WAIT_SECONDS` after it began.
 
     Args:
         key: Names the shared prefix, for example by its state.
@@ -50,16 +59,25 @@ async def prefix_first(key: str, model: Model) -> AsyncIterator[None]:
     if not has_prompt_cache(model):
         yield
         return
-    gate = _gates.setdefault((_run_key(), str(model), key), _Gate())
-    if gate.opened:
+    name = (_run_key(), str(model), key)
+    if gate := _gates.get(name):
+        with anyio.CancelScope(deadline=gate.deadline):
+            await gate.opened.wait()
         yield
         return
-    async with gate.lock:
-        if not gate.opened:
-            yield
-            gate.opened = True
-            return
-    yield
+    _gates[name] = gate = _Gate()
+    token = _held.set(gate)
+    try:
+        yield
+    finally:
+        gate.opened.set()
+        _held.reset(token)
+
+
+def open_held_gate() -> None:
+    """Let others go ahead of the call that this task makes, if they wait for it."""
+    if gate := _held.get():
+        gate.opened.set()
 
 
 def _run_key() -> str:

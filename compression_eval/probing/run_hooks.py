@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from shutil import get_terminal_size
 
 import click
-from inspect_ai.hooks import Hooks, ModelRetry, TaskEnd, TaskStart, hooks
+from inspect_ai.hooks import Hooks, ModelRetry, SampleAttemptStart, TaskEnd, TaskStart, hooks
 from inspect_ai.log import (
     EvalError,
     EvalLog,
@@ -23,8 +23,8 @@ from inspect_ai.model import GenerateConfig
 from inspect_ai.util import LimitExceededError
 
 from compression_eval.grading.failures import FAILURES, RunFailures, run_failures
-from compression_eval.probing.prefix import forget_gates
-from compression_eval.probing.run_identity import forget_run, remember_run
+from compression_eval.probing.prefix import forget_gates, open_held_gate
+from compression_eval.probing.run_identity import enter_run, forget_run, remember_run
 from compression_eval.versioning import changed_since
 
 logger = logging.getLogger(__name__)
@@ -89,7 +89,8 @@ class RunHooks(Hooks):
                 )
 
     async def on_model_retry(self, data: ModelRetry) -> None:
-        """Say once per run and model what is waited for, where nothing bounds the retries."""
+        """Let others go ahead of a call that failed; say once what is waited for without end."""
+        open_held_gate()
         spec = self._specs.get(data.eval_id or "")
         if spec is None or data.attempt < _QUIET_RETRIES.get(data.status_code or 0, 2):
             return
@@ -116,6 +117,10 @@ class RunHooks(Hooks):
             data.exception_type or "an error",
             status,
         )
+
+    async def on_sample_attempt_start(self, data: SampleAttemptStart) -> None:
+        """Let the sample's solver and scorers know their run: they start from this context."""
+        enter_run(data.eval_id)
 
     async def on_task_end(self, data: TaskEnd) -> None:
         """Say what failed, write it into the log's header, and forget what was kept for the run."""

@@ -4,16 +4,12 @@ A retried run keeps its task id, so that id names what may be shared between the
 retries. Inspect's hooks give it; they do not give the place of the log.
 """
 
+import logging
+from contextvars import ContextVar
 from dataclasses import dataclass
+from importlib import import_module
 
-# Inspect has no public way to ask, in a running sample, where its log is written. This is the one
-# place that uses a private name for it; without it, states are kept in memory only.
-try:
-    from inspect_ai.log._samples import sample_active
-except ImportError:  # pragma: no cover - a later Inspect may move it
-    sample_active = lambda: None  # noqa: E731
-
-_task_ids: dict[str, str] = {}
+logger = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True)
@@ -28,24 +24,50 @@ class RunIdentity:
     """Folder of the log, a path or URL; None if it is not known."""
 
 
+# Inspect has no public way to ask, in a running sample, where its log is written: hooks give the
+# run's ids only. This is the one private name that is used; without it, states are kept in memory.
+_PRIVATE_MODULE, _PRIVATE_NAME = "inspect_ai.log._samples", "sample_active"
+
+_eval_id: ContextVar[str] = ContextVar("compression_eval_eval_id")
+_task_ids: dict[str, str] = {}
+_warned: list[bool] = []
+
+
 def current_run() -> RunIdentity:
     """Return the identity of the run that the calling sample belongs to.
 
     Raises:
         RuntimeError: Not called from a running sample.
     """
-    active = sample_active()
-    if active is None:
+    eval_id = _eval_id.get("")
+    if not eval_id:
         raise RuntimeError("only a running sample belongs to a run")
-    location = active.log_location.replace("\\", "/")
-    folder = location.rpartition("/")[0] or "."
-    eval_id = active.eval_id
-    return RunIdentity(eval_id, _task_ids.get(eval_id, eval_id), folder)
+    return RunIdentity(eval_id, _task_ids.get(eval_id, eval_id), _log_folder())
+
+
+def _log_folder() -> str | None:
+    try:
+        sample = getattr(import_module(_PRIVATE_MODULE), _PRIVATE_NAME)()
+        location: str = sample.log_location.replace("\\", "/")
+    except (ImportError, AttributeError):
+        if not _warned:
+            _warned.append(True)
+            logger.warning(
+                "this version of Inspect does not say where the log is, so states are not kept "
+                "beside it and a retry would compress again"
+            )
+        return None
+    return location.rpartition("/")[0] or "."
 
 
 def remember_run(eval_id: str, task_id: str) -> None:
     """Note which logical run an attempt belongs to."""
     _task_ids[eval_id] = task_id
+
+
+def enter_run(eval_id: str) -> None:
+    """Note that the calling task, and those it starts, run a sample of an attempt."""
+    _eval_id.set(eval_id)
 
 
 def forget_run(eval_id: str) -> None:

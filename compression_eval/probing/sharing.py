@@ -5,6 +5,7 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
 
 import anyio
+from inspect_ai.util import LimitExceededError
 
 from compression_eval.compressors.state import State
 from compression_eval.probing.run_identity import current_run
@@ -21,6 +22,10 @@ class _Slot:
     lock: anyio.Lock = field(default_factory=anyio.Lock)
     state: State | None = None
     interruptions: int = 0
+    attempts: int = 0
+    """Computations that have ended, one way or another."""
+    error: Exception | None = None
+    """What the last one raised, unless it gave a state."""
 
 
 class SharedStates:
@@ -28,7 +33,9 @@ class SharedStates:
 
     A sample that computes one may be cancelled or run into a limit: then the next one that waits
     takes over. A strategy that fails is not tried again in the same logical run; its failure is
-    the state that all samples get.
+    the state that all samples get. An error that says nothing about the strategy, such as an outage
+    of the vendor, goes to all samples that waited for this computation, and nothing is kept: a
+    sample that comes later, or is retried, tries again.
     """
 
     def __init__(self) -> None:
@@ -44,9 +51,15 @@ class SharedStates:
         """
         run = current_run()
         slot = self._slots.setdefault((run.eval_id, key), _Slot())
+        attempts = slot.attempts
         async with slot.lock:
             if slot.state is not None:
                 return slot.state, False
+            if slot.error is not None and slot.attempts > attempts:
+                raise SharedError(
+                    "the compression that this sample waited for ended with "
+                    f"{type(slot.error).__name__}: {slot.error}"
+                ) from slot.error
             files = StateFiles(run.log_folder, run.task_id) if run.log_folder else None
             if files and (kept := await anyio.to_thread.run_sync(files.load, key)):
                 slot.state = kept
@@ -55,8 +68,20 @@ class SharedStates:
                 raise InterruptedStateError(
                     f"the compression was interrupted {slot.interruptions} times"
                 )
-            slot.interruptions += 1
-            slot.state = state = await compute()
+            slot.error = None
+            try:
+                slot.state = state = await compute()
+            except LimitExceededError:
+                slot.interruptions += 1
+                raise
+            except Exception as error:
+                slot.error = error
+                raise
+            except BaseException:
+                slot.interruptions += 1
+                raise
+            finally:
+                slot.attempts += 1
             if files:
                 await self._save(files, key, state)
             return state, True
@@ -71,6 +96,10 @@ class SharedStates:
                     "states cannot be kept beside the log, so a retry would compress again: %s",
                     error,
                 )
+
+
+class SharedError(Exception):
+    """Another sample's computation of a state ended with an error that says nothing of it."""
 
 
 class InterruptedStateError(Exception):

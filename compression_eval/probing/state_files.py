@@ -7,8 +7,6 @@ import zlib
 from pathlib import Path
 from uuid import uuid4
 
-from pydantic import ValidationError
-
 from compression_eval.compressors.state import State
 
 logger = logging.getLogger(__name__)
@@ -32,31 +30,39 @@ class StateFiles:
     def load(self, key: str) -> State | None:
         """Return the state kept under a key, or None if there is none that can be read.
 
-        A damaged or unreadable file counts as none: the state is then computed anew.
+        A file that is damaged or was kept under another key (another conversation, cut or
+        replicate) counts as none: the state is then computed anew.
         """
         import fsspec
 
         try:
             with fsspec.open(self._path(key), "rb") as file:
-                return State.model_validate_json(gzip.decompress(file.read()))
+                digest, _, content = gzip.decompress(file.read()).partition(b"\n")
+            if digest != _digest(key, content):
+                raise ValueError("it is not the one that was kept here")
+            return State.model_validate_json(content)
         except FileNotFoundError:
             return None
-        except (OSError, EOFError, zlib.error, ValidationError) as error:
-            logger.warning("a kept state cannot be read and is computed anew: %s", error)
+        except (OSError, EOFError, zlib.error, ValueError) as error:
+            logger.warning("a kept state cannot be used and is computed anew: %s", error)
             return None
 
     def save(self, key: str, state: State) -> None:
         """Keep a state; a reader sees all of it or nothing."""
         import fsspec
 
-        content = gzip.compress(state.model_dump_json().encode(), mtime=0)
+        dumped = state.model_dump_json().encode()
+        content = gzip.compress(_digest(key, dumped) + b"\n" + dumped, mtime=0)
         path = self._path(key)
         if self._local:
             target = Path(path.removeprefix("file://"))
             target.parent.mkdir(parents=True, exist_ok=True)
             partial = target.with_suffix(f".{uuid4().hex}.partial")
-            partial.write_bytes(content)
-            partial.replace(target)
+            try:
+                partial.write_bytes(content)
+                partial.replace(target)
+            finally:  # on a full disk, half a file would only take room from the log
+                partial.unlink(missing_ok=True)
         else:
             with fsspec.open(path, "wb") as file:
                 file.write(content)
@@ -64,3 +70,8 @@ class StateFiles:
     def _path(self, key: str) -> str:
         # A fixture's name is untrusted, so it never becomes part of a path.
         return f"{self._folder}/{hashlib.sha256(key.encode()).hexdigest()[:24]}.state.gz"
+
+
+def _digest(key: str, content: bytes) -> bytes:
+    """Return a digest of a state and of what it is the state of."""
+    return hashlib.sha256(key.encode() + b"\0" + content).hexdigest().encode()

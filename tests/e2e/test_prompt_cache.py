@@ -6,7 +6,7 @@ import pytest
 
 from compression_eval.probing import prefix
 from tests.e2e import small
-from tests.e2e.scripted import ANSWERS, GRADES, Script
+from tests.e2e.scripted import ANSWERS, GRADES, Call, Script, ScriptedModel
 
 
 def test_one_goes_ahead_and_the_others_follow_together(
@@ -24,6 +24,39 @@ def test_without_a_prompt_cache_all_go_at_once(
     scripts[ANSWERS].seconds = 0.2
     small.samples(small.run(log_dir, tiny, epochs=1))
     assert scripts[ANSWERS].most_running == small.PROBES
+
+
+def test_nobody_waits_long_for_a_first_call(
+    scripts: dict[str, Script], tiny: Path, log_dir: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(prefix, "MAX_WAIT_SECONDS", 0.05)
+    scripts[ANSWERS].seconds = 0.3
+    small.samples(small.run(log_dir, tiny, epochs=1))
+    assert scripts[ANSWERS].most_running == small.PROBES
+
+
+def test_a_first_attempt_that_fails_lets_the_others_go_ahead(
+    scripts: dict[str, Script],
+    tiny: Path,
+    log_dir: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(prefix, "MAX_WAIT_SECONDS", 3600)
+    monkeypatch.setattr(ScriptedModel, "should_retry", lambda *_: True)
+    answer = scripts[ANSWERS].reply
+    tried: list[str] = []
+
+    def reply(call: Call) -> str:
+        tried.append(call.last)
+        # It works once all others have been answered, as after retries without an end.
+        if call.last == tried[0] and len(set(tried)) < small.PROBES:
+            raise RuntimeError("try again")
+        return str(answer(call))
+
+    scripts[ANSWERS].reply = reply
+    log = small.run(log_dir, tiny, epochs=1)
+    assert small.means(log)["overall"] == 4
+    assert tried.index(tried[0], 1) >= small.PROBES, "the others came before the second attempt"
 
 
 def test_a_first_call_that_fails_lets_the_next_go_ahead(

@@ -11,6 +11,7 @@ import pytest
 from inspect_ai import eval_retry
 from inspect_ai.log import EvalLog, read_eval_log
 
+from compression_eval.probing import run_identity
 from compression_eval.probing.record import ProbeRecord
 from tests.e2e import command, scripted, small
 from tests.e2e.scripted import ANSWERS, COMPRESSES, Call, Script, proper_answer
@@ -76,6 +77,40 @@ def test_a_retried_run_does_not_try_a_failed_compression_again(
     second = eval_retry(first, log_dir=str(log_dir), display="none")[0]
     assert small.means(second)["failed_states"] == 1
     assert len(scripts[COMPRESSES].calls) == 2
+
+
+def test_swapped_states_are_computed_anew(
+    scripts: dict[str, Script], tiny: Path, log_dir: Path
+) -> None:
+    other = small.write(tiny.parent, "other")
+    scripts[ANSWERS] = breaking_at(3)
+    scripts[COMPRESSES].reply = random_compression
+    options = {"max_samples": 1, "log_realtime": False}
+    first = small.run(log_dir, [tiny, other], epochs=1, options=options)
+    assert first.status == "error"
+    one, two = log_dir.rglob("*.state.gz")
+    content = one.read_bytes()
+    one.write_bytes(two.read_bytes())
+    two.write_bytes(content)
+    second = eval_retry(first, log_dir=str(log_dir), display="none")[0]
+    for sample in small.samples(second):
+        assert small.record(sample).fixture == str(sample.id).partition("/")[0]
+    assert len(scripts[COMPRESSES].calls) > 2, "neither was believed"
+
+
+@pytest.mark.parametrize("moved", ["_PRIVATE_MODULE", "_PRIVATE_NAME"])
+def test_without_the_place_of_the_log_states_are_shared_but_not_kept(
+    moved: str,
+    scripts: dict[str, Script],
+    tiny: Path,
+    log_dir: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(run_identity, moved, "inspect_ai.moved")
+    log = small.run(log_dir, tiny)
+    assert len(scripts[COMPRESSES].calls) == small.EPOCHS
+    assert small.means(log)["overall"] == 4
+    assert not list(log_dir.rglob("*.state.gz"))
 
 
 PROGRAM = """
