@@ -46,6 +46,8 @@ class Judgement:
     abstained: bool
     wanted_tools: bool
     """Whether the model tried to call tools, that is, to fetch something again."""
+    cut_off: bool
+    """Whether the answer ended in the middle, for want of tokens."""
     violations: tuple[str, ...]
     """Superseded or forbidden values that the answer gives as current."""
 
@@ -87,6 +89,7 @@ def judge(request: GradingRequest, sample: Sample, panel: PanelGrading) -> Judge
         panel=panel,
         abstained=silent,
         wanted_tools=bool(sample.answer.tool_calls),
+        cut_off=sample.answer.cut_off,
         violations=tuple(wrong),
     )
 

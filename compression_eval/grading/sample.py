@@ -17,8 +17,6 @@ CLUSTER = "cluster"
 """Key of the sample's metadata by which standard errors are clustered: the fixture, or in a run
 over a single fixture the probe: an error over one cluster would be 0 and read as certainty."""
 
-_REASON_LENGTH = 100
-
 
 class Sample:
     """A sample's record, read once.
@@ -57,8 +55,7 @@ class Sample:
     @property
     def answer_failure(self) -> str | None:
         """Why there is no answer to grade; None if there is one."""
-        failure = self.answer.failure
-        return f"answer_failed: {_first_line(failure)}" if failure else None
+        return self.answer.problem or None
 
     @property
     def facts(self) -> list[FactRecord]:
@@ -89,8 +86,3 @@ def nothing_recorded() -> Score:
         reason="scoring_failed: no record",
         explanation="The sample's store holds no state: its solver did not get that far.",
     )
-
-
-def _first_line(text: str) -> str:
-    line = text.strip().splitlines()[0] if text.strip() else "unknown"
-    return line[:_REASON_LENGTH]

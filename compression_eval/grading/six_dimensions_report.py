@@ -41,11 +41,12 @@ def _notes(judgement: Judgement) -> list[str]:
     notes = [f"Dimensions: {dimensions}. Overall: {number(judgement.overall)}.", f"{FORMULA}."]
     if judgement.abstained:
         notes.append(
-            "The answer is empty or says that it does not know: 0 on everything but "
-            "instruction following."
+            "The answer says that it does not know: 0 on everything but instruction following."
         )
     if judgement.wanted_tools:
         notes.append("The model tried to call a tool, that is, to fetch something again.")
+    if judgement.cut_off:
+        notes.append("The answer was cut off (stop reason max_tokens): give it more --max-tokens.")
     if judgement.violations:
         values = ", ".join(escaped(value, 80) for value in judgement.violations)
         notes.append(f"Given as current, but not so: {values}. Accuracy is at most {CAP:g}.")
@@ -101,6 +102,7 @@ def metadata(judgement: Judgement, settings: dict[str, str]) -> dict[str, Any]:
         "attempts": judgement.panel.attempts,
         "abstained": judgement.abstained,
         "wanted_tools": judgement.wanted_tools,
+        "cut_off": judgement.cut_off,
         "violations": list(judgement.violations),
         **settings,
     }

@@ -17,6 +17,7 @@ from compression_eval.fixtures.errors import DataError
 from compression_eval.fixtures.models import Language
 
 RECORD_VERSION = 1
+_MAX_REASON_LENGTH = 100
 
 
 class StateRecord(BaseModel):
@@ -50,7 +51,31 @@ class AnswerRecord(BaseModel):
     tool_calls: list[str] = Field(default_factory=list)
     """Names of tools it tried to call, which it cannot: a wish to fetch again."""
     failure: str = ""
-    """Why there is no answer to grade (context overflow and the like); empty if there is one."""
+    """What the provider or the model itself said that went wrong; empty if it said nothing."""
+
+    @property
+    def problem(self) -> str:
+        """Why there is nothing to grade, in words that can be counted; empty if there is.
+
+        A reply without a word has not said that it knows nothing: it was cut off, wanted to call
+        tools, or failed.
+        """
+        if self.failure:
+            (line, *_) = self.failure.strip().splitlines() or ["unknown"]
+            return f"answer_failed: {line[:_MAX_REASON_LENGTH]}"
+        if any(letter.isprintable() and not letter.isspace() for letter in self.text):
+            return ""
+        if self.tool_calls:
+            names = ", ".join(dict.fromkeys(self.tool_calls))
+            return f"asked_to_fetch: {names[:_MAX_REASON_LENGTH]}"
+        if self.stop_reason == "max_tokens":
+            return "answer_failed: cut off before its first word (max_tokens)"
+        return "answer_failed: the answer is empty"
+
+    @property
+    def cut_off(self) -> bool:
+        """Whether it ended in the middle, for want of tokens."""
+        return self.stop_reason == "max_tokens"
 
 
 class SampleRecord(BaseModel):

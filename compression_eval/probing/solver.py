@@ -15,7 +15,7 @@ from inspect_ai.model import (
 from inspect_ai.solver import Generate, Solver, TaskState, solver
 from inspect_ai.util import span
 
-from compression_eval.compressors.refusal import refused
+from compression_eval.compressors.refusal import NO_CHOICES, refused
 from compression_eval.compressors.running import CompressionPlan, compress
 from compression_eval.compressors.state import State
 from compression_eval.compressors.vendors.anthropic_replay import exact_replay
@@ -165,12 +165,15 @@ async def _ask(state: TaskState, plan: ProbePlan, compressed: State) -> AnswerRe
             state.messages, tools=list(plan.compression.tools), tool_choice="none"
         )
     state.output = output
-    state.messages.append(output.message)
+    if not output.empty:
+        state.messages.append(output.message)
     return _answer(output, model)
 
 
 def _answer(output: ModelOutput, model: Model) -> AnswerRecord:
     failure = ""
+    if output.empty:
+        return AnswerRecord(model=str(model), failure=output.error or NO_CHOICES)
     if output.stop_reason == "model_length":
         failure = "the state and question do not fit the model's context window"
     elif refused(output):

@@ -56,7 +56,6 @@ def scored(tmp_path: Path, answer: Any, **changes: Any) -> Score:
         ("src/pool.py src/pool.py pool.py", 1, 0.333),
         ("docs/guide.md", 0, 0),
         ("I do not know.", math.nan, 0),
-        ("", math.nan, 0),
     ],
 )
 def test_shares_of_the_key_and_of_the_answer(

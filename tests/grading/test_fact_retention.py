@@ -79,8 +79,8 @@ def test_a_failed_answer_leaves_the_survival(tmp_path: Path) -> None:
     assert score.reason == "answer_failed: context overflow"
 
 
-def test_an_empty_answer_recalls_nothing(tmp_path: Path) -> None:
-    assert values(retention(tmp_path, record(answer="")))["fact_recall"] == 0
+def test_an_answer_that_knows_nothing_recalls_nothing(tmp_path: Path) -> None:
+    assert values(retention(tmp_path, record(answer="I do not know.")))["fact_recall"] == 0
 
 
 def test_a_state_that_cannot_be_read_has_no_survival(tmp_path: Path) -> None:

@@ -88,6 +88,7 @@ def test_the_graders_own_sums_are_ignored(tmp_path: Path) -> None:
             record(answer=answer_record("", failure="context overflow\nlong trace")),
             "answer_failed: context overflow",
         ),
+        (record(answer="  \n"), "answer_failed: the answer is empty"),
         (record() | {"answer": None}, "answer_failed: no answer was recorded"),
         (record() | {"state": None}, "scoring_failed: no record"),
     ],
@@ -105,10 +106,9 @@ def test_failures_are_unscored_and_not_graded(
     assert math.isnan(metric(log, "overall"))
 
 
-@pytest.mark.parametrize("answer", ["", "  \n", "I do not know."])
-def test_an_abstention_gets_nothing_but_for_instructions(tmp_path: Path, answer: str) -> None:
+def test_an_abstention_gets_nothing_but_for_instructions(tmp_path: Path) -> None:
     asked = probe(constraint={"text": "Be brief."})
-    score = grade(tmp_path, record(asked=asked, answer=answer))
+    score = grade(tmp_path, record(asked=asked, answer="I do not know."))
     assert values(score) == {
         "overall": round(5 / 6, 3),
         "accuracy": 0,
@@ -123,10 +123,9 @@ def test_an_abstention_gets_nothing_but_for_instructions(tmp_path: Path, answer:
 
 
 def test_a_wish_to_call_a_tool_is_recorded(tmp_path: Path) -> None:
-    given = record(answer=answer_record("", tool_calls=["read_file"]))
+    given = record(answer=answer_record("It uses 8080.", tool_calls=["read_file"]))
     score = grade(tmp_path, given)
     assert (score.metadata or {})["wanted_tools"] is True
-    assert values(score)["continuity"] == 0
     assert "fetch something again" in (score.explanation or "")
 
 

@@ -91,7 +91,9 @@ def test_the_length_that_hermes_asks_for_reaches_the_model(run: Run) -> None:
 
     def output(_: Any, __: Any, ___: Any, config: GenerateConfig) -> ModelOutput:
         seen.append(config)
-        return ModelOutput.from_content("mockllm/model", "s")
+        reply = ModelOutput.from_content("mockllm/model", "s")
+        reply.usage = ModelUsage(input_tokens=10, output_tokens=5, total_tokens=15)
+        return reply
 
     run(get_model("mockllm/model", custom_outputs=output, memoize=False))
     assert [config.max_tokens for config in seen] == [77]

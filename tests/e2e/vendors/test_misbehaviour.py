@@ -7,6 +7,7 @@ import pytest
 from inspect_ai.log import EvalLog
 from inspect_ai.scorer import Score
 
+from compression_eval.analysis import samples_frame
 from tests.e2e import scripted, small
 from tests.e2e.vendors.conftest import Setup, answer, compress, grade
 from tests.e2e.vendors.wire import Asked, Failed, Said, Speech
@@ -156,17 +157,35 @@ def test_a_compression_that_fails_is_no_low_score(
     assert 1 <= len(either.vendor.of(either.compresses)) <= 2
 
 
-def test_a_tool_call_is_an_answer_that_asks_to_fetch_again(
+@pytest.mark.parametrize(
+    ("said", "reason"),
+    [
+        (Said(""), "answer_failed: the answer is empty"),
+        (Said(" \n\u200b"), "answer_failed: the answer is empty"),
+        (Said("", cut_off=True), "answer_failed: cut off before its first word (max_tokens)"),
+        (Said(call=("bash", {"command": "cat login.log"})), "asked_to_fetch: bash"),
+        (Said(nothing=True), "answer_failed: "),
+    ],
+    ids=["empty", "blank", "cut off", "tool call", "nothing"],
+)
+def test_an_answer_without_a_word_is_no_low_score(
+    said: Said, reason: str, setup: Setup, tiny: Path, log_dir: Path
+) -> None:
+    setup.vendor.speeches[setup.answers] = lambda _: said
+    log = setup.run(log_dir, tiny)
+    assert all(text.startswith(reason) for text in unscored(log))
+    facts = [small.values(sample, "fact_retention") for sample in small.samples(log)]
+    assert all(math.isnan(values["fact_recall"]) for values in facts)
+    assert setup.counts()[1:] == (SAMPLES, 0), "nothing is carried out, and nothing graded"
+
+
+def test_an_answer_cut_off_in_the_middle_is_graded_and_marked(
     setup: Setup, tiny: Path, log_dir: Path
 ) -> None:
-    call = Said(call=("bash", {"command": "cat login.log"}))
-    setup.vendor.speeches[setup.answers] = lambda _: call
+    setup.vendor.speeches[setup.answers] = lambda _: Said("The code was E4401, and", cut_off=True)
     log = setup.run(log_dir, tiny)
-    for sample, score in zip(small.samples(log), graded(log), strict=True):
-        answered = small.record(sample).answer
-        assert answered is not None
-        assert answered.tool_calls == ["bash"]
-        assert answered.failure == ""
-        assert score.as_dict()["accuracy"] == 0
-        assert score.as_dict()["continuity"] == 0
-    assert setup.counts()[1] == SAMPLES, "the call is not carried out"
+    for score in graded(log):
+        assert score.as_dict()["overall"] == 4
+        assert (score.metadata or {})["cut_off"] is True
+        assert "was cut off" in (score.explanation or "")
+    assert samples_frame(log.location)["answer_cut_off"].tolist() == [True] * SAMPLES
