@@ -237,12 +237,14 @@ def rows_of_log(log: Log, arm: str, columns: Any) -> "DataFrame":
 
     try:
         part = samples_df(
-            log.path, inspect_columns(columns), quiet=True, exclude_fields=set(_UNUSED)
+            log.path, inspect_columns(columns, log.path), quiet=True, exclude_fields=set(_UNUSED)
         )
     except (ValueError, OSError, KeyError) as error:
         raise DataError(f"{log.path}: {' '.join(str(error).split())[:200]}") from error
     part = part.reindex(columns=list(columns)).astype(object)
     part = part.where(part.notna(), None)
+    if {"state_id", "gradings"} <= set(columns):
+        log.warn_of_lost(int((part["state_id"].isna() & (part["gradings"] > 0)).sum()))
     for position, (name, value) in enumerate(_run(log, arm).items()):
         part.insert(position, name, value)
     return part

@@ -1,5 +1,6 @@
 """Find and read the logs of this eval."""
 
+import logging
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -14,11 +15,12 @@ from inspect_ai.log import (
     read_eval_log,
     read_eval_log_samples,
 )
-from inspect_ai.util import Store
 
 from compression_eval.fixtures.errors import DataError
 from compression_eval.grading.failures import FAILURES
-from compression_eval.probing.record import SampleRecord, read_record
+from compression_eval.probing.record import SampleRecord, recorded_in
+
+logger = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True)
@@ -44,6 +46,16 @@ class Log:
         """Whether the run came to its end; one that counts as failed may have done so."""
         return self.header.status == "success" or FAILURES in self.header.metadata
 
+    def warn_of_lost(self, number: int) -> None:
+        """Say that scored samples have no record, so that no table can show them."""
+        if number:
+            logger.warning(
+                "%s: %d scored samples have no record of their state and answer, and none could be "
+                "made of their events; they are left out",
+                self.path,
+                number,
+            )
+
     def records(self) -> Iterator[tuple[EvalSample, SampleRecord]]:
         """Yield each sample with its record; a sample that did not get as far has none.
 
@@ -51,10 +63,13 @@ class Log:
             DataError: The log cannot be read, or a record is of an incompatible version.
         """
         try:
+            lost = 0
             for sample in read_eval_log_samples(self.path, all_samples_required=False):
-                record = read_record(Store(sample.store))
-                if record is not None:
-                    yield sample, record
+                if found := recorded_in(sample):
+                    yield sample, found.record
+                elif sample.scores:
+                    lost += 1
+            self.warn_of_lost(lost)
         except (ValueError, OSError, KeyError, BadZipFile) as error:
             raise DataError(f"{self.path}: {_one_line(error)}") from error
 

@@ -9,15 +9,14 @@ from functools import cached_property
 from typing import Any, cast
 
 from inspect_ai.analysis import Column, SampleColumn
-from inspect_ai.log import EvalSample
+from inspect_ai.log import EvalSample, read_eval_log_sample
 from inspect_ai.model import ModelUsage
 from inspect_ai.scorer import Score
-from inspect_ai.util import Store
 
 from compression_eval.fixtures.digests import digest
 from compression_eval.grading.rubric import structure
 from compression_eval.grading.six_dimensions import OVERALL
-from compression_eval.probing.record import SampleRecord, read_record
+from compression_eval.probing.record import Recorded, SampleRecord, recorded_in
 
 Cell = str | int | float | bool | None
 
@@ -32,11 +31,24 @@ class Seen:
     """A sample with the parts of it that columns are made of."""
 
     sample: EvalSample
+    """Perhaps without its events, which are most of a log."""
+    path: str = ""
+    """The log that it is in."""
 
     @cached_property
+    def recorded(self) -> Recorded | None:
+        """What the log holds of it; None for a sample that did not get as far."""
+        found = recorded_in(self.sample)
+        if found is None and self.sample.scores and self.path:
+            # Inspect recovered it from a killed run: only its events tell of it.
+            whole = read_eval_log_sample(self.path, self.sample.id, self.sample.epoch)
+            found = recorded_in(whole)
+        return found
+
+    @property
     def record(self) -> SampleRecord | None:
         """What the run recorded; None for a sample that did not get as far."""
-        return read_record(Store(self.sample.store))
+        return self.recorded.record if self.recorded else None
 
     @cached_property
     def gradings(self) -> list[Score]:
@@ -90,7 +102,8 @@ class Seen:
         """
         if role != "answerer":
             return self.sample.role_usage.get(role)
-        return self.sample.output.usage or ModelUsage()
+        output = self.recorded.output if self.recorded else self.sample.output
+        return output.usage or ModelUsage()
 
 
 def number(score: Score | None, key: str) -> float | None:
@@ -236,13 +249,13 @@ NUMBERS: tuple[str, ...] = (
 """Columns of numbers that may be missing: floats in a frame, NaN where they are."""
 
 
-def inspect_columns(columns: Mapping[str, Callable[[Seen], Cell]]) -> list[Column]:
-    """Return columns for Inspect's `samples_df`; each sample is looked into once."""
+def inspect_columns(columns: Mapping[str, Callable[[Seen], Cell]], path: str) -> list[Column]:
+    """Return columns for Inspect's `samples_df` of a log; each sample is looked into once."""
     last: list[Seen] = []
 
     def seen(sample: EvalSample) -> Seen:
         if not last or last[0].sample is not sample:
-            last[:] = [Seen(sample)]
+            last[:] = [Seen(sample, path)]
         return last[0]
 
     def column(name: str, read: Callable[[Seen], Cell]) -> Column:

@@ -1,5 +1,6 @@
 """What a scorer reads of a sample, and why a sample may have no score."""
 
+from inspect_ai.log import transcript
 from inspect_ai.model import ChatMessage
 from inspect_ai.scorer import Score
 from inspect_ai.solver import TaskState
@@ -11,6 +12,7 @@ from compression_eval.probing.record import (
     SampleRecord,
     StateRecord,
     read_record,
+    recovered,
 )
 
 CLUSTER = "cluster"
@@ -75,9 +77,10 @@ def read_sample(state: TaskState) -> Sample | None:
         DataError: The record was written by an incompatible version.
     """
     record = read_record(state.store)
-    if record is None:
-        return None
-    return Sample(record, state.messages[: record.state.message_count])
+    if record is not None:
+        return Sample(record, state.messages[: record.state.message_count])
+    found = recovered(transcript().events)
+    return Sample(found.record, found.context) if found else None
 
 
 def nothing_recorded() -> Score:

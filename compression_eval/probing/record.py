@@ -8,7 +8,13 @@ are not copied into the store: with the control ``full`` that would put the whol
 every sample once more.
 """
 
-from inspect_ai.util import Store, StoreModel
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from inspect_ai.event import Event, ModelEvent
+from inspect_ai.log import EvalSample, resolve_sample_attachments
+from inspect_ai.model import ChatMessage, ModelOutput
+from inspect_ai.util import Store, StoreModel, store_from_events
 from pydantic import BaseModel, Field
 
 from compression_eval.compressors.state import CycleRecord, FactRecord, Region, StateStatus
@@ -18,6 +24,8 @@ from compression_eval.fixtures.models import Language
 
 RECORD_VERSION = 1
 _MAX_REASON_LENGTH = 100
+_QUESTION_PARTS = 2
+"""Parts of the message that puts a question: what comes before each one, and the question."""
 
 
 class StateRecord(BaseModel):
@@ -128,3 +136,57 @@ def read_record(store: Store) -> SampleRecord | None:
         )
     found = store.get(_SAMPLE_KEY)
     return None if found is None else SampleRecord.model_validate(found)
+
+
+@dataclass(frozen=True)
+class Recorded:
+    """A record with what a sample's log holds beside it."""
+
+    record: SampleRecord
+    context: list[ChatMessage]
+    """The messages of the state, as the answering model was shown them."""
+    output: ModelOutput
+    """The answering model's reply; empty if it was not asked."""
+
+
+def recorded_in(sample: EvalSample) -> Recorded | None:
+    """Return what a sample of a log holds; None if its solver never came to a state.
+
+    Raises:
+        DataError: The record was written by an incompatible version.
+    """
+    record = read_record(Store(sample.store))
+    if record is None:
+        return recovered(resolve_sample_attachments(sample).events)
+    return Recorded(record, sample.messages[: record.state.message_count], sample.output)
+
+
+def recovered(events: Sequence[Event]) -> Recorded | None:
+    """Return what a sample's events tell of it; None if they tell of no state.
+
+    When a run was killed, Inspect recovers the samples that were done from its buffer of events.
+    They come without a store, and the first model that was called, perhaps the compressor, counts
+    as the one whose messages and output they are.
+
+    Args:
+        events: The events, attachments resolved.
+    """
+    record = read_record(store_from_events(list(events)))
+    if record is None:
+        return None
+    asked = [
+        event
+        for event in events
+        if isinstance(event, ModelEvent)
+        and event.input
+        and record.probe.question in event.input[-1].text
+        and record.answer is not None
+        and event.output.completion == record.answer.text
+    ]
+    if not asked:
+        return Recorded(record, [], ModelOutput())
+    *context, last = asked[-1].input
+    if len(context) < record.state.message_count and isinstance(last.content, list):
+        # Inspect made one message of the state's last and the question, whose parts are two.
+        context.append(last.model_copy(update={"content": last.content[:-_QUESTION_PARTS]}))
+    return Recorded(record, context[: record.state.message_count], asked[-1].output)

@@ -1,0 +1,89 @@
+"""A sample that Inspect recovered without its store is scored and reported like others."""
+
+import re
+from pathlib import Path
+
+import pytest
+from inspect_ai import score
+from inspect_ai.log import EvalLog, read_eval_log, write_eval_log
+from inspect_ai.model import ChatMessageUser, ModelOutput, get_model
+
+from compression_eval.analysis import criteria_frame, facts_frame, samples_frame
+from compression_eval.analysis.logs import find_logs
+from compression_eval.grading.fact_retention import fact_retention
+from compression_eval.grading.six_dimensions import six_dimensions
+from tests.e2e import small
+from tests.e2e.scripted import COMPRESSES, GRADES, Script, ScriptedModel
+
+
+def without_stores(log: EvalLog, folder: Path, *, events: bool = True) -> str:
+    """Write a log as recovery leaves it: the compressor's messages and output, and no store."""
+    for sample in small.samples(log):
+        sample.store = {}
+        sample.messages = [ChatMessageUser(content="summarise")]
+        sample.output = ModelOutput.from_content("compressor", "the summary")
+        if not events:
+            sample.events = []
+    folder.mkdir()
+    write_eval_log(log, path := str(folder / Path(log.location).name))
+    return path
+
+
+def requests(scripts: dict[str, Script]) -> list[str]:
+    """Return what the grader was asked, but for where one user message ends and another begins."""
+    texts = (call.text.replace("[user]", "") for call in scripts[GRADES].calls)
+    return sorted(re.sub(r"(\\n)+", " ", text) for text in texts)
+
+
+@pytest.mark.parametrize("collapses", [False, True], ids=["question apart", "question merged"])
+@pytest.mark.parametrize("compressor", ["anchored", "summary"])
+def test_tables_and_scores_are_the_same_without_the_store(
+    compressor: str,
+    collapses: bool,
+    scripts: dict[str, Script],
+    tiny: Path,
+    log_dir: Path,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(ScriptedModel, "collapse_user_messages", lambda _: collapses)
+    arguments = small.BUDGETS if compressor == "anchored" else {}
+    run = small.run(log_dir, tiny, compressor=compressor, compressor_args=arguments, epochs=1)
+    whole = run.location
+    stripped = without_stores(read_eval_log(whole), tmp_path / "recovered")
+    for frame in (samples_frame, criteria_frame, facts_frame):
+        rows, expected = frame(stripped), frame(whole)
+        assert not expected.empty
+        assert rows.drop(columns="log_path", errors="ignore").equals(
+            expected.drop(columns="log_path", errors="ignore")
+        )
+    first = requests(scripts)
+    scripts[GRADES].calls.clear()
+    again = score(
+        read_eval_log(stripped),
+        [six_dimensions(), fact_retention()],
+        action="overwrite",
+        model="scripted/answers",
+        model_roles={"grader": get_model(f"scripted/{GRADES}")},
+    )
+    assert small.means(again)["overall"] == 4
+    assert small.means(again)["fact_recall"] == small.means(run)["fact_recall"]
+    assert requests(scripts) == first
+    assert len(scripts[COMPRESSES].calls) == 1
+
+
+def test_what_cannot_be_recovered_is_named(
+    scripts: dict[str, Script],
+    tiny: Path,
+    log_dir: Path,
+    tmp_path: Path,
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    run = small.run(log_dir, tiny, epochs=1)
+    path = without_stores(run, tmp_path / "recovered", events=False)
+    (log,) = find_logs([path])
+    assert list(log.records()) == []
+    assert f"{small.PROBES} scored samples have no record" in caplog.text
+    caplog.clear()
+    samples_frame(path)
+    assert f"{small.PROBES} scored samples have no record" in caplog.text
