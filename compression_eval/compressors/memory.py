@@ -4,7 +4,9 @@ A model proposes typed operations; this code carries them out. An entry that no 
 stays byte for byte what it was, and what does not fit the budget goes by a stated rule.
 """
 
-from collections.abc import Callable, Sequence
+from bisect import bisect_left, insort
+from collections import deque
+from collections.abc import Callable, Iterator, Sequence
 from typing import Annotated, Literal, get_args
 
 from pydantic import BaseModel, ConfigDict, Field
@@ -75,21 +77,25 @@ class Memory(_Model):
     evicted: int = 0
     """Entries given up so far to stay within the budget."""
     refused: int = 0
-    """Operations that named no existing entry."""
+    """Operations that named no existing entry, or were to write a blank one."""
 
     def merged(self, operations: Operations) -> "Memory":
         """Return this memory after a model's operations; `self` is left as it was.
 
-        An operation on an id that does not exist is not carried out; `refused` counts it.
+        An operation on an id that does not exist, or with a blank text, is not carried out;
+        `refused` counts it.
         """
         memory = self.model_copy(deep=True)
         memory.cycle += 1
         known = {entry.id: entry for entries in memory.sections.values() for entry in entries}
         for operation in operations.operations:
             if isinstance(operation, Add):
+                if not (text := _one_line(operation.text)):
+                    memory.refused += 1
+                    continue
                 entry = Entry(
                     id=f"{_PREFIXES[operation.section]}{memory.next_number}",
-                    text=_one_line(operation.text),
+                    text=text,
                     cycle=memory.cycle,
                 )
                 memory.next_number += 1
@@ -97,7 +103,10 @@ class Memory(_Model):
             elif (target := known.get(operation.id)) is None:
                 memory.refused += 1
             elif isinstance(operation, Supersede):
-                target.text = _one_line(operation.text)
+                if not (text := _one_line(operation.text)):
+                    memory.refused += 1
+                    continue
+                target.text = text
                 target.closed = False
                 target.cycle = memory.cycle
             else:
@@ -118,32 +127,66 @@ class Memory(_Model):
             count: Counts the tokens of a text.
         """
         memory = self.model_copy(deep=True)
-        while count(memory.render()) > budget and memory._evict_one(count):
-            memory.evicted += 1
-        return memory
+        if count(memory.render()) <= budget:
+            return memory
+        order = list(memory._eviction_order(count))
+        # Counting the whole text after each of thousands of evictions would take minutes.
+        enough = bisect_left(
+            range(1, len(order) + 1),
+            True,
+            key=lambda number: count(memory._without(order[:number]).render()) <= budget,
+        )
+        return memory._without(order[: enough + 1])
 
-    def _evict_one(self, count: Callable[[str], int]) -> bool:
-        closed = [
-            (entry.cycle, position, name)
+    def _without(self, victims: Sequence[Entry]) -> "Memory":
+        gone = {id(entry) for entry in victims}
+        return self.model_copy(
+            update={
+                "sections": {
+                    name: [entry for entry in entries if id(entry) not in gone]
+                    for name, entries in self.sections.items()
+                },
+                "evicted": self.evicted + len(victims),
+            }
+        )
+
+    def _eviction_order(self, count: Callable[[str], int]) -> Iterator[Entry]:
+        """Yield every entry, those first that are given up first."""
+        # Within a section the oldest go first; the sort keeps the order of those of one cycle.
+        by_age = {
+            name: sorted(enumerate(entries), key=lambda item: item[1].cycle)
             for name, entries in self.sections.items()
-            for position, entry in enumerate(entries)
-            if entry.closed
-        ]
-        if closed:
-            _, position, name = min(closed)
-            del self.sections[name][position]
-            return True
+        }
+        closed = {
+            name: deque((entry.cycle, position, entry) for position, entry in items if entry.closed)
+            for name, items in by_age.items()
+        }
+        gone: dict[str, list[int]] = {name: [] for name in closed}
+        while filled := [name for name in closed if closed[name]]:
+            # Of those of one cycle the one that stands higher in its section, as it is by now.
+            name = min(
+                filled,
+                key=lambda name: (
+                    closed[name][0][0],
+                    closed[name][0][1] - bisect_left(gone[name], closed[name][0][1]),
+                    name,
+                ),
+            )
+            _, position, entry = closed[name].popleft()
+            insort(gone[name], position)
+            yield entry
+        left = {
+            name: deque(entry for _, entry in items if not entry.closed)
+            for name, items in by_age.items()
+        }
+        tokens = {name: {id(e): count(e.text) for e in entries} for name, entries in left.items()}
+        totals = {name: sum(each.values()) for name, each in tokens.items()}
         for choice in (_EVICTION_ORDER, ("constraints", "intent")):
-            filled = [name for name in self.sections if name in choice and self.sections[name]]
-            if filled:
-                longest = max(
-                    filled, key=lambda name: sum(count(entry.text) for entry in self.sections[name])
-                )
-                oldest = min(entry.cycle for entry in self.sections[longest])
-                victim = next(e for e in self.sections[longest] if e.cycle == oldest)
-                self.sections[longest].remove(victim)
-                return True
-        return False
+            while filled := [name for name in left if name in choice and left[name]]:
+                longest = max(filled, key=totals.__getitem__)
+                entry = left[longest].popleft()
+                totals[longest] -= tokens[longest][id(entry)]
+                yield entry
 
     def render(self) -> str:
         """Return the memory as the agent reads it; an empty section says so."""

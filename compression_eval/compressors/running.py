@@ -4,6 +4,7 @@ import math
 import time
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from functools import partial
 from uuid import uuid4
 
 import anyio
@@ -139,14 +140,18 @@ async def compress(plan: CompressionPlan, replicate: int, model: Model) -> State
     state.readable = not any(is_opaque(message) for message in messages)
     state.regions = regions(original, messages)
     state.state_tokens = counter.messages(messages)
-    state.facts = fact_records(
-        plan.tracked,
-        cuts=plan.cuts,
-        fed=fed,
-        state=messages,
-        regions=state.regions,
-        readable=state.readable and state.status == "ok",
-        stale=plan.stale,
+    # A long state is read in a thread, so that it does not hold up what else is under way.
+    state.facts = await anyio.to_thread.run_sync(
+        partial(
+            fact_records,
+            plan.tracked,
+            cuts=plan.cuts,
+            fed=fed,
+            state=messages,
+            regions=state.regions,
+            readable=state.readable and state.status == "ok",
+            stale=plan.stale,
+        )
     )
     return state
 

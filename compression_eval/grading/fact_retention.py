@@ -3,6 +3,7 @@
 import math
 from typing import Any
 
+import anyio
 from inspect_ai.scorer import Metric, Score, Scorer, Target, mean, scorer, stderr
 from inspect_ai.solver import TaskState
 
@@ -49,7 +50,8 @@ def fact_retention() -> Scorer:
         findings = follow_facts(
             sample.probe, sample.facts, sample.answer_text, failed=failure is not None
         )
-        wrong = _violations(sample)
+        # An answer may be as long as a looping model makes it.
+        wrong = await anyio.to_thread.run_sync(_violations, sample)
         explanation = explain(findings, wrong, sample.record.cut)
         metadata = _metadata(findings, wrong, sample.record.cut)
         if failure:

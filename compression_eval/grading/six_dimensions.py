@@ -3,6 +3,7 @@
 import math
 from typing import get_args
 
+import anyio
 from inspect_ai.scorer import Metric, Score, Scorer, Target, mean, scorer, stderr
 from inspect_ai.solver import TaskState
 
@@ -88,7 +89,7 @@ def six_dimensions(
         notice.check(graders)
         panel = await grade_with_panel(request, graders)
         failed_graders.check(panel)
-        judgement = judge(request, sample, panel)
+        judgement = await anyio.to_thread.run_sync(judge, request, sample, panel)
         settings = {
             "criteria": criteria,
             "grader_context": grader_context,

@@ -9,7 +9,8 @@ answer: this is a check for plain mistakes, not a reader.
 
 import functools
 import re
-from collections.abc import Iterator, Sequence
+from bisect import bisect_left
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from compression_eval.fixtures.banks import Probe
@@ -61,12 +62,25 @@ def violations(probe: Probe, answer: str, markers: ValueMarkers) -> list[str]:
 def given_as_current(answer: str, wrong: WrongValue, markers: ValueMarkers) -> bool:
     """Return whether some occurrence of a wrong value in ``answer`` is given as current."""
     signs = _signs(markers.model_dump_json())
+    # Right forms that have a wrong one inside ("v1" in "v1 beta").
+    hidden = [
+        normalise(right)
+        for right in wrong.right
+        if any(right != form and Text(right).has(form) for form in wrong.forms)
+    ]
     for raw in _SENTENCE_END.split(answer):
-        sentence = _without_right_forms(raw or "", wrong)
+        sentence = normalise(raw or "")
+        for right in hidden:
+            sentence = sentence.replace(right, _HIDDEN)
+        text = Text(sentence)
         for form in wrong.forms:
-            for start, end in _occurrences(sentence, form):
-                after = Text(sentence[end:])
-                if not signs.past(sentence, start, end, contrasted=after.has_any(wrong.right)):
+            length = max(len(normalise(form)), 1)
+            spans = [(start, start + length) for start, _ in text.occurrences(form)]
+            if not spans:
+                continue
+            followed = _followed(text.normalised, spans, wrong.right)
+            for number, (start, end) in enumerate(spans):
+                if not signs.past(text.normalised, start, end, contrasted=number < followed):
                     return True
     return False
 
@@ -74,22 +88,14 @@ def given_as_current(answer: str, wrong: WrongValue, markers: ValueMarkers) -> b
 _HIDDEN = "\ue001"
 
 
-def _without_right_forms(sentence: str, wrong: WrongValue) -> str:
-    """Normalise, and hide right forms that have a wrong one inside ("v1" in "v1 beta")."""
-    text = normalise(sentence)
-    for right in wrong.right:
-        if any(right != form and Text(right).has(form) for form in wrong.forms):
-            text = text.replace(normalise(right), _HIDDEN)
-    return text
+def _followed(sentence: str, spans: Sequence[tuple[int, int]], right: Sequence[str]) -> int:
+    """Return after how many of some occurrences a right value follows: the first so many.
 
-
-def _occurrences(sentence: str, form: str) -> Iterator[tuple[int, int]]:
-    length = max(len(normalise(form)), 1)
-    offset = 0
-    while (at := Text(sentence[offset:]).find(form)) is not None:
-        start = offset + at
-        yield start, start + length
-        offset = start + length
+    A sentence may repeat a value thousands of times, and each look to its end reads all of it.
+    """
+    if not right:
+        return 0
+    return bisect_left(spans, True, key=lambda span: not Text(sentence[span[1] :]).has_any(right))
 
 
 class _Signs:

@@ -1,5 +1,6 @@
 import pytest
 
+from compression_eval.fixtures import matching
 from compression_eval.fixtures.banks import Probe
 from compression_eval.fixtures.models import Language
 from compression_eval.grading.rubric import load_rubric
@@ -109,3 +110,27 @@ def test_hostile_answers_are_only_text() -> None:
     markers = load_rubric("en").text.values
     assert violations(asked, "it is [x]{9} " + "(" * 500, markers) == ["[x]{9}"]
     assert violations(asked, "\ue001" * 50 + "\x00", markers) == []
+
+
+@pytest.mark.parametrize("phrase", ["it was changed from 3000 to 8080 and ", "it is 3000 "])
+def test_a_repeated_phrase_is_read_in_proportion_to_its_length(
+    phrase: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    read = 0
+    spelling = matching._spelling
+
+    def counted(text: str) -> str:
+        nonlocal read
+        read += len(text)
+        return spelling(text)
+
+    monkeypatch.setattr(matching, "_spelling", counted)
+    asked = probe()
+    markers = load_rubric("en").text.values
+    costs = []
+    for times in (100, 200, 400):
+        read = 0
+        violations(asked, phrase * times, markers)
+        costs.append(read)
+    # Quadratic would be 16; the search for where the right value last stands has a logarithm.
+    assert costs[2] < 6 * costs[0]
