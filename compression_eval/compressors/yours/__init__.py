@@ -6,12 +6,16 @@ from dataclasses import dataclass
 from typing import Any, Self
 
 from inspect_ai.model import CompactionStrategy
+from pydantic import Field
 
 from compression_eval.compressors.spec import Compressor, CompressorSpec
 from compression_eval.compressors.yours.adapting import adapt
 from compression_eval.compressors.yours.command import CommandArguments, command_folder
 from compression_eval.compressors.yours.loading import load
 from compression_eval.compressors.yours.signatures import UserArguments, given
+
+DEFAULT_TIMEOUT = 600.0
+"""Seconds that one compression by a function of the user may take, if nothing else is said."""
 
 
 @dataclass(frozen=True)
@@ -37,7 +41,9 @@ def user_compressor(name: str) -> UserCompressor | None:
     adapted = adapt(name, loaded.target)
 
     def build(arguments: UserArguments) -> CompactionStrategy:
-        return adapted.build(given(arguments, adapted.arguments))
+        own = "timeout_seconds" in adapted.arguments.model_fields
+        seconds = DEFAULT_TIMEOUT if own else getattr(arguments, "timeout_seconds", DEFAULT_TIMEOUT)
+        return adapted.build(given(arguments, adapted.arguments), seconds)
 
     return UserCompressor(
         name=name,
@@ -76,7 +82,14 @@ def _tried(
     A validator would not do: pydantic would wrap the error that says what is wrong.
     """
 
-    class Tried(arguments):  # type: ignore[misc, valid-type]
+    class Limited(arguments):  # type: ignore[misc, valid-type]
+        timeout_seconds: float = Field(default=DEFAULT_TIMEOUT, gt=0)
+        """Time limit of one compression by a function."""
+
+    # A function may have an argument of that name itself.
+    own = "timeout_seconds" in arguments.model_fields
+
+    class Tried(arguments if own else Limited):  # type: ignore[misc]
         @classmethod
         def model_validate(cls, *args: Any, **kwargs: Any) -> Self:
             checked: Self = super().model_validate(*args, **kwargs)

@@ -2,11 +2,15 @@
 
 import inspect
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Awaitable, Callable, Sequence
+from contextvars import copy_context
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import anyio
+from inspect_ai.event import ModelEvent
+from inspect_ai.log import transcript
 from inspect_ai.model import (
     ChatMessage,
     ChatMessageBase,
@@ -34,8 +38,9 @@ class Adapted:
     """Something of the user's as a strategy."""
 
     arguments: type[UserArguments]
-    build: Callable[[dict[str, Any]], CompactionStrategy]
-    """Makes a new strategy from the arguments that were given."""
+    build: Callable[[dict[str, Any], float], CompactionStrategy]
+    """Makes a new strategy from the arguments that were given, and a time limit in seconds. The
+    limit is for functions; a strategy is asynchronous, so that Inspect's own limits reach it."""
 
 
 def adapt(name: str, target: Any) -> Adapted:
@@ -48,7 +53,7 @@ def adapt(name: str, target: Any) -> Adapted:
         DataError: The target is none of these, or its signature does not fit.
     """
     if isinstance(target, CompactionStrategy):
-        return Adapted(arguments_model(name, []), lambda _: KeptRecognised(target))
+        return Adapted(arguments_model(name, []), lambda *_: KeptRecognised(target))
     if inspect.isclass(target):
         if issubclass(target, CompactionStrategy):
             return _from_factory(name, target)
@@ -85,10 +90,10 @@ def _from_function(name: str, function: Callable[..., Any]) -> Adapted:
             f"compressor: {name}: wrong signature; the first parameter must take the messages"
         )
     keywords = signature.keywords(skip_messages=True)
-    lock = threading.Lock()
+    lock = anyio.Lock()
     return Adapted(
         arguments_model(name, [(signature, keywords)]),
-        lambda values: CallableCompaction(name, function, values, lock),
+        lambda values, seconds: CallableCompaction(name, function, values, lock, seconds),
     )
 
 
@@ -97,15 +102,15 @@ def _from_factory(name: str, factory: Callable[..., Any]) -> Adapted:
         raise DataError(f"compressor: {name}: the class is abstract, it does not define compact")
     signature = CallSignature(name, factory)
     keywords = signature.keywords(skip_messages=False)
-    lock = threading.Lock()
+    lock = anyio.Lock()
 
-    def build(values: dict[str, Any]) -> CompactionStrategy:
+    def build(values: dict[str, Any], seconds: float) -> CompactionStrategy:
         made = _made(name, factory, values)
         if isinstance(made, CompactionStrategy):
             return KeptRecognised(made)
         method = getattr(made, _METHOD, None)
         if callable(method) and CallSignature(name, method).takes_messages:
-            return CallableCompaction(name, method, {}, lock)
+            return CallableCompaction(name, method, {}, lock, seconds)
         if inspect.iscoroutine(made):
             made.close()
         raise DataError(
@@ -138,9 +143,9 @@ def _from_class(name: str, target: type[Any]) -> Adapted:
     method_keywords = called.keywords(skip_messages=True)
     own = {parameter.name for parameter in maker_keywords}
     others = {parameter.name for parameter in method_keywords}
-    lock = threading.Lock()
+    lock = anyio.Lock()
 
-    def build(values: dict[str, Any]) -> CompactionStrategy:
+    def build(values: dict[str, Any], seconds: float) -> CompactionStrategy:
         for_maker: dict[str, Any] = {}
         for_method: dict[str, Any] = {}
         for key, value in values.items():
@@ -150,7 +155,7 @@ def _from_class(name: str, target: type[Any]) -> Adapted:
             if key in others or (unnamed and called.open):
                 for_method[key] = value
         made = _made(name, target, for_maker)
-        return CallableCompaction(name, getattr(made, _METHOD), for_method, lock)
+        return CallableCompaction(name, getattr(made, _METHOD), for_method, lock, seconds)
 
     return Adapted(
         arguments_model(name, [(made_by, maker_keywords), (called, method_keywords)]), build
@@ -160,7 +165,7 @@ def _from_class(name: str, target: type[Any]) -> Adapted:
 def _made(name: str, factory: Callable[..., Any], values: dict[str, Any]) -> Any:
     try:
         return factory(**values)
-    except Exception as error:
+    except (Exception, SystemExit) as error:
         text = " ".join(str(error).split())[:500]
         raise DataError(
             f"compressor: {name}: making it failed with {type(error).__name__}: {text}"
@@ -171,14 +176,15 @@ class CallableCompaction(CompactionStrategy):
     """Replace a conversation by what a function or method of the user makes of it.
 
     It is given the messages in the OpenAI chat form and returns such a list. A coroutine is
-    awaited. A plain function runs in a worker thread, so that it does not hold up other samples,
-    and never twice at the same time.
+    awaited. A plain function runs in a thread, so that it does not hold up other samples, and never
+    twice at the same time, unless it takes longer than its limit: then its thread is left behind.
 
     Args:
         name: How the user named it.
         function: Takes the messages and the values.
         values: Keyword arguments.
         lock: Held while a plain function runs.
+        seconds: Time limit of one call.
     """
 
     def __init__(
@@ -186,13 +192,15 @@ class CallableCompaction(CompactionStrategy):
         name: str,
         function: Callable[..., Any],
         values: dict[str, Any],
-        lock: threading.Lock,
+        lock: anyio.Lock,
+        seconds: float,
     ) -> None:
         super().__init__(type="summary", memory=False)
         self.name = name
         self.function = function
         self.values = values
         self.lock = lock
+        self.seconds = seconds
 
     async def compact(
         self,
@@ -211,20 +219,30 @@ class CallableCompaction(CompactionStrategy):
             The messages of its reply, and None.
 
         Raises:
-            CompressionError: The reply is not a list of messages.
+            CompressionError: The reply is not a list of messages, or there is none in time.
+            TimeoutError: There is none in time because a model call has none either.
         """
-        plain = to_wire(messages)
+        call = partial(self.function, to_wire(messages), **self.values)
         if inspect.iscoroutinefunction(self.function):
-            reply = await self.function(plain, **self.values)
+            reply = await self._in_time(call)
         else:
-            reply = await anyio.to_thread.run_sync(self._locked, plain, abandon_on_cancel=True)
+            async with self.lock:
+                reply = await self._in_time(partial(_in_thread, call))
             if inspect.isawaitable(reply):
-                reply = await reply
+                awaitable = reply
+                reply = await self._in_time(lambda: awaitable)
         return await from_wire(reply, messages), None
 
-    def _locked(self, plain: list[dict[str, Any]]) -> Any:
-        with self.lock:
-            return self.function(plain, **self.values)
+    async def _in_time(self, call: Callable[[], Awaitable[Any]]) -> Any:
+        first_event = len(transcript().events)
+        with anyio.move_on_after(self.seconds):
+            return await call()
+        reason = f"no result within {self.seconds:g} seconds (timeout_seconds)"
+        new = transcript().events[first_event:]
+        calls = [event for event in new if isinstance(event, ModelEvent)]
+        if calls and calls[-1].output.empty:
+            raise TimeoutError(f"{self.name}: {reason}: a model call was still under way")
+        raise CompressionError("error", reason)
 
     async def compact_outcome(
         self, model: Model, messages: list[ChatMessage], tools: list[ToolInfo]
@@ -232,6 +250,38 @@ class CallableCompaction(CompactionStrategy):
         """Compress, and report the user's name for what was applied."""
         result = await super().compact_outcome(model, messages, tools)
         return result._replace(applied=self.name)
+
+
+async def _in_thread(function: Callable[[], Any]) -> Any:
+    """Return what a function returns in a thread of its own, which nobody waits for if cancelled.
+
+    Raises:
+        CompressionError: It raised what would end the interpreter, such as `SystemExit`.
+    """
+    result: list[Any] = []
+    errors: list[BaseException] = []
+    done = threading.Event()
+
+    def run() -> None:
+        try:
+            result.append(function())
+        except BaseException as error:
+            errors.append(error)
+        done.set()
+
+    # Python waits at its end for anyio's own threads, but not for a daemon. What waits here for
+    # the thread ends with it, or when the call is cancelled.
+    threading.Thread(target=copy_context().run, args=(run,), daemon=True).start()
+    try:
+        await anyio.to_thread.run_sync(done.wait, abandon_on_cancel=True)
+    finally:
+        done.set()
+    if not errors:
+        return result[0]
+    if isinstance(errors[0], Exception):
+        raise errors[0]
+    text = " ".join(f"{type(errors[0]).__name__} {errors[0]}".split())
+    raise CompressionError("error", f"it raised {text[:500]}") from errors[0]
 
 
 class KeptRecognised(CompactionStrategy):

@@ -6,11 +6,19 @@ import signal
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from uuid import uuid4
 
 import anyio
+import psutil  # type: ignore[import-untyped]
 from anyio.abc import ByteReceiveStream, ByteSendStream, Process
 
 _KEPT_ERROR_BYTES = 4_000
+
+_MARK = "COMPRESSION_EVAL_COMMAND"
+"""Environment variable that a program's descendants inherit, whatever session they move to."""
+
+_SWEEPS = 3
+"""Looks at all processes: one that is killed may just have started another."""
 
 
 class ProgramError(Exception):
@@ -30,7 +38,7 @@ class Finished:
 async def run_program(
     command: Sequence[str], data: bytes, *, seconds: float, most_bytes: int, folder: Path
 ) -> Finished:
-    """Run a program and wait for it. It never outlives this call, nor do its children.
+    """Run a program and wait for it. It never outlives this call, nor does what it started.
 
     Args:
         command: The program and its arguments.
@@ -42,9 +50,13 @@ async def run_program(
     Raises:
         ProgramError: It could not be started, or one of the limits was reached.
     """
+    mark = uuid4().hex
     try:
         process = await anyio.open_process(
-            list(command), cwd=folder, start_new_session=os.name == "posix"
+            list(command),
+            cwd=folder,
+            env={**os.environ, _MARK: mark},
+            start_new_session=os.name == "posix",
         )
     except (OSError, ValueError) as error:
         raise ProgramError(f"the command could not be started: {error}") from error
@@ -62,7 +74,7 @@ async def run_program(
     except TimeoutError as error:
         raise ProgramError(_with(f"no reply within {seconds:g} seconds", errors.text)) from error
     finally:
-        await _end(process)
+        await _end(process, mark)
     if output.exceeded:
         raise ProgramError(f"the command wrote more than {most_bytes} bytes")
     return Finished(process.returncode or 0, bytes(output.data), errors.text)
@@ -121,7 +133,7 @@ class _Tail:
         return "".join(character for character in line if character.isprintable())[-1_000:]
 
 
-async def _end(process: Process) -> None:
+async def _end(process: Process, mark: str) -> None:
     """Kill what is left of a program and of what it started, and close its streams."""
     if os.name == "posix":
         # It leads a group of its own, so this reaches the children that it left behind too.
@@ -130,4 +142,19 @@ async def _end(process: Process) -> None:
     elif process.returncode is None:
         process.kill()
     with anyio.CancelScope(shield=True):
+        await anyio.to_thread.run_sync(_kill_marked, mark)
         await process.aclose()
+
+
+def _kill_marked(mark: str) -> None:
+    """Kill processes that left the group, and perhaps lost their parent, but kept the mark."""
+    for _ in range(_SWEEPS):
+        found = False
+        for process in psutil.process_iter():
+            # Those of other users cannot be read, and some end meanwhile.
+            with contextlib.suppress(psutil.Error, OSError):
+                if process.environ().get(_MARK) == mark and process.is_running():
+                    found = process.status() != psutil.STATUS_ZOMBIE
+                    process.kill()
+        if not found:
+            return

@@ -148,7 +148,7 @@ def test_effective_arguments_are_described_with_their_defaults(kinds: Path) -> N
     spec = compressor_spec(f"{kinds}@plain", {"label": "L"})
     assert spec.described() == {
         "name": f"{kinds}@plain",
-        "arguments": {"keep": 3, "label": "L"},
+        "arguments": {"keep": 3, "label": "L", "timeout_seconds": 600.0},
     }
 
 
@@ -217,7 +217,8 @@ def test_odd_parameters_are_no_obstacle(tmp_path: Path) -> None:
         "    return [messages[0], {'role': 'user', 'content': 'n'}]\n",
     )
     spec = compressor_spec(f"{path}@x", {"json": {"a": 1}})
-    assert spec.described()["arguments"] == {"copy": "<Odd>", "json": {"a": 1}, "schema": 2}
+    own = {"copy": "<Odd>", "json": {"a": 1}, "schema": 2}
+    assert spec.described()["arguments"] == {**own, "timeout_seconds": 600.0}
     assert run(spec).status == "ok"
 
 
@@ -308,3 +309,69 @@ def test_the_digest_covers_the_file_that_defines_what_a_module_passes_on(
         written(folder, f"from {defining} import x\n")
         digests.append(source_digest(compressor_spec(f"{folder / 'mine.py'}@x")))
     assert digests[0] != digests[1]
+
+
+FAULTS = """
+import asyncio, sys, threading, time
+
+class Own(BaseException):
+    pass
+
+def hangs(messages):
+    time.sleep(3600)
+
+async def hangs_awaited(messages):
+    await asyncio.sleep(3600)
+
+def exits(messages):
+    sys.exit(3)
+
+async def exits_awaited(messages):
+    sys.exit(3)
+
+def interrupts(messages):
+    raise KeyboardInterrupt("now")
+
+def own(messages):
+    raise Own("mine")
+
+async def own_awaited(messages):
+    raise Own("mine")
+
+def cancels(messages):
+    raise asyncio.CancelledError
+
+async def cancels_awaited(messages):
+    raise asyncio.CancelledError
+"""
+
+
+@pytest.mark.parametrize(
+    ("name", "reason"),
+    [
+        ("hangs", "no result within 0.2 seconds (timeout_seconds)"),
+        ("hangs_awaited", "no result within 0.2 seconds (timeout_seconds)"),
+        ("exits", "it raised SystemExit 3"),
+        ("exits_awaited", "SystemExit: 3"),
+        ("interrupts", "it raised KeyboardInterrupt now"),
+        ("own", "it raised Own mine"),
+        ("own_awaited", "Own: mine"),
+        ("cancels", "it raised CancelledError"),
+        ("cancels_awaited", "CancelledError: the strategy cancelled itself"),
+    ],
+)
+def test_whatever_a_function_does_is_the_failure_of_its_compression(
+    tmp_path: Path, name: str, reason: str
+) -> None:
+    state = run(f"{written(tmp_path, FAULTS)}@{name}", {"timeout_seconds": 0.2})
+    assert state.status != "ok"
+    assert state.failure == reason
+
+
+def test_a_function_may_have_a_time_limit_of_its_own(tmp_path: Path) -> None:
+    source = """
+def limited(messages, timeout_seconds=5):
+    return [messages[0], {"role": "user", "content": f"limit {timeout_seconds}"}, messages[-1]]
+"""
+    state = run(f"{written(tmp_path, source)}@limited", {"timeout_seconds": 7})
+    assert "limit 7" in [message.text for message in state.messages]

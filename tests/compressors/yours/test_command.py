@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import anyio
+import psutil  # type: ignore[import-untyped]
 import pytest
 
 from compression_eval.compressors.registry import compressor_spec
@@ -110,6 +111,31 @@ def test_nothing_a_program_started_outlives_it(tmp_path: Path) -> None:
     assert "within 0.5 seconds" in state.failure
     time.sleep(2)
     assert not mark.exists()
+
+
+LEAVING = """
+import subprocess, sys, time
+child = "import os, time; open({pid!r}, 'w').write(str(os.getpid())); time.sleep(60)"
+parent = "import subprocess, sys; subprocess.Popen([sys.executable, '-c', sys.argv[1]])"
+subprocess.Popen([sys.executable, "-c", parent, child], start_new_session=True).wait()
+while not os.path.exists({pid!r}):
+    time.sleep(0.02)
+{then}
+"""
+"""Starts a grandchild in a session of its own, whose parent ends at once."""
+
+
+@pytest.mark.skipif(os.name != "posix", reason="sessions are a thing of POSIX")
+@pytest.mark.parametrize("then", ["time.sleep(60)", "print('no JSON')"], ids=["hangs", "ends"])
+def test_a_grandchild_in_another_session_does_not_outlive_it(tmp_path: Path, then: str) -> None:
+    pid = tmp_path / "pid"
+    source = "import os\n" + LEAVING.format(pid=str(pid), then=then)
+    state = run(program(tmp_path, source, timeout_seconds=3))
+    assert state.status == "error"
+    left = int(pid.read_text())
+    # Nobody may be there to ask for the exit code of a process without a parent.
+    dead = not psutil.pid_exists(left) or psutil.Process(left).status() == psutil.STATUS_ZOMBIE
+    assert dead
 
 
 def test_a_cancelled_compression_ends_its_program(tmp_path: Path) -> None:
