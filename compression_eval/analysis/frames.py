@@ -119,7 +119,16 @@ def states_of(samples: "DataFrame") -> "DataFrame":
     first = samples[samples["compress_calls"].notna()]
     kept = (
         *("log", "log_path", "eval_id", "arm", "compressor", "model", "fixture", "cut", "unit"),
-        *("cycles", "task_type", "language", "length", "replicate", "state_id", "state_status"),
+        *(
+            "cycles",
+            "task_type",
+            "language",
+            "length",
+            "replicate",
+            "state_id",
+            "state_status",
+            "suspect",
+        ),
         *("failure", "tokens_original", "tokens_state", "tokens_removed", "compress_calls"),
         *("compress_input_tokens", "compress_output_tokens", "compress_seconds"),
     )

@@ -197,6 +197,7 @@ SAMPLE_COLUMNS: dict[str, Callable[[Seen], Cell]] = {
     "replicate": _of_record(lambda record: record.replicate),
     "state_id": _of_record(lambda record: record.state.state_id),
     "state_status": _of_record(lambda record: record.state.status),
+    "suspect": _of_record(lambda record: "; ".join(record.state.suspect)),
     "computed_here": _of_record(lambda record: record.state.computed_here),
     "failure": lambda seen: seen.failure,
     "scored": lambda seen: not seen.failure,

@@ -3,7 +3,7 @@
 import math
 import time
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import partial
 from uuid import uuid4
 
@@ -25,6 +25,7 @@ from compression_eval.compressors.refusal import NO_CHOICES, stop_reason
 from compression_eval.compressors.regions import regions
 from compression_eval.compressors.spec import CompressorSpec
 from compression_eval.compressors.state import CycleRecord, State, StateStatus
+from compression_eval.compressors.suspicion import suspicions
 from compression_eval.compressors.tokens import is_opaque, message_text, token_counter
 from compression_eval.compressors.validity import (
     DEFAULT_MIN_REMOVED,
@@ -90,6 +91,7 @@ class _Calls:
     input_tokens: int = 0
     output_tokens: int = 0
     texts: list[str] | None = None
+    replies: list[str] = field(default_factory=list)
 
 
 async def compress(plan: CompressionPlan, replicate: int, model: Model) -> State:
@@ -118,12 +120,14 @@ async def compress(plan: CompressionPlan, replicate: int, model: Model) -> State
     )
     messages: list[ChatMessage] = []
     fed: list[str] | None = None
+    replies: list[str] = []
     previous = 0
     try:
         for cut in plan.cuts:
             messages = [*messages, *original[previous:cut]]
             previous = cut
             attempt = await _one_compression(strategy, model, messages, plan.tools)
+            replies.extend(attempt.calls.replies)
             if attempt.calls.texts is not None:
                 fed = [*(fed or []), *attempt.calls.texts]
             after = _with_system(messages, attempt.result.input) if attempt.result else []
@@ -153,6 +157,9 @@ async def compress(plan: CompressionPlan, replicate: int, model: Model) -> State
             stale=plan.stale,
         )
     )
+    if state.status == "ok":
+        budget = getattr(plan.spec.arguments, "summary_tokens", None)
+        state.suspect = suspicions(replies, original, state.facts, budget, counter.count)
     return state
 
 
@@ -248,6 +255,7 @@ def _calls_since(first_event: int, messages: Sequence[ChatMessage]) -> _Calls:
             # A call that was over the window or failed has told the model nothing.
             read = not event.error and stop_reason(event.output) != "model_length"
             calls.texts = [*(calls.texts or []), *(_material(event.input) if read else ())]
+            calls.replies.append(event.output.completion)
             if usage := event.output.usage:
                 calls.input_tokens += usage.input_tokens
                 calls.output_tokens += usage.output_tokens

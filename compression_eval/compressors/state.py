@@ -79,6 +79,9 @@ class State(BaseModel):
     status: StateStatus = "ok"
     failure: str = ""
     """Why the status is not ``ok``."""
+    suspect: list[str] = Field(default_factory=list)
+    """Signs that its summary is none, as `suspicion.suspicions` tells them; it counts all the
+    same."""
     messages: list[ChatMessage] = Field(default_factory=list)
     regions: list[Region] = Field(default_factory=list)
     """Region of each message, in the same order."""

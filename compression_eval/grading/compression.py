@@ -85,6 +85,7 @@ def compression() -> Scorer:
                 "state_id": sample.state.state_id,
                 "status": sample.state.status,
                 "failure": sample.state.failure,
+                "suspect": list(sample.state.suspect),
                 "token_counter": sample.state.token_counter,
                 "original_tokens": sample.state.original_tokens,
                 "state_tokens": sample.state.state_tokens,
@@ -134,4 +135,5 @@ def _explanation(sample: Sample) -> str:
     ]
     if state.computed_by and not state.computed_here:
         notes.append(f"Computed by the sample {escaped(state.computed_by)}")
+    notes.extend(f"Suspect: {escaped(sign)}" for sign in state.suspect)
     return "\n\n".join([table(heads, rows), *notes] if rows else notes)

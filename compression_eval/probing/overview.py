@@ -25,7 +25,10 @@ def state_overview(state: State) -> str:
     removed = f"{state.tokens_removed:.1%} of {state.original_tokens:,} tokens removed"
     counted = f"{state.state_tokens:,} tokens left, counted by {state.token_counter}"
     body = fenced(render_messages(state.messages))
-    return "\n".join([f"{head}: {removed}; {counted}.", "", *lines, "", "**The state**", "", body])
+    suspect = ["", "**Suspect**", "", fenced("\n".join(state.suspect))] if state.suspect else []
+    return "\n".join(
+        [f"{head}: {removed}; {counted}.", *suspect, "", *lines, "", "**The state**", "", body]
+    )
 
 
 def fenced(text: str) -> str:

@@ -38,6 +38,8 @@ class StateRecord(BaseModel):
     """The sample that carried it out, with its epoch."""
     status: StateStatus
     failure: str = ""
+    suspect: list[str] = Field(default_factory=list)
+    """Signs that the state's summary is none; it counts all the same."""
     message_count: int = 0
     """How many of the sample's messages, from the first on, are the state."""
     regions: list[Region] = Field(default_factory=list)
