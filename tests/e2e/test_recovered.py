@@ -1,10 +1,13 @@
 """A sample that Inspect recovered without its store is scored and reported like others."""
 
 import re
+import signal
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
-from inspect_ai import score
+from inspect_ai import eval_retry, score
 from inspect_ai.log import EvalLog, read_eval_log, write_eval_log
 from inspect_ai.model import ChatMessageUser, ModelOutput, get_model
 
@@ -12,7 +15,8 @@ from compression_eval.analysis import criteria_frame, facts_frame, samples_frame
 from compression_eval.analysis.logs import find_logs
 from compression_eval.grading.fact_retention import fact_retention
 from compression_eval.grading.six_dimensions import six_dimensions
-from tests.e2e import small
+from compression_eval.probing.record import ProbeRecord
+from tests.e2e import command, small
 from tests.e2e.scripted import COMPRESSES, GRADES, Script, ScriptedModel
 
 
@@ -87,3 +91,66 @@ def test_what_cannot_be_recovered_is_named(
     caplog.clear()
     samples_frame(path)
     assert f"{small.PROBES} scored samples have no record" in caplog.text
+
+
+RECOVERED = """
+import os, signal, sys
+from pathlib import Path
+from tests.e2e import scripted, small
+
+log_dir, fixture, dies_at, stop = sys.argv[1:]
+scripted.SCRIPTS.update(scripted.proper_scripts())
+asked = 0
+
+def grade(call):
+    global asked
+    asked += 1
+    if asked == int(dies_at):
+        os.kill(os.getpid(), getattr(signal, stop))
+    return scripted.proper_grading(call)
+
+scripted.SCRIPTS["grades"].reply = grade
+# Samples are not written to the log one by one, so those that are done stand in the buffer alone.
+small.run(Path(log_dir), Path(fixture), options={"max_samples": 1, "log_buffer": 100})
+"""
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("stop", ["SIGKILL", "SIGTERM"])
+@pytest.mark.skipif(not hasattr(signal, "SIGKILL"), reason="this system has no SIGKILL")
+def test_samples_recovered_from_the_buffer_of_a_killed_run_keep_their_record(
+    stop: str, scripts: dict[str, Script], tiny: Path, log_dir: Path
+) -> None:
+    killed = subprocess.run(
+        [sys.executable, "-c", RECOVERED, str(log_dir), str(tiny), "6", stop],
+        cwd=command.ROOT,
+        env=command.environment(log_dir, PYTHONPATH=str(command.ROOT)),
+        capture_output=True,
+        check=False,
+        timeout=command.TIME_LIMIT,
+    )
+    assert killed.returncode == -getattr(signal, stop), killed.stderr.decode()
+    (path,) = command.logs(log_dir)
+    log = eval_retry(str(path), log_dir=str(log_dir), display="none")[0]
+    samples = small.samples(log)
+    assert len(samples) == small.PROBES * small.EPOCHS
+    bare = [sample for sample in samples if sample.store_as(ProbeRecord).sample is None]
+    assert bare, "some were recovered without a store"
+    rows = samples_frame(log.location)
+    assert rows["state_id"].notna().all()
+    assert rows["answer"].str.startswith("In reply to").all()
+    assert rows["overall"].tolist() == [4] * len(samples)
+    assert facts_frame(log.location)["stage"].notna().all()
+    assert len(facts_frame(log.location)) == len(samples)
+    asked = len(scripts[GRADES].calls)
+    again = score(
+        read_eval_log(log.location),
+        six_dimensions(),
+        action="overwrite",
+        model="scripted/answers",
+        model_roles={"grader": get_model(f"scripted/{GRADES}")},
+    )
+    assert small.means(again)["overall"] == 4
+    requests = [call.text for call in scripts[GRADES].calls[asked:]]
+    assert len(requests) == len(samples)
+    assert all("E4401 (written by call" in text for text in requests), "the state is shown"

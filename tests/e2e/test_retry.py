@@ -1,9 +1,12 @@
 """A run that dies is taken up again with the states it has; nothing is compressed twice."""
 
+import contextlib
+import shutil
 import signal
 import subprocess
 import sys
 from collections import defaultdict
+from collections.abc import Iterator
 from pathlib import Path
 from uuid import uuid4
 
@@ -222,3 +225,50 @@ def test_a_retry_without_a_bank_that_was_there_is_refused(
     assert refused.error is not None
     assert "bank of other (other.probes.json): gone" in refused.error.message
     assert calls(scripts) == called
+
+
+@pytest.fixture
+def small_disk(tmp_path: Path) -> Iterator[Path]:
+    """A file system of one megabyte."""
+    folder = tmp_path / "disk"
+    folder.mkdir()
+    mount = ["mount", "-t", "tmpfs", "-o", "size=1m", "tmpfs", str(folder)]
+    done = subprocess.run(mount, capture_output=True, text=True, check=False)
+    if done.returncode:
+        pytest.skip(f"no file system can be mounted here: {done.stderr.strip()}")
+    try:
+        yield folder
+    finally:
+        subprocess.run(["umount", str(folder)], check=True)
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(shutil.which("mount") is None, reason="this system has no mount")
+def test_a_run_on_a_full_disk_goes_on_once_there_is_room(
+    scripts: dict[str, Script], tiny: Path, small_disk: Path
+) -> None:
+    ballast = small_disk / "ballast"
+    logs = small_disk / "logs"
+
+    def reply(call: Call) -> str:
+        if call.number == 4:
+            with contextlib.suppress(OSError), ballast.open("wb", buffering=0) as file:
+                while True:
+                    file.write(b"x" * 512)
+        return proper_answer(call)
+
+    scripts[ANSWERS].reply = reply
+    scripts[COMPRESSES].reply = random_compression
+    first = small.run(logs, tiny, options={"max_samples": 1, "log_buffer": 1})
+    assert first.status == "error"
+    assert first.error is not None
+    assert "No space left" in first.error.message
+    assert not list(logs.rglob("*.partial"))
+    (path,) = command.logs(logs)
+    kept = [sample.id for sample in read_eval_log(str(path)).samples or []]
+    assert len(kept) == 4, "all that was done before stands in the log"
+    ballast.unlink()
+    second = eval_retry(str(path), log_dir=str(logs), display="none")[0]
+    assert len(small.samples(second)) == small.PROBES * small.EPOCHS
+    assert small.means(second)["overall"] == 4
+    assert len(scripts[COMPRESSES].calls) == small.EPOCHS, "nothing was compressed twice"
