@@ -115,8 +115,9 @@ def run_failures(summaries: Iterable[EvalSampleSummary]) -> RunFailures | None:
         if failed:
             continue
         found.answers.total += 1
-        if kind == "answer_failed":
-            found.answers.reasons[_short(reason)] += 1
+        if kind in ("answer_failed", "asked_to_fetch"):
+            asked = kind == "asked_to_fetch"
+            found.answers.reasons[_short(f"asked to fetch with {reason}" if asked else reason)] += 1
             continue
         found.gradings.total += 1
         if isinstance(grade.value, dict):

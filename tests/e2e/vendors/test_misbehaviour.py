@@ -4,10 +4,11 @@ import math
 from pathlib import Path
 
 import pytest
-from inspect_ai.log import EvalLog
+from inspect_ai.log import EvalLog, read_eval_log_sample_summaries
 from inspect_ai.scorer import Score
 
 from compression_eval.analysis import samples_frame
+from compression_eval.grading.failures import run_failures
 from tests.e2e import scripted, small
 from tests.e2e.vendors.conftest import Setup, answer, compress, grade
 from tests.e2e.vendors.wire import Asked, Failed, Said, Speech
@@ -177,6 +178,9 @@ def test_an_answer_without_a_word_is_no_low_score(
     facts = [small.values(sample, "fact_retention") for sample in small.samples(log)]
     assert all(math.isnan(values["fact_recall"]) for values in facts)
     assert setup.counts()[1:] == (SAMPLES, 0), "nothing is carried out, and nothing graded"
+    counted = run_failures(read_eval_log_sample_summaries(log.location))
+    assert counted is not None
+    assert (counted.answers.count, counted.gradings.count) == (SAMPLES, 0)
 
 
 def test_an_answer_cut_off_in_the_middle_is_graded_and_marked(
