@@ -5,6 +5,7 @@ from collections.abc import Iterator
 from inspect_ai.model import Model, RetryDecision
 
 from compression_eval.compressors.state import StateStatus
+from compression_eval.fixtures.errors import one_line
 
 _OUTAGE_STATUSES = frozenset({401, 402, 403, 407, 408, 409, 425, 429})
 """HTTP statuses that turn on keys, quotas and traffic, not on what was asked; so all from 500."""
@@ -14,6 +15,8 @@ _OUTAGE_NAMES = ("ConnectionError", "ConnectError", "TimeoutError", "Timeout", "
 
 _BILLING = ("credit balance", "insufficient_quota", "exceeded your current quota", "billing")
 """Words of vendors that answer with status 400 where an account has run dry."""
+
+_MAX_CAUSE = 200
 
 
 class CompressionError(Exception):
@@ -41,6 +44,12 @@ def is_outage(error: BaseException, model: Model | None = None) -> bool:
         model: Its provider knows which errors may pass.
     """
     return any(_is_outage(cause, model) for cause in _causes(error))
+
+
+def root_cause(error: BaseException) -> str:
+    """Return what an error came from, with the kind of error, in one line."""
+    *_, root = [error, *_causes(error)]
+    return one_line(f"{type(root).__name__}: {root}", _MAX_CAUSE)
 
 
 def _causes(error: BaseException | None) -> Iterator[BaseException]:

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 import anyio
 from inspect_ai.util import LimitExceededError
 
+from compression_eval.compressors.errors import root_cause
 from compression_eval.compressors.state import State
 from compression_eval.probing.run_identity import current_run
 from compression_eval.probing.state_files import StateFiles
@@ -58,7 +59,7 @@ class SharedStates:
             if slot.error is not None and slot.attempts > attempts:
                 raise SharedError(
                     "the compression that this sample waited for ended with "
-                    f"{type(slot.error).__name__}: {slot.error}"
+                    f"{root_cause(slot.error)}"
                 ) from slot.error
             files = StateFiles(run.log_folder, run.task_id) if run.log_folder else None
             if files and (kept := await anyio.to_thread.run_sync(files.load, key)):

@@ -1,7 +1,6 @@
 """A sample that Inspect recovered without its store is scored and reported like others."""
 
 import re
-<<<<<<< Updated upstream
 import signal
 import subprocess
 import sys
@@ -9,12 +8,6 @@ from pathlib import Path
 
 import pytest
 from inspect_ai import eval_retry, score
-=======
-from pathlib import Path
-
-import pytest
-from inspect_ai import score
->>>>>>> Stashed changes
 from inspect_ai.log import EvalLog, read_eval_log, write_eval_log
 from inspect_ai.model import ChatMessageUser, ModelOutput, get_model
 
@@ -22,12 +15,8 @@ from compression_eval.analysis import criteria_frame, facts_frame, samples_frame
 from compression_eval.analysis.logs import find_logs
 from compression_eval.grading.fact_retention import fact_retention
 from compression_eval.grading.six_dimensions import six_dimensions
-<<<<<<< Updated upstream
 from compression_eval.probing.record import ProbeRecord
 from tests.e2e import command, small
-=======
-from tests.e2e import small
->>>>>>> Stashed changes
 from tests.e2e.scripted import COMPRESSES, GRADES, Script, ScriptedModel
 
 
@@ -102,7 +91,6 @@ def test_what_cannot_be_recovered_is_named(
     caplog.clear()
     samples_frame(path)
     assert f"{small.PROBES} scored samples have no record" in caplog.text
-<<<<<<< Updated upstream
 
 
 RECOVERED = """
@@ -166,5 +154,3 @@ def test_samples_recovered_from_the_buffer_of_a_killed_run_keep_their_record(
     requests = [call.text for call in scripts[GRADES].calls[asked:]]
     assert len(requests) == len(samples)
     assert all("E4401 (written by call" in text for text in requests), "the state is shown"
-=======
->>>>>>> Stashed changes

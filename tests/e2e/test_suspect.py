@@ -63,7 +63,7 @@ def test_a_memory_of_blank_entries_is_a_failure(
     blank = '{"operations": [{"op": "add", "section": "state", "text": "  "}]}'
     scripts[COMPRESSES].reply = lambda _: output(blank)
     log = small.run(log_dir, tiny, epochs=1)
-    assert {small.state(sample).status for sample in small.samples(log)} == {"empty"}
+    assert {small.state(sample).status for sample in small.samples(log, "error")} == {"empty"}
 
 
 def test_operations_are_read_as_what_they_say(

@@ -126,7 +126,7 @@ def test_a_missing_endpoint_fails_the_state_and_not_the_run(openai_run: Run) -> 
     rules = openai_run.vendor.speeches[GPT].__self__  # type: ignore[attr-defined]
     rules.failed = Failed(404, "invalid_request_error", "no such route")
     log = openai_run("openai-compact")
-    samples = small.samples(log)
+    samples = small.samples(log, "error")
     assert {small.state(sample).status for sample in samples} == {"unsupported"}
     assert small.means(log)["failed_states"] == 1
     assert openai_run.answered == []
@@ -142,7 +142,9 @@ def test_an_outage_of_the_endpoint_is_the_samples_error(
     log = run(
         arm, options={"model_base_url": run.address, "max_retries": 0, "fail_on_error": False}
     )
-    assert [sample.error is not None for sample in small.samples(log)] == [True] * small.PROBES
+    assert [sample.error is not None for sample in small.samples(log, "error")] == [
+        True
+    ] * small.PROBES
     assert not list(log_dir.rglob("*.state.gz"))
 
 

@@ -38,7 +38,9 @@ def test_an_outage_of_the_compressor_can_be_retried(
     either = models_of(interface, request)
     either.vendor.speeches[either.compresses] = lambda _: OUTAGES[name]
     first = either.run(log_dir, tiny, options=NO_RETRIES)
-    assert [sample.error is not None for sample in small.samples(first)] == [True] * small.PROBES
+    assert [sample.error is not None for sample in small.samples(first, "error")] == [
+        True
+    ] * small.PROBES
     assert not list(log_dir.rglob("*.state.gz")), "an outage is never kept"
     assert either.vendor.of(either.answers) == []
     either.vendor.speeches[either.compresses] = compress
@@ -52,7 +54,7 @@ def test_all_who_wait_for_a_compression_share_its_outage(
 ) -> None:
     either.vendor.speeches[either.compresses] = lambda _: OUTAGES["no key"]
     log = either.run(log_dir, tiny, options=NO_RETRIES)
-    errors = [sample.error.message for sample in small.samples(log) if sample.error]
+    errors = [sample.error.message for sample in small.samples(log, "error") if sample.error]
     assert sum("the compression that this sample waited for" in text for text in errors) == 2
     assert len(either.vendor.of(either.compresses)) == 1, "not one attempt for each probe"
 
@@ -67,7 +69,8 @@ def test_a_reply_without_choices_says_so(
     # Anthropic has no choices: an empty reply is one without text.
     nothing = "the summarising model returned no text"
     expected = nothing if either.is_anthropic else "the model's reply holds no choices"
-    assert {small.state(sample).failure for sample in small.samples(log)} == {expected}
+    failures = {small.state(sample).failure for sample in small.samples(log, "error")}
+    assert failures == {expected}
 
 
 def test_inspects_own_summary_of_a_reply_without_choices_says_so(
@@ -76,11 +79,12 @@ def test_inspects_own_summary_of_a_reply_without_choices_says_so(
     scripts[COMPRESSES].reply = lambda _: ModelOutput(usage=output("").usage)
     log = small.run(log_dir, tiny, compressor="summary", compressor_args={}, epochs=1)
     expected = "the model's reply holds no choices"
-    assert {small.state(sample).failure for sample in small.samples(log)} == {expected}
+    failures = {small.state(sample).failure for sample in small.samples(log, "error")}
+    assert failures == {expected}
 
 
 def test_a_grader_without_choices_has_failed(either: Setup, tiny: Path, log_dir: Path) -> None:
     either.vendor.speeches[either.grades] = lambda _: Said(nothing=True)
     log = either.run(log_dir, tiny)
-    for sample in small.samples(log):
+    for sample in small.samples(log, "error"):
         assert (sample.scores or {})["six_dimensions"].reason == "grader_failed: empty"
