@@ -43,7 +43,7 @@ class PlannedDataset:
     """By sample id."""
     digests: dict[str, str]
     """Of every fixture and every bank, and of the rubrics they are graded by, by what it is."""
-    passed_over: list[str]
+    passed_over: list[PassedOverError]
     """Fixtures and cuts that hold nothing for what was asked, and why."""
 
 
@@ -104,7 +104,7 @@ def planned_dataset(
             **planner.digests,
             **planner.rubrics,
         },
-        [str(error) for error in planner.passed_over],
+        planner.passed_over,
     )
 
 

@@ -316,7 +316,7 @@ def _probes(files: Iterable[Path], limit: int) -> list[Path]:
         anyio.run(generate_bank, result, wanted, None, said.append)
         said.extend(lines(result, wanted, None))
         if (bank := result.bank) is None:
-            dropped.append((path.stem, why_none(result).removeprefix(f"{path}: ")))
+            dropped.append((path.stem, why_none(result).reason))
             continue
         write_whole(result.target, fixture_text(bank))
         asked.append(result)

@@ -5,6 +5,7 @@ import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
+from functools import cache
 from typing import Any, cast
 
 import click
@@ -87,7 +88,7 @@ def compression_task(arguments: TaskArguments) -> Task:
         min_removed=arguments.min_removed,
     )
     if dataset.passed_over:
-        logger.warning("%s", passed_over(dataset.passed_over))
+        _warn_once(passed_over(dataset.passed_over))
     parts = _parts(ready, dataset)
     version = result_version(parts.values())
     answerer = _active_model()
@@ -124,11 +125,21 @@ def compression_task(arguments: TaskArguments) -> Task:
         | made_from(version, parts)
         | about.metadata
         | {"min_removed": arguments.min_removed, MAX_FAILED: arguments.max_failed}
-        | ({"passed_over": dataset.passed_over[:MAX_NAMED]} if dataset.passed_over else {})
+        | (
+            {"passed_over": [str(error) for error in dataset.passed_over[:MAX_NAMED]]}
+            if dataset.passed_over
+            else {}
+        )
         | ({"probes_by_verdict": verdicts} if verdicts else {}),
         tags=[*ready.arm, *about.tags],
         viewer=viewer_config(verdicts=bool(verdicts)),
     )
+
+
+@cache
+def _warn_once(text: str) -> None:
+    """Warn, but not again for every arm of a sweep."""
+    logger.warning("%s", text)
 
 
 def with_models(task: Task, answers: str, roles: Mapping[str, Sequence[str]]) -> Task:

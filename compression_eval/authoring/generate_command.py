@@ -135,7 +135,9 @@ def _target(path: Path, out: Path | None, force: bool) -> Path:
             return target
     if target.exists() and not force:
         raise PassedOverError(
-            f"{target}: exists already; give --force to overwrite it, or --out FOLDER"
+            f"{target}: exists already; give --force to overwrite it, or --out FOLDER",
+            target,
+            "exists already; give --force to overwrite it, or --out FOLDER",
         )
     return target
 
@@ -230,7 +232,7 @@ def _finish(
         write_whole(report, json.dumps(data, ensure_ascii=False, indent=1) + "\n")
     without = [
         *unfit,
-        *(PassedOverError(why_none(result)) for result in results if result.bank is None),
+        *(why_none(result) for result in results if result.bank is None),
     ]
     if len(without) == len(results) + len(unfit):
         raise nothing_left(without)

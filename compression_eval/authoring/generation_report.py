@@ -6,7 +6,7 @@ from typing import Any
 from compression_eval.authoring.candidates import Dropped
 from compression_eval.authoring.generating import CutResult, FixtureResult, Wanted
 from compression_eval.authoring.model_generator import Usage
-from compression_eval.fixtures.errors import shorten
+from compression_eval.fixtures.errors import PassedOverError, shorten
 
 _SHOWN_DROPPED = 12
 _TELLS_NO_REASONS = "tool calls tell no reasons: decisions need a model (--model)"
@@ -127,11 +127,12 @@ def _dropped_line(item: Dropped) -> str:
     return f"{item.type} ({item.origin}){asked}: {reason[:200]}{more}"
 
 
-def why_none(result: FixtureResult) -> str:
+def why_none(result: FixtureResult) -> PassedOverError:
     """Return why a fixture has no probe."""
     if all(not cut.history.compressed for cut in result.cuts):
         reason = "nothing is compressed: all of it fits the kept tail"
     else:
         dropped = sum(len(cut.dropped) for cut in result.cuts)
         reason = f"{dropped} candidates were dropped" if dropped else "nothing to ask was found"
-    return f"{result.path}: no probe could be made: {reason}"
+    reason = f"no probe could be made: {reason}"
+    return PassedOverError(f"{result.path}: {reason}", result.path, reason)

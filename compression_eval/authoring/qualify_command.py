@@ -172,7 +172,7 @@ def _planned(
             reasons.append(error)
             continue
         samples.extend(found.samples)
-        reasons.extend(map(PassedOverError, found.passed_over))
+        reasons.extend(found.passed_over)
     if not samples:
         raise nothing_left(reasons)
     if reasons:

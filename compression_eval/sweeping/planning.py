@@ -68,23 +68,26 @@ class SweepPlan:
         return sum(self.sizes.values()) * len(self.settings.models) * self.epochs
 
     @cached_property
-    def passed_over(self) -> list[str]:
+    def passed_over(self) -> list[PassedOverError]:
         """Fixtures and cuts that hold nothing for what was asked, with the arms if not for all."""
         arms: dict[str, list[str]] = {}
+        errors: dict[str, PassedOverError] = {}
         for label, (_, reasons) in self._found.items():
-            for reason in reasons:
-                arms.setdefault(reason, []).append(label)
-        every = len(self.arms)
+            for error in reasons:
+                errors.setdefault(str(error), error)
+                arms.setdefault(str(error), []).append(label)
         return [
-            reason if len(labels) == every else f"for {', '.join(labels)}: {reason}"
-            for reason, labels in arms.items()
+            error
+            if len(arms[text]) == len(self.arms)
+            else PassedOverError(f"for {', '.join(arms[text])}: {text}")
+            for text, error in errors.items()
         ]
 
     @cached_property
-    def _found(self) -> dict[str, tuple[int, list[str]]]:
+    def _found(self) -> dict[str, tuple[int, list[PassedOverError]]]:
         """Number of samples, and what was passed over, by the label of the arm."""
-        found: dict[str, tuple[int, list[str]]] = {}
-        usual: tuple[int, list[str]] | None = None
+        found: dict[str, tuple[int, list[PassedOverError]]] = {}
+        usual: tuple[int, list[PassedOverError]] | None = None
         for arm in self.arms:
             if arm.spec.compressor.per_fixture or usual is None:
                 dataset = self.dataset(arm)

@@ -143,6 +143,10 @@ def test_the_others_get_theirs(fixture: Path, tmp_path: Path) -> None:
     assert not (tmp_path / "empty.probes.json").exists()
     again = generate(tmp_path)
     refused(again, "nothing is left to do; passed over (2):", "story.probes.json: exists already")
+    chat = write(tmp_path / "chat.json", {**empty, "name": "chat"})
+    fixture.with_name("story.probes.json").unlink()
+    several = f"the kept tail: {chat}, {tmp_path / 'empty.json'}"
+    assert several in generate(tmp_path).stderr
 
 
 @pytest.mark.parametrize(
