@@ -51,6 +51,8 @@ _CONTINUED = re.compile(
 _FEEDBACK = "provided feedback on the condensed conversation"
 _RESULT = re.compile(r"\[([\w.-]+)[^\n]*\] Result:")
 """How the results of tools begin: text, even where the call was none."""
+_WRITTEN = re.compile("<(feedback|answer|user_message)>|The user provided feedback")
+"""Where a result holds what the user wrote."""
 _ENVIRONMENT = "<environment_details>"
 _ASKS_FOR_SUMMARY = '<explicit_instructions type="summarize_task"'
 _RECORDED = "a compaction, recorded beside the messages"
@@ -166,7 +168,12 @@ class _Task:
                 turn = AssistantTurn()
                 turn.add(kept, line)
                 return turn.drafts
-            return user_drafts(self._with_results(kept), line)
+            drafts = user_drafts(self._with_results(kept), line)
+            made = entry.message.get("isSummary") is True
+            for draft in drafts:
+                result = bool(_RESULT.match(draft.text)) and not _WRITTEN.search(draft.text)
+                draft.injected = draft.role == "user" and (made or result)
+            return drafts
         except RecursionError:
             line.is_unknown("nested too deeply")
             return []
@@ -248,7 +255,7 @@ class _Task:
                     state += [*asked, *entry.made, *behind.made]
                 else:  # the call itself is hidden, so that its result is what the user says
                     parts = [part for draft in behind.made for part in draft.content]
-                    state.append(Draft("user", parts))
+                    state.append(Draft("user", parts, injected=True))
             event = next(
                 (at for at, event in enumerate(self._shown) if entry.call in _summary_shown(event)),
                 None,

@@ -77,7 +77,8 @@ class _Session:
             line.is_unknown("expected a message with the role user or assistant and content")
             return
         self.recognised = True
-        if text_of(message, "visibility") == "user_only":
+        visibility = text_of(message, "visibility")
+        if visibility == "user_only":
             line.skip("shown to the user, not to the model")
             return
         if text_of(message, "chatCompletionReasoningContent"):
@@ -88,7 +89,9 @@ class _Session:
                 self._models[origin(text_of(message, "modelId").removeprefix("custom:"))] += 1
                 drafts.extend(AssistantTurn().add(content, line))
             else:
-                drafts.extend(line.became(draft) for draft in user_drafts(content, line))
+                for draft in user_drafts(content, line):
+                    draft.injected = draft.role == "user" and visibility == "llm_only"
+                    drafts.append(line.became(draft))
         except RecursionError:
             line.is_unknown("nested too deeply")
         self._ends[identifier(entry, "id")] = len(drafts)
@@ -99,7 +102,7 @@ class _Session:
         if text_of(entry, "summaryKind") not in ("", "llm_summary"):
             line.skip("the history as one text for another provider, not a summary of it")
             return
-        made = Draft("user", [marked("conversation_summary", text=summary)])
+        made = Draft("user", [marked("conversation_summary", text=summary)], injected=True)
         made.content.append(text_of(entry, "systemInfoText"))
         if summary and not drafts:
             self._conversation.caveats.append(SUMMARY_STANDS_IN)

@@ -91,6 +91,7 @@ class _Session:
         if self._summary is None:
             return
         (summary, head), self._summary = self._summary, None
+        summary.injected = True
         drafts = self.conversation.drafts
         if not drafts:
             self.conversation.caveats.append(SUMMARY_STANDS_IN)

@@ -50,6 +50,11 @@ class Imported:
         ]
 
     @property
+    def injected(self) -> list[bool]:
+        """Of every user message, whether the agent put it in."""
+        return [message.injected for message in self.fixture.messages if message.role == "user"]
+
+    @property
     def caveats(self) -> list[str]:
         """What the fixture says that it lacks."""
         return self.fixture.source.caveats if self.fixture.source else []

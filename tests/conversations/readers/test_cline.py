@@ -146,6 +146,7 @@ def test_a_condensed_summary_counts_if_the_user_accepted_it(tmp_path: Path) -> N
     done = imported(_task(tmp_path / "b", [*opening, asked, call, refused]), tmp_path / "2")
     assert done.fixture.recorded_compactions == []
     assert "Too short." in done.said[-1][1]
+    assert done.injected[-1] is False
     assert _SUMMARY in done.said[-2][1]
 
 
@@ -173,10 +174,13 @@ def test_commands_in_the_text_of_the_model_stay_text(tmp_path: Path) -> None:
         _user(_text("<task>Read.</task>")),
         {"role": "assistant", "content": [_text(command)]},
         _user(_text("[read_file for 'a.md'] Result:"), _text("Words.")),
+        {"role": "assistant", "content": [_text(command)]},
+        _user(_text("[read_file for 'a.md'] Result:"), _text("<feedback>No.</feedback>")),
     ]
     done = imported(_task(tmp_path / "t", messages), tmp_path)
     assert done.calls == []
     assert done.said[1] == ("assistant", command)
+    assert done.injected == [False, True, False]
     assert any("part of its text, not tool calls" in caveat for caveat in done.caveats)
 
 

@@ -37,7 +37,7 @@ def _result(name: str) -> dict[str, Any]:
 def _turns() -> list[dict[str, Any]]:
     return [
         _message("h", "user", visibility="user_only", hookEventName="SessionStart"),
-        _message("context-u1", "user", _text("<system-reminder>tools</system-reminder>"),
+        _message("context-u1", "user", _text("Known tools: Read."),
                  visibility="llm_only"),
         _message("u1", "user", _text("Read both.")),
         _message("a1", "assistant",
@@ -70,7 +70,8 @@ def test_a_session_with_a_compaction_that_kept_its_tail(tmp_path: Path) -> None:
         "user", "user", "assistant", "tool", "tool", "assistant", "user", "assistant", "tool",
         "user",
     ]  # fmt: skip
-    assert done.said[0] == ("user", "<system-reminder>tools</system-reminder>")
+    assert done.said[0] == ("user", "Known tools: Read.")
+    assert done.injected == [True, False, False, False]
     assert [name for name, _, _ in done.calls] == ["c1", "c2", "c3"]
     assert done.results == [(name, f"words of {name}") for name in ("c2", "c1", "c3")]
     assert "SECRET THOUGHT" not in done.fixture.model_dump_json()
@@ -97,6 +98,7 @@ def test_a_session_that_compress_opened_begins_with_the_summary(tmp_path: Path) 
     done = imported(path, tmp_path)
     assert [role for role, _ in done.said] == ["user", "user", "assistant"]
     assert "SUM" in done.said[0][1]
+    assert done.injected == [True, False]
     assert done.fixture.recorded_compactions == []
     assert "earlier messages are not in the file: a summary stands in their place" in done.caveats
     assert "the session goes on from another one" in done.caveats

@@ -167,11 +167,13 @@ def test_a_session_that_begins_with_a_summary(tmp_path: Path) -> None:
     messages = [*_compaction("SUM"), _message("user", _text("Go on."), see=_SEEN)]
     done = imported(_database(tmp_path / "sessions.db", ("s", "user", messages)), tmp_path / "out")
     assert [text for _, text in done.said] == ["SUM", _NOTE, "Go on."]
+    assert done.injected == [True, False]
     assert done.fixture.recorded_compactions == []
     assert "earlier messages are not in the file: a summary stands in their place" in done.caveats
 
 
 def test_damage_is_named(tmp_path: Path) -> None:
+    garbled = {"type": "toolRequest", "id": "c1", "toolCall": {"status": "error", "error": "no"}}
     path = _database(
         tmp_path / "sessions.db",
         (
@@ -183,7 +185,7 @@ def test_damage_is_named(tmp_path: Path) -> None:
                 {"role": "assistant", "content": '{"type": "text"}'},
                 {"role": "oracle", "content": "[]"},
                 _message("user", _response("c9", _text("orphan")), see=_SEEN),
-                _message("assistant", {"type": "hologram"}, _request("c1"), see=_SEEN),
+                _message("assistant", {"type": "hologram"}, garbled, see=_SEEN),
             ],
         ),
     )
@@ -193,6 +195,7 @@ def test_damage_is_named(tmp_path: Path) -> None:
     ]  # fmt: skip
     assert "1 tool results without their call were left out" in done.caveats
     assert "1 x goose, content hologram" in done.stdout
+    assert "1 x goose, tool call: it was not understood" in done.stdout
     torn = json_lines(tmp_path / "a.jsonl", *_turns(), b'{"role": "assistant", "cont')
     assert imported(torn, tmp_path / "torn").entries[-1]["fate"] == "skipped"
 

@@ -62,7 +62,7 @@ _ASKED = _said("user", "Find the port.")
 _CALLED = _said(
     "assistant",
     {"type": "reasoning", "content": "SECRET THOUGHT"},
-    "Looking.",
+    "Looking.\n",
     _call("c1", {"path": "a.py"}),
     _call("c2", {"path": "b.py"}),
 )
@@ -71,7 +71,7 @@ _ANSWER = _said("assistant", "It is 8123.", finish_reason="stop")
 
 REQUESTS: list[tuple[list[Any], list[Any]]] = [
     ([_ASKED], [{**_CALLED, "finish_reason": "tool_call"}]),
-    # Sent again, an answer lacks its reasoning and has its arguments as text.
+    # Sent again, an answer lacks its reasoning, is trimmed, and has its arguments as text.
     ([_ASKED, _said("assistant", "Looking.", _call("c1", '{"path": "a.py"}'),
                     _call("c2", '{"path":"b.py"}')), _GIVEN], [_ANSWER]),
 ]  # fmt: skip
@@ -188,6 +188,7 @@ def test_the_events_of_the_older_conventions(tmp_path: Path) -> None:
 
 def test_what_does_not_go_on_is_a_conversation_of_its_own(tmp_path: Path) -> None:
     """A sub-agent, another conversation of the same trace, and a context that was cut."""
+    unused = _said("assistant", "A second choice.")
     asked = [_said("system", "One."), _ASKED]
     sub = [_said("system", "Two."), _said("user", "Sub task.")]
     cut = [
@@ -200,11 +201,12 @@ def test_what_does_not_go_on_is_a_conversation_of_its_own(tmp_path: Path) -> Non
     spans = [
         _span(number, attributes=_attributes(
             {"gen_ai.conversation.id": conversation, "gen_ai.input.messages": json.dumps(sent),
-             "gen_ai.output.messages": json.dumps([_said("assistant", answer)])}))
+             "gen_ai.output.messages": json.dumps([_said("assistant", answer), unused])}))
         for number, (sent, answer, conversation) in enumerate(requests, 1)
     ]  # fmt: skip
     path = json_file(tmp_path / "a.json", _otlp(*spans))
     found = {one.said[-1][1]: one for one in imported_all(path, tmp_path / "out")}
+    assert "choices: only the first answer was gone on with" in found["main"].stdout
     assert set(found) == {"main", "sub", "after", "other"}
     assert [one.fixture.name.endswith(part) for one, part in (
         (found["sub"], "-thread-2"), (found["after"], "-thread-3"))] == [True, True]  # fmt: skip
