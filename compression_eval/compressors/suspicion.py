@@ -46,6 +46,7 @@ _MIN_FACTS = 3
 _MIN_FOREIGN, _MAX_KNOWN = 0.3, 0.01
 """Shares of a reply's and of a conversation's letters in a script that make it a foreign one."""
 
+_JSON_REPLY = re.compile(r"\s*(?:```\w*\s)?\s*(\{.*\})\s*(?:```)?\s*", re.DOTALL)
 _EMPTY = re.compile(
     r"<[^>\n]*>|^\s*#.*$|^\s*[-*]?\s*\(?(?:none|n/a|empty|无|なし)\)?\s*$", re.I | re.M
 )
@@ -99,10 +100,13 @@ def suspicions(
 
 
 def _decoded(reply: str) -> str:
-    """Return what a reply says if it is JSON, perhaps in a code fence; else the reply."""
-    found = re.search(r"\{.*\}", reply, re.DOTALL)
+    """Return what a reply says if it is JSON, perhaps in a code fence; else the reply.
+
+    A summary in prose may quote JSON, which is not all that it says.
+    """
+    found = _JSON_REPLY.fullmatch(reply)
     try:
-        return "\n".join(leaves(json.loads(found.group()))) if found else reply
+        return "\n".join(leaves(json.loads(found[1]))) if found else reply
     except (ValueError, RecursionError):
         return reply
 
@@ -123,7 +127,7 @@ def _foreign_script(text: str, history: Sequence[ChatMessage]) -> str:
             # Names and code are Latin everywhere.
             continue
         share = known[script] / max(known.total(), 1)
-        if number / own.total() >= _MIN_FOREIGN and share <= _MAX_KNOWN:
+        if number >= max(_MIN_FOREIGN * own.total(), 1) and share <= _MAX_KNOWN:
             return script
     return ""
 

@@ -27,6 +27,10 @@ def facts_everywhere() -> dict[str, object]:
     [
         (GOOD, set()),
         (f"I could not find out more. {GOOD}", set()),
+        (f"The body was {{}} and then {{'a': 1}}. {GOOD}", set()),
+        (f'It sent {{"code": 1}}. {GOOD}', set()),
+        ("4401, 7: 12 34 56 78 90 12 34 56 78 90 E4401", set()),
+        ("12 34 56 78 90 12 34 56 78 90 12 34 56 78 90", {"no_fact"}),
         (f"{GOOD} I'm sorry, I cannot help you with the rest.", set()),
         ("I'm sorry, but I can’t help with that: E4401 stays what it is.", {"refusal"}),
         ("我无法处理这个请求, E4401, sorry for that, I do nothing of it at all.", {"refusal"}),
