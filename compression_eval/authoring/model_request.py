@@ -18,8 +18,8 @@ from inspect_ai.model import ChatMessage, ChatMessageSystem, ChatMessageUser, Co
 from compression_eval.authoring.history import THIRDS, History
 from compression_eval.authoring.prompts import prompt
 from compression_eval.authoring.templates import wordings
+from compression_eval.compressors.material import one_line_json
 from compression_eval.fixtures.banks import ProbeType
-from compression_eval.grading.request import one_line_json
 
 _LONGEST_TEXT = 12_000
 """Characters of one message that are shown; evidence further inside is not asked for."""

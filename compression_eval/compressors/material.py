@@ -4,12 +4,22 @@ JSON keeps the conversation from ending its own delimiter, whatever stands in it
 """
 
 import json
+import re
 from collections.abc import Iterator, Sequence
 from typing import Any
 
 from inspect_ai.model import ChatMessage, ChatMessageAssistant
 
 from compression_eval.compressors.tokens import content_text
+
+_SEPARATORS = re.compile("[\x7f-\x9f\u2028\u2029\ud800-\udfff]")
+"""What JSON leaves as it is but some readers take for a line break, and lone surrogates."""
+
+
+def one_line_json(data: Any) -> str:
+    """Return data as JSON that is one line to every reader."""
+    text = json.dumps(data, ensure_ascii=False)
+    return _SEPARATORS.sub(lambda match: f"\\u{ord(match[0]):04x}", text)
 
 
 def message_lines(messages: Sequence[ChatMessage]) -> Iterator[str]:
@@ -21,7 +31,7 @@ def message_lines(messages: Sequence[ChatMessage]) -> Iterator[str]:
             line["calls"] = [
                 {"name": call.function, "arguments": call.arguments} for call in message.tool_calls
             ]
-        yield json.dumps(line, ensure_ascii=False)
+        yield one_line_json(line)
 
 
 def data_block(header: dict[str, Any], messages: Sequence[ChatMessage]) -> str:
@@ -31,5 +41,5 @@ def data_block(header: dict[str, Any], messages: Sequence[ChatMessage]) -> str:
         header: Each entry becomes a line of its own, in order.
         messages: The conversation to be summarised.
     """
-    lines = [json.dumps({key: value}, ensure_ascii=False) for key, value in header.items()]
+    lines = [one_line_json({key: value}) for key, value in header.items()]
     return "\n".join([*lines, *message_lines(messages)])

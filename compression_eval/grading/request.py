@@ -8,8 +8,6 @@ Everything that came from a conversation or a model is JSON on a line of its own
 quotation mark inside is escaped there, so no text can end its line and speak to the grader.
 """
 
-import json
-import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
@@ -22,15 +20,13 @@ from inspect_ai.model import (
     ContentText,
 )
 
+from compression_eval.compressors.material import one_line_json
 from compression_eval.fixtures.banks import Probe
 from compression_eval.grading.rubric import Criterion, Rubric
 from compression_eval.probing.record import StateRecord
 from compression_eval.probing.rendering import render_messages
 
 GraderContext = Literal["state", "none"]
-
-_SEPARATORS = re.compile("[\x7f-\x9f\u2028\u2029\ud800-\udfff]")
-"""What JSON leaves as it is but some readers take for a line break, and lone surrogates."""
 
 
 @dataclass(frozen=True)
@@ -121,9 +117,3 @@ def ground_truth(probe: Probe) -> dict[str, Any]:
         if probe.constraint is None
         else {"text": probe.constraint.text, "violated_by": probe.constraint.violated_by},
     }
-
-
-def one_line_json(value: dict[str, Any]) -> str:
-    """Return ``value`` as JSON that stays on one line wherever it is read."""
-    text = json.dumps(value, ensure_ascii=False)
-    return _SEPARATORS.sub(lambda match: f"\\u{ord(match[0]):04x}", text)

@@ -187,7 +187,7 @@ def _shown_to_grader(state: State, size: int, settings: SweepSettings) -> int:
 
 
 def _context_tokens(messages: Sequence[ChatMessage]) -> int:
-    from compression_eval.grading.request import one_line_json
+    from compression_eval.compressors.material import one_line_json
     from compression_eval.probing.rendering import render_messages
 
     shown = one_line_json({"compacted_context": render_messages(messages)})

@@ -4,13 +4,13 @@ from typing import Any
 import pytest
 from inspect_ai.model import ChatMessage, ChatMessageAssistant, ChatMessageUser
 
+from compression_eval.compressors.material import one_line_json
 from compression_eval.fixtures.banks import Probe
 from compression_eval.fixtures.models import Language
 from compression_eval.grading.request import (
     GraderContext,
     GradingRequest,
     grading_request,
-    one_line_json,
 )
 from compression_eval.grading.rubric import load_rubric
 from compression_eval.probing.record import StateRecord
