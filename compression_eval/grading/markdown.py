@@ -1,12 +1,23 @@
 """Markdown for the log viewer, out of texts that nobody vouches for."""
 
 import math
-from collections.abc import Sequence
+import re
+from collections.abc import Callable, Sequence
 
 _ENTITIES = str.maketrans(
-    {character: f"&#{ord(character)};" for character in "&<>|[]`*\\$~"}
+    {chr(number): "\ufffd" for number in (*range(32), *range(127, 160))}
+    | {character: f"&#{ord(character)};" for character in "&<>|[]`*\\$~"}
     | dict.fromkeys("\r\n\t\x0b\x0c\x85\u2028\u2029", " ")
 )
+
+_CALLS = re.compile(
+    r"(?<!\w)@(?=\w)|@(?=[\w-]+\.\w)|#(?=\d)|\bGH-(?=\d)|(?<=:)/(?=/)|(?<=\bwww)(?=\.)",
+    re.IGNORECASE,
+)
+"""Where a forge would make a mention, a reference or a link of a text."""
+
+_EMPHASIS = re.compile(r"(?<![^\W_])_|_(?![^\W_])")
+"""Underscores that are not within a word."""
 
 
 def escaped(text: str, limit: int = 600) -> str:
@@ -20,10 +31,25 @@ def escaped(text: str, limit: int = 600) -> str:
     return short.translate(_ENTITIES).strip()
 
 
-def table(heads: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
-    """Return a Markdown table; the cells are escaped here."""
+def pasted(text: str, limit: int = 600) -> str:
+    """Return ``text`` as `escaped` does, fit to be pasted into a pull request.
+
+    There it also mentions nobody, refers to no issue and links nothing.
+    """
+    # Before the entities, which hold "#" themselves.
+    short = text if len(text) <= limit else text[: limit - 1] + "…"
+    harmless = escaped(_CALLS.sub("\\g<0>\u200b", short), 2 * limit)
+    return _EMPHASIS.sub("&#95;", harmless)
+
+
+def table(
+    heads: Sequence[str],
+    rows: Sequence[Sequence[str]],
+    cell: Callable[[str], str] = escaped,
+) -> str:
+    """Return a Markdown table; the cells are escaped here, as ``cell`` does it."""
     lines = [_row(heads), _row(["---"] * len(heads))]
-    lines.extend(_row([escaped(cell) for cell in row]) for row in rows)
+    lines.extend(_row([cell(text) for text in row]) for row in rows)
     return "\n".join(lines)
 
 

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from compression_eval.analysis.text_tables import aligned, printable
-from compression_eval.grading.markdown import escaped
+from compression_eval.grading.markdown import pasted
 
 _LONGEST_CELL = 200
 _LONGEST_LINE = 2000
@@ -83,4 +83,4 @@ def _markdown(block: Table | Lines) -> str:
 
 
 def _cell(text: str, longest: int = _LONGEST_CELL) -> str:
-    return escaped(printable(text, longest), longest)
+    return pasted(printable(text, longest), longest)

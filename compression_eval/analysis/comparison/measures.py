@@ -84,8 +84,27 @@ def exact_measures(base: Side, new: Side) -> frozenset[str]:
 
 
 def _exact(side: Side) -> frozenset[str]:
-    settings = side.settings
-    return exact_of(settings["compressor"], settings["compressor model"], side.model, side.graders)
+    compressor, compressed_by = side.settings["compressor"], side.settings["compressor model"]
+    models = [compressed_by, side.model, *side.graders]
+    embedded = all(_embedded(name) for each in models for name in each.split(", "))
+    # Nothing but the compressor can vary then, and a user's own is taken by what it did.
+    if embedded and _came_out_alike(side.samples):
+        return frozenset(HEADLINE)
+    return exact_of(compressor, compressed_by, side.model, side.graders)
+
+
+def _came_out_alike(samples: "DataFrame") -> bool:
+    """Return whether every conversation was compressed several times, always to the same scores.
+
+    And without a model call: what the embedded model makes of another prompt is no finding.
+    """
+    if samples["failure"].astype(bool).any() or samples["compress_calls"].sum() > 0:
+        return False
+    runs = samples["log_path"].astype(str) + " " + samples["state"].astype(str)
+    if runs.groupby(samples["unit"]).nunique().min() < 2:
+        return False
+    by_probe = samples.groupby(["unit", "sample"])[list(HEADLINE)]
+    return not bool((by_probe.max() - by_probe.min()).to_numpy(na_value=0.0).any())
 
 
 def exact_of(

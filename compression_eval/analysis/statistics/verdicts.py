@@ -31,7 +31,7 @@ def judge(
     differences: Mapping[str, Difference],
     thresholds: Mapping[str, float],
     *,
-    failures_rise: bool = False,
+    failures_rise: bool | Container[str] = False,
     same_every_time: bool | Container[str] = False,
 ) -> dict[str, Judged]:
     """Return a verdict on each of several measures that are looked at together.
@@ -44,21 +44,16 @@ def judge(
     Args:
         differences: By measure.
         thresholds: By measure, in its unit.
-        failures_rise: Whether the new arm fails more often; then nothing is better.
+        failures_rise: Whether the new arm fails more often, then nothing is better; or the names
+            of the measures for which it does.
         same_every_time: Whether both arms are mechanical, so that no spread is no surprise; or
             the names of the measures for which they are.
     """
-
-    def exact(name: str) -> bool:
-        if isinstance(same_every_time, bool):
-            return same_every_time
-        return name in same_every_time
-
     adjusted = _holm(
         {
             name: each.here.p_value(each.estimate)
             for name, each in differences.items()
-            if each.here and (each.here.error > 0 or exact(name))
+            if each.here and (each.here.error > 0 or _holds(same_every_time, name))
         }
     )
     return {
@@ -66,10 +61,14 @@ def judge(
             difference,
             adjusted.get(name),
             thresholds[name],
-            failures_rise=failures_rise,
+            failures_rise=_holds(failures_rise, name),
         )
         for name, difference in differences.items()
     }
+
+
+def _holds(of: bool | Container[str], name: str) -> bool:
+    return of if isinstance(of, bool) else name in of
 
 
 def _holm(p_values: Mapping[str, float]) -> dict[str, float]:

@@ -174,14 +174,14 @@ def test_other_graders_are_no_second_grading(folder: Path) -> None:
     assert found["spread"]["base"]["variances"]["overall"]["grading"] is None
 
 
-def embedded(folder: Path, name: str, **arguments: Any) -> str:
+def embedded(folder: Path, name: str, *, epochs: int = 1, **arguments: Any) -> str:
     """Run one arm with the embedded model alone; returns where the log is."""
     fixture = folder / "data" / "tiny.json"
     if not fixture.exists():
         small.write(folder / "data")
     task = compression(fixtures=str(fixture), **arguments)
     (log,) = inspect_eval(
-        task, model="embedded/lexical", epochs=1, log_dir=str(folder / name), display="none"
+        task, model="embedded/lexical", epochs=epochs, log_dir=str(folder / name), display="none"
     )
     return log.location
 
@@ -189,7 +189,7 @@ def embedded(folder: Path, name: str, **arguments: Any) -> str:
 def test_the_embedded_compressor_certifies_no_prompt(tmp_path: Path) -> None:
     prompt = tmp_path / "haiku.md"
     prompt.write_text("Write a haiku about the session.", encoding="utf-8")
-    given = {"compressor": "regenerative", "compressor_args": small.BUDGETS}
+    given: dict[str, Any] = {"compressor": "regenerative", "compressor_args": small.BUDGETS}
     base = embedded(tmp_path, "base", **given)
     new = embedded(tmp_path, "new", prompt=str(prompt), **given)
     done = compared(base, "--to", new, "--gate")
@@ -220,13 +220,53 @@ def test_prompts_that_no_model_was_to_read_are_no_obstacle(
     given: dict[str, Any] = {"compressor": compressor}
     if compressor == "pi":
         given["compressor_args"] = {"keep_recent_tokens": 60}
-    topic = {} if compressor == "tail" else {"focus_topic": "vendor"}
+    topic: dict[str, Any] = {} if compressor == "tail" else {"focus_topic": "vendor"}
     if compressor == "tail":
         given["compressor_args"] = {"tail_tokens": 60}
     base = embedded(tmp_path, "base", **given)
     new = embedded(tmp_path, "new", **given, **topic)
     done = compared(base, "--to", new, "--gate")
     assert ("does not read prompts" not in done.stdout) == told, done.stdout
+
+
+def test_an_own_compressor_is_exact_where_it_came_out_alike(tmp_path: Path) -> None:
+    own = tmp_path / "mine.py"
+    own.write_text(
+        "import itertools\n"
+        "from compression_eval import safe_head, safe_tail\n"
+        "calls = itertools.count()\n"
+        "def same(messages, last=1):\n"
+        "    note = {'role': 'user', 'content': 'cut; go on'}\n"
+        "    return [*safe_head(messages, 2), note, *safe_tail(messages[2:], last)]\n"
+        "def varied(messages):\n"
+        "    return same(messages, last=1 + 4 * (next(calls) % 2))\n"
+        "async def asking(messages):\n"
+        "    from inspect_ai.model import get_model\n"
+        "    said = await get_model(role='compressor').generate('Summarise this conversation.')\n"
+        "    return same(messages)\n",
+        encoding="utf-8",
+    )
+
+    def run(name: str, compressor: str, epochs: int, **arguments: int) -> str:
+        chosen = f"{own}@{compressor}"
+        return embedded(tmp_path, name, epochs=epochs, compressor=chosen, compressor_args=arguments)
+
+    logs = {
+        "three": run("three", "same", 3, last=4),
+        "one": run("one", "same", 3, last=1),
+        "once": run("once", "same", 1, last=1),
+        "varied": run("varied", "varied", 4),
+        "asked": run("asked", "asking", 2),
+        "asked again": run("again", "asking", 2),
+    }
+    code, found = as_json(logs["three"], "--to", logs["one"])
+    assert code == 1
+    assert {line["verdict"] for line in found["headline"]} <= {"better", "worse", "no change"}
+    assert as_json(logs["three"], "--to", logs["once"])[0] == 3
+    # With a model call its prompt may have changed, which the embedded model does not read.
+    assert as_json(logs["asked"], "--to", logs["asked again"])[0] == 3
+    _, found = as_json(logs["three"], "--to", logs["varied"])
+    assert any(line["verdict"] == "cannot tell" for line in found["headline"])
 
 
 def test_tables_fit_a_terminal_of_80_columns(good: EvalLog, bad: EvalLog) -> None:
