@@ -13,9 +13,11 @@ from inspect_ai.log import (
     EvalSample,
     list_eval_logs,
     read_eval_log,
+    read_eval_log_sample,
     read_eval_log_samples,
 )
 
+from compression_eval.compressors.tokens import message_text
 from compression_eval.fixtures.errors import DataError
 from compression_eval.grading.failures import FAILURES
 from compression_eval.probing.record import SampleRecord, recorded_in
@@ -55,6 +57,29 @@ class Log:
                 self.path,
                 number,
             )
+
+    def state_lines(self, sample_id: str, epoch: int) -> list[str]:
+        """Return the state that a sample was answered from, line by line, without blank ones.
+
+        System messages are left out: they stand in every state.
+
+        Raises:
+            DataError: The log cannot be read.
+        """
+        try:
+            sample = read_eval_log_sample(
+                self.path,
+                sample_id,
+                epoch,
+                resolve_attachments=True,
+            )
+            found = recorded_in(sample)
+        except (ValueError, OSError, KeyError, IndexError, BadZipFile) as error:
+            raise DataError(f"{self.path}: {_one_line(error)}") from error
+        if found is None:
+            return []
+        text = "\n".join(message_text(each) for each in found.context if each.role != "system")
+        return [line.strip() for line in text.splitlines() if line.strip()]
 
     def records(self) -> Iterator[tuple[EvalSample, SampleRecord]]:
         """Yield each sample with its record; a sample that did not get as far has none.

@@ -21,6 +21,8 @@ class Arm:
     compressor: str
     compressor_args: str
     """As JSON."""
+    settings: str
+    """The same for people, with what has a value."""
     role: Role
     model: str
     compressor_model: str
@@ -61,6 +63,7 @@ def _arm(name: str, rows: "DataFrame") -> Arm:
         name=name,
         compressor=compressor,
         compressor_args=_joined(rows["compressor_args"]),
+        settings=_joined(rows["settings"]),
         role=_ROLES.get(compressor, ""),
         model=_joined(rows["model"]),
         compressor_model=_joined(rows["compressor_model"]),

@@ -51,6 +51,8 @@ class Failures:
     states: int
     failed_states: dict[str, int]
     """Compressions that failed, by how they ended."""
+    suspect: int
+    """Compressions whose state stands, but reads like a refusal or is nearly empty."""
     reasons: dict[str, int]
     """Samples without a score, by reason."""
     abstained: int
@@ -109,6 +111,7 @@ def failures(samples: "DataFrame", states: "DataFrame") -> Failures:
         scored=int(samples["scored"].sum()),
         states=len(states),
         failed_states=dict(ended.most_common()),
+        suspect=int(states["suspect"].fillna("").ne("").sum()),
         reasons=dict(reasons.most_common()),
         abstained=int((samples["scored"] & (samples["abstained"] == True)).sum()),  # noqa: E712
         lower_bound=values(samples, OVERALL, failed_as_zero=True).mean(),

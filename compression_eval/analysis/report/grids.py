@@ -4,10 +4,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from compression_eval.analysis.comparison.measures import HEADLINE
+from compression_eval.analysis.comparison.wording import change, probability
 from compression_eval.analysis.report.arms import Arm
+from compression_eval.analysis.report.costs import Failures
 from compression_eval.analysis.report.figures import Figures
 from compression_eval.analysis.report.misses import Miss
 from compression_eval.analysis.report.published import Published
+from compression_eval.analysis.report.retained import Pair
 from compression_eval.analysis.report.scores import GROUPS, TABLE_MEASURES, Row
 from compression_eval.analysis.report.wording import (
     DASH,
@@ -18,6 +21,7 @@ from compression_eval.analysis.report.wording import (
     title_of,
     whole,
 )
+from compression_eval.analysis.statistics.verdicts import DEFAULT_THRESHOLD
 from compression_eval.grading.six_dimensions import OVERALL
 
 _A_POINT = 1e-6
@@ -32,7 +36,7 @@ class Shown:
     note: str = ""
     """Stands beside it, smaller."""
     limits: str = ""
-    """Stands under it: its intervals, one on a line."""
+    """Stands under it, smaller: its intervals, one on a line, or an arm's settings."""
 
 
 @dataclass(frozen=True)
@@ -50,12 +54,13 @@ class Grid:
 def summary(of: Figures) -> Grid:
     """Return one row per arm: what somebody decides by."""
     heads = ["Arm", "Overall", *map(title_of, HEADLINE[-2:]), "Retention", "Tokens left"]
-    heads += ["Removed", "Scored", "Standing"]
+    heads += ["Removed", "Failed", "Standing"]
     standing = {point.arm: point for point in of.frontier.points}
     rows = []
     for arm in of.arms:
         figures = of.of_arm[arm.name]
-        cells = [Shown(arm.name, _marks(arm))]
+        named = [each for each in arm.settings.split(", ") if each not in arm.name]
+        cells = [Shown(arm.name, _marks(of, arm), ", ".join(named))]
         for measure in (OVERALL, *HEADLINE[-2:]):
             cells.append(_estimate(of, arm, measure, intervals=measure == OVERALL))
         kept = of.retained[arm.name].measures.get(OVERALL) if arm.name in of.retained else None
@@ -64,7 +69,7 @@ def summary(of: Figures) -> Grid:
         cells += [
             Shown(whole(figures.costs.tokens_after)),
             Shown(percent(figures.costs.removed, 1)),
-            Shown(f"{figures.failures.scored} of {figures.failures.samples}"),
+            _failed(figures.failures),
         ]
         point = standing.get(arm.name)
         if arm.role:
@@ -73,9 +78,39 @@ def summary(of: Figures) -> Grid:
             cells.append(Shown(DASH))
         else:
             by = point.dominated_by
-            cells.append(Shown(f"dominated by {by}" if by else "on the frontier"))
+            cells.append(Shown(f"dominated by {by}" if by else "not dominated"))
         rows.append(cells)
-    return Grid(heads, rows)
+    return Grid(heads, rows, texts=frozenset({len(heads) - 1}))
+
+
+def _failed(failures: Failures) -> Shown:
+    """Return what failed in an arm: samples, and under it the compressions among them."""
+    failed = failures.samples - failures.scored
+    states = sum(failures.failed_states.values())
+    notes = [f"{states} of {failures.states} states"] if states else []
+    notes += [f"{failures.suspect} suspect"] if failures.suspect else []
+    return Shown(f"{failed} of {failures.samples}" if failed else "0", limits="\n".join(notes))
+
+
+def pairs(of: Figures) -> Grid | None:
+    """Return the difference between every two arms; None if there are no two."""
+    rows = [
+        [
+            Shown(pair.higher),
+            Shown(pair.lower),
+            Shown(change(pair.change, OVERALL, DEFAULT_THRESHOLD)),
+            Shown(between(pair.interval) if pair.interval else "exact" if _certain(pair) else DASH),
+            Shown(DASH if _certain(pair) else probability(pair.p_value).replace("-", DASH)),
+            Shown(pair.verdict),
+        ]
+        for pair in of.frontier.pairs
+    ]
+    heads = ["Higher", "Lower", "Difference", "95 % interval", "p (Holm)", "Verdict"]
+    return Grid(heads, rows, texts=frozenset({1, 5})) if rows else None
+
+
+def _certain(pair: Pair) -> bool:
+    return pair.interval is None and pair.verdict != "cannot tell"
 
 
 def scores(rows: Sequence[Row]) -> Grid:
@@ -210,13 +245,15 @@ def failures(of: Figures) -> Grid:
                 Shown(f"{found.scored} of {found.samples}"),
                 Shown(str(found.abstained)),
                 Shown(f"{sum(found.failed_states.values())} of {found.states}"),
+                Shown(str(found.suspect)),
                 Shown(decimal(found.lower_bound)),
                 Shown(", ".join(counted)),
                 Shown(", ".join(f"{reason} {n}" for reason, n in found.reasons.items())),
             ]
         )
-    heads = ["Arm", "Scored", "Abstained", "Failed states", "Bound", "How they ended"]
-    return Grid([*heads, "Samples without a score"], rows, texts=frozenset({5, 6}))
+    heads = ["Arm", "Scored", "Abstained", "Failed states", "Suspect states", "Bound"]
+    heads += ["How they ended", "Samples without a score"]
+    return Grid(heads, rows, texts=frozenset({6, 7}))
 
 
 def reference(published: Published) -> Grid:
@@ -244,8 +281,8 @@ def _estimate(of: Figures, arm: Arm, measure: str, *, intervals: bool) -> Shown:
     return Shown(shown(measure, found.mean), limits=limits)
 
 
-def _marks(arm: Arm) -> str:
-    marks = ["no language model"] if arm.offline else []
+def _marks(of: Figures, arm: Arm) -> str:
+    marks = ["no language model"] if arm.offline and not of.offline else []
     return ", ".join([*marks, *(["self-graded"] if arm.self_graded else [])])
 
 

@@ -16,9 +16,11 @@ from compression_eval.analysis.report.probes import probe_data
 from compression_eval.analysis.report.published import Published
 from compression_eval.analysis.report.reading import Frames
 from compression_eval.analysis.report.retained import CLOSEST
+from compression_eval.analysis.report.survival import STAGES
 from compression_eval.analysis.report.texts import clean, script_json
 from compression_eval.analysis.report.viewer import Viewer
-from compression_eval.analysis.report.wording import counted
+from compression_eval.analysis.report.wording import counted, findings
+from compression_eval.analysis.statistics.verdicts import DEFAULT_THRESHOLD
 
 _PROLOGUE = re.compile(r"^.*?(?=<svg\b)", re.DOTALL)
 _LONGEST_CELL = 1000
@@ -28,6 +30,7 @@ _SECTIONS = (
     ("charts", "Charts"),
     ("scores", "Scores"),
     ("intervals", "Intervals"),
+    ("pairs", "Pairs"),
     ("groups", "Groups"),
     ("misses", "Misses"),
     ("costs", "Cost"),
@@ -48,7 +51,7 @@ def html_page(
     of: Figures,
     frames: Frames,
     logs: Sequence[Log],
-    charts: Sequence[Chart],
+    charts: tuple[Sequence[Chart], Sequence[Chart]],
     viewer: Viewer,
     reference: Published | None,
 ) -> str:
@@ -58,7 +61,7 @@ def html_page(
         of: The figures.
         frames: What they were computed from.
         logs: The logs that were read.
-        charts: Pictures, in their order.
+        charts: Pictures, in their order, and the same ones for narrow screens.
         viewer: How samples are reached.
         reference: Published figures to show beside ours.
     """
@@ -75,7 +78,7 @@ def html_page(
         style=Markup(part("report.css")),  # noqa: S704
         script=Markup(script),  # noqa: S704
         script_hash=f"sha256-{digest}",
-        data=Markup(script_json(probe_data(frames, of.arms, viewer))),  # noqa: S704
+        data=Markup(script_json(probe_data(frames, logs, of.arms, viewer))),  # noqa: S704
         charts=[
             {
                 "name": chart.name,
@@ -83,8 +86,9 @@ def html_page(
                 "description": chart.description,
                 "broad": chart.broad,
                 "svg": Markup(_PROLOGUE.sub("", chart.svg)),  # noqa: S704
+                "narrow": Markup(_PROLOGUE.sub("", narrow.svg)),  # noqa: S704
             }
-            for chart in charts
+            for chart, narrow in zip(*charts, strict=True)
         ],
     )
 
@@ -115,12 +119,26 @@ def _context(
         "lead": f"{counted(len(of.arms), 'arm')}, {counted(len(logs), 'log')}, "
         f"{counted(len(frames.samples), 'answer')} on "
         f"{counted(frames.samples['unit'].nunique(), 'conversation')}.",
+        "findings": findings(of.frontier),
         "marks": provenance.notes(of, logs),
         "sections": _SECTIONS,
         "summary": grids.summary(of),
         "summary_note": "Overall: 0 to 5, with its 95 % interval on these conversations. "
-        "Dominated: another arm keeps no more tokens and is no worse. "
-        f"Standings are on the {shared} probes that every arm has a score for.",
+        "Dominated: another arm is better and keeps no more tokens, or keeps fewer and is less "
+        f"than {DEFAULT_THRESHOLD:g} away, by the intervals and not by the means alone. Standings "
+        f"and the lines above are on the {shared} probes that every arm has a score for. Failed: "
+        "samples without a score, and compressions that gave no state, or one that is suspect.",
+        "pairs": grids.pairs(of),
+        "pairs_note": f"Overall score on the {shared} probes that every arm has a score for, "
+        "controls left out. Intervals are on these conversations; p is adjusted by Holm's method "
+        f"over all pairs. Better: at least {DEFAULT_THRESHOLD:g} higher and p under 5 %. No "
+        "change: less than that either way, by two one-sided tests. Exact: both arms come out the "
+        "same every time.",
+        "stages": [
+            (name.replace("_", " "), said)
+            for name, said in STAGES.items()
+            if any(name in figures.survival.stages for figures in of.of_arm.values())
+        ],
         "chart_notes": [
             f"Not in the chart of quality, without any score: {', '.join(of.frontier.left_out)}"
         ]

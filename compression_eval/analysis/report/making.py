@@ -64,10 +64,16 @@ def report_files(
     found = figures(frames)
     progress("drawing")
     drawn = charts(found)
+    narrow = charts(found, narrow=True)
     progress("writing")
     beside = published() if reference else None
     page = html_page(
-        found, frames, logs, drawn, viewer_of([log.path for log in logs], out, viewer), beside
+        found,
+        frames,
+        logs,
+        (drawn, narrow),
+        viewer_of([log.path for log in logs], out, viewer),
+        beside,
     )
     files = {f"charts/{chart.name}.svg": _encoded(chart.svg) for chart in drawn}
     files |= {f"charts/{chart.name}.png": chart.png for chart in drawn}

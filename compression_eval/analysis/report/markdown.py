@@ -1,24 +1,29 @@
 """The report as Markdown, ready to be pasted into a pull request."""
 
 import math
-import re
 from collections.abc import Iterator, Sequence
 
 from compression_eval.analysis.comparison.flips import MISS
+from compression_eval.analysis.report import grids
 from compression_eval.analysis.report.arms import Arm
 from compression_eval.analysis.report.costs import Costs, Failures
 from compression_eval.analysis.report.figures import ArmFigures, Figures
 from compression_eval.analysis.report.misses import Miss
 from compression_eval.analysis.report.published import Published
 from compression_eval.analysis.report.scores import TABLE_MEASURES, Row
-from compression_eval.analysis.report.wording import counted, decimal, percent, title_of, whole
-from compression_eval.grading.markdown import escaped, table
+from compression_eval.analysis.report.wording import (
+    counted,
+    decimal,
+    findings,
+    percent,
+    title_of,
+    whole,
+)
+from compression_eval.grading.markdown import pasted, table
 
-_MOST_MISSES = 25
+_MOST_PAIRS = 30
+_MOST_MISSES = 10
 """Per arm; the rest is counted. All of them are in the figures and on the page."""
-
-_CALLS = re.compile(r"(?<!\w)@(?=\w)|(?<![\w&])#(?=\d)|(?<=://)|(?<=www\.)")
-"""Where a forge would make a mention, a reference or a link of a text."""
 
 
 def markdown(of: Figures, notes: Sequence[str], reference: Published | None) -> str:
@@ -29,10 +34,12 @@ def markdown(of: Figures, notes: Sequence[str], reference: Published | None) -> 
         notes: What a reader must know before any figure, one line each.
         reference: Published figures to print beside ours.
     """
-    parts = ["## Compression report", *(f"**{escaped(note, 400)}**" for note in notes)]
+    parts = ["## Compression report"]
+    parts.append("\n".join(f"- {pasted(line, 2000)}" for line in findings(of.frontier)))
+    parts += [f"**{pasted(note, 400)}**" for note in notes]
     for arm in of.arms:
         parts += _arm(arm, of.of_arm[arm.name])
-    parts += _retention(of)
+    parts += [*_retention(of), *_pairs(of)]
     if reference is not None:
         parts += _reference(reference)
     parts.append(
@@ -42,14 +49,18 @@ def markdown(of: Figures, notes: Sequence[str], reference: Published | None) -> 
 
 
 def _arm(arm: Arm, figures: ArmFigures) -> Iterator[str]:
-    yield f"### {escaped(arm.name, 200)}"
+    yield f"### {pasted(arm.name, 200)}"
     marks = [
-        f"model {escaped(arm.model, 120)}",
-        f"grader {escaped(arm.graders, 200)}" + (" (self-graded)" if arm.self_graded else ""),
+        f"model {pasted(arm.model, 120)}",
+        f"grader {pasted(arm.graders, 200)}" + (" (self-graded)" if arm.self_graded else ""),
         counted(arm.epochs, "epoch"),
     ]
     yield ", ".join(marks)
-    yield table(["Fixture", *map(title_of, TABLE_MEASURES)], [_row(row) for row in figures.table])
+    if arm.settings:
+        yield f"Arguments: {pasted(arm.settings, 600)}"
+    yield table(
+        ["Fixture", *map(title_of, TABLE_MEASURES)], [_row(row) for row in figures.table], pasted
+    )
     yield f"{_compression(figures.costs)}  \n{_failed(figures.failures)}"
     if arm.role == "floor":
         yield "Misses of the floor are not listed: it knows nothing of the history."
@@ -83,9 +94,14 @@ def _failed(failures: Failures) -> str:
     text = f"Scored: {failures.scored} of {counted(failures.samples, 'sample')}"
     if failures.abstained:
         text += f", {failures.abstained} of them abstained"
+    states = sum(failures.failed_states.values())
+    if states:
+        text += f"; {states} of {counted(failures.states, 'compression')} failed"
+    if failures.suspect:
+        text += f"; {counted(failures.suspect, 'state')} suspect"
     if not failures.reasons:
         return text + "."
-    reasons = ", ".join(f"{escaped(name, 120)} {n}" for name, n in failures.reasons.items())
+    reasons = ", ".join(f"{pasted(name, 120)} {n}" for name, n in failures.reasons.items())
     return (
         f"{text}; without a score: {reasons}. With those as 0 the overall score is "
         f"{decimal(failures.lower_bound)}."
@@ -105,13 +121,8 @@ def _misses(misses: Sequence[Miss]) -> Iterator[str]:
 def _miss(miss: Miss) -> str:
     said = f"{miss.criterion}: {miss.reason}" if miss.criterion else ""
     lost = f"not in the answer: {', '.join(miss.lost)}" if miss.lost else ""
-    why = "; ".join(_quoted(part) for part in (lost, said) if part)
-    return f"- {escaped(miss.unit, 120)} / {escaped(miss.probe, 120)} **{miss.score:.2f}** {why}"
-
-
-def _quoted(text: str) -> str:
-    """Return a text of a conversation that calls nobody and links nothing where it is pasted."""
-    return _CALLS.sub("\\g<0>\u200b", escaped(text, 400)).replace("_", "&#95;")
+    why = "; ".join(pasted(part, 400) for part in (lost, said) if part)
+    return f"- {pasted(miss.unit, 120)} / {pasted(miss.probe, 120)} **{miss.score:.2f}** {why}"
 
 
 def _retention(of: Figures) -> Iterator[str]:
@@ -126,8 +137,23 @@ def _retention(of: Figures) -> Iterator[str]:
         rows.append([name, percent(overall.share), limits, str(overall.probes)])
     if rows:
         yield "### Retention between floor and ceiling"
-        yield table(["Arm", "Retention", "95 % on these conversations", "Probes"], rows)
+        yield table(["Arm", "Retention", "95 % on these conversations", "Probes"], rows, pasted)
         yield "(arm - floor) / (ceiling - floor) of the overall score, a ratio of means."
+
+
+def _pairs(of: Figures) -> Iterator[str]:
+    grid = grids.pairs(of)
+    if grid is None:
+        return
+    yield "### Every two arms"
+    rows = [[cell.text for cell in row] for row in grid.rows]
+    yield table(grid.heads, rows[:_MOST_PAIRS], pasted)
+    if len(rows) > _MOST_PAIRS:
+        yield f"And {len(rows) - _MOST_PAIRS} more with smaller differences (figures.json)."
+    yield (
+        f"Overall score on the {of.frontier.probes} probes that every arm has; 95 % on these "
+        "conversations, p adjusted by Holm's method over all pairs."
+    )
 
 
 def _reference(reference: Published) -> Iterator[str]:

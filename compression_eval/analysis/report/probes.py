@@ -6,8 +6,10 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from compression_eval.analysis.comparison.flips import MISS
+from compression_eval.analysis.logs import Log
 from compression_eval.analysis.report.arms import Arm
 from compression_eval.analysis.report.reading import Frames
+from compression_eval.analysis.report.survival import STAGES
 from compression_eval.analysis.report.texts import clean
 from compression_eval.analysis.report.viewer import Viewer
 from compression_eval.grading.rubric import structure
@@ -16,7 +18,16 @@ from compression_eval.grading.six_dimensions import OVERALL
 if TYPE_CHECKING:
     from pandas import DataFrame
 
-_LONGEST = {"question": 2000, "answer": 4000, "reason": 500, "fact": 200, "failure": 300}
+_LONGEST = {
+    "question": 2000,
+    "answer": 4000,
+    "reason": 500,
+    "fact": 200,
+    "failure": 300,
+    "line": 300,
+}
+_MAX_STATES = 4_000_000
+"""Characters of all states that a page is made with; those after it cannot be held together."""
 
 
 class _Texts:
@@ -35,18 +46,21 @@ class _Texts:
         return list(self._numbers)
 
 
-def probe_data(frames: Frames, arms: Sequence[Arm], viewer: Viewer) -> dict[str, Any]:
+def probe_data(
+    frames: Frames, logs: Sequence[Log], arms: Sequence[Arm], viewer: Viewer
+) -> dict[str, Any]:
     """Return what the page's script makes its table of; plain data, texts by number.
 
     Args:
         frames: Of all logs.
+        logs: The logs that they were read from.
         arms: In the order of the page.
         viewer: How samples are reached.
     """
     texts = _Texts()
     facts, reasons = _facts(frames.facts, texts), _reasons(frames.criteria, texts)
     places = {arm.name: place for place, arm in enumerate(arms)}
-    logs = {path: place for place, path in enumerate(dict.fromkeys(frames.samples["log_path"]))}
+    paths = {path: place for place, path in enumerate(dict.fromkeys(frames.samples["log_path"]))}
     scores = [OVERALL, *structure().dimensions, "fact_recall", "fact_survival"]
     columns = [
         *("arm", "log", "log_path", "unit", "probe_id", "probe_type", "epoch", "sample"),
@@ -60,7 +74,7 @@ def probe_data(frames: Frames, arms: Sequence[Arm], viewer: Viewer) -> dict[str,
         rows.append(
             {
                 "arm": places[arm],
-                "log": logs[path],
+                "log": paths[path],
                 "unit": clean(unit, 200),
                 "probe": clean(probe, 200),
                 "type": str(kind),
@@ -76,12 +90,37 @@ def probe_data(frames: Frames, arms: Sequence[Arm], viewer: Viewer) -> dict[str,
         )
     return {
         "arms": [arm.name for arm in arms],
-        "logs": [viewer.link(path) for path in logs],
+        "logs": [viewer.link(path) for path in paths],
         "scores": scores,
         "miss": MISS,
+        "stages": STAGES,
+        "states": _states(frames.samples, logs, arms, texts),
         "texts": texts.all,
         "rows": rows,
     }
+
+
+def _states(
+    samples: "DataFrame", logs: Sequence[Log], arms: Sequence[Arm], texts: _Texts
+) -> dict[str, dict[int, list[int]]]:
+    """Return, per conversation and arm, the lines of one state, for arms to be held together.
+
+    It is that of the first epoch. The controls have none here: one holds all, the other nothing.
+    """
+    found: dict[str, dict[int, list[int]]] = defaultdict(dict)
+    left = _MAX_STATES
+    fine = samples[samples["state_status"] == "ok"].sort_values("epoch", kind="stable")
+    by_path = {log.path: log for log in logs}
+    for place, arm in enumerate(arms):
+        own = fine[fine["arm"] == arm.name].drop_duplicates("unit")
+        cells = own[["log_path", "unit", "sample", "epoch"]].itertuples(index=False, name=None)
+        for path, unit, sample, epoch in [] if arm.role else cells:
+            lines = by_path[path].state_lines(sample, epoch)
+            left -= sum(map(len, lines))
+            if left < 0:
+                return found
+            found[clean(unit, 200)][place] = [texts.number(line, "line") for line in lines]
+    return found
 
 
 def _facts(facts: "DataFrame", texts: _Texts) -> dict[tuple[Any, ...], list[list[Any]]]:

@@ -53,8 +53,7 @@ def notes(of: Figures, logs: Sequence[Log]) -> list[str]:
 
 def runs(samples: "DataFrame", logs: Sequence[Log]) -> Grid:
     """Return one row per log."""
-    heads = ["Arm", "Log", "Started", "Ended", "Samples", "Epochs", "Model", "Compressor model"]
-    heads += ["Grader", "Versions", "Task version", "Compressor's prompts", "Arguments"]
+    heads = ["Arm", "Log", "Started", "Ended", "Samples", "Epochs", "Made with"]
     rows = []
     for log in logs:
         own = samples[samples["log_path"] == log.path]
@@ -68,16 +67,19 @@ def runs(samples: "DataFrame", logs: Sequence[Log]) -> Grid:
             str(log.header.status),
             str(len(own)),
             str(own["epoch"].nunique()),
-            _of(own, "model"),
-            _of(own, "compressor_model"),
-            _of(own, "graded_by") or _of(own, "graders"),
-            packages,
-            _of(own, "version"),
-            _of(own, "prompts_digest")[:_SHOWN_DIGITS],
-            _of(own, "compressor_args"),
         ]
-        rows.append([Shown(cell) for cell in cells])
-    return Grid(heads, rows, texts=frozenset({1, 8, 9, 12}))
+        made = {
+            "model": _of(own, "model"),
+            "compressor model": _of(own, "compressor_model"),
+            "grader": _of(own, "graded_by") or _of(own, "graders"),
+            "packages": packages,
+            "task version": _of(own, "version"),
+            "strategies' prompts": _of(own, "prompts_digest")[:_SHOWN_DIGITS],
+            "arguments": _of(own, "compressor_args"),
+        }
+        told = "; ".join(f"{name} {value}" for name, value in made.items() if value)
+        rows.append([Shown(cell) for cell in (*cells, told)])
+    return Grid(heads, rows, texts=frozenset({1, 6}))
 
 
 def digests(samples: "DataFrame") -> Grid:

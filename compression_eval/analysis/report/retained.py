@@ -1,13 +1,17 @@
-"""Quality between floor and ceiling, and quality against what is kept."""
+"""Quality between floor and ceiling, quality against what is kept, and which arms differ."""
 
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from itertools import combinations
 from typing import TYPE_CHECKING
 
-from compression_eval.analysis.comparison.measures import HEADLINE, SHARES, values
+from compression_eval.analysis.comparison.measures import HEADLINE, SHARES, exact_of, values
 from compression_eval.analysis.report.arms import Arm, control
-from compression_eval.analysis.statistics.intervals import between_states
+from compression_eval.analysis.statistics.borrowing import known_exactly, with_borrowed_spread
+from compression_eval.analysis.statistics.intervals import between_states, paired_difference
 from compression_eval.analysis.statistics.means import Limits, Retention, retention
 from compression_eval.analysis.statistics.observations import ArmValues
+from compression_eval.analysis.statistics.verdicts import DEFAULT_THRESHOLD, Verdict, judge
 from compression_eval.grading.rubric import MAX_SCORE
 from compression_eval.grading.six_dimensions import OVERALL
 
@@ -16,6 +20,12 @@ if TYPE_CHECKING:
 
 CLOSEST = 0.5
 """Ceiling and floor nearer than this (0 to 5; shares the same part of their range) are close."""
+
+SAME_SIZE = 0.05
+"""States whose sizes differ by less than this share are as large as each other."""
+
+SIMILAR_SIZE = 0.25
+"""Arms up to this share larger than the smallest of them are of about one size."""
 
 
 @dataclass(frozen=True)
@@ -39,9 +49,42 @@ class Point:
     interval: Limits | None
     """On these conversations."""
     dominated_by: str
-    """An arm that keeps no more tokens and is no worse, and better in one; empty if none is."""
+    """An arm that is better and keeps no more tokens, or is as good (less than 0.3 apart, shown by
+    the intervals) and keeps fewer; empty if there is none."""
     control: bool
     """Whether it is a control, which takes no part in the frontier."""
+
+
+@dataclass(frozen=True)
+class Pair:
+    """Two arms, neither of them a control, on the probes that every arm has."""
+
+    higher: str
+    """The arm with the higher mean."""
+    lower: str
+    change: float
+    """How much higher."""
+    interval: Limits | None
+    """Of that, at 95 % on these conversations; None if it is exact or not known."""
+    p_value: float | None
+    """Adjusted by Holm's method over all pairs."""
+    verdict: Verdict
+    """Of the higher one."""
+
+
+@dataclass(frozen=True)
+class Size:
+    """Arms whose states are about as large as each other."""
+
+    tokens: float
+    best: str
+    quality: float
+    """Of the best one."""
+    no_different: list[str]
+    """Arms that are less than the threshold away from the best one."""
+    unclear: list[str]
+    """Arms that these runs cannot tell from the best one."""
+    worse: list[str]
 
 
 @dataclass(frozen=True)
@@ -51,6 +94,10 @@ class Frontier:
     probes: int
     """Probes that all these arms have; 0 if there is none, and then no point."""
     points: list[Point]
+    pairs: list[Pair]
+    """Every two arms, the largest difference first."""
+    sizes: list[Size]
+    """The smallest first."""
     left_out: list[str]
     """Arms without any score."""
 
@@ -74,7 +121,7 @@ def retained(arms: list[Arm], by_arm: "dict[str, DataFrame]") -> dict[str, Retai
 
 
 def frontier(arms: list[Arm], by_arm: "dict[str, DataFrame]") -> Frontier:
-    """Return every arm's size and quality, and which arms another one dominates.
+    """Return every arm's size and quality, how the arms differ, and which another one dominates.
 
     Only probes count that every arm has a score for: an arm that failed on the hard
     conversations would look better by it.
@@ -82,14 +129,16 @@ def frontier(arms: list[Arm], by_arm: "dict[str, DataFrame]") -> Frontier:
     scored = {arm.name: values(by_arm[arm.name], OVERALL) for arm in arms}
     present = [arm for arm in arms if scored[arm.name].by_item]
     left_out = [arm.name for arm in arms if not scored[arm.name].by_item]
-    if not present:
-        return Frontier(0, [], left_out)
-    items = sorted(set.intersection(*(set(scored[arm.name].by_item) for arm in present)))
+    having = [set(scored[arm.name].by_item) for arm in present]
+    items = sorted(set.intersection(*having)) if having else []
     if not items:
-        return Frontier(0, [], left_out)
+        return Frontier(0, [], [], [], left_out)
+    kept = {arm.name: scored[arm.name].only(items) for arm in present}
     units = {unit for unit, _ in items}
-    plain = [_point(arm, scored[arm.name].only(items), by_arm[arm.name], units) for arm in present]
-    return Frontier(len(items), [_judged(point, plain) for point in plain], left_out)
+    points = [_point(arm, kept[arm.name], by_arm[arm.name], units) for arm in present]
+    pairs = _pairs([arm for arm in present if not arm.role], kept)
+    found = [replace(point, dominated_by=_dominating(point, points, pairs)) for point in points]
+    return Frontier(len(items), found, pairs, _sizes(found, pairs), left_out)
 
 
 def _point(arm: Arm, quality: ArmValues, samples: "DataFrame", units: set[str]) -> Point:
@@ -100,12 +149,83 @@ def _point(arm: Arm, quality: ArmValues, samples: "DataFrame", units: set[str]) 
     return Point(arm.name, float(tokens), mean, interval, "", bool(arm.role))
 
 
-def _judged(point: Point, points: list[Point]) -> Point:
-    if point.control:
-        return point
-    for other in points:
-        no_worse = other.tokens <= point.tokens and other.quality >= point.quality
-        better = other.tokens < point.tokens or other.quality > point.quality
-        if not other.control and no_worse and better:
-            return Point(**{**point.__dict__, "dominated_by": other.arm})
-    return point
+def _pairs(arms: Sequence[Arm], kept: Mapping[str, ArmValues]) -> list[Pair]:
+    """Return a verdict on each two arms, all of them one family of tests."""
+    exact = {
+        arm.name: OVERALL
+        in exact_of(arm.compressor, arm.compressor_model, arm.model, arm.graders.split("; "))
+        for arm in arms
+    }
+    failing = {arm.name: 1 - arm.scored / arm.samples for arm in arms}
+    chosen: dict[str, tuple[str, str]] = {}
+    for one, other in combinations([arm.name for arm in arms], 2):
+        higher, lower = sorted((one, other), key=lambda name: -kept[name].mean())
+        chosen[f"{len(chosen)}"] = (higher, lower)
+    differences = {
+        key: found
+        for key, (higher, lower) in chosen.items()
+        if (found := paired_difference(kept[lower], kept[higher])) is not None
+    }
+    same = {key for key, pair in chosen.items() if all(exact[name] for name in pair)}
+    thresholds = dict.fromkeys(differences, DEFAULT_THRESHOLD)
+    differences, _ = with_borrowed_spread(known_exactly(differences, same), thresholds, same)
+    rising = {key for key, (higher, lower) in chosen.items() if failing[higher] > failing[lower]}
+    judged = judge(differences, thresholds, failures_rise=rising, same_every_time=same)
+    pairs = []
+    for key, each in judged.items():
+        found = each.difference
+        limits = found.here.interval(found.estimate) if found.here and key not in same else None
+        pairs.append(Pair(*chosen[key], found.estimate, limits, each.p_value, each.verdict))
+    return sorted(pairs, key=lambda pair: -pair.change)
+
+
+def _relation(pairs: Sequence[Pair]) -> dict[tuple[str, str], Verdict]:
+    """Return what the first of two arms is, seen from the second, in both orders."""
+    found: dict[tuple[str, str], Verdict] = {}
+    for pair in pairs:
+        found[pair.higher, pair.lower] = pair.verdict
+        found[pair.lower, pair.higher] = "worse" if pair.verdict == "better" else pair.verdict
+    return found
+
+
+def _dominating(point: Point, points: Sequence[Point], pairs: Sequence[Pair]) -> str:
+    """Return the arm that dominates another one; empty if none does.
+
+    It is better and keeps no more tokens, or is no worse and keeps fewer.
+    """
+    relation = _relation(pairs)
+    for other in sorted(points, key=lambda each: -each.quality):
+        is_ = relation.get((other.arm, point.arm))
+        no_larger = other.tokens <= point.tokens * (1 + SAME_SIZE)
+        smaller = other.tokens < point.tokens * (1 - SAME_SIZE)
+        if (is_ == "better" and no_larger) or (is_ == "no change" and smaller):
+            return other.arm
+    return ""
+
+
+def _sizes(points: Sequence[Point], pairs: Sequence[Pair]) -> list[Size]:
+    """Return the arms of about one size together, the smallest first."""
+    relation = _relation(pairs)
+    together: list[list[Point]] = []
+    for point in sorted(points, key=lambda each: each.tokens):
+        if point.control:
+            continue
+        if together and point.tokens <= together[-1][0].tokens * (1 + SIMILAR_SIZE):
+            together[-1].append(point)
+        else:
+            together.append([point])
+    sizes = []
+    for alike in together:
+        best, *others = sorted(alike, key=lambda each: -each.quality)
+        verdicts = {each.arm: relation.get((each.arm, best.arm), "cannot tell") for each in others}
+        sizes.append(
+            Size(
+                tokens=sum(each.tokens for each in alike) / len(alike),
+                best=best.arm,
+                quality=best.quality,
+                no_different=[arm for arm, is_ in verdicts.items() if is_ == "no change"],
+                unclear=[arm for arm, is_ in verdicts.items() if is_ in ("cannot tell", "better")],
+                worse=[arm for arm, is_ in verdicts.items() if is_ == "worse"],
+            )
+        )
+    return sizes

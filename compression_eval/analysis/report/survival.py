@@ -1,5 +1,6 @@
 """What became of the facts: by cycle, by age and by stage."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, get_args
 
@@ -11,6 +12,26 @@ if TYPE_CHECKING:
 
 _NO_FACTS = ("not_in_history", "compression_failed")
 """Stages that say nothing of survival: a mistake of the bank, and no state."""
+
+
+STAGES: Mapping[Stage, str] = {
+    "used": "in the answer, and in what the compression wrote",
+    "verbatim": "in the answer, and in the state only because its messages were kept as they were",
+    "unused": "in the state, but not in the answer",
+    "survived": "in the state; there is no answer",
+    "guessed": "not in the state, and yet in the answer",
+    "never_fed": "lost: no summarising call was shown it",
+    "superseded": "lost: the state gives an earlier value of it as current",
+    "distorted": "lost: its name stands in the summary with another value",
+    "dropped": "lost: a summarising call was shown it, and it is not in the state",
+    "lost": "lost, by a strategy that calls no model",
+    "answered": "in the answer; the state cannot be read",
+    "unanswered": "not in the answer; the state cannot be read",
+    "unknown": "the state cannot be read, and there is no answer",
+    "not_in_history": "nowhere before the cut: a mistake of the probe bank",
+    "compression_failed": "there is no state",
+}
+"""What became of a fact, for people."""
 
 
 @dataclass(frozen=True)

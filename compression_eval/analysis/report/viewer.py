@@ -41,8 +41,10 @@ def viewer_of(log_paths: Sequence[str], out: Path, address: str = DEFAULT_VIEWER
     folder = _common_folder(list(places.values()))
     names = {path: _below(folder, place) for path, place in places.items()}
     seen = folder if "://" in folder else os.path.relpath(folder, out.resolve())
-    nested = any("/" in name for name in names.values())
-    command = f"inspect view --log-dir {shlex.quote(seen)}" + (" --recursive" if nested else "")
+    # Inspect refuses to read below a folder whose address holds "..", so the command goes there.
+    command = f"inspect view --log-dir {shlex.quote(seen)}"
+    if ".." in Path(seen).parts:
+        command = f"cd {shlex.quote(seen)} && inspect view --log-dir ."
     return Viewer(address.rstrip("/") + "/", command, names)
 
 

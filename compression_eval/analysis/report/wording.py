@@ -3,6 +3,9 @@
 import math
 
 from compression_eval.analysis.comparison.measures import SHARES
+from compression_eval.analysis.report.retained import Frontier
+from compression_eval.analysis.statistics.verdicts import DEFAULT_THRESHOLD
+from compression_eval.grading.rubric import MAX_SCORE
 
 TITLES = {
     "overall": "Overall",
@@ -50,5 +53,34 @@ def percent(share: float | None, digits: int = 0) -> str:
 
 
 def between(limits: tuple[float, float] | None, measure: str = "") -> str:
-    """Return an interval; a dash where there is none."""
-    return DASH if limits is None else f"{shown(measure, limits[0])} to {shown(measure, limits[1])}"
+    """Return an interval; a dash where there is none.
+
+    Args:
+        limits: Of a mean of the measure, or without one of anything else.
+        measure: No limit is shown to be beyond the ends of its scale.
+    """
+    if limits is None:
+        return DASH
+    if measure:
+        most = 1.0 if measure in SHARES else MAX_SCORE
+        limits = (max(limits[0], 0.0), min(limits[1], most))
+    return f"{shown(measure, limits[0])} to {shown(measure, limits[1])}"
+
+
+def findings(frontier: Frontier) -> list[str]:
+    """Return what the arms come to, a sentence for each size of states."""
+    quality = {point.arm: point.quality for point in frontier.points}
+    found = []
+    for size in frontier.sizes:
+        digits = 1 - math.floor(math.log10(size.tokens)) if size.tokens >= 1 else 0
+        tokens = f"{round(size.tokens, digits):,.0f}"
+        parts = [f"At about {tokens} tokens: {size.best} comes to {size.quality:.2f} of 5"]
+        for said, arms in (
+            (f"less than {DEFAULT_THRESHOLD:g} away from it", size.no_different),
+            ("not distinguishable from it in these runs", size.unclear),
+            ("worse", size.worse),
+        ):
+            if arms:
+                parts.append(f"{said}: {', '.join(f'{arm} {quality[arm]:.2f}' for arm in arms)}")
+        found.append("; ".join(parts) + ".")
+    return found

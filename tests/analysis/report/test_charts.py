@@ -31,8 +31,11 @@ def test_labels_are_short_drawable_and_different() -> None:
     names = [f"{long}1]", f"{long}2]", "圧縮.py@mine", "\x1b[2Jx", "$x_1$"]
     labels = [look.label for look in looks(names, frozenset()).values()]
     assert len(set(labels)) == len(labels)
-    assert all(len(label) <= 40 for label in labels)
-    assert all(label.isprintable() for label in labels)
+    # What differs stands at the end and is never cut.
+    assert labels[0].endswith("1]")
+    assert labels[1].endswith("2]")
+    assert all(len(line) <= 40 for label in labels for line in label.splitlines())
+    assert all(line.isprintable() for label in labels for line in label.splitlines())
     assert not any("圧" in label for label in labels)
     assert labels[-1] == "$x_1$"
 
@@ -42,11 +45,16 @@ def test_a_crowd_of_arms_is_labelled_without_overlap() -> None:
         Point(f"arm {n:02}", 1000.0 + 90 * (n % 5), 2.5 + 0.05 * n, None, "", False)
         for n in range(12)
     ]
+    points.append(Point("full", 90_000.0, 4.9, None, "", True))
     (chart,) = charts(_figures(points))
     assert (chart.name, chart.broad) == ("frontier", True)
     assert chart.png.startswith(b"\x89PNG")
     found = {name: (float(x), float(y)) for name, x, y in _LABEL.findall(chart.svg)}
-    assert set(found) == {point.arm for point in points}
+    # A control far away would press the others together; it is told in words.
+    assert set(found) == {point.arm for point in points if not point.control}
+    assert chart.description.endswith("Controls, not drawn: full 4.90 at 90,000 tokens.")
+    (narrow,) = charts(_figures(points), narrow=True)
+    assert not narrow.broad
     for (_, one), (_, other) in combinations(found.items(), 2):
         assert abs(one[0] - other[0]) >= _WIDTH or abs(one[1] - other[1]) >= _HEIGHT
 
@@ -60,11 +68,11 @@ def _figures(points: list[Point]) -> Figures:
         misses=[],
         survival=Survival({}, {}, {}),
         costs=Costs(0, *[math.nan] * 16),
-        failures=Failures(0, 0, 0, {}, {}, 0, math.nan),
+        failures=Failures(0, 0, 0, {}, 0, {}, 0, math.nan),
     )
     arms = [
-        Arm(point.arm, "x", "{}", "", "m", "m", "g", False, False, ["log"], 1, 1, 1, "")
+        Arm(point.arm, "x", "{}", "", "", "m", "m", "g", False, False, ["log"], 1, 1, 1, "")
         for point in points
     ]
     of_arm = {point.arm: nothing for point in points}
-    return Figures("", arms, of_arm, {}, Frontier(3, points, []), [])
+    return Figures("", arms, of_arm, {}, Frontier(3, points, [], [], []), [])

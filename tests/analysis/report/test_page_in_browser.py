@@ -1,9 +1,15 @@
 """The page in a real Chromium without network: it renders, filters, and texts stay texts."""
 
+import os
 import re
+import signal
+import socket
 import subprocess
+import time
+from contextlib import suppress
 from html import unescape
 from pathlib import Path
+from urllib.request import urlopen
 
 import pytest
 
@@ -12,8 +18,16 @@ from tests.analysis.report.conftest import EVIL
 pytestmark = pytest.mark.slow
 
 
-def seen(chromium: str, page: Path, scratch: Path, address: str = "") -> str:
-    """Return the page as the browser has it after its script ran."""
+def seen(chromium: str, page: Path | str, scratch: Path, address: str = "") -> str:
+    """Return the page as the browser has it after its script ran.
+
+    Args:
+        chromium: The browser.
+        page: A file, seen without any network, or an address on this machine.
+        scratch: Where the browser keeps what it must.
+        address: What follows the page in its address.
+    """
+    local = isinstance(page, Path)
     done = subprocess.run(
         [
             chromium,
@@ -23,10 +37,12 @@ def seen(chromium: str, page: Path, scratch: Path, address: str = "") -> str:
             "--no-first-run",
             "--disable-background-networking",
             f"--user-data-dir={scratch / 'profile'}",
-            "--host-resolver-rules=MAP * ~NOTFOUND",
-            "--virtual-time-budget=4000",
+            "--disable-component-update",
+            "--disable-sync",
+            f"--host-resolver-rules=MAP * ~NOTFOUND{'' if local else ', EXCLUDE 127.0.0.1'}",
+            f"--virtual-time-budget={4000 if local else 20000}",
             "--dump-dom",
-            page.resolve().as_uri() + address,
+            (page.resolve().as_uri() if isinstance(page, Path) else page) + address,
         ],
         capture_output=True,
         text=True,
@@ -50,7 +66,7 @@ def body(dom: str) -> str:
 def test_it_renders_and_texts_stay_texts(chromium: str, made: Path, tmp_path: Path) -> None:
     dom = seen(chromium, made / "index.html", tmp_path)
     assert shown(dom) == 4 * 2 * 3
-    assert dom.count("<svg") == 7
+    assert dom.count("<svg") == 2 * 7  # each of them for broad screens and for narrow ones
     assert "<title>Compression report</title>" in dom
     assert "<img" not in dom.split('id="probe-data"')[0]
     assert "<img" not in body(dom)
@@ -82,6 +98,48 @@ def test_a_probe_opens_with_answer_facts_reasons_and_link(
     assert re.fullmatch(
         r"http://127\.0\.0\.1:7575/#/logs/[\w.+-]+\.eval/samples/sample/tiny%2Fnext/[12]/", link[1]
     )
+
+
+def test_a_probe_stands_beside_itself_in_every_arm(
+    chromium: str, made: Path, tmp_path: Path
+) -> None:
+    dom = seen(chromium, made / "index.html", tmp_path, "#probes?arm=tail&type=recall&open=1")
+    opened = body(dom).split("This probe in every arm")[1]
+    arms = re.findall(r"<td[^>]*>(full|none|tail|trim)</td>", opened.split("</table>")[0])
+    assert sorted(arms) == ["full", "none", "tail", "trim"]
+    assert "failed" in opened.split("</table>")[0]
+
+
+def test_the_printed_command_serves_the_linked_sample(
+    chromium: str, made: Path, tmp_path: Path
+) -> None:
+    dom = seen(chromium, made / "index.html", tmp_path, "#probes?arm=tail&type=recall&open=1")
+    link = re.search(r'href="http://127\.0\.0\.1:7575/([^"]+)"', body(dom))
+    command = re.search(r"<code>([^<]+inspect view[^<]+)</code>", dom)
+    assert link is not None
+    assert command is not None
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    # As a user would: in a shell, in the folder of the report.
+    served = subprocess.Popen(
+        ["sh", "-c", f"{unescape(command[1])} --port {port}"],
+        cwd=made,
+        start_new_session=True,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+    )
+    try:
+        address = f"http://127.0.0.1:{port}/"
+        for _ in range(120):
+            with suppress(OSError), urlopen(address, timeout=5):
+                break
+            time.sleep(0.5)
+        page = seen(chromium, address + unescape(link[1]), tmp_path)
+    finally:
+        os.killpg(served.pid, signal.SIGTERM)
+        served.wait(30)
+    assert "Sample tiny/code (Epoch" in page
 
 
 def test_the_page_asks_for_nothing_outside_of_it(made: Path) -> None:

@@ -9,11 +9,12 @@ import pytest
 from inspect_ai import Task
 from inspect_ai import eval as inspect_eval
 from inspect_ai.dataset import MemoryDataset, Sample
-from inspect_ai.log import EvalLog, read_eval_log, write_eval_log
+from inspect_ai.log import EvalError, EvalLog, read_eval_log, write_eval_log
 
 from compression_eval.analysis import facts_frame, samples_frame, states_frame
 from compression_eval.analysis.report import making
 from compression_eval.grading.rubric import FORMULA, structure
+from compression_eval.tasks import compression
 from tests.analysis.report.conftest import EVIL, report
 
 CHARTS = {"frontier", "radar", "dimensions", "survival", "stages", "retention", "costs"}
@@ -117,6 +118,71 @@ def test_markdown_has_the_form_to_paste(made: Path) -> None:
     assert "| anchored iterative | 4.04 | 4.01 | 2.45 | 4.44 | 3.80 | 4.99 | 3.70 | 3.96 |" in text
 
 
+def test_the_first_lines_say_what_the_arms_come_to(made: Path) -> None:
+    first = (made / "report.md").read_text("utf-8").splitlines()[2]
+    quality = figures(made)["frontier"]["points"]
+    tail = next(point for point in quality if point["arm"] == "tail")
+    assert first.startswith("- At about ")
+    assert f"tail comes to {tail['quality']:.2f} of 5" in first
+    page = (made / "index.html").read_text("utf-8")
+    assert first.removeprefix("- ") in page
+    assert "Arguments: head_tokens=0, tail_tokens=120" in (made / "report.md").read_text("utf-8")
+
+
+def test_arms_are_named_by_what_differs_and_by_prompt_files(
+    run_folder: Path, tmp_path: Path
+) -> None:
+    prompt = tmp_path / "keep @octocat #12.md"
+    prompt.write_text("Keep what @octocat said.", encoding="utf-8")
+    given: dict[str, Any] = {
+        "fixtures": str(run_folder / "data" / "tiny.json"),
+        "compressor": "regenerative",
+        "compressor_args": {"tail_tokens": 60, "summary_tokens": 200},
+    }
+    for arguments in (given, given | {"prompt": str(prompt)}):
+        inspect_eval(
+            compression(**arguments),
+            model="embedded/lexical",
+            epochs=1,
+            log_dir=str(tmp_path / "logs"),
+            display="none",
+        )
+    assert report(tmp_path / "logs", "--out", tmp_path / "out").exit_code == 0
+    arms = {arm["name"] for arm in figures(tmp_path / "out")["arms"]}
+    assert arms == {"regenerative", "regenerative (prompt keep @octocat #12.md)"}
+    (pair,) = figures(tmp_path / "out")["frontier"]["pairs"]
+    assert (pair["change"], pair["verdict"]) == (0, "no change")
+    text = (tmp_path / "out" / "report.md").read_text("utf-8")
+    # Nowhere does it mention a person or refer to an issue, not in names either.
+    assert "octocat" in text
+    assert "@octocat" not in text
+    assert "#12" not in text
+    for name in ("report.md", "index.html"):
+        assert str(tmp_path) not in (tmp_path / "out" / name).read_text("utf-8")
+
+
+def test_a_failure_is_escaped_as_a_reason_is(logs: Path, tmp_path: Path) -> None:
+    log = log_of(logs, "tail")
+    message = "ask @octocat, see https://example.org #12 <b>_x_</b>"
+    assert log.samples
+    log.samples[0].error = EvalError(message=message, traceback="", traceback_ansi="")
+    for sample in log.samples:
+        sample.store["ProbeRecord:sample"]["state"]["suspect"] = ["it reads like a refusal"]
+    write_eval_log(log, str(tmp_path / "failed.eval"))
+    assert report(tmp_path / "failed.eval", "--out", tmp_path / "out").exit_code == 0
+    text = (tmp_path / "out" / "report.md").read_text("utf-8")
+    failed = next(line for line in text.splitlines() if "without a score" in line)
+    assert "octocat" in failed
+    for part in ("@octocat", "://example", "#12", "<b>", "_x_"):
+        assert part not in failed
+    (row,) = figures(tmp_path / "out")["of_arm"].values()
+    assert sum(row["failures"]["reasons"].values()) == 1
+    assert row["failures"]["suspect"] == row["failures"]["states"] == 2
+    page = (tmp_path / "out" / "index.html").read_text("utf-8")
+    assert "1 of 6" in page
+    assert "2 suspect" in page
+
+
 def test_pictures_hold_no_text_of_a_conversation(made: Path) -> None:
     for path in (made / "charts").glob("*.svg"):
         text = path.read_text("utf-8")
@@ -130,13 +196,13 @@ def test_the_page_says_what_it_was_made_from(made: Path, logs: Path) -> None:
     log = log_of(logs, "tail")
     assert str(log.eval.task_version) in page
     counter = samples_frame(logs)["token_counter"].iloc[0]
-    for part in (counter, "embedded/lexical", "no language model"):
+    for part in (counter, "embedded/lexical", "No language model"):
         assert part in page
     digest = samples_frame(logs)["rubric_digest"].dropna().iloc[0]
     assert digest[:12] in page
     assert str(made) not in page
     assert EVIL not in page
-    assert "inspect view --log-dir ../logs" in page
+    assert "cd ../logs &amp;&amp; inspect view --log-dir ." in page
 
 
 def test_a_second_report_replaces_the_first_and_leaves_the_rest(logs: Path, tmp_path: Path) -> None:

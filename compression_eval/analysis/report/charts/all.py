@@ -9,7 +9,7 @@ from compression_eval.analysis.report.charts.style import Chart, Look, drawing, 
 from compression_eval.analysis.report.charts.tradeoff import frontier, retention
 from compression_eval.analysis.report.figures import Figures
 
-_CHARTS: tuple[Callable[[Figures, Mapping[str, Look]], Chart | None], ...] = (
+_CHARTS: tuple[Callable[[Figures, Mapping[str, Look], bool], Chart | None], ...] = (
     frontier,
     radar,
     dimensions,
@@ -20,10 +20,15 @@ _CHARTS: tuple[Callable[[Figures, Mapping[str, Look]], Chart | None], ...] = (
 )
 
 
-def charts(of: Figures) -> list[Chart]:
-    """Draw every picture that there are figures for."""
+def charts(of: Figures, *, narrow: bool = False) -> list[Chart]:
+    """Draw every picture that there are figures for.
+
+    Args:
+        of: The figures.
+        narrow: Draw them for a telephone, all of one width.
+    """
     controls = frozenset(arm.name for arm in of.arms if arm.role)
-    look = looks([arm.name for arm in of.arms], controls)
+    look = looks([arm.name for arm in of.arms], controls, narrow=narrow)
     with drawing():
-        drawn = [draw(of, look) for draw in _CHARTS]
+        drawn = [draw(of, look, narrow) for draw in _CHARTS]
     return [chart for chart in drawn if chart is not None]

@@ -5,6 +5,7 @@ from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
 from compression_eval.analysis.report.charts.style import (
+    NARROW,
     Chart,
     Look,
     finished,
@@ -28,17 +29,24 @@ _PANELS: tuple[tuple[str, _Part, _Part | None], ...] = (
 _OUTPUT = "#E69F00"
 
 
-def costs(of: Figures, looks: Mapping[str, Look]) -> Chart | None:
+def costs(of: Figures, looks: Mapping[str, Look], narrow: bool = False) -> Chart | None:
     """Draw what a compression takes and what an answer from its state takes."""
     arms = [name for name in looks if of.of_arm[name].costs.compressions]
     if not arms:
         return None
-    figure = new_figure(10, row_height(len(arms), least=2.0) + 0.4)
-    grid: Any = figure.subplots(1, len(_PANELS), sharey=True)
+    labels = [looks[name].label for name in arms]
+    height = row_height(labels, least=2.0)
+    if narrow:
+        figure = new_figure(NARROW, height * len(_PANELS) + 0.4)
+        grid: Any = figure.subplots(len(_PANELS), 1)
+    else:
+        figure = new_figure(10, height + 0.4)
+        grid = figure.subplots(1, len(_PANELS), sharey=True)
     for axes, (title, first, second) in zip(grid, _PANELS, strict=True):
         _bars(axes, [of.of_arm[name].costs for name in arms], first, second)
         axes.set_title(title, loc="left")
-    name_rows(grid[0], [looks[name].label for name in arms])
+        if narrow or axes is grid[0]:
+            name_rows(axes, labels)
     handles, names = grid[0].get_legend_handles_labels()
     figure.legend(handles, names, loc="outside lower center", ncols=2, fontsize=9)
     return finished(

@@ -4,6 +4,7 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, get_args
 
 from compression_eval.analysis.report.charts.style import (
+    NARROW,
     Chart,
     Look,
     finished,
@@ -39,7 +40,7 @@ _STAGES: Mapping[str, tuple[str, str]] = {
 """Colour and hatch; blue is in the answer, yellow in the state only, orange to brown is lost."""
 
 
-def survival(of: Figures, looks: Mapping[str, Look]) -> Chart | None:
+def survival(of: Figures, looks: Mapping[str, Look], narrow: bool = False) -> Chart | None:
     """Draw the share of facts in the state, by age and by cycle, a cell for each arm."""
     arms = [name for name in looks if of.of_arm[name].survival.by_age]
     if not arms:
@@ -53,20 +54,29 @@ def survival(of: Figures, looks: Mapping[str, Look]) -> Chart | None:
         {cycle for name in arms for cycle in of.of_arm[name].survival.by_cycle},
         key=lambda name: (len(name), name),
     )
-    figure = new_figure(10, row_height(len(arms), least=2.2, each=0.36) + 0.3)
-    first, second = figure.subplots(
-        1, 2, sharey=True, width_ratios=[max(len(ages), 2), max(len(cycles), 1.5)]
-    )
     labels = [looks[name].label for name in arms]
+    height = row_height(labels, least=2.2, each=0.36) + 0.3
+    if narrow:
+        figure = new_figure(NARROW, 2 * height)
+        first, second = figure.subplots(2, 1)
+        second.set_yticks(_middles(len(labels)), labels, fontsize=9)
+        second.set_ylim(len(labels), 0)
+    else:
+        figure = new_figure(10, height)
+        first, second = figure.subplots(
+            1, 2, sharey=True, width_ratios=[max(len(ages), 2), max(len(cycles), 1.5)]
+        )
     _cells(first, [of.of_arm[name].survival.by_age for name in arms], ages)
     first.set_title("by age: part of the history", loc="left")
     first.set_xticks(
-        _middles(len(ages)), [group.replace(" quarter", "\nquarter") for group in ages]
+        _middles(len(ages)),
+        [group.replace(" quarter", "\nquarter") for group in ages],
+        fontsize=8 if narrow else None,
     )
     _cells(second, [of.of_arm[name].survival.by_cycle for name in arms], cycles)
     second.set_title("by cycles", loc="left")
     second.set_xticks(_middles(len(cycles)), cycles)
-    first.set_yticks(_middles(len(labels)), labels)
+    first.set_yticks(_middles(len(labels)), labels, fontsize=9)
     first.set_ylim(len(labels), 0)
     return finished(
         figure,
@@ -77,7 +87,7 @@ def survival(of: Figures, looks: Mapping[str, Look]) -> Chart | None:
     )
 
 
-def stages(of: Figures, looks: Mapping[str, Look]) -> Chart | None:
+def stages(of: Figures, looks: Mapping[str, Look], narrow: bool = False) -> Chart | None:
     """Draw what became of the facts of every arm, as shares that add up to all."""
     arms = [name for name in looks if of.of_arm[name].survival.stages]
     if not arms:
@@ -85,7 +95,9 @@ def stages(of: Figures, looks: Mapping[str, Look]) -> Chart | None:
     present = [
         stage for stage in _STAGES if any(stage in of.of_arm[name].survival.stages for name in arms)
     ]
-    figure = new_figure(10, row_height(len(arms), least=2.0, each=0.36) + 0.6)
+    labels = [looks[name].label for name in arms]
+    height = row_height(labels, least=2.0, each=0.36)
+    figure = new_figure(NARROW if narrow else 10, height + (1.2 if narrow else 0.6))
     axes = figure.subplots()
     for place, name in enumerate(arms):
         counts = of.of_arm[name].survival.stages
@@ -104,7 +116,7 @@ def stages(of: Figures, looks: Mapping[str, Look]) -> Chart | None:
                 linewidth=0.8,
                 label=stage.replace("_", " ") if place == 0 else None,
             )
-            if share >= 0.06:
+            if share >= (0.13 if narrow else 0.06):
                 dark = colour in {"#0072B2", "#D55E00", "#8A3B00", "#555555"}
                 axes.text(
                     left + share / 2, place, f"{share:.0%}", ha="center", va="center", fontsize=8,
@@ -112,15 +124,17 @@ def stages(of: Figures, looks: Mapping[str, Look]) -> Chart | None:
                 )  # fmt: skip
             left += share
     axes.set_xlim(0, 1)
-    axes.set_xticks([0, 0.25, 0.5, 0.75, 1], ["0 %", "25 %", "50 %", "75 %", "100 %"])
-    name_rows(axes, [looks[name].label for name in arms])
-    figure.legend(loc="outside lower center", ncols=min(len(present), 6), fontsize=9)
+    axes.set_xticks([0, 0.5, 1], ["0 %", "50 %", "100 %"])
+    name_rows(axes, labels)
+    columns = min(len(present), 2 if narrow else 6)
+    figure.legend(loc="outside lower center", ncols=columns, fontsize=9)
     return finished(
         figure,
         "stages",
         "Where facts were lost",
         "Every expected fact of every answer by what became of it. Blue: in the answer. "
-        "Yellow: in the state, not in the answer. Orange to brown: not in the state.",
+        "Yellow: in the state, not in the answer. Orange to brown: not in the state. "
+        "Grey: not known, or no state.",
     )
 
 

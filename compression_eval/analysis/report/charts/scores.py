@@ -2,11 +2,11 @@
 
 import math
 from collections.abc import Mapping, Sequence
-from textwrap import fill
 from typing import TYPE_CHECKING, Any
 
 from compression_eval.analysis.comparison.measures import HEADLINE, SHARES
 from compression_eval.analysis.report.charts.style import (
+    NARROW,
     Chart,
     Look,
     finished,
@@ -25,39 +25,40 @@ _TOGETHER = 6
 """Most arms that one radar can hold and still be read."""
 
 
-def radar(of: Figures, looks: Mapping[str, Look]) -> Chart | None:
+def radar(of: Figures, looks: Mapping[str, Look], narrow: bool = False) -> Chart | None:
     """Draw the six dimensions of every arm; with many arms, one small radar for each."""
     arms = [name for name in looks if of.of_arm[name].estimates]
     if not arms:
         return None
     description = "Mean of each of the six dimensions, 0 to 5, for every arm."
     if len(arms) <= _TOGETHER:
-        figure = new_figure(6.7, 5)
+        figure = new_figure(NARROW, 5.8) if narrow else new_figure(6.7, 5)
         axes: Any = figure.add_subplot(projection="polar")
         for name in arms:
             _polygon(axes, of, name, looks[name], filled=False)
         _spokes(axes, small=False)
-        figure.legend(loc="outside right center")
+        figure.legend(loc="outside lower center" if narrow else "outside right center", fontsize=9)
         return finished(figure, "radar", "Six dimensions", description)
-    columns = 4
+    columns = 2 if narrow else 4
     rows = math.ceil(len(arms) / columns)
-    figure = new_figure(10, 2.85 * rows)
+    figure = new_figure(NARROW if narrow else 10, (2.85 if not narrow else 2.7) * rows)
     for number, name in enumerate(arms, start=1):
         axes = figure.add_subplot(rows, columns, number, projection="polar")
         _polygon(axes, of, name, looks[name], filled=True)
         _spokes(axes, small=True)
-        axes.set_title(fill(looks[name].label, 24), fontsize=9, pad=14)
+        axes.set_title(looks[name].label, fontsize=8, pad=12)
     return finished(figure, "radar", "Six dimensions", description)
 
 
-def dimensions(of: Figures, looks: Mapping[str, Look]) -> Chart | None:
+def dimensions(of: Figures, looks: Mapping[str, Look], narrow: bool = False) -> Chart | None:
     """Draw a panel of bars for each measure, with the interval on these conversations."""
     arms = [name for name in looks if of.of_arm[name].estimates]
     if not arms:
         return None
-    columns = 3
+    columns = 1 if narrow else 3
     rows = math.ceil(len(HEADLINE) / columns)
-    figure = new_figure(10, rows * row_height(len(arms), each=0.26))
+    height = row_height([looks[name].label for name in arms], each=0.26)
+    figure = new_figure(NARROW if narrow else 10, rows * height)
     grid: Any = figure.subplots(rows, columns, sharey=True, squeeze=False)
     for axes, measure in zip(grid.flat, HEADLINE, strict=False):
         _bars(axes, of, arms, looks, measure)

@@ -1,10 +1,12 @@
 """How every picture looks: sizes, colours that colour-blind people can tell apart, and labels."""
 
 import io
+import re
 import unicodedata
 from collections.abc import Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
+from textwrap import fill
 from typing import TYPE_CHECKING, Any, cast
 
 if TYPE_CHECKING:
@@ -20,10 +22,18 @@ CONTROL = "#6E6E6E"
 MARKERS = ("o", "s", "^", "D", "v", "P", "X", "*")
 DASHES: tuple[Any, ...] = ("-", (0, (5, 2)), (0, (1, 1.5)), (0, (5, 1.5, 1, 1.5)))
 
-_LONGEST_LABEL = 34
+_LONGEST_LABEL = 100
+_LABEL_LINE, _NARROW_LABEL_LINE = 30, 20
+_LONG_WORD = re.compile(r"(\S{40})(?=\S)")
+_LABEL_LINE_HEIGHT = 0.17
+"""Inches."""
+
 _DPI = 160
-_NARROW = 7.0
+_HALF = 7.0
 """Inches up to which a picture can stand beside another one."""
+
+NARROW = 4.6
+"""Inches of every picture that is made for a telephone."""
 
 _SETTINGS: dict[str, Any] = {
     "font.family": "DejaVu Sans",
@@ -67,16 +77,20 @@ class Look:
     dashes: Any
 
 
-def looks(names: Sequence[str], controls: frozenset[str]) -> dict[str, Look]:
+def looks(
+    names: Sequence[str], controls: frozenset[str], *, narrow: bool = False
+) -> dict[str, Look]:
     """Return the look of every arm, by name.
 
     Args:
         names: In the report's order.
         controls: Names of the controls; they are grey.
+        narrow: Whether it is for narrow pictures, with shorter lines.
     """
     found: dict[str, Look] = {}
     others = 0
-    for name, label in zip(names, _labels(names), strict=True):
+    line = _NARROW_LABEL_LINE if narrow else _LABEL_LINE
+    for name, label in zip(names, _labels(names, line), strict=True):
         if name in controls:
             grey = sum(look.colour == CONTROL for look in found.values())
             found[name] = Look(label, CONTROL, MARKERS[grey % 2], DASHES[1 + grey % 2])
@@ -116,35 +130,44 @@ def finished(figure: "Figure", name: str, title: str, description: str) -> Chart
 
     vector, pixels = io.StringIO(), io.BytesIO()
     # The ids in a picture come from this, and several pictures share a page.
+    salt = f"{name} {figure.get_figwidth()}"
     # Cut to what is drawn, so that no label is cut off.
-    with rc_context({"svg.hashsalt": name, "savefig.bbox": "tight", "savefig.pad_inches": 0.06}):
+    with rc_context({"svg.hashsalt": salt, "savefig.bbox": "tight", "savefig.pad_inches": 0.06}):
         figure.savefig(vector, format="svg", metadata={"Date": None, "Creator": None})
         figure.savefig(pixels, format="png", dpi=_DPI, metadata={"Software": None})
-    broad = figure.get_figwidth() > _NARROW
+    broad = figure.get_figwidth() > _HALF
     return Chart(name, title, description, vector.getvalue(), pixels.getvalue(), broad)
 
 
-def row_height(rows: int, *, least: float = 1.6, each: float = 0.3) -> float:
-    """Return the inches that rows of labels need."""
-    return max(least, 0.9 + each * rows)
+def row_height(labels: Sequence[str], *, least: float = 1.6, each: float = 0.3) -> float:
+    """Return the inches that rows of labels need.
+
+    Args:
+        labels: Of one line or of several.
+        least: The least inches.
+        each: Inches of a row whose label has one line.
+    """
+    lines = max((label.count("\n") for label in labels), default=0)
+    return max(least, 0.9 + len(labels) * (each + lines * _LABEL_LINE_HEIGHT))
 
 
 def name_rows(axes: "Axes", labels: Sequence[str]) -> None:
     """Name the rows of a horizontal chart, the first on top."""
-    axes.set_yticks(range(len(labels)), list(labels))
+    axes.set_yticks(range(len(labels)), list(labels), fontsize=9)
     axes.set_ylim(len(labels) - 0.4, -0.6)
     axes.tick_params(axis="y", length=0)
 
 
-def _labels(names: Sequence[str]) -> list[str]:
-    """Return names short enough for a picture, in letters that its font has, all different."""
+def _labels(names: Sequence[str], line: int) -> list[str]:
+    """Return names in letters that a picture's font has, in short lines, all different."""
     found: list[str] = []
     for number, name in enumerate(names, start=1):
         clean = "".join(character if _drawable(character) else "?" for character in name)
-        short = clean if len(clean) <= _LONGEST_LABEL else clean[: _LONGEST_LABEL - 1] + "…"
-        if "?" in short or short in found:
-            short = f"{short[: _LONGEST_LABEL - 4].rstrip('…')} #{number}"
-        found.append(short)
+        if len(clean) > _LONGEST_LABEL:  # names differ at their end
+            clean = f"{clean[: _LONGEST_LABEL // 3]}…{clean[-(_LONGEST_LABEL * 2 // 3) :]}"
+        breakable = _LONG_WORD.sub(r"\1 ", clean)
+        label = fill(breakable, line, break_long_words=False, break_on_hyphens=False)
+        found.append(f"{label} #{number}" if "?" in label or label in found else label)
     return found
 
 

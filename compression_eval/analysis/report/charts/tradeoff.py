@@ -6,6 +6,7 @@ from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
 from compression_eval.analysis.report.charts.style import (
+    NARROW,
     Chart,
     Look,
     finished,
@@ -35,17 +36,25 @@ _PLACES = tuple(
 """Where a label may stand, as points from its mark, the best place first."""
 
 
-def frontier(of: Figures, looks: Mapping[str, Look]) -> Chart | None:
-    """Draw every arm's overall score against the tokens of its states."""
-    points = [point for point in of.frontier.points if not math.isnan(point.tokens)]
+def frontier(of: Figures, looks: Mapping[str, Look], narrow: bool = False) -> Chart | None:
+    """Draw every arm's overall score against the tokens of its states.
+
+    The controls are named and not drawn: beside a state of 100 tokens and one of 50,000 all
+    others would be one heap.
+    """
+    known = [point for point in of.frontier.points if not math.isnan(point.tokens)]
+    points = [point for point in known if not point.control] or known
     if not points:
         return None
-    figure = new_figure(10, 6) if len(points) > _FEW else new_figure(6.7, 5)
+    if narrow:
+        figure = new_figure(NARROW, 4 + 0.34 * len(points))
+    else:
+        figure = new_figure(10, 6) if len(points) > _FEW else new_figure(6.7, 5)
     axes = figure.subplots()
-    best = sorted(
-        (point for point in points if not point.control and not point.dominated_by),
-        key=lambda point: (point.tokens, point.quality),
-    )
+    best: list[Point] = []
+    for point in sorted(points, key=lambda point: (point.tokens, -point.quality)):
+        if not point.dominated_by and (not best or point.quality > best[-1].quality):
+            best.append(point)
     axes.step(
         [point.tokens for point in best],
         [point.quality for point in best],
@@ -57,18 +66,27 @@ def frontier(of: Figures, looks: Mapping[str, Look]) -> Chart | None:
     )
     for point in points:
         _mark(axes, point, looks[point.arm])
-    _frame(axes, points)
-    _label(figure, axes, points, looks, _corners(best))
+    _frame(axes, points, narrow)
+    if narrow:
+        figure.legend(loc="outside lower center", fontsize=9)
+    else:
+        _label(figure, axes, points, looks, _corners(best))
+    controls = [
+        f"{point.arm} {point.quality:.2f} at {point.tokens:,.0f} tokens"
+        for point in known
+        if point not in points
+    ]
     return finished(
         figure,
         "frontier",
         "Quality against retained tokens",
-        "Filled marks joined by the broken line are the frontier; hollow marks are dominated by "
-        "another arm; grey ones are the controls.",
+        "Means with 95 % intervals on these conversations. Hollow marks are dominated by another "
+        "arm; the broken line joins the best of the others."
+        + (f" Controls, not drawn: {'; '.join(controls)}." if controls else ""),
     )
 
 
-def retention(of: Figures, looks: Mapping[str, Look]) -> Chart | None:
+def retention(of: Figures, looks: Mapping[str, Look], narrow: bool = False) -> Chart | None:
     """Draw the normalised retention of the overall score."""
     rows = []
     for name in looks:
@@ -77,7 +95,8 @@ def retention(of: Figures, looks: Mapping[str, Look]) -> Chart | None:
             rows.append((name, found.share, found.here, found.elsewhere))
     if not rows:
         return None
-    figure = new_figure(10, row_height(len(rows), each=0.36))
+    labels = [looks[name].label for name, *_ in rows]
+    figure = new_figure(NARROW if narrow else 10, row_height(labels, each=0.36))
     axes = figure.subplots()
     for place, (name, share, here, elsewhere) in enumerate(rows):
         look = looks[name]
@@ -95,9 +114,9 @@ def retention(of: Figures, looks: Mapping[str, Look]) -> Chart | None:
     low = max(min([0.0, *limits_seen]) - 0.05, -0.6)
     high = min(max([1.0, *limits_seen]) + 0.05, 1.8)
     axes.set_xlim(low, high)
-    axes.set_xticks([0, 0.25, 0.5, 0.75, 1], ["floor 0 %", "25 %", "50 %", "75 %", "100 % ceiling"])
+    axes.set_xticks([0, 0.5, 1], ["floor\n0 %", "50 %", "ceiling\n100 %"])
     axes.grid(axis="x")
-    name_rows(axes, [looks[name].label for name, *_ in rows])
+    name_rows(axes, labels)
     axes.set_ylim(len(rows) - 0.4, -0.8)
     return finished(
         figure,
@@ -120,28 +139,39 @@ def _mark(axes: "Axes", point: Point, look: Look) -> None:
         markeredgewidth=1.8,
         markeredgecolor=look.colour,
         markerfacecolor="white" if hollow else look.colour,
+        linestyle="none",
+        label=look.label.replace("\n", " "),
         zorder=3,
     )
 
 
-def _frame(axes: "Axes", points: Sequence[Point]) -> None:
+def _frame(axes: "Axes", points: Sequence[Point], narrow: bool) -> None:
     tokens = [max(point.tokens, 1.0) for point in points]
     axes.set_xscale("log")
     # Room on both sides, so that labels of the outermost marks stay inside.
-    axes.set_xlim(min(tokens) / 2, max(tokens) * 2.6)
-    axes.set_ylim(0, MAX_SCORE)
+    room = 1.3 if narrow else 2.0
+    axes.set_xlim(min(tokens) / room, max(tokens) * room * 1.2)
+    seen = [point.quality for point in points]
+    seen += [limit for point in points for limit in point.interval or ()]
+    middle = (max(seen) + min(seen)) / 2
+    half = max(max(seen) - min(seen) + 0.3, 1.2) / 2
+    low = min(max(middle - half, 0.0), MAX_SCORE - 2 * half)
+    axes.set_ylim(max(low, 0.0), min(max(low, 0.0) + 2 * half, MAX_SCORE))
     ticks = [
         step * 10**power
         for power in range(8)
         for step in (1, 2, 5)
-        if min(tokens) / 2 <= step * 10**power <= max(tokens) * 2.6
+        if min(tokens) / room <= step * 10**power <= max(tokens) * room * 1.2
     ]
-    wide = math.log10(max(tokens) / min(tokens)) > 1.6
-    if wide:
-        ticks = [tick for tick in ticks if str(tick)[0] in "1" or len(ticks) < 9]
+    if len(ticks) > (5 if narrow else 9):
+        ticks = [tick for tick in ticks if str(tick)[0] == "1"]
     axes.set_xticks(ticks, [f"{tick:,}" for tick in ticks])
     axes.minorticks_off()
-    axes.set_xlabel("tokens left after compression (mean over conversations, logarithmic)")
+    axes.set_xlabel(
+        "tokens left (mean, logarithmic)"
+        if narrow
+        else "tokens left after compression (mean over conversations, logarithmic)"
+    )
     axes.set_ylabel("overall score, 0 to 5")
     axes.grid()
 

@@ -6,6 +6,7 @@
   const body = document.querySelector("#probe-table tbody");
   const controls = [...document.querySelectorAll("[data-filter]")];
   const PER_PAGE = 50;
+  const STAGES = new Map(Object.entries(data.stages).map(([name, said]) => [name.replaceAll("_", " "), said]));
   let page = 0;
   let open = null;
   let order = "none";
@@ -81,11 +82,71 @@
     const lines = element("tbody");
     for (const row of rows) {
       const line = element("tr");
-      row.forEach((cell, place) => line.append(element("td", cell, place === numbers ? "number" : "")));
+      row.forEach((cell, place) => {
+        const made = element("td", cell, place === numbers ? "number" : "");
+        if (STAGES.has(cell)) made.title = STAGES.get(cell);
+        line.append(made);
+      });
       lines.append(line);
     }
     made.append(lines);
     return made;
+  };
+
+  // The same probe in every arm: the epoch asked for, or an arm's first one.
+  const peers = (row) => data.arms.map((_, arm) => {
+    const found = data.rows.filter((each) =>
+      each.arm === arm && each.unit === row.unit && each.probe === row.probe);
+    return found.find((each) => each.epoch === row.epoch) || found[0];
+  }).filter(Boolean);
+
+  const stateOf = (row) => (data.states[row.unit] || {})[row.arm];
+
+  const compared = (row, other, where) => {
+    const mine = stateOf(row), theirs = stateOf(other);
+    const own = new Set(mine), others = new Set(theirs);
+    const only = (lines, rest) => lines.filter((line) => !rest.has(line)).map(text).join("\n");
+    where.replaceChildren();
+    for (const [arm, said] of [[row.arm, only(mine, others)], [other.arm, only(theirs, own)]]) {
+      const side = element("div");
+      side.append(element("h4", `Only in the state of ${data.arms[arm]}`, "said"));
+      side.append(element("div", said || "(nothing)", "pre"));
+      where.append(side);
+    }
+    where.append(element("p", `${mine.filter((line) => others.has(line)).length} lines stand in both.`, "soft"));
+  };
+
+  const beside = (row, cell) => {
+    const all = peers(row);
+    if (all.length < 2) return;
+    const facts = row.facts.map((fact) => fact[0]);
+    const stage = (each, fact) => {
+      const found = each.facts.find((one) => one[0] === fact);
+      return found ? found[1].replaceAll("_", " ") : "–";
+    };
+    cell.append(element("h3", "This probe in every arm"));
+    const made = table(["Arm", "Overall", ...facts.map(text)], all.map((each) => [
+      data.arms[each.arm], overall(each) === null ? "failed" : score(overall(each)),
+      ...facts.map((fact) => stage(each, fact))]), 1);
+    all.forEach((each, place) => { if (each.arm === row.arm) made.tBodies[0].rows[place].className = "this"; });
+    const scroll = element("div", undefined, "scroll");
+    scroll.append(made);
+    cell.append(scroll);
+    const known = all.filter((each) => each.arm !== row.arm && stateOf(each));
+    if (!stateOf(row) || !known.length) return;
+    const label = element("label", "What the states hold, against ");
+    const select = element("select");
+    for (const each of known) {
+      const option = element("option", data.arms[each.arm]);
+      option.value = String(each.arm);
+      select.append(option);
+    }
+    label.append(select);
+    const where = element("div", undefined, "states");
+    const show = () => compared(row, known.find((each) => String(each.arm) === select.value), where);
+    select.addEventListener("input", show);
+    show();
+    cell.append(element("h3", "State beside state"), label, where);
   };
 
   const detail = (row) => {
@@ -106,6 +167,7 @@
       cell.append(table(["Criterion", "Score", "Reason"],
         row.reasons.map(([criterion, value, reason]) => [criterion, score(value), text(reason)]), 1));
     }
+    beside(row, cell);
     const link = element("a", "Open this sample in Inspect's viewer");
     link.href = `${data.logs[row.log]}/${encodeURIComponent(row.sample)}/${row.epoch}/`;
     link.target = "_blank";

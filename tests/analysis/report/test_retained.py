@@ -1,0 +1,140 @@
+"""Which arms another one dominates and which differ, on probes that all of them have."""
+
+import math
+from dataclasses import replace
+
+import pytest
+from pandas import DataFrame
+
+from compression_eval.analysis.report.arms import Arm, Role
+from compression_eval.analysis.report.retained import Frontier, Point, frontier
+from compression_eval.analysis.report.wording import between, findings
+
+
+def arm(name: str, role: Role = "") -> Arm:
+    return Arm(name, name, "{}", "", role, "m", "m", "g", False, False, ["log"], 2, 4, 4, "")
+
+
+def samples(scores: dict[str, float], tokens: dict[str, float]) -> DataFrame:
+    """Return an arm's samples: one probe on each conversation, two compressions of it."""
+    return DataFrame(
+        [
+            {
+                "fixture": unit,
+                "unit": unit,
+                "sample": f"{unit}/probe",
+                "log_path": "log",
+                "state": state,
+                "overall": score + shift,
+                "failure": "failed" if math.isnan(score) else "",
+                "tokens_state": math.nan if math.isnan(score) else tokens[unit],
+            }
+            for unit, score in scores.items()
+            for state, shift in (("0", -0.1), ("1", 0.1))
+        ]
+    )
+
+
+def made(**of: tuple[dict[str, float], dict[str, float]]) -> Frontier:
+    arms = [arm(name, "ceiling" if name == "full" else "") for name in of]
+    return frontier(arms, {name: samples(*given) for name, given in of.items()})
+
+
+def points(**of: tuple[dict[str, float], dict[str, float]]) -> dict[str, Point]:
+    return {point.arm: point for point in made(**of).points}
+
+
+SMALL, LARGE = {"a": 100.0, "b": 300.0}, {"a": 400.0, "b": 600.0}
+
+
+def test_larger_and_worse_is_dominated() -> None:
+    found = points(
+        full=({"a": 5, "b": 5}, {"a": 9000, "b": 9000}),
+        good=({"a": 4, "b": 3}, SMALL),
+        better=({"a": 4, "b": 4}, LARGE),
+        worse=({"a": 2, "b": 3}, LARGE),
+    )
+    assert found["worse"].dominated_by in {"good", "better"}
+    assert [found[name].dominated_by for name in ("full", "good", "better")] == ["", "", ""]
+    assert (found["good"].tokens, found["good"].quality) == (200, 3.5)
+    low, high = found["good"].interval or (0, 0)
+    assert low < 3.5 < high
+
+
+def test_an_arm_that_fails_where_it_is_hard_does_not_look_better() -> None:
+    found = points(
+        steady=({"easy": 4, "hard": 1}, {"easy": 100, "hard": 100}),
+        failing=({"easy": 3, "hard": math.nan}, {"easy": 100, "hard": 100}),
+    )
+    assert found["steady"].quality == 4
+    assert found["failing"].dominated_by == "steady"
+
+
+def test_equal_arms_do_not_dominate_each_other() -> None:
+    found = points(one=({"a": 3, "b": 3}, SMALL), other=({"a": 3, "b": 3}, SMALL))
+    assert {point.dominated_by for point in found.values()} == {""}
+
+
+def test_a_token_or_a_hundredth_dominates_nobody() -> None:
+    """Which two runs of one arm differ by as well."""
+    found = points(
+        one=({"a": 3.0, "b": 3.0}, SMALL),
+        other=({"a": 2.96, "b": 2.96}, {"a": 101, "b": 301}),
+    )
+    assert {point.dominated_by for point in found.values()} == {""}
+
+
+def test_as_good_with_fewer_tokens_dominates() -> None:
+    wide = {f"c{n}": 3.0 for n in range(8)}
+    small, large = dict.fromkeys(wide, 100.0), dict.fromkeys(wide, 400.0)
+    found = points(small=(wide, small), large=(dict.fromkeys(wide, 3.05), large))
+    assert found["large"].dominated_by == "small"
+    assert found["small"].dominated_by == ""
+
+
+def test_every_two_arms_have_a_verdict_and_controls_none() -> None:
+    found = made(
+        full=({"a": 5, "b": 5}, LARGE),
+        good=({"a": 4, "b": 4}, SMALL),
+        alike=({"a": 4, "b": 4.02}, SMALL),
+        worse=({"a": 2, "b": 2}, SMALL),
+    )
+    verdicts = {frozenset((pair.higher, pair.lower)): pair.verdict for pair in found.pairs}
+    assert verdicts == {
+        frozenset(("good", "alike")): "no change",
+        frozenset(("good", "worse")): "better",
+        frozenset(("alike", "worse")): "better",
+    }
+    # By Holm's method the smallest of three p-values counts three times.
+    alone = made(good=({"a": 4, "b": 4}, SMALL), worse=({"a": 2, "b": 2}, SMALL))
+    smallest = min(pair.p_value or 0 for pair in found.pairs)
+    assert alone.pairs[0].p_value is not None
+    assert smallest == pytest.approx(3 * alone.pairs[0].p_value, rel=0.05)
+    (size,) = found.sizes
+    assert (size.best, size.no_different, size.worse) == ("alike", ["good"], ["worse"])
+    assert findings(found) == [
+        "At about 200 tokens: alike comes to 4.01 of 5; less than 0.3 away from it: good 4.00; "
+        "worse: worse 2.00."
+    ]
+
+
+def test_an_arm_that_fails_more_often_is_not_better() -> None:
+    steady, failing = arm("steady"), replace(arm("failing"), scored=2)
+    by_arm = {
+        "steady": samples({"a": 3, "b": 3}, SMALL),
+        "failing": samples({"a": 4, "b": 4}, SMALL),
+    }
+    (pair,) = frontier([steady, failing], by_arm).pairs
+    assert (pair.higher, pair.verdict) == ("failing", "cannot tell")
+    (pair,) = frontier([steady, replace(failing, scored=4)], by_arm).pairs
+    assert (pair.higher, pair.verdict) == ("failing", "better")
+
+
+def test_a_size_is_shown_within_its_scale() -> None:
+    assert between((-0.4, 5.6), "overall") == "0.00 to 5.00"
+    assert between((0.9, 1.2), "fact_recall") == "90 % to 100 %"
+    assert between((-0.4, 0.6)) == "-0.40 to 0.60"
+
+
+def test_without_a_shared_probe_there_is_no_frontier() -> None:
+    assert points(one=({"a": 3.0}, SMALL), other=({"b": 3.0}, SMALL)) == {}
