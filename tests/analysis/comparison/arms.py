@@ -80,6 +80,7 @@ def evaluated(
     grader: Callable[[Call], str] | None = None,
     compresses: Callable[[Call], Any] = scripted.proper_compression,
     data: Path | None = None,
+    status: str = "success",
     **given: Any,
 ) -> EvalLog:
     """Run one arm on small conversations; the log goes to a folder of its own.
@@ -91,6 +92,7 @@ def evaluated(
         grader: Replies of the grader; `swinging` by default.
         compresses: Replies of the summarising model.
         data: Folder of the conversations; they are written there if it is not given.
+        status: How the run is to end.
         given: As for `small.run`.
     """
     scripted.SCRIPTS.update(
@@ -107,7 +109,7 @@ def evaluated(
             small.write(data, name)
     given.setdefault("epochs", EPOCHS)
     log = small.run(folder, [data / f"{name}.json" for name in names], **given)
-    assert log.status == "success", log.error
+    assert log.status == status, log.error
     return log
 
 

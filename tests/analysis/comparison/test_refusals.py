@@ -181,7 +181,7 @@ def test_an_unfinished_run_can_be_allowed(once: EvalLog, tmp_path: Path) -> None
 
 
 def test_only_failed_samples(folder: Path, once: EvalLog) -> None:
-    failed = evaluated(folder / "failed", epochs=1, compresses=lambda _: "")
+    failed = evaluated(folder / "failed", epochs=1, compresses=lambda _: "", status="error")
     said = "none of the 3 samples of 'anchored' has a score (3 x compression_failed: empty)"
     assert refused(compared(once.location, "--to", failed.location)) == f"new: {said}"
     assert refused(compared(failed.location, "--to", once.location)) == f"base: {said}"
