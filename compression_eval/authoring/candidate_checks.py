@@ -5,6 +5,7 @@ from collections.abc import Iterator, Sequence
 from difflib import SequenceMatcher
 
 from compression_eval.authoring.history import History
+from compression_eval.authoring.identifiers import guessable
 from compression_eval.compressors.distortion import variants
 from compression_eval.fixtures.banks import ExpectedFact, Probe
 from compression_eval.fixtures.base_names import others, paths_of
@@ -30,6 +31,9 @@ def faults(probe: Probe, history: History) -> list[str]:
     found = list(_question_faults(probe, history))
     for number, item in enumerate(probe.expected_facts):
         found.extend(f"facts[{number}]: {fault}" for fault in _fact_faults(item, probe, history))
+    guessed = [item.fact for item in probe.expected_facts if guessable(item.forms, probe.question)]
+    if not found and 2 * len(guessed) > len(probe.expected_facts):
+        found.append(f"{shorten(guessed[0])} could be guessed, from convention or the question")
     found.extend(_answer_faults(probe))
     if not found and all(history.kept(item.forms) for item in probe.expected_facts):
         found.append(

@@ -11,7 +11,9 @@ from compression_eval.fixtures.banks import ProbeType
 TYPES: tuple[ProbeType, ...] = get_args(ProbeType)
 
 
-def choose(candidates: Sequence[Candidate], per_type: int) -> tuple[list[Candidate], list[Dropped]]:
+def choose(
+    candidates: Sequence[Candidate], per_type: int, *, fill: bool = False
+) -> tuple[list[Candidate], list[Dropped]]:
     """Choose probes for one cut.
 
     One of each type is taken in turn. Of those that are left, the one wins whose third of the
@@ -21,6 +23,7 @@ def choose(candidates: Sequence[Candidate], per_type: int) -> tuple[list[Candida
     Args:
         candidates: Fit ones, the better first.
         per_type: How many of each type.
+        fill: Whether others fill the places of a type that has too few.
 
     Returns:
         The chosen, by type; and those dropped since they ask what another asks already.
@@ -33,8 +36,20 @@ def choose(candidates: Sequence[Candidate], per_type: int) -> tuple[list[Candida
         for kind in sorted(TYPES, key=lambda kind: len(left[kind])):
             if (found := _next(left[kind], chosen, dropped)) is not None:
                 chosen.append(found)
+    # What a type comes short of, others make up for: tool calls seldom tell of decisions.
+    while fill and len(chosen) < per_type * len(TYPES):
+        rest = [item for kind in TYPES for item in left[kind]]
+        kinds = sorted({item.probe.type for item in rest}, key=lambda kind: _count(chosen, kind))
+        added = next((c for kind in kinds if (c := _next(left[kind], chosen, dropped))), None)
+        if added is None:
+            break
+        chosen.append(added)
     chosen.sort(key=lambda item: TYPES.index(item.probe.type))
     return chosen, dropped
+
+
+def _count(chosen: Sequence[Candidate], kind: ProbeType) -> int:
+    return sum(item.probe.type == kind for item in chosen)
 
 
 def _next(

@@ -138,7 +138,7 @@ async def generate_bank(
         if wanted.mechanical:
             progress(f"cut {history.cut}: reading {len(history.calls)} tool calls")
             harvest.add(mechanical(history))
-        chosen, twins = choose(harvest.candidates, wanted.per_type)
+        chosen, twins = choose(harvest.candidates, wanted.per_type, fill=True)
         done.dropped = [*harvest.dropped, *twins]
         done.left_over = len(harvest.candidates) - len(chosen) - len(twins)
         _settle(done, chosen, result)

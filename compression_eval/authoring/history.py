@@ -1,7 +1,9 @@
 """A conversation up to a cut, as those who write probes need it."""
 
+import re
 from bisect import bisect_right
 from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 from functools import cached_property
 from itertools import accumulate, pairwise
 from typing import Literal
@@ -20,6 +22,27 @@ from compression_eval.fixtures.models import Fixture, Language, Message
 
 Third = Literal["early", "middle", "late"]
 THIRDS: tuple[Third, ...] = ("early", "middle", "late")
+
+_MAX_LABEL = 90
+_MIN_LABEL_WORDS = 3
+_MIN_REQUEST = 4
+_WORDS = re.compile(r"[^\W\d_]{2,}")
+_UNQUOTABLE = re.compile(r"[`“”「」]|https?://|^'?/|^[^\w\s(#'\"@¿¡]")
+
+
+@dataclass(frozen=True)
+class Turn:
+    """What the agent did after one message of the user, up to the next."""
+
+    message: int
+    """Index of the user's message."""
+    end: int
+    """Index of the user's next message, or of the cut."""
+    label: str
+    """How that message begins, to quote it; empty if it cannot be told from others."""
+    request: bool
+    """Whether it may ask for something; "yes" and "go on" do not."""
+
 
 TAIL_TOKENS: int = WindowArguments().tail_tokens
 """Tokens that the strategies keep verbatim at the end by default."""
@@ -87,6 +110,20 @@ class History:
         return inventory_of(self.reading.events)
 
     @cached_property
+    def turns(self) -> list[Turn]:
+        """What followed each message that a person typed."""
+        typed = [index for index, message in enumerate(self.messages) if message.typed.strip()]
+        labels = [_label(self.messages[index].typed) for index in typed]
+        return [
+            Turn(start, end, label if labels.count(label) == 1 else "", self._asks(start))
+            for start, end, label in zip(typed, [*typed[1:], self.cut], labels, strict=True)
+        ]
+
+    def _asks(self, message: int) -> bool:
+        text = self.messages[message].typed
+        return not text.isascii() or len(text.split()) >= _MIN_REQUEST
+
+    @cached_property
     def files(self) -> list[str]:
         """Every file that the history names."""
         return list(history_files(self.messages))
@@ -142,6 +179,16 @@ class History:
         edges = [self.start + bisect_right(self._ends, limit) for limit in limits]
         points = sorted({self.start, *edges, self.tail_start})
         return [range(a, b) for a, b in pairwise(points)]
+
+
+def _label(text: str) -> str:
+    """Return how a message begins, on one line; empty if that tells nothing or is a paste."""
+    line = next((" ".join(line.split()) for line in text.split("\n") if line.strip()), "")
+    if len(line) > _MAX_LABEL:
+        line = (line[:_MAX_LABEL].rpartition(" ")[0] or line[:_MAX_LABEL]) + "…"
+    wide = not line.isascii() and len(line) > 2 * _MIN_LABEL_WORDS
+    told = wide or len(_WORDS.findall(line)) >= _MIN_LABEL_WORDS
+    return line if told and line.isprintable() and not _UNQUOTABLE.search(line) else ""
 
 
 async def histories(

@@ -1,6 +1,8 @@
 """Names and numbers in a text that stand for one thing: files, symbols, codes, hashes, ports."""
 
+import posixpath
 import re
+from collections.abc import Iterable
 
 from compression_eval.fixtures.artifacts.naming import mentioned_files
 
@@ -18,6 +20,7 @@ _COMMON = frozenset(
     (
         "TypeScript",
         "JavaScript",
+        "Node.js",
         "GitHub",
         "GitLab",
         "CoffeeScript",
@@ -42,7 +45,45 @@ _COMMON = frozenset(
 """Names that everybody knows."""
 _LONGEST = 80
 _SHORTEST = 4
+_SHORTEST_TELLING = 6
 _SCANNED = 200_000
+
+
+_PIECE = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|\d+|[^\W\d_A-Za-z]")
+_GENERIC = frozenset([
+    "test", "tests", "spec", "specs", "index", "main", "init", "readme", "setup", "config",
+    "conf", "utils", "util", "helper", "helpers", "type", "types", "id", "name", "value",
+    "values", "data", "file", "files", "item", "items", "package", "json", "yaml", "yml",
+    "toml", "go", "mod", "make", "makefile", "dockerfile", "license", "changelog", "src",
+    "lib", "py", "js", "ts", "tsx", "jsx", "md", "txt", "rs", "java", "sh", "html", "css",
+    "the", "of", "in", "is", "to", "a", "an", "new", "get", "set", "run", "do",
+])  # fmt: skip
+"""Pieces of names that follow from convention."""
+
+
+def pieces(name: str) -> list[str]:
+    """Return the words that a name is made of, in lower case."""
+    return [piece.lower() for piece in _PIECE.findall(name)]
+
+
+def tells(name: str) -> bool:
+    """Return whether a name of the code says something: two words at least, one not generic."""
+    found = pieces(name)
+    named = len(name) >= _SHORTEST_TELLING and not name[0].isdigit()
+    return named and len(found) > 1 and not _GENERIC.issuperset(found)
+
+
+def guessable(forms: Iterable[str], question: str) -> bool:
+    """Return whether a form follows from convention, or from the words of a question.
+
+    Of a path the base name counts; ``main.py`` and ``tests/test_x.py`` beside ``x`` say nothing.
+    """
+    given = set(pieces(question)) | _GENERIC
+    return any(
+        given.issuperset(piece.removesuffix("s") if piece not in given else piece for piece in own)
+        for form in forms
+        if (own := pieces(posixpath.basename(form.rstrip("/")) if " " not in form else form))
+    )
 
 
 def identifiers_in(text: str) -> list[str]:

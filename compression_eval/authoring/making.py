@@ -22,7 +22,6 @@ def made(
     values: Mapping[str, str] | None = None,
     *,
     key: AnswerKey | None = None,
-    future: bool = False,
 ) -> Probe:
     """Return a probe worded by a template.
 
@@ -34,13 +33,10 @@ def made(
         origin: Kind of source, written as ``mechanical:ORIGIN``.
         values: What is put into the wording, beside the facts.
         key: What a careful reader would list.
-        future: Whether it asks for what the recorded agent went on to use.
     """
     words = wordings(history.language)
     listed = words.join.join(item.fact for item in facts)
     question, answer = words.probes[template].filled({**(values or {}), "facts": listed})
-    if future:
-        question = words.future + question
     return draft(history, kind, question, facts, answer, f"mechanical:{origin}", key)
 
 

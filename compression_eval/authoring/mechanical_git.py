@@ -6,7 +6,8 @@ from collections.abc import Iterator
 from compression_eval.authoring.candidates import fact
 from compression_eval.authoring.history import History
 from compression_eval.authoring.making import evidence, made
-from compression_eval.fixtures.artifacts.tools import command_of, deed_of
+from compression_eval.authoring.runs import shell_of
+from compression_eval.fixtures.artifacts.tools import deed_of
 from compression_eval.fixtures.banks import Probe
 
 _COMMITTED = re.compile(
@@ -30,9 +31,7 @@ def git_probes(history: History) -> Iterator[tuple[str, Probe]]:
         text = call.result[:_SCANNED]
         for commit, subject in _COMMITTED.findall(text):
             hashes.setdefault(subject.strip(), {}).setdefault(commit, []).extend(places)
-        command = command_of(call.arguments)
-        joined = " ".join(command) if isinstance(command, list) else command or ""
-        if _OPENS.search(joined[:_SCANNED]):
+        if _OPENS.search(shell_of(call)):
             for match in _ADDRESS.finditer(text):
                 opened[match[0]] = (match[1], places)
     for subject, commits in hashes.items():

@@ -9,10 +9,13 @@ from compression_eval.authoring.candidates import fact
 from compression_eval.authoring.history import History
 from compression_eval.authoring.identifiers import identifiers_in
 from compression_eval.authoring.making import evidence, made
+from compression_eval.authoring.runs import shell_of
 from compression_eval.authoring.task_lists import Task, TaskList, latest_tasks
 from compression_eval.fixtures.banks import AnswerKey, ExpectedFact, Probe
 
 _MOST_OPEN = 8
+_MAX_CALLS_LATER = 15
+"""Calls after which a list that was not written again no longer tells what is open."""
 _ASKS = ("askuserquestion", "requestuserinput", "askuser", "clarify", "askfollowupquestion")
 _NOT_LETTER = re.compile(r"[^a-z]")
 _LONGEST_QUESTION = 300
@@ -21,7 +24,7 @@ _LONGEST_QUESTION = 300
 def task_probes(history: History) -> Iterator[tuple[str, Probe]]:
     """Yield probes about the task list, each with the name of its template."""
     tasks = latest_tasks(history.calls)
-    if tasks is None:
+    if tasks is None or _stale(history, tasks):
         return
     left = [task for task in tasks.tasks if task.state != "done"]
     current = [task for task in left if task.state == "current"]
@@ -32,6 +35,16 @@ def task_probes(history: History) -> Iterator[tuple[str, Probe]]:
     if len(current) == 1 and len(left) > 1:
         facts = [_task_fact(history, current[0], tasks)]
         yield "task_current", made(history, "continuation", "task_current", facts, "todo")
+
+
+def _stale(history: History, tasks: TaskList) -> bool:
+    """Return whether the work has moved on since the list was written, which no list then says."""
+    written = max(tasks.messages)
+    if any(turn.request and turn.message > written for turn in history.turns):
+        return True
+    later = [call for call in history.calls if call.message > written]
+    committed = any(re.search(r"\bgit\b.*\bcommit\b", shell_of(call)) for call in later)
+    return committed or len(later) > _MAX_CALLS_LATER
 
 
 def choice_probes(history: History) -> Iterator[tuple[str, Probe]]:

@@ -1,22 +1,20 @@
-"""Questions about values that were changed, from edits that replaced them."""
+"""Questions about values and names that were changed, from edits that replaced them."""
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import Any
 
 from compression_eval.authoring.candidates import fact
+from compression_eval.authoring.edits import EDITING, edits_of
 from compression_eval.authoring.history import History
+from compression_eval.authoring.identifiers import tells
 from compression_eval.authoring.making import evidence, made
-from compression_eval.fixtures.artifacts.events import Call
-from compression_eval.fixtures.artifacts.tools import PATCH_KEYS, deed_of, paths_of, text_of
+from compression_eval.fixtures.artifacts.tools import deed_of
 from compression_eval.fixtures.banks import ExpectedFact, Probe
 
-_OLD = ("old_string", "old_str", "oldString", "old", "old_text", "oldText", "search")
-_NEW = ("new_string", "new_str", "newString", "new", "new_text", "newText", "replace")
-_LISTS = ("edits", "replacements")
-_SHOWN_DEEDS = ("edit", "editor", "patch")
+_MAX_WORDS = 5_000
+_SHOWN = set(EDITING) - {"write"}
 """What calls do whose arguments show what became of each line."""
 _TELLING = 3
 """Characters from which a value with a digit counts without its name."""
@@ -28,7 +26,6 @@ _SETTING = re.compile(
     r"[ \t]*[,;]?[ \t]*(?:(?:#|//).*)?$",
     re.MULTILINE,
 )
-_PATCHED_FILE = re.compile(r"^(?:\*\*\* Update File: |\+\+\+ (?:b/)?)(\S.*?)\s*$")
 
 
 @dataclass(frozen=True)
@@ -41,11 +38,13 @@ class _Change:
 
 
 def value_probes(history: History) -> Iterator[tuple[str, Probe]]:
-    """Yield probes about changed values, each with the name of its template."""
+    """Yield probes about changed values and names, each with the name of its template."""
+    yield from _name_probes(history)
     changes: dict[tuple[str, str], list[_Change]] = {}
     for change in _changes(history):
         changes.setdefault((change.path, change.name), []).append(change)
-    for (path, name), steps in changes.items():
+    # A number follows from nothing; ``error = red`` may.
+    for (path, name), steps in sorted(changes.items(), key=_without_digit):
         followed = all(later.before == earlier.after for earlier, later in pairwise(steps))
         if not followed or steps[-1].after == steps[0].before:
             continue  # one name in two places of a file, or a change that was taken back
@@ -62,6 +61,40 @@ def value_probes(history: History) -> Iterator[tuple[str, Probe]]:
             yield "value_set", made(history, "artifact", "value_set", [item], "values", values)
 
 
+def _without_digit(item: tuple[tuple[str, str], list[_Change]]) -> bool:
+    return not any(character.isdigit() for character in item[1][-1].after)
+
+
+def _name_probes(history: History) -> Iterator[tuple[str, Probe]]:
+    """Ask for the new names of what an edit renamed and changed in no other way."""
+    renamed: dict[tuple[str, str], dict[str, int]] = {}
+    written: dict[str, list[tuple[int, str]]] = {}
+    for edit in edits_of(history):
+        written.setdefault(edit.path, []).append((edit.message, edit.new))
+        if pair := _renamed(edit.old, edit.new):
+            renamed.setdefault((edit.path, pair[0]), {})[pair[1]] = edit.message
+    for (path, old), names in renamed.items():
+        ((name, at), *more) = names.items()
+        later = " ".join(text for message, text in written[path] if message > at)
+        if more or re.search(rf"\b{re.escape(old)}\b", later):
+            continue
+        facts = [fact(name, evidence(history, [name], [at]))]
+        values = {"old": old, "path": path}
+        yield "name_changed", made(history, "decision", "name_changed", facts, "values", values)
+
+
+def _renamed(old: str, new: str) -> tuple[str, str] | None:
+    """Return a name and the one that stands in its place, if nothing else differs."""
+    before, after = (re.findall(r"\w+|[^\w\s]", text) for text in (old, new))
+    if len(before) != len(after) or len(before) > _MAX_WORDS:
+        return None
+    pairs = {(a, b) for a, b in zip(before, after, strict=True) if a != b}
+    if len(pairs) != 1:
+        return None
+    ((name, other),) = pairs
+    return (name, other) if tells(name) and tells(other) else None
+
+
 def _still_holds(history: History, last: _Change) -> bool:
     """Return whether nothing later can have changed the value in a way that no edit shows."""
     state = history.inventory.states.get(last.path)
@@ -71,7 +104,7 @@ def _still_holds(history: History, last: _Change) -> bool:
         item.kind == "git" and item.message > last.message for item in history.reading.unclassified
     ):
         return False
-    shown = {call.message for call in history.calls if deed_of(call.name) in _SHOWN_DEEDS}
+    shown = {call.message for call in history.calls if deed_of(call.name) in _SHOWN}
     return not any(
         event.path == last.path
         and event.action != "read"
@@ -106,17 +139,11 @@ def _bare(value: str) -> str:
 
 def _changes(history: History) -> Iterator[_Change]:
     """Yield each value that a successful edit replaced, where the name stands once in the edit."""
-    modified = {(e.message, e.path) for e in history.reading.events if e.action == "modified"}
-    for call in history.calls:
-        touched = [path for message, path in modified if message == call.message]
-        for written, old, new in _edits(call):
-            path = next((p for p in touched if written == p or written.endswith("/" + p)), None)
-            if path is None:
-                continue
-            before, after = _settings(old), _settings(new)
-            for name, value in after.items():
-                if name in before and _bare(before[name]) != _bare(value):
-                    yield _Change(call.message, path, name, before[name], value)
+    for edit in edits_of(history):
+        before, after = _settings(edit.old), _settings(edit.new)
+        for name, value in after.items():
+            if name in before and _bare(before[name]) != _bare(value):
+                yield _Change(edit.message, edit.path, name, before[name], value)
 
 
 def _settings(text: str) -> dict[str, str]:
@@ -124,39 +151,3 @@ def _settings(text: str) -> dict[str, str]:
     for match in _SETTING.finditer(text):
         found.setdefault(match["name"], []).append(match["value"])
     return {name: values[0] for name, values in found.items() if len(values) == 1}
-
-
-def _edits(call: Call) -> Iterator[tuple[str, str, str]]:
-    """Yield path, old text and new text of each replacement that a call makes."""
-    deed = deed_of(call.name)
-    if deed == "patch" and (patch := text_of(call.arguments, PATCH_KEYS)):
-        yield from _patched(patch)
-    if deed not in ("edit", "editor"):
-        return
-    paths = paths_of(call.arguments)
-    for part in _parts(call.arguments):
-        old, new = text_of(part, _OLD), text_of(part, _NEW)
-        if paths and old and new:
-            yield paths[0], old, new
-
-
-def _parts(arguments: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
-    yield arguments
-    for key in _LISTS:
-        value = arguments.get(key)
-        for item in value if isinstance(value, list) else []:
-            if isinstance(item, dict):
-                yield item
-
-
-def _patched(patch: str) -> Iterator[tuple[str, str, str]]:
-    path, old, new = "", [""], [""]
-    for line in [*patch.split("\n"), "+++ end"]:
-        if named := _PATCHED_FILE.match(line):
-            if path:
-                yield path, "\n".join(old), "\n".join(new)
-            path, old, new = named[1], [], []
-        elif line.startswith("-"):
-            old.append(line[1:])
-        elif line.startswith("+"):
-            new.append(line[1:])

@@ -4,6 +4,7 @@ import re
 from dataclasses import dataclass
 
 from compression_eval.authoring.history import History
+from compression_eval.fixtures.artifacts.events import Call
 from compression_eval.fixtures.artifacts.outcomes import Outcome, command_outcome
 from compression_eval.fixtures.artifacts.tools import command_of, deed_of
 
@@ -46,11 +47,7 @@ def quotable(command: str) -> str | None:
 def runs_of(history: History) -> list[Run]:
     """Return the single commands before the cut, in their order."""
     found: list[Run] = []
-    shells = [
-        (call, _joined(command_of(call.arguments)))
-        for call in history.calls
-        if deed_of(call.name) == "shell"
-    ]
+    shells = [(call, shell_of(call)) for call in history.calls if deed_of(call.name) == "shell"]
     for call, given in shells:
         command = quotable(given)
         if command is None or call.result is None:
@@ -69,8 +66,12 @@ def runs_of(history: History) -> list[Run]:
     return found
 
 
-def _joined(command: str | list[str] | None) -> str:
+def shell_of(call: Call) -> str:
+    """Return the command line of a shell call, bounded; empty for any other call."""
+    if deed_of(call.name) != "shell":
+        return ""
+    command = command_of(call.arguments)
     if isinstance(command, list):
         wrapped = len(command) == 3 and command[1] in ("-c", "-lc")
-        return command[2] if wrapped else " ".join(command)
-    return command or ""
+        command = command[2] if wrapped else " ".join(command)
+    return (command or "")[:_SCANNED]

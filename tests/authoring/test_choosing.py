@@ -59,3 +59,11 @@ def test_a_twin_is_dropped_and_the_next_taken() -> None:
     assert [item.reasons[0].partition(":")[0] for item in dropped] == [
         "asks for the facts of another probe"
     ]
+
+
+def test_others_fill_the_places_of_a_type_that_has_too_few() -> None:
+    given = [candidate(f"e{n}", "early") for n in range(9)]
+    given.append(candidate("a", "early", "artifact"))
+    assert len(choose(given, 2)[0]) == 3
+    chosen, _ = choose(given, 2, fill=True)
+    assert [item.probe.type for item in chosen] == ["recall"] * 7 + ["artifact"]

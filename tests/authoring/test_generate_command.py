@@ -54,8 +54,8 @@ def test_a_bank_lies_beside_the_fixture_and_passes_the_checks(fixture: Path) -> 
     assert pair.bank_path == fixture.with_name("story.probes.json")
     assert Counter(probe.type for probe in pair.bank.probes) == {
         "recall": 2,
-        "artifact": 2,
-        "continuation": 3,
+        "artifact": 4,
+        "continuation": 4,
         "decision": 2,
     }
     assert [probe.id for probe in pair.bank.probes[:3]] == [
@@ -71,7 +71,7 @@ def test_a_bank_lies_beside_the_fixture_and_passes_the_checks(fixture: Path) -> 
 
 def test_the_output_says_what_there_is_and_why_not_more(fixture: Path) -> None:
     found = generate(fixture)
-    assert "recall 2, artifact 2, continuation 3, decision 2; early " in found.stdout
+    assert "recall 2, artifact 4, continuation 4, decision 2; early " in found.stdout
     assert "recall: 2 of 3: nothing more was found" in found.stdout
     assert "reading 9 tool calls" in found.stderr
 

@@ -28,8 +28,10 @@ def with_messages(*more: Json, at: int = story.CUT - 2) -> Harvest:
 
 def test_everything_is_found_once() -> None:
     harvest = mechanical(story.history())
-    asked = {c.template: facts(c.probe) for c in harvest.candidates if "gap" not in c.template}
+    asked = {c.template: facts(c.probe) for c in harvest.candidates}
     assert asked == {
+        "user_files": ["data/export-0214.csv"],
+        "last_request": ["data/export-0214.csv", "FER-512"],
         "tasks_open": ["Flag rows in the weekly report", "Tell the partner desk"],
         "task_current": ["Flag rows in the weekly report"],
         "commit_hash": ["4f3c2a1"],
@@ -37,7 +39,8 @@ def test_everything_is_found_once() -> None:
         "check_failing": [story.PYTEST, "1 failed"],
         "files_modified": ["importer/rows.py"],
         "files_created": ["tests/test_notes.py"],
-        "file_defines": ["tests/test_notes.py"],
+        "names_added": ["DeliveryNoteTest"],
+        "turn_changed": ["importer/rows.py", "tests/test_notes.py"],
         "value_settled": ["row_limit = 600"],
         "option_chosen": ["Keep and flag them"],
     }
@@ -64,36 +67,31 @@ def test_the_same_history_gives_the_same_probes() -> None:
 @pytest.mark.parametrize(("language", "word"), [("zh", "哪些"), ("ja", "ですか")])
 def test_questions_are_in_the_language_of_the_session(language: Language, word: str) -> None:
     harvest = mechanical(story.history(language=language))
-    assert len(harvest.candidates) == 12
+    assert len(harvest.candidates) == 13
     assert any(word in c.probe.question for c in harvest.candidates)
 
 
-def test_names_that_the_continuation_used_are_asked_for_by_their_line() -> None:
-    asked = found(mechanical(story.history()), "future")
-    assert [facts(probe) for probe in asked] == [["data/export-0214.csv"], ["FER-512"]]
-    assert all("___" in probe.question and probe.type == "continuation" for probe in asked)
-    assert "The nightly job reads ___ and nothing else" in asked[0].question
+def test_what_the_continuation_used_is_asked_for_in_words() -> None:
+    (asked,) = found(mechanical(story.history()), "future")
+    assert facts(asked) == ["data/export-0214.csv"]
+    assert asked.type == "continuation"
+    assert asked.question == (
+        "To go on, you need something from earlier again. In their message that begins “Ticket "
+        "FER-512 is yours: the importer drops rows of the partner export. The nightly job…”, "
+        "which files did the user name? Give each of them."
+    )
 
 
 def test_a_name_that_was_shown_again_after_the_cut_is_not_asked_for() -> None:
     messages = story.messages()
     messages.insert(story.CUT, user("Use export-0214.csv once more."))
-    asked = found(mechanical(story.history(messages=messages)), "future")
-    assert [facts(probe) for probe in asked] == [["FER-512"]]
+    assert found(mechanical(story.history(messages=messages)), "future") == []
 
 
 def test_a_name_in_the_kept_tail_is_not_asked_for() -> None:
     messages = story.messages()
-    messages[story.CUT - 2] = user("Good so far with FER-512.")
-    asked = found(mechanical(story.history(messages=messages)), "future")
-    assert [facts(probe) for probe in asked] == [["data/export-0214.csv"]]
-
-
-def test_a_line_that_two_names_fit_is_not_quoted() -> None:
-    harvest = with_messages(
-        user("Ticket FER-777 is yours: the importer drops rows of the partner export. The nightly"),
-    )
-    assert ["FER-512"] not in [facts(probe) for probe in found(harvest, "future")]
+    messages[story.CUT - 2] = user("Good, data/export-0214.csv.")
+    assert found(mechanical(story.history(messages=messages)), "future") == []
 
 
 def test_only_an_error_without_a_doubt_is_asked_for() -> None:
@@ -138,9 +136,9 @@ def test_files_are_not_listed_where_a_call_may_have_touched_others() -> None:
     harvest = with_messages(
         assistant("", call("x1", command='rm "$OLD"')), result("x1", "exit code: 0")
     )
-    assert [c.template for c in harvest.candidates if c.probe.origin == "mechanical:files"] == [
-        "file_defines"
-    ]
+    asked = {c.template: c.probe for c in harvest.candidates if c.template.startswith("files_")}
+    assert list(asked) == ["files_changed"]
+    assert "only what you did with your editing tools" in asked["files_changed"].question
 
 
 def test_a_renamed_file_is_asked_for_by_its_first_name() -> None:

@@ -137,3 +137,148 @@ def test_a_task_list_that_was_refused_does_not_count() -> None:
         *turn("c2", "<tool_use_error>bad input</tool_use_error>", "TodoWrite", todos=refused),
     ]
     assert asked(*messages)["tasks_open"] == ["Raise the row limit"]
+
+
+def todo(identifier: str, *tasks: str) -> list[Json]:
+    todos = [{"content": task, "status": "pending"} for task in tasks]
+    return turn(identifier, "saved", "TodoWrite", todos=todos)
+
+
+@pytest.mark.parametrize(
+    ("later", "open_"),
+    [
+        ([user("go on")], True),
+        ([user("Leave that; the nightly export is broken.")], False),
+        (turn("c2", "[main 4f3c2a1] Raise it", command="git commit -am 'Raise it'"), False),
+        ([m for n in range(16) for m in turn(f"d{n}", "x", command=f"echo {n}")], False),
+    ],
+)
+def test_a_task_list_is_stale_once_the_work_has_moved_on(later: list[Json], open_: bool) -> None:
+    assert ("tasks_open" in asked(*todo("c1", "Raise the row limit"), *later)) is open_
+
+
+REQUEST = "Compare the two drafts that lie in this folder, please."
+
+
+@pytest.mark.parametrize("injected", [False, True])
+def test_nobody_is_said_to_have_written_what_the_agent_put_in(injected: bool) -> None:
+    said = "Look at the way in which limits are kept in this large service. It is in limits/rows.py"
+    message = {
+        **user(f"Hello again. {said}; use `ruff_lint` instead of `old_lint`."),
+        "injected": injected,
+    }
+    read = turn("c1", "rows", "read_file", path="limits/rows.py")
+    found = asked(message, *read, user(REQUEST))
+    assert ("user_instead" in found) is not injected
+    assert ("user_files" in found) is not injected
+
+
+@pytest.mark.parametrize(
+    ("said", "wanted"),
+    [
+        ("Please use `orjson` instead of `ujson` there.", ["orjson"]),
+        ("Rename `row_limit` to `max_rows`, please.", ["max_rows"]),
+        ("Use orjson instead of ujson. No: use simplejson instead of ujson.", None),
+        ("Please use this instead of that.", None),
+        ("Do it well instead of fast.", None),
+    ],
+)
+def test_what_the_user_wants_instead(said: str, wanted: list[str] | None) -> None:
+    assert asked(user(said)).get("user_instead") == wanted
+
+
+@pytest.mark.parametrize(
+    ("path", "name", "asked_for"),
+    [
+        ("limits/rows.py", "parse_rows", False),
+        ("limits/reader.py", "parse_rows", True),
+        ("limits/main.py", "parse_rows", False),
+        ("tests/test_rows.py", "RowsTest", False),
+    ],
+)
+def test_a_file_whose_name_can_be_guessed_is_not_asked_for(
+    path: str, name: str, asked_for: bool
+) -> None:
+    other = turn("c0", "created", "write_file", path="limits/other.py", content="x = 1\n")
+    content = f"class {name}:\n    pass\n"
+    made = turn("c1", "created", "write_file", path=path, content=content)
+    assert (asked(*other, *made).get("file_defines") == [path]) is asked_for
+
+
+def test_functions_are_added_only_while_they_are_there() -> None:
+    def edit(identifier: str, old: str, new: str) -> list[Json]:
+        arguments = {"path": "limits/rows.py", "old_string": old, "new_string": new}
+        return turn(identifier, "Edited limits/rows.py", "edit_file", **arguments)
+
+    first, second = "def first_row(x):\n    pass\n", "def last_row(x):\n    pass\n"
+    added = edit("c1", "x = 1\n", f"x = 1\n{first}{second}")
+    assert asked(*added)["names_added"] == ["first_row", "last_row"]
+    assert asked(*added, *edit("c2", second, ""))["names_added"] == ["first_row"]
+    quoted = edit("c1", "x = 1\n", f'x = """\n{first}"""\n{second}')
+    assert asked(*quoted)["names_added"] == ["last_row"]
+    assert "names_added" not in asked(*added, *turn("c2", "", command="sed -i d limits/rows.py"))
+
+
+def test_a_name_that_an_edit_replaced() -> None:
+    arguments = {"old_string": "fetch_rows(fetch_rows)", "new_string": "load_rows(load_rows)"}
+    replaced = turn("c1", "Edited limits/x.py", "edit_file", path="limits/x.py", **arguments)
+    assert asked(*replaced)["name_changed"] == ["load_rows"]
+
+
+def test_tests_that_failed_and_what_a_linter_found() -> None:
+    output = (
+        "tests/test_rows.py:4: error\nFAILED tests/test_rows.py::test_limits - assert 3 == 4\n"
+        "1 failed, 2 passed in 0.2s\nexit code: 1"
+    )
+    lint = "limits/rows.py:4:1: F401 unused\nlimits/x.py:9:2: E741 name\nexit code: 1"
+    found = asked(
+        *turn("c1", output, command="python -m pytest tests"),
+        *turn("c2", lint, command="mise run lint"),
+    )
+    assert found["tests_failed_one"] == ["tests/test_rows.py::test_limits"]
+    assert found["found_in"] == ["limits/rows.py", "limits/x.py"]
+    assert found["found_rules"] == ["F401", "E741"]
+    assert found["command_linter"] == ["mise run lint"]
+    assert "command_tests" not in found  # anybody would try pytest
+
+
+@pytest.mark.parametrize(
+    ("command", "template", "fact"),
+    [
+        ("pip install -q orjson", "packages", "orjson"),
+        ("git checkout -b rows/limits", "branch", "rows/limits"),
+        ("curl -s http://localhost:8231/rows", "port", "8231"),
+    ],
+)
+def test_what_one_command_tells(command: str, template: str, fact: str) -> None:
+    assert asked(*turn("c1", "done", command=command))[template] == [fact]
+    assert template not in asked(*turn("c1", "exit code: 1", command=command))
+
+
+def test_a_search_that_was_made_once() -> None:
+    hits = "limits/rows.py:4:parse_rows(x)\nlimits/x.py:9:parse_rows(y)"
+    once = turn("c1", hits, "Grep", pattern="parse_rows")
+    assert asked(*once)["searched"] == ["limits/rows.py", "limits/x.py"]
+    again = turn("c2", hits, command="rg 'parse_rows|read_rows'")
+    assert "searched" not in asked(*once, *again)
+
+
+def test_files_are_asked_for_by_the_request_that_they_were_changed_for() -> None:
+    def write(identifier: str, path: str) -> list[Json]:
+        return turn(identifier, "created", "write_file", path=path, content="x = 1\n")
+
+    found = asked(
+        *write("c1", "limits/first.py"),
+        user("Now the second half of it, if you like."),
+        *write("c2", "limits/rows.py"),
+        *write("c3", "limits/columns.py"),
+        user(REQUEST),
+    )
+    assert found["turn_changed"] == ["limits/rows.py", "limits/columns.py"]
+    assert set(
+        found["folder_changed"] if "folder_changed" in found else found["files_created"]
+    ) == {
+        "limits/first.py",
+        "limits/rows.py",
+        "limits/columns.py",
+    }

@@ -39,8 +39,8 @@ class Wordings(BaseModel):
     """As the instructions for a model name it."""
     join: str
     """What stands between the items of a list."""
-    gap: str
-    """Stands in a quoted line for what is asked."""
+    only_tools: str
+    """Added to a question about files where commands may have touched others."""
     future: str
     """Opens a question about what the recorded agent went on to use."""
     probes: dict[str, Wording]
