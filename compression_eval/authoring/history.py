@@ -114,9 +114,10 @@ class History:
         """What followed each message that a person typed."""
         typed = [index for index, message in enumerate(self.messages) if message.typed.strip()]
         labels = [_label(self.messages[index].typed) for index in typed]
+        ends = [*typed[1:], self.cut][: len(typed)]
         return [
             Turn(start, end, label if labels.count(label) == 1 else "", self._asks(start))
-            for start, end, label in zip(typed, [*typed[1:], self.cut], labels, strict=True)
+            for start, end, label in zip(typed, ends, labels, strict=True)
         ]
 
     def _asks(self, message: int) -> bool:

@@ -21,7 +21,7 @@ _SCANNED = 40_000
 _FENCED = re.compile(r"```.*?(?:```|\Z)", re.DOTALL)
 _PASTED = re.compile(r":\d+:\d+|^\s*at \S+|^ {4,}\S|^\s*[➜$>%#] |^[+-] ?\d+ ")
 _HASH = re.compile(r"[0-9a-f-]{7,}")
-_CODE = re.compile(r"[A-Z][A-Z0-9]{1,9}-\d{2,6}|#\d{2,6}")
+_CODE = re.compile(r"\b[A-Z][A-Z0-9]{1,9}-\d{2,6}\b|(?<!\w)#\d{2,5}\b")
 """A ticket. A hash that somebody pasted says nothing to go on with."""
 _MAX_REQUEST = 2_000
 """Characters of a request; a longer one brings instructions and material along."""
@@ -81,28 +81,28 @@ def _prose(text: str) -> str:
 
 
 def _names(history: History, text: str, message: int, used: Container[str]) -> list[str]:
-    """Return the files, codes and telling names in a text that come up elsewhere as well."""
-    found: dict[str, str] = {}
-    for name in identifiers_in(text):
-        path = history.reading_path(name) if mentioned_files(name) else name
-        told = mentioned_files(name) or _CODE.fullmatch(name)
-        told = told or (tells(name) and not _HASH.fullmatch(name))
-        again = any(index != message for index in history.stated_in([name, path]))
-        if told and (again or path in used):
-            found.setdefault(path, name)
-    return list(found.values())
+    """Return the files and tickets in a text, or else its telling names, by the project's paths.
+
+    All or none: one of them at least has to come up again, or they are examples.
+    """
+    names = {history.reading_path(name): None for name in mentioned_files(text)}
+    names.update(dict.fromkeys(_CODE.findall(text)))
+    told = (name for name in identifiers_in(text) if tells(name) and not _HASH.fullmatch(name))
+    names = names or dict.fromkeys(told)
+    again = any(
+        name in used or any(index != message for index in history.stated_in([name]))
+        for name in names
+    )
+    return list(names) if again and len(names) <= _MAX_NAMED else []
 
 
 def _named(history: History, used: Container[str]) -> Iterator[tuple[str, Probe]]:
     """Ask which files a request of the user named beyond its first words."""
     for turn in history.turns:
         text = _prose(history.messages[turn.message].typed)
-        files = [
-            name
-            for name in _names(history, text, turn.message, used)
-            if mentioned_files(name) and name not in turn.label
-        ]
-        if turn.label and 0 < len(files) <= _MAX_NAMED:
+        names = _names(history, text, turn.message, used)
+        files = [name for name in names if mentioned_files(name)]
+        if turn.label and files:
             facts = [said_fact(history, name, [turn.message]) for name in files]
             values = {"asked": turn.label}
             yield "user_files", made(history, "recall", "user_files", facts, _ORIGIN, values)
@@ -115,7 +115,7 @@ def _last_request(history: History, used: Container[str]) -> Iterator[tuple[str,
             continue
         prose = _prose(history.messages[turn.message].typed)
         names = _names(history, prose, turn.message, used) if len(prose) <= _MAX_REQUEST else []
-        if 0 < len(names) <= _MAX_NAMED:
+        if names:
             facts = [said_fact(history, name, [turn.message]) for name in names]
             yield "last_request", made(history, "continuation", "last_request", facts, _ORIGIN)
         return

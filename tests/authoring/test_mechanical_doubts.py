@@ -275,10 +275,13 @@ def test_files_are_asked_for_by_the_request_that_they_were_changed_for() -> None
         user(REQUEST),
     )
     assert found["turn_changed"] == ["limits/rows.py", "limits/columns.py"]
-    assert set(
-        found["folder_changed"] if "folder_changed" in found else found["files_created"]
-    ) == {
-        "limits/first.py",
-        "limits/rows.py",
-        "limits/columns.py",
-    }
+    assert found["files_created"] == ["limits/first.py", "limits/rows.py", "limits/columns.py"]
+
+
+def test_a_session_in_which_nobody_typed_anything() -> None:
+    messages = [{**user("Stop hook feedback: go on."), "injected": True}, *EDITED, assistant("Yes")]
+    history = story.history(messages=messages, cuts=[len(messages)], cut=len(messages))
+    assert [c.template for c in mechanical(history).candidates] == [
+        "files_modified",
+        "value_set",
+    ]
