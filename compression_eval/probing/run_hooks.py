@@ -94,7 +94,7 @@ class RunHooks(Hooks):
         spec = self._specs.get(data.eval_id or "")
         if spec is None or data.attempt < _QUIET_RETRIES.get(data.status_code or 0, 2):
             return
-        key = (spec.eval_id, data.model_name)
+        key = (data.eval_set_id or spec.eval_id, data.model_name)
         bounds = spec.model_generate_config
         if key in self._waited_for or bounds.max_retries is not None or bounds.timeout is not None:
             return
@@ -110,12 +110,13 @@ class RunHooks(Hooks):
         logger.warning(
             "waiting for %s (%s): %d attempts failed with %s%s. Inspect retries without end; bound "
             "it with --max-retries N or --timeout SECONDS, stop with Ctrl-C and go on later with "
-            "inspect eval-retry",
+            "%s",
             found[0][1] if found else data.model_name,
             who or "role unknown",
             data.attempt,
             data.exception_type or "an error",
             status,
+            "the same command" if data.eval_set_id else "inspect eval-retry",
         )
 
     async def on_sample_attempt_start(self, data: SampleAttemptStart) -> None:

@@ -2,20 +2,52 @@
 
 import json
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
+
+import click
+from inspect_ai.log import EvalSpec
 
 from compression_eval.arguments import TaskArguments, checked
 from compression_eval.compressors.arguments import WindowArguments
+from compression_eval.compressors.artifacts import SUFFIX
+from compression_eval.compressors.running import CompressionPlan
 from compression_eval.compressors.spec import CompressorSpec
+from compression_eval.dataset import dataset_of
 from compression_eval.fixtures.digests import digest
 from compression_eval.fixtures.errors import DataError, shorten
+from compression_eval.sweeping.rehearsal import Fitting, Knob, NoFitError
 from compression_eval.sweeping.settings import ArmSettings, SweepSettings
 
 CONTROLS = ("full", "none", "tail")
 _TARGET = "target_tokens"
+KNOBS = {
+    "pi": Knob("keep_recent_tokens"),
+    "openhands": Knob("max_size", lowest=lambda given: 2 * (given.get("keep_first", 2) + 2)),
+    "codex": Knob("user_tokens", lowest=lambda _: 0),
+    "claude-code": Knob("files_tokens"),
+    "langchain": Knob("keep", value=lambda number: ["tokens", number]),
+    "masking": Knob("keep", lowest=lambda _: 0),
+    "clear-tools": Knob("keep", lowest=lambda _: 0),
+    "edit": Knob("keep_tool_uses", lowest=lambda _: 0),
+    "trim": Knob("preserve", lowest=lambda _: 0, value=lambda number: number / 100, highest=100),
+}
+"""Of strategies that take no ``target_tokens``, what sets the size of their states."""
+
 _LONG = 20
 """Characters from which a value is shown by its digest."""
+
+
+_NOT_FITTED = "not fitted"
+"""Begins the note of an arm that could be had in no size that was asked for."""
+
+TaskKey = tuple[str, str]
+"""Names a task of a sweep: what its arm is, as JSON, and its model."""
+
+
+def task_key(spec: EvalSpec) -> TaskKey:
+    """Return which arm and model the log of an evaluation is of."""
+    return json.dumps((spec.metadata or {}).get("compressor"), sort_keys=True), spec.model
 
 
 @dataclass(frozen=True)
@@ -29,13 +61,22 @@ class Arm:
     spec: CompressorSpec
     control: bool = False
     """Whether it was added as a control."""
+    note: str = ""
+    """What was found about its size."""
+
+    @property
+    def key(self) -> str:
+        """What the arm is, as JSON; as in a `TaskKey`."""
+        return json.dumps(self.spec.described(), sort_keys=True)
 
 
 def sweep_arms(settings: SweepSettings) -> list[Arm]:
     """Return the arms, controls first.
 
-    Every arm that takes ``target_tokens`` is there once per budget. As controls, ``full`` and
-    ``none`` are added, and ``tail`` with the budgets of every arm that keeps a head and tail.
+    Every arm that takes ``target_tokens`` is there once per budget, and so is one of `KNOBS` with
+    the value under which its states fit the budget; others are there once, with a note that says
+    why. As controls, ``full`` and ``none`` are added, and ``tail`` with the budgets of every arm
+    that keeps a head and tail.
 
     Raises:
         DataError: An arm is unknown or given twice, its arguments do not fit, or no arm takes a
@@ -45,26 +86,69 @@ def sweep_arms(settings: SweepSettings) -> list[Arm]:
     for each in settings.arms:
         named = each if isinstance(each, ArmSettings) else ArmSettings(compressor=each)
         arms.extend(_with_budgets(settings, named))
-    if settings.budgets and not any(_TARGET in arm.spec.arguments.model_fields_set for arm in arms):
-        raise DataError(f"budgets: none of these arms takes {_TARGET}")
+    if settings.budgets and all(arm.note.startswith(_NOT_FITTED) for arm in arms):
+        raise DataError(f"budgets: {'; '.join(f'{arm.label}: {arm.note}' for arm in arms)}")
     seen: set[str] = set()
     for arm in arms:
-        if _identity(arm) in seen:
+        if arm.key in seen:
             raise DataError(f"arms: {arm.label} is given twice")
-        seen.add(_identity(arm))
+        seen.add(arm.key)
     controls = list(_controls(settings, arms)) if settings.controls else []
-    added = {_identity(arm): arm for arm in controls if _identity(arm) not in seen}
+    added = {arm.key: arm for arm in controls if arm.key not in seen}
     return [*added.values(), *arms]
 
 
 def _with_budgets(settings: SweepSettings, arm: ArmSettings) -> Iterator[Arm]:
     plain = _arm(settings, arm)
+    knob = KNOBS.get(arm.compressor.removesuffix(SUFFIX))
     takes = _TARGET in type(plain.spec.arguments).model_fields
-    if not settings.budgets or not takes or _TARGET in arm.args:
+    if not settings.budgets or (takes and _TARGET in arm.args):
         yield plain
-        return
+    elif takes:
+        for budget in settings.budgets:
+            yield _arm(settings, arm.model_copy(update={"args": {**arm.args, _TARGET: budget}}))
+    elif knob is None or knob.argument in arm.args:
+        why = "no argument of it sets the size" if knob is None else f"{knob.argument} is given"
+        yield replace(plain, note=f"{_NOT_FITTED}: {why}")
+    else:
+        yield from _fitted(settings, arm, plain, knob)
+
+
+def _fitted(settings: SweepSettings, arm: ArmSettings, plain: Arm, knob: Knob) -> Iterator[Arm]:
+    """Yield an arm for each budget that it can be made to fit; itself if there is none."""
+
+    def with_arguments(arguments: dict[str, Any]) -> Arm:
+        return _arm(settings, arm.model_copy(update={"args": arguments}))
+
+    def plans(arguments: dict[str, Any]) -> list[CompressionPlan]:
+        planned = dataset_of(TaskArguments(**with_arguments(arguments).arguments)).plans
+        return list({id(each.compression): each.compression for each in planned.values()}.values())
+
+    click.echo(f"rehearsing {plain.label} for the budgets", err=True)
+    fitting = Fitting(knob, arm.args, plans)
+    found: dict[str, Arm] = {}
+    failures: dict[str, list[str]] = {}
     for budget in settings.budgets:
-        yield _arm(settings, arm.model_copy(update={"args": {**arm.args, _TARGET: budget}}))
+        try:
+            fit = fitting.fit(budget)
+        except NoFitError as error:
+            failures.setdefault(str(error), []).append(f"{budget:,}")
+            continue
+        fitted = with_arguments(fit.arguments)
+        least, mean, most = min(fit.sizes), sum(fit.sizes) / len(fit.sizes), max(fit.sizes)
+        note = (
+            f"for {budget:,} tokens: states of {least:,} to {most:,}, mean {mean:,.0f}, rehearsed"
+        )
+        earlier = found.get(fitted.key)
+        # Two budgets above all that it can keep make one arm.
+        found[fitted.key] = replace(fitted, note=f"{earlier.note}; {note}" if earlier else note)
+    missing = [
+        f"{_NOT_FITTED} to {' and '.join(budgets)} tokens: {why}"
+        for why, budgets in failures.items()
+    ]
+    *others, last = found.values() or [plain]
+    yield from others
+    yield replace(last, note="; ".join(filter(None, [last.note, *missing])))
 
 
 def _controls(settings: SweepSettings, arms: Sequence[Arm]) -> Iterator[Arm]:
@@ -112,10 +196,6 @@ def task_arguments(settings: SweepSettings) -> dict[str, Any]:
         "criteria": settings.criteria,
         "grader_context": settings.grader_context,
     }
-
-
-def _identity(arm: Arm) -> str:
-    return json.dumps(arm.spec.described(), sort_keys=True)
 
 
 def _label(arm: ArmSettings, spec: CompressorSpec) -> str:

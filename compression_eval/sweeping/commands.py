@@ -1,6 +1,7 @@
 """``compression-eval sweep`` and ``compression-eval estimate``."""
 
 import shlex
+import textwrap
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -178,6 +179,10 @@ def _say_plan(plan: "SweepPlan", folder: Path) -> None:
     for number, arm in enumerate(plan.arms):
         lead = "arms" if number == 0 else ""
         click.echo(f"{lead.ljust(8)} {arm.label}{' (control)' if arm.control else ''}")
+        if arm.note:
+            click.echo(
+                textwrap.fill(arm.note, 78, initial_indent=" " * 11, subsequent_indent=" " * 11)
+            )
     click.echo(
         f"samples  {' to '.join(map(str, sizes[:1] + sizes[1:][-1:]))} probes x "
         f"{settings.epochs} compressions x {settings.answers} answers x {tasks} tasks = "
@@ -186,20 +191,42 @@ def _say_plan(plan: "SweepPlan", folder: Path) -> None:
     if plan.passed_over:
         click.echo(passed_over(plan.passed_over), err=True)
     if done := finished_samples(folder):
-        click.echo(f"done     {done:,}; these are not run again")
+        click.echo(f"done     {done.total():,}; these are not run again")
 
 
 def _conclude(plan: "SweepPlan", folder: Path, success: bool, logs: "Sequence[EvalLog]") -> None:
-    place = shlex.quote(str(folder))
+    """Say what came out and how to go on.
+
+    Raises:
+        DataError: Something is missing, or too much of an arm failed.
+    """
+    from compression_eval.sweeping.outcome import arm_results, compare_commands, results_table
+
+    results = arm_results(plan, logs)
+    click.echo("")
+    for line in results_table(results):
+        click.echo(line)
+    failed = False
+    for result in results:
+        if result.found and result.found.any:
+            click.echo("" if failed else "\nWhat failed:")
+            click.echo(f"  {result.name}")
+            for line in result.found.lines():
+                click.echo(f"    {line}")
+            failed = True
     refuse_unfinished(folder, success, logs)
-    click.echo(f"done: {len(logs)} logs in {folder}")
-    click.echo("Go on with:")
-    arms = [arm.label for arm in plan.arms if not arm.control]
-    if len(logs) > 1:
-        base, new = _two(logs, arms)
-        click.echo(f"  compression-eval compare {base} --to {new}")
+    place = shlex.quote(str(folder))
+    click.echo(f"\ndone: {len(logs)} logs in {folder}\nGo on with:")
+    for command in compare_commands(results, folder):
+        click.echo(f"  {command}")
     click.echo(f"  compression-eval report {place} --out {shlex.quote(str(folder / 'report'))}")
     click.echo(f"  inspect view --log-dir {place}")
+    if useless := [result for result in results if result.error]:
+        raise DataError(
+            "\n".join(f"{result.name}: {result.error}" for result in useless)
+            + "\nThese results stay. To try again, remove their logs and give the same command:"
+            + "".join(f"\n  rm {shlex.quote(result.path)}" for result in useless)
+        )
 
 
 def refuse_unfinished(folder: Path, success: bool, logs: "Sequence[EvalLog]") -> None:
@@ -217,26 +244,3 @@ def refuse_unfinished(folder: Path, success: bool, logs: "Sequence[EvalLog]") ->
     raise DataError(
         f"{folder}: not everything could be run; the same command takes up what is missing"
     )
-
-
-def _two(logs: "Sequence[EvalLog]", arms: Sequence[str]) -> tuple[str, str]:
-    """Return the logs of the first two arms that are no controls, of one model if there are."""
-    names = [label.partition(" (")[0] for label in arms]
-    ours = [log for log in logs if _strategy(log) in names] or list(logs)
-    first = ours[0]
-    alike = [log for log in ours[1:] if log.eval.model == first.eval.model]
-    second = next(iter(alike or ours[1:] or [log for log in logs if log is not first]))
-    return shlex.quote(_shown(first)), shlex.quote(_shown(second))
-
-
-def _strategy(log: "EvalLog") -> str:
-    described = (log.eval.metadata or {}).get("compressor")
-    return str(described.get("name", "")) if isinstance(described, dict) else ""
-
-
-def _shown(log: "EvalLog") -> str:
-    path = Path(log.location.removeprefix("file://"))
-    try:
-        return str(path.relative_to(Path.cwd()))
-    except ValueError:
-        return str(path)

@@ -18,13 +18,10 @@ from compression_eval.probing.record import StateRecord
 from compression_eval.probing.solver import ProbePlan
 from compression_eval.sweeping.arms import Arm
 from compression_eval.sweeping.assumptions import Assumptions
-from compression_eval.sweeping.rehearsal import rehearse
+from compression_eval.sweeping.rehearsal import TOO_LARGE, rehearse
 from compression_eval.sweeping.settings import SweepSettings
 
 Basis = Literal["computed", "rehearsed", "assumed"]
-
-_BY_SIZE = ("not_applied", "not_smaller")
-"""Failures that lie in the conversation and the budgets, whatever the model replies."""
 
 
 @dataclass
@@ -128,7 +125,7 @@ async def _compressed(
     )
     if state.status == "ok":
         return spent, state.state_tokens
-    if not arm.spec.compressor.calls_model or state.status in _BY_SIZE:
+    if not arm.spec.compressor.calls_model or state.status in TOO_LARGE:
         return spent, None
     # What a real model would have replied is not known, and some strategies need their vendor.
     costs.basis = "assumed"

@@ -1,6 +1,7 @@
 """An estimate for people, and as plain data."""
 
 import math
+import textwrap
 from collections.abc import Iterator
 from dataclasses import asdict
 from typing import Any
@@ -44,6 +45,7 @@ def as_dict(found: Estimate) -> dict[str, Any]:
             {
                 "arm": arm.label,
                 "control": arm.control,
+                "note": arm.note,
                 "basis": costs.basis,
                 "unrehearsed": costs.unrehearsed,
                 "history_tokens": round(costs.history_tokens),
@@ -117,6 +119,11 @@ def _arms(found: Estimate) -> Iterator[str]:
     ]
     table = aligned([heads, *lines], numbers_from=1, numbers_to=len(heads) - 1)
     yield from (f"  {line}" for line in table)
+    for arm, _ in found.arms:
+        if arm.note:
+            yield from textwrap.wrap(
+                f"{arm.label}: {arm.note}", 78, initial_indent="  ", subsequent_indent="    "
+            )
     for basis in dict.fromkeys(costs.basis for _, costs in found.arms):
         yield f"  {basis}: {_BASIS[basis]}"
     for arm, costs in found.arms:

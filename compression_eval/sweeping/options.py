@@ -21,6 +21,7 @@ _PLAIN = (
     "shard",
     "cycles",
     "min_removed",
+    "max_failed",
     "criteria",
     "grader_context",
     "language",
@@ -52,6 +53,7 @@ _OPTIONS = (
     click.option("--cut", help="Where history ends, as in the task."),
     click.option("--cycles", type=int, help="Compressions, one after another."),
     click.option("--min-removed", type=float, help="Share that each must remove."),
+    click.option("--max-failed", type=float, help="Share of an arm's samples without a grade."),
     click.option("--criteria", help="by_type or all."),
     click.option("--grader-context", help="state or none."),
     click.option("--language", help="Of the rubric: en, zh or ja."),
@@ -62,6 +64,8 @@ _OPTIONS = (
         metavar="NAME=VALUE",
         help="A generation option by Inspect's name, as temperature=0.5 or max_connections=20.",
     ),
+    click.option("--max-retries", type=click.IntRange(min=0), help="Retries of each model call."),
+    click.option("--timeout", type=click.IntRange(min=1), help="Seconds of each, retries and all."),
     click.option(
         "--model-args", "-M", multiple=True, metavar="NAME=VALUE", help="For the models under test."
     ),
@@ -106,6 +110,9 @@ def settings_of(file: Path | None, options: dict[str, Any]) -> SweepSettings:
     for name, flag in (("generate", "--generate"), ("model_args", "--model-args")):
         if pairs := _pairs(flag, options.pop(name)):
             given[name] = {key: _value(text) for key, text in pairs.items()}
+    for name in ("max_retries", "timeout"):
+        if (bound := options.pop(name)) is not None:
+            given.setdefault("generate", {})[name] = bound
     return read_settings(file, given)
 
 

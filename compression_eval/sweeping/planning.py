@@ -12,7 +12,7 @@ from inspect_ai.model import GenerateConfig, Model, get_model
 from compression_eval.arguments import TaskArguments
 from compression_eval.dataset import PlannedDataset, dataset_of
 from compression_eval.fixtures.errors import DataError, PassedOverError, shorten
-from compression_eval.sweeping.arms import Arm, sweep_arms
+from compression_eval.sweeping.arms import Arm, TaskKey, sweep_arms
 from compression_eval.sweeping.messages import one_line
 from compression_eval.sweeping.settings import SweepSettings
 from compression_eval.task import EMBEDDED_MODEL, with_models
@@ -56,6 +56,11 @@ class SweepPlan:
         They differ where an arm passes fixtures over that others take, as ``recorded`` does.
         """
         return {label: size for label, (size, _) in self._found.items()}
+
+    def by_task(self) -> dict[TaskKey, Arm]:
+        """Return the arm of each task, in the order in which they are run."""
+        models = self.settings.models
+        return {(arm.key, model): arm for arm in self.arms for model in models}
 
     @property
     def widest(self) -> Arm:

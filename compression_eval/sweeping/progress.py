@@ -1,47 +1,309 @@
-"""How far a sweep has come, on stderr."""
+"""How far a sweep has come, on stderr: bars in a terminal, elsewhere a line now and then."""
 
+import logging
 import sys
-from collections.abc import Iterator
+import time
+from collections import Counter, defaultdict
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from typing import Any
+from dataclasses import dataclass
+from threading import Event, Lock, Thread
 
 import click
-from inspect_ai.hooks import Hooks, SampleEnd, hooks
+from inspect_ai.hooks import Hooks, SampleEnd, SampleStart, TaskEnd, TaskStart, hooks
+from inspect_ai.log import read_eval_log_sample_summaries_async
+from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TaskID, TextColumn
+from rich.table import Column
+from rich.text import Text
+
+from compression_eval.fixtures.errors import one_line
+from compression_eval.grading.failures import run_failures
+from compression_eval.sweeping.arms import TaskKey, task_key
+
+STILL = 0.2
+"""Share of its usual length that a sample is taken to need at least until it ends."""
+
+MIN_FINISHED = 3
+"""Samples that must have come back before a time is named."""
+
+LINE_SECONDS = (15, 30, 60, 120, 300)
+"""Seconds between lines where there is no terminal; the last one is repeated."""
+
+MAX_LABEL = 40
+"""Characters of an arm beside a bar, so that the line stays whole in a terminal of 80."""
 
 
-class _Bar:
-    """The bar of the sweep that is under way; None at other times."""
+class Pace:
+    """The time that is left, from the samples of each arm that are done or under way.
 
-    current: Any = None
+    An arm's samples are taken to be as long as those it has had; one that has had none, as long as
+    the mean of all. How much is done at the same time shows in what was done so far, and samples
+    under way count for it: when the first of ten comes back, the others are nearly done as well.
+
+    Args:
+        left: Samples to be done, by task.
+    """
+
+    def __init__(self, left: Mapping[TaskKey, int]) -> None:
+        self._left = Counter(left)
+        self._begun: float | None = None
+        self._running: dict[str, tuple[TaskKey, float]] = {}
+        self._finished: Counter[TaskKey] = Counter()
+        self._seconds: defaultdict[TaskKey, float] = defaultdict(float)
+
+    @property
+    def running(self) -> int:
+        """How many samples are under way."""
+        return len(self._running)
+
+    @property
+    def seen_all(self) -> bool:
+        """Whether every arm with something to do has had a sample; slow ones may not have yet."""
+        return all(self._finished[task] for task, number in self._left.items() if number > 0)
+
+    def start(self, task: TaskKey, sample: str, now: float) -> None:
+        """Take note of a sample that begins; `now` is in seconds."""
+        self._begun = now if self._begun is None else self._begun
+        self._running[sample] = task, now
+
+    def end(self, sample: str, now: float, *, done: bool) -> None:
+        """Take note of a sample that ends; one that is not done will be tried again."""
+        task, begun = self._running.pop(sample, (None, now))
+        if done and task is not None:
+            self._left[task] -= 1
+            self._finished[task] += 1
+            self._seconds[task] += now - begun
+
+    def seconds_left(self, now: float) -> float | None:
+        """Return the seconds that are left, about; None while too little is known."""
+        finished = self._finished.total()
+        if self._begun is None or finished < MIN_FINISHED or now <= self._begun:
+            return None
+        usual = sum(self._seconds.values()) / finished
+        # One sample of the usual length beside an arm's own: a single one says little.
+        each = {
+            task: (self._seconds[task] + usual) / (self._finished[task] + 1) for task in self._left
+        }
+        elapsed = [(task, now - begun) for task, begun in self._running.values()]
+        for task, mean in list(each.items()):
+            # What takes longer than those that came back is of the length that it has by now.
+            longer = [took for at, took in elapsed if at == task and took > mean]
+            known = self._finished[task] + 1
+            each[task] = (mean * known + sum(longer)) / (known + len(longer))
+        ahead = [max(each[task] - took, each[task] * STILL) for task, took in elapsed]
+        waiting = Counter(self._left)
+        waiting.subtract(task for task, _ in elapsed)
+        to_do = sum(ahead) + sum(max(number, 0) * each[task] for task, number in waiting.items())
+        spent = sum(self._seconds.values()) + sum(took for _, took in elapsed)
+        # Whatever is done beside it, the slowest one has to come back.
+        return max([to_do * (now - self._begun) / spent, *ahead]) if spent else None
+
+
+def duration(seconds: float) -> str:
+    """Return a time in words, as exact as an estimate is."""
+    if seconds < 90:
+        return f"{max(round(seconds, -1), 10):.0f} s"
+    if seconds < 90 * 60:
+        return f"{seconds / 60:.0f} min"
+    return f"{seconds / 3600:.1f} h"
+
+
+class _Sweep:
+    """The sweep that is under way."""
+
+    def __init__(
+        self,
+        names: Mapping[TaskKey, str],
+        sizes: Mapping[TaskKey, int],
+        done: Mapping[TaskKey, int],
+    ) -> None:
+        self.names, self.sizes = names, sizes
+        self.done = Counter(done)
+        self.pace = Pace({task: size - self.done[task] for task, size in sizes.items()})
+        self.lock = Lock()
+        self.tasks: dict[str, TaskKey] = {}
+        self.bars: Progress | None = None
+        self.rows: dict[TaskKey, TaskID] = {}
+
+    def time_left(self) -> str:
+        with self.lock:
+            seconds = self.pace.seconds_left(time.monotonic())
+            running, about = self.pace.running, "about" if self.pace.seen_all else "at least"
+        return f"{running} under way" if seconds is None else f"{about} {duration(seconds)} left"
+
+    def line(self) -> str:
+        total = sum(self.sizes.values())
+        return f"{self.done.total():,} of {total:,} samples, {self.time_left()}"
+
+    def say(self, text: str) -> None:
+        if self.bars is None:
+            click.echo(text, err=True)
+        else:
+            self.bars.console.print(Text(text))
+
+    def task_started(self, eval_id: str, task: TaskKey) -> None:
+        self.tasks[eval_id] = task
+        if self.bars is not None and task not in self.rows:
+            label = one_line(self.names.get(task, ""), MAX_LABEL)
+            self.rows[task] = self.bars.add_task(
+                label, total=self.sizes.get(task), completed=self.done[task], left=""
+            )
+
+    def sample_started(self, eval_id: str, sample: str) -> None:
+        if eval_id in self.tasks:
+            with self.lock:
+                self.pace.start(self.tasks[eval_id], sample, time.monotonic())
+
+    def sample_ended(self, eval_id: str, sample: str, *, done: bool) -> None:
+        task = self.tasks.get(eval_id)
+        if task is None:
+            return
+        with self.lock:
+            self.pace.end(sample, time.monotonic(), done=done)
+            self.done[task] += done
+        if self.bars is not None and done:
+            for row in (self.rows[task], self.rows["", ""]):
+                self.bars.advance(row)
+
+    async def task_ended(self, data: TaskEnd) -> None:
+        task = self.tasks.pop(data.eval_id, None)
+        if task is None:
+            return
+        name, said = self.names.get(task, data.log.eval.task), f"{self.done[task]} samples"
+        if data.log.status != "success":
+            summaries = await read_eval_log_sample_summaries_async(data.log.location)
+            found = run_failures(summaries)
+            said = found.errors.line() if found and found.errors.count else data.log.status
+        self.say(f"{'done' if data.log.status == 'success' else 'not done'}: {name}, {said}")
+        if self.bars is not None and (row := self.rows.pop(task, None)) is not None:
+            self.bars.remove_task(row)
+
+
+@dataclass
+class _Current:
+    """The sweep under way; None at other times."""
+
+    sweep: _Sweep | None = None
+
+
+_current = _Current()
 
 
 @hooks(name="compression_eval_sweep", description="Shows how far a sweep has come.")
 class _ProgressHooks(Hooks):
-    """Counts the samples of the sweep under way."""
+    """Tells the sweep under way what begins and ends."""
 
     def enabled(self) -> bool:
         """Be silent in every run that is no sweep."""
-        return _Bar.current is not None
+        return _current.sweep is not None
+
+    async def on_task_start(self, data: TaskStart) -> None:
+        """Take note of which arm and model an evaluation is of."""
+        if _current.sweep is not None:
+            _current.sweep.task_started(data.eval_id, task_key(data.spec))
+
+    async def on_task_end(self, data: TaskEnd) -> None:
+        """Say that an arm is done, or what kept an attempt from it."""
+        if _current.sweep is not None:
+            await _current.sweep.task_ended(data)
+
+    async def on_sample_start(self, data: SampleStart) -> None:
+        """Take the time of a sample."""
+        if _current.sweep is not None:
+            _current.sweep.sample_started(data.eval_id, data.sample_id)
 
     async def on_sample_end(self, data: SampleEnd) -> None:
         """Count a sample that went through; one with an error is tried again."""
-        if _Bar.current is not None and data.sample.error is None:
-            _Bar.current.update(1)
+        if _current.sweep is not None:
+            done = data.sample.error is None
+            _current.sweep.sample_ended(data.eval_id, data.sample_id, done=done)
+
+
+class _Warnings(logging.Handler):
+    """Shows our warnings, which Inspect keeps to itself without a display of its own."""
+
+    def emit(self, record: logging.LogRecord) -> None:
+        """Show one."""
+        if _current.sweep is not None:
+            _current.sweep.say(record.getMessage())
 
 
 @contextmanager
-def progress(label: str, samples: int, done: int) -> Iterator[None]:
-    """Show a bar while a sweep is under way; where there is no terminal, only its label.
+def progress(
+    names: Mapping[TaskKey, str], sizes: Mapping[TaskKey, int], done: Mapping[TaskKey, int]
+) -> Iterator[None]:
+    """Show how far a sweep has come while it is under way.
 
     Args:
-        label: Names the sweep.
-        samples: How many samples it has, all epochs counted.
+        names: Of the arms, by task; likewise the following.
+        sizes: Samples, all epochs counted.
         done: How many of them earlier attempts have done.
     """
-    with click.progressbar(length=samples, label=label, file=sys.stderr) as bar:
-        bar.update(done)
-        _Bar.current = bar
-        try:
-            yield
-        finally:
-            _Bar.current = None
+    sweep = _current.sweep = _Sweep(names, sizes, done)
+    console = Console(file=sys.stderr)
+    warnings = _Warnings(logging.WARNING)
+    ours = logging.getLogger("compression_eval")
+    ours.addHandler(warnings)
+    try:
+        if sys.stderr.isatty() and not console.is_dumb_terminal:
+            with _bars(sweep, console):
+                yield
+        else:
+            with _lines(sweep):
+                yield
+    finally:
+        ours.removeHandler(warnings)
+        _current.sweep = None
+
+
+@contextmanager
+def _bars(sweep: _Sweep, console: Console) -> Iterator[None]:
+    label = Column(ratio=1, no_wrap=True, overflow="ellipsis")
+    left = _LeftColumn("{task.description}", table_column=Column(no_wrap=True))
+    left.sweep = sweep
+    with Progress(
+        TextColumn("{task.description}", table_column=label),
+        BarColumn(bar_width=16),
+        MofNCompleteColumn(),
+        left,
+        console=console,
+        expand=True,
+        transient=True,
+    ) as bars:
+        sweep.bars = bars
+        sweep.rows["", ""] = bars.add_task(
+            "sweep", total=sum(sweep.sizes.values()), completed=sweep.done.total()
+        )
+        yield
+
+
+class _LeftColumn(TextColumn):
+    """The time left, beside the bar of the whole."""
+
+    sweep: _Sweep
+
+    def render(self, task: object) -> Text:
+        """Return it; nothing for a single arm."""
+        whole = getattr(task, "id", None) == self.sweep.rows.get(("", ""))
+        return Text(self.sweep.time_left() if whole else "")
+
+
+@contextmanager
+def _lines(sweep: _Sweep) -> Iterator[None]:
+    click.echo(sweep.line(), err=True)
+    ended = Event()
+
+    def say() -> None:
+        number = 0
+        while not ended.wait(LINE_SECONDS[min(number, len(LINE_SECONDS) - 1)]):
+            click.echo(sweep.line(), err=True)
+            number += 1
+
+    thread = Thread(target=say, daemon=True)
+    thread.start()
+    try:
+        yield
+    finally:
+        ended.set()
+        thread.join()

@@ -1,8 +1,9 @@
 """Run a planned sweep through Inspect's eval sets, and take it up again where it was left."""
 
 import sys
+from collections import Counter
 from collections.abc import Mapping
-from contextlib import redirect_stdout
+from contextlib import AbstractContextManager, nullcontext, redirect_stdout
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal, cast
@@ -12,6 +13,7 @@ from inspect_ai.log import EvalLog, read_eval_log_sample_summaries, write_log_di
 from inspect_ai.model import GenerateConfig, GenerateConfigArgs, ModelCost
 
 from compression_eval.fixtures.errors import DataError
+from compression_eval.sweeping.arms import TaskKey, task_key
 from compression_eval.sweeping.folder import (
     folder_logs,
     fresh_folder,
@@ -41,7 +43,7 @@ class RunOptions:
     log_buffer: int | None = None
     """Samples that are kept back before a log is written; a hundredth of a task's if None."""
     display: Display | None = None
-    """One of Inspect's displays; by default a bar on stderr."""
+    """One of Inspect's displays; by default our own bars or lines on stderr."""
     prices: Mapping[str, ModelCost] | None = None
     """Written into the logs as the cost of every call."""
 
@@ -100,15 +102,21 @@ def run_sweep(plan: SweepPlan, folder: Path, options: RunOptions) -> tuple[bool,
         tasks = list(plan.tasks())
         # Only now: what cannot be built leaves no manifest behind.
         write_manifest(folder, manifest_of(plan))
-        total = plan.samples
-        label = f"sweep of {len(tasks)} tasks, {total:,} samples"
-        with progress(label, total, finished_samples(folder)):
+        with nullcontext() if options.display else _progress(plan, folder):
             register_prices(options.prices or {})
             success, logs = _eval_set(tasks, plan, folder, options)
         if settle(folder):
             write_log_dir_manifest(str(folder))
         # Stopped by Ctrl-C, an eval set calls the logs that it has a success, even if it has none.
         return success and len(logs) == len(tasks), logs
+
+
+def _progress(plan: SweepPlan, folder: Path) -> AbstractContextManager[None]:
+    arms = plan.by_task()
+    several = len(plan.settings.models) > 1
+    names = {key: f"{arm.label} [{key[1]}]" if several else arm.label for key, arm in arms.items()}
+    sizes = {key: plan.sizes[arm.label] * plan.epochs for key, arm in arms.items()}
+    return progress(names, sizes, finished_samples(folder))
 
 
 def _eval_set(
@@ -144,14 +152,15 @@ def _eval_set(
         raise DataError(f"{folder}: the sweep could not run: {one_line(error)}") from error
 
 
-def finished_samples(folder: Path) -> int:
-    """Return how many samples the current logs of a folder hold without an error."""
+def finished_samples(folder: Path) -> Counter[TaskKey]:
+    """Return how many samples without an error the current logs of a folder hold, by task."""
     latest = {
         log.header.eval.task_id: log
         for log in sorted(folder_logs(folder), key=lambda log: log.modified)
     }
-    return sum(
-        summary.error is None and summary.completed
+    return Counter(
+        task_key(log.header.eval)
         for log in latest.values()
         for summary in read_eval_log_sample_summaries(str(log.path))
+        if summary.error is None and summary.completed
     )

@@ -55,6 +55,8 @@ class SweepSettings(_Model):
     cut: int | float | str | list[int | float | str] = "auto"
     cycles: int = Field(default=1, ge=1)
     min_removed: float = DEFAULT_MIN_REMOVED
+    max_failed: float = Field(default=1.0, ge=0, le=1)
+    """Share of an arm's samples that may stay without a grade; all of them never may."""
     criteria: Literal["by_type", "all"] = "by_type"
     grader_context: Literal["state", "none"] = "state"
     language: Language | None = None

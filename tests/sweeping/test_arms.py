@@ -5,8 +5,11 @@ from typing import Any
 
 import pytest
 
-from compression_eval.sweeping.arms import sweep_arms
+from compression_eval.fixtures.errors import DataError
+from compression_eval.sweeping.arms import KNOBS, Arm, sweep_arms
 from compression_eval.sweeping.settings import SweepSettings
+from tests.e2e import small
+from tests.sweeping.commanding import run
 
 
 def labels(fixture: Path, arms: list[Any], **given: Any) -> list[str]:
@@ -34,14 +37,14 @@ def test_a_tail_has_the_budgets_of_the_arm_that_it_controls(tiny: Path) -> None:
 
 
 def test_budgets_make_a_frontier_of_the_arms_that_take_one(tiny: Path) -> None:
-    assert labels(tiny, ["anchored", "edit"], budgets=[4000, 2000]) == [
+    assert labels(tiny, ["anchored", "summary"], budgets=[4000, 2000]) == [
         "full",
         "none",
         "tail (target_tokens=2000)",
         "tail (target_tokens=4000)",
         "anchored (target_tokens=2000)",
         "anchored (target_tokens=4000)",
-        "edit",
+        "summary",
     ]
 
 
@@ -58,6 +61,103 @@ def test_prompts_tell_arms_apart(tiny: Path, tmp_path: Path) -> None:
     found = labels(tiny, arms, controls=False)
     assert len(set(found)) == 2
     assert all(label.startswith("anchored (prompt=") for label in found)
+
+
+@pytest.fixture
+def wordy(tmp_path: Path) -> Path:
+    """A conversation of 60 turns with a result of about 60 tokens each."""
+    conversation = small.conversation()
+    for number in range(60):
+        conversation["messages"][6:6] = [
+            {
+                "role": "assistant",
+                "content": f"I look at part {number}.",
+                "tool_calls": [small.call(f"w{number}", "bash", command=f"cat part{number}.txt")],
+            },
+            {
+                "role": "tool",
+                "tool_call_id": f"w{number}",
+                "content": " ".join(f"word{number * 31 + at}" for at in range(20)),
+            },
+        ]
+    probes = small.bank()
+    for probe in probes["probes"]:
+        for fact in probe["expected_facts"]:
+            fact["evidence"] = [at + 120 if at >= 6 else at for at in fact["evidence"]]
+    return small.write(tmp_path / "wordy", fixture=conversation, probes=probes)
+
+
+def sizes(fixture: Path, arms: list[Any], budgets: list[int]) -> dict[str, list[Arm]]:
+    settings = SweepSettings(arms=arms, fixtures=[str(fixture)], budgets=budgets, controls=False)
+    found: dict[str, list[Arm]] = {}
+    for arm in sweep_arms(settings):
+        found.setdefault(arm.spec.name, []).append(arm)
+    return found
+
+
+def mean(arm: Arm) -> int:
+    return int(arm.note.partition("mean ")[2].partition(", ")[0].replace(",", ""))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("name", "budgets"),
+    [
+        ("pi", [2600, 3200]),
+        ("openhands", [2000, 3200]),
+        ("codex+artifacts", [2600, 3200]),
+        ("masking", [3200, 4000]),
+        ("clear-tools", [2600, 3200]),
+        ("edit", [2300, 3200]),
+    ],
+)
+def test_products_are_fitted_to_budgets_by_their_own_arguments(
+    name: str, budgets: list[int], wordy: Path
+) -> None:
+    arms = sizes(wordy, [name], budgets)[name]
+    knob = KNOBS[name.partition("+")[0]].argument
+    for arm in arms:
+        assert knob in arm.spec.arguments.model_fields_set
+    if name.startswith("codex"):
+        # Its user messages are few: no budget makes its states larger.
+        (arm,) = arms
+        assert arm.note.count("rehearsed") == 2
+        return
+    assert len({getattr(arm.spec.arguments, knob) for arm in arms}) == 2
+    for arm, budget in zip(arms, budgets, strict=True):
+        assert arm.note.startswith(f"for {budget:,} tokens: states of ")
+        assert 0.9 * budget < mean(arm) <= budget
+
+
+@pytest.mark.slow
+def test_what_cannot_be_fitted_is_said_and_run_as_it_is(wordy: Path) -> None:
+    masking = {"compressor": "masking", "args": {"keep": 4}}
+    given = ["anchored", "clear-tools", masking, "summary"]
+    found = sizes(wordy, given, [400, 450])
+    notes = {name: [arm.note for arm in arms] for name, arms in found.items()}
+    assert notes["anchored"] == ["", ""]
+    assert notes["masking"] == ["not fitted: keep is given"]
+    assert notes["summary"] == ["not fitted: no argument of it sets the size"]
+    (note,) = notes["clear-tools"]
+    assert note.startswith("not fitted to 400 and 450 tokens: even with keep=0 its states are of ")
+    assert not found["clear-tools"][0].spec.arguments.model_fields_set
+    with pytest.raises(DataError, match="budgets: summary: not fitted: no argument"):
+        sizes(wordy, ["summary"], [400])
+
+
+@pytest.mark.slow
+def test_the_commands_say_what_was_fitted(wordy: Path) -> None:
+    arguments = ["--arms", "pi,summary", "--budgets", "3000", "--fixtures", str(wordy)]
+    for command in (["sweep", "--dry-run"], ["estimate"]):
+        ended = run(*command, *arguments, "--log-dir", str(wordy.parent / "none"))
+        assert ended.code == 0, ended.errors
+        said = " ".join(ended.output.split())
+        assert "pi (keep_recent_tokens=" in said
+        assert "for 3,000 tokens: states of " in said
+        assert "not fitted: no argument of it sets the size" in said
+        assert all(
+            len(line) <= 80 for line in ended.output.splitlines() if "tokens: states" in line
+        )
 
 
 @pytest.mark.parametrize("name", ["anchored", "tail"])
