@@ -57,7 +57,8 @@ def test_calls_are_exact_and_tokens_nearly(
     )
     found = {role["role"]: role for role in estimated(file)["roles"]}
     assert not any(script.calls for script in scripts.values()), "no model of the sweep was called"
-    assert run("sweep", file).code == 0
+    # At the second cut the edit has nothing left to clear: that arm gives nothing.
+    assert run("sweep", file).code == (1 if cycles == 2 else 0)
     counter = token_counter()
     for role, script in ROLES.items():
         calls = scripts[script].calls
