@@ -406,8 +406,8 @@ def _confirm(plan: "SweepPlan", prices: Path | None, *, yes: bool) -> None:
     from compression_eval.sweeping.prices import read_prices
     from compression_eval.sweeping.running import finished_samples
 
-    _say("cost", f"{samples}, of which {finished_samples(Path(str(plan.settings.log_dir)))} are "
-         "done; estimated for all:")  # fmt: skip
+    done = finished_samples(Path(str(plan.settings.log_dir))).total()
+    _say("cost", f"{samples}, of which {done} are done; estimated for all:")
     for line in role_lines(estimate(plan, read_prices(prices))):
         click.echo(f"{'':9}{line}")
     if not yes:

@@ -24,7 +24,7 @@ from tests.sweeping.commanding import run, settings_file
         ({"roles": {"compressor": ["a/b", "c/d"]}}, "one model, not a list"),
         ({"generate": {"temprature": 1}}, "temprature"),
         ({"budgets": [0]}, "sweep.yaml: budgets: each is a number of tokens"),
-        ({"arms": ["edit"], "budgets": [2000]}, "none of these arms takes target_tokens"),
+        ({"arms": ["summary"], "budgets": [2000]}, "summary: not fitted: no argument of it"),
         ({"fixtures": ["no-such-fixture"]}, "no-such-fixture"),
         ({"cut": 100_000}, "100000"),
         ({"shard": "3/2"}, "shard: '3/2' is not a part"),
