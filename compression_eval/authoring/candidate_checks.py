@@ -152,7 +152,7 @@ def _evidence_faults(item: ExpectedFact, history: History) -> Iterator[str]:
 def _superseded_faults(item: ExpectedFact, probe: Probe, history: History) -> Iterator[str]:
     last = max(item.evidence, default=-1)
     for value in item.superseded:
-        if any(Text(value).has(form) or Text(form).has(value) for form in item.forms):
+        if any(Text(value).spells(form) or Text(form).spells(value) for form in item.forms):
             yield f"the superseded {shorten(value)} cannot be told from the current value"
             continue
         stated = history.stated_in([value])
@@ -160,7 +160,7 @@ def _superseded_faults(item: ExpectedFact, probe: Probe, history: History) -> It
             yield f"the superseded {shorten(value)} is nowhere before the cut"
         elif stated[0] > last:
             yield f"the superseded {shorten(value)} first stands after the value that replaced it"
-        if probe.reference_answer and Text(probe.reference_answer).has(value):
+        if probe.reference_answer and Text(probe.reference_answer).spells(value):
             yield f"the reference answer contains the superseded {shorten(value)}"
 
 

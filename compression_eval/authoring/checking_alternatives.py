@@ -64,7 +64,7 @@ def _same_thing(one: str, other: str, language: Language) -> str:
 
 
 def _holds(one: str, other: str) -> bool:
-    return Text(one).has(other) or Text(other).has(one)
+    return Text(one).spells(other) or Text(other).spells(one)
 
 
 def _plain(fact: str, language: Language) -> str:

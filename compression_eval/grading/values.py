@@ -66,7 +66,7 @@ def given_as_current(answer: str, wrong: WrongValue, markers: ValueMarkers) -> b
     hidden = [
         normalise(right)
         for right in wrong.right
-        if any(right != form and Text(right).has(form) for form in wrong.forms)
+        if any(right != form and Text(right).spells(form) for form in wrong.forms)
     ]
     for raw in _SENTENCE_END.split(answer):
         sentence = normalise(raw or "")

@@ -164,7 +164,7 @@ def _constraints(case: Case) -> Outcome:
         return Outcome(0.0, "The answer is empty.")
     if not standing.violated_by:
         return Outcome(None, "The ground truth does not say what would break the constraint.")
-    broken = [form for form in standing.violated_by if case.has([form])]
+    broken = [form for form in standing.violated_by if case.text.spells(form)]
     if broken:
         return Outcome(0.0, f"The answer holds {len(broken)} texts that break the constraint.")
     return Outcome(_BEST, "Nothing that breaks the constraint is in the answer.")

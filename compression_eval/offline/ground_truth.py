@@ -129,7 +129,11 @@ class Case(_Lenient):
     @cached_property
     def forbidden(self) -> bool:
         """Whether the answer holds a fact that it must not hold."""
-        return any(self.has(fact.forms) for fact in self.ground_truth.must_not_appear)
+        return any(
+            self.text.spells(form)
+            for fact in self.ground_truth.must_not_appear
+            for form in fact.forms
+        )
 
     @property
     def spoiled(self) -> bool:
@@ -164,9 +168,11 @@ class Case(_Lenient):
         A sentence does so by a word such as "previously", or by giving the current value as well
         ("45 instead of 30").
         """
-        if not self.text.has(value):
+        if not self.text.spells(value):
             return False
-        sentences = [s for s in _SENTENCES.split(self.model_response) if s and Text(s).has(value)]
+        sentences = [
+            s for s in _SENTENCES.split(self.model_response) if s and Text(s).spells(value)
+        ]
         return not sentences or any(
             lexicon.state("earlier").search(sentence) is None
             and not any(Text(sentence).has(form) for form in fact.forms)
