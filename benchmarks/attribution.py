@@ -152,7 +152,7 @@ def _judged(
 ) -> Iterator[Attribution]:
     """Yield the facts that the state lacks because of the corruption; `right` gives their stage."""
     for probe in pair.bank.probes:
-        for finding in follow_facts(probe, state.facts, ""):
+        for finding in follow_facts(probe, state.facts, "", pair.fixture.language):
             if finding.record is None or finding.in_state is not False:
                 continue
             stage = right(finding.record, finding.fact)

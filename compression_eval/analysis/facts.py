@@ -91,7 +91,10 @@ def rows_of_record(log: Named, epoch: int, record: SampleRecord) -> Iterator[Fac
     """Yield the rows of one sample, in the order of its probe's facts."""
     sample = Sample(record, [])
     failed = sample.compression_failure is not None
-    for finding in follow_facts(record.probe, sample.facts, sample.answer_text, failed=failed):
+    findings = follow_facts(
+        record.probe, sample.facts, sample.answer_text, record.language, failed=failed
+    )
+    for finding in findings:
         yield _row(log, epoch, record, finding)
 
 

@@ -11,12 +11,12 @@ from compression_eval.fixtures.errors import DataError, shorten
 from compression_eval.fixtures.finding_files import named_items, shipped_fixtures
 from compression_eval.fixtures.loading import load_pair
 from compression_eval.fixtures.locations import data_folder
-from compression_eval.fixtures.matching import Text
 from compression_eval.fixtures.models import Language
 from compression_eval.fixtures.parsing import parsed, refuse
 from compression_eval.grading.abstention import abstained
 from compression_eval.grading.judgement import CAP
 from compression_eval.grading.rubric import load_rubric, structure
+from compression_eval.grading.stated import stated_facts
 from compression_eval.grading.values import violations
 
 _WHOLE = ("perfect", "lucky_guess", "wrong_format")
@@ -122,8 +122,7 @@ def _criteria_faults(item: GradedAnswer, probe: Probe) -> Iterator[str]:
 def _kind_faults(item: GradedAnswer, probe: Probe, language: Language) -> Iterator[str]:
     """Yield what the rules of grading, or the answer's own kind, do not allow."""
     text = load_rubric(language).text
-    held = Text(item.answer)
-    facts = [held.has_any(fact.forms) for fact in probe.expected_facts]
+    facts = stated_facts(probe, item.answer, language)
     accuracy = max(item.scores.get(name, 0) for name in _of("accuracy"))
     if (wrong := violations(probe, item.answer, text.values)) and accuracy > CAP:
         yield f"scores: accuracy above {CAP:g}, but it gives as current: {shorten(wrong[0])}"

@@ -48,7 +48,11 @@ def fact_retention() -> Scorer:
             return nothing_recorded()
         failure = sample.compression_failure
         findings = follow_facts(
-            sample.probe, sample.facts, sample.answer_text, failed=failure is not None
+            sample.probe,
+            sample.facts,
+            sample.answer_text,
+            sample.record.language,
+            failed=failure is not None,
         )
         # An answer may be as long as a looping model makes it.
         wrong = await anyio.to_thread.run_sync(_violations, sample)

@@ -6,7 +6,8 @@ from typing import Literal
 
 from compression_eval.compressors.state import FactRecord
 from compression_eval.fixtures.banks import ExpectedFact, Probe
-from compression_eval.fixtures.matching import Text
+from compression_eval.fixtures.models import Language
+from compression_eval.grading.stated import stated_facts
 
 Stage = Literal[
     "not_in_history",
@@ -123,7 +124,12 @@ def _pick(known: bool | None, yes: Stage, no: Stage, unknown: Stage) -> Stage:
 
 
 def follow_facts(
-    probe: Probe, records: Sequence[FactRecord], answer: str | None, *, failed: bool = False
+    probe: Probe,
+    records: Sequence[FactRecord],
+    answer: str | None,
+    language: Language,
+    *,
+    failed: bool = False,
 ) -> list[FactFinding]:
     """Return a finding for every expected fact of a probe, in the probe's order.
 
@@ -131,16 +137,18 @@ def follow_facts(
         probe: The question with its expected facts.
         records: What was recorded about the probe's facts at compression time.
         answer: What the model said; None if there is no answer.
+        language: The language of the conversation.
         failed: Whether the compression gave no state.
     """
     by_fact = {record.fact: record for record in records if record.probe_id == probe.id}
-    text = None if answer is None else Text(answer)
+    unknown: list[bool | None] = [None] * len(probe.expected_facts)
+    stated = unknown if answer is None else stated_facts(probe, answer, language)
     return [
         FactFinding(
             fact=fact,
             record=by_fact.get(fact.fact),
-            in_answer=None if text is None else text.has_any(fact.forms),
+            in_answer=in_answer,
             failed=failed,
         )
-        for fact in probe.expected_facts
+        for fact, in_answer in zip(probe.expected_facts, stated, strict=True)
     ]

@@ -113,6 +113,22 @@ class ValueMarkers(_Strict):
     weak_past_after: list[Text] = Field(default_factory=list)
     past_after_closing: list[Text] = Field(default_factory=list)
     """Markers that count after a value only where they end a clause."""
+    denied_before: Phrases
+    """Markers that deny an expected fact a few words after them; see `grading.stated`.
+
+    Fewer than the other lists: what was removed or replaced may be what was asked for.
+    """
+    denied_beside: list[Text] = Field(default_factory=list)
+    """Markers that deny only what follows at once: to forbid a thing is not to deny its object."""
+    denied_from: list[Text] = Field(default_factory=list)
+    """Markers that deny what stands between them and one of ``denied_to``."""
+    denied_to: list[Text] = Field(default_factory=list)
+    denied_after: Phrases
+    """Markers that deny the fact right before them."""
+    denied_after_closing: list[Text] = Field(default_factory=list)
+    """The same where they end a clause."""
+    denied_asked: list[Text] = Field(default_factory=list)
+    """Words of a question that asks for what does not hold or was given up, beside the markers."""
 
 
 class RubricText(_Strict):

@@ -1,0 +1,288 @@
+"""Which expected facts an answer states.
+
+A fact is looked up in the whole answer (`fixtures.matching`), and then two things are taken back:
+
+* Where a sign of denial or of the past stands close by ("not FER-512", "up from 250 ms",
+  "Postgres was ruled out"). The signs are words in the rubric's data. An answer may be asked for
+  just that, so a sign does not count if the fact's own forms have one, if the question has one, or
+  if the reference answer denies the fact too.
+* Where the answer gives it under another key. If the reference answer is JSON, a table or lines
+  of `name: value`, and the answer has one of these forms, a fact that stands under some keys of
+  the reference must not stand only under others of them (`status` and `code` swapped). Keys that
+  the reference does not have are not judged.
+
+Where in doubt a fact counts as stated. That a value is given in another role in prose ("the
+metrics are on port 9443") no look-up can tell.
+"""
+
+import functools
+import itertools
+import json
+import re
+from collections.abc import Iterator, Sequence
+
+from compression_eval.fixtures.banks import ExpectedFact, Probe
+from compression_eval.fixtures.matching import Text, normalise
+from compression_eval.fixtures.models import Language
+from compression_eval.fixtures.notations import canonical
+from compression_eval.grading.rubric import load_rubric
+from compression_eval.grading.rubric_models import ValueMarkers
+
+MAX_CLAUSES = 5_000
+"""In an answer of more clauses no denial is looked for."""
+
+MAX_PLACES = 1_000
+"""So many places in a clause decide whether it denies a fact."""
+
+MAX_CELLS = 1_000
+"""In an answer of more values no key is looked at."""
+
+MAX_CELL = 60
+"""A longer value of a table or list is prose, which need not stay in its place, in characters."""
+
+_CLAUSE_END = re.compile(r"([!?;。！？；，、（）]|[.,:)](?=\s|$)|\(| [-–—] |\n)")
+"""What a sign does not reach beyond."""
+
+_LINKS = re.compile(
+    r"\b(?:and|as|because|if|just|only|or|since|so|than|that|unless|until|when|which|while)\b"
+)
+"""Words behind which a sign before them does not reach ("not only", "not run because")."""
+
+_CLOSED = re.compile(r"\s*(?:$|any ?more|any longer|yet)")
+
+_RULE = re.compile(r"\s*\|?\s*:?-+:?\s*(?:\|\s*:?-+:?\s*)*\|?\s*")
+_NAMED = re.compile(
+    r"[\s>*+•-]*(?:\d+[.)]\s)?[*_`\"']{0,4}([\w./ -]{1,60}?)[*_`\"']{0,4}\s*[:=]\s*(.+)"
+)
+
+Key = tuple[str, ...]
+Cells = list[tuple[Key, str]]
+"""Values with the keys under which they stand, outermost first; names alone stand under none."""
+
+
+def stated_facts(probe: Probe, answer: str, language: Language) -> list[bool]:
+    """Return for each expected fact of a probe, in order, whether an answer states it.
+
+    Args:
+        probe: The question with its ground truth.
+        answer: What the model said.
+        language: The language of the signs of denial.
+    """
+    denials = _Denials(answer, load_rubric(language).text.values)
+    reference = _Reference(probe, language)
+    cells = _cells(answer)
+    return [
+        denials.whole.has_any(fact.forms)
+        and (reference.asks_for_denied(fact) or not denials.deny(fact.forms))
+        and not reference.is_elsewhere(fact, cells)
+        for fact in probe.expected_facts
+    ]
+
+
+class _Reference:
+    """What the question and its reference answer say of the probe's facts."""
+
+    def __init__(self, probe: Probe, language: Language) -> None:
+        self._denials = _Denials(probe.reference_answer, load_rubric(language).text.values)
+        self._signs = self._denials.signs
+        self._question = self._signs.asked(probe.question)
+        self._cells = _cells(probe.reference_answer)
+        # What is to be done next is told by what is not there yet.
+        self._unfinished = probe.type == "continuation"
+
+    def asks_for_denied(self, fact: ExpectedFact) -> bool:
+        """Return whether a right answer may deny the fact, or name it as past."""
+        return (
+            self._unfinished
+            or self._question
+            or any(self._signs.any_in(form) for form in fact.forms)
+            or (self._denials.whole.has_any(fact.forms) and self._denials.deny(fact.forms))
+        )
+
+    def is_elsewhere(self, fact: ExpectedFact, answer: Cells) -> bool:
+        """Return whether an answer gives the fact under keys of other values only."""
+        right = _keys_of(fact, self._cells)
+        if not answer or not right:
+            return False
+        given = _keys_of(fact, answer)
+        return bool(given) and given.isdisjoint(right) and given <= {key for key, _ in self._cells}
+
+
+def _keys_of(fact: ExpectedFact, cells: Cells) -> set[Key]:
+    return {
+        key
+        for key, value in cells
+        if Text(value).has_any(fact.forms)
+        or (key and Text(f"{key[-1]}: {value}").has_any(fact.forms))
+    }
+
+
+class _Denials:
+    """An answer, and what its clauses deny."""
+
+    def __init__(self, answer: str, markers: ValueMarkers) -> None:
+        self.whole = Text(answer)
+        self.signs = _signs(markers.model_dump_json())
+        self._pieces = _CLAUSE_END.split(answer, maxsplit=MAX_CLAUSES)
+        looked_at = len(self._pieces) <= 2 * MAX_CLAUSES and self.signs.any_in(answer)
+        self._signed = {
+            number: Text(self._pieces[number])
+            for number in range(0, len(self._pieces), 2)
+            if looked_at and self.signs.any_in(self._pieces[number])
+        }
+
+    def deny(self, forms: Sequence[str]) -> bool:
+        """Return whether forms that stand in the answer stand only where they are denied."""
+        denying = {number for number, text in self._signed.items() if self._denies(text, forms)}
+        if not denying:
+            return False
+        left = (piece for number, piece in enumerate(self._pieces) if number not in denying)
+        return not Text("".join(left)).has_any(forms)
+
+    def _denies(self, clause: Text, forms: Sequence[str]) -> bool:
+        # Not every place is one that counts: a base name may stand below another folder.
+        if not clause.has_any(forms):
+            return False
+        places = list(itertools.islice(clause.places(forms), MAX_PLACES))
+        return bool(places) and all(self.signs.deny(*place) for place in places)
+
+
+class _Signs:
+    """Signs of denial in one language, compiled for both notations."""
+
+    def __init__(self, markers: ValueMarkers) -> None:
+        self._bounded = markers.word_boundaries
+        self._gap = markers.window_before // 2
+        self._before = self._pattern(markers.denied_before)
+        self._beside = self._pattern(markers.denied_beside)
+        self._from = self._pattern(markers.denied_from)
+        self._to = self._pattern(markers.denied_to)
+        self._after = self._pattern(markers.denied_after)
+        self._after_closing = self._pattern(markers.denied_after_closing)
+        signs = [
+            *markers.denied_before,
+            *markers.denied_beside,
+            *markers.denied_from,
+            *markers.denied_after,
+            *markers.denied_after_closing,
+        ]
+        self._any = self._pattern([*signs, "->"])
+        self._asked = self._pattern([*signs, *markers.past_before, *markers.denied_asked])
+        self._current = self._pattern(markers.current_before)
+
+    def any_in(self, text: str) -> bool:
+        """Return whether a text has a sign at all."""
+        return self._any.search(normalise(text)) is not None
+
+    def asked(self, question: str) -> bool:
+        """Return whether a question asks for what is past, or does not hold."""
+        return self._asked.search(normalise(question)) is not None
+
+    def deny(self, clause: str, start: int, end: int) -> bool:
+        """Return whether a sign stands close to ``clause[start:end]``."""
+        before = clause[max(0, start - 2 * self._gap) : start].rstrip(" '")
+        beside = _last(self._beside, before)
+        last = _last(self._before, before)
+        if beside is not None and beside.end() == len(before):
+            return True
+        if last and last.end() >= len(before) - self._gap and not _within(beside, last):
+            between = before[last.end() :]
+            if not (self._current.search(between) or _LINKS.search(between)):
+                return True
+        after = clause[end : end + 2 * self._gap].lstrip(" '")
+        changed = _last(self._from, before)
+        if changed and changed.end() == len(before) and self._to.match(after):
+            return True
+        if after.startswith("->"):  # a change of values, but no flow from one thing to the next
+            return any(map(str.isdigit, clause[start:end])) and any(map(str.isdigit, after))
+        closing = self._after_closing.match(after)
+        return bool(self._after.match(after) or (closing and _CLOSED.match(after, closing.end())))
+
+    def _pattern(self, phrases: Sequence[str]) -> re.Pattern[str]:
+        spelled = {normalise(phrase) for phrase in phrases}
+        words = sorted(spelled | {canonical(word) for word in spelled}, key=len, reverse=True)
+        joined = "|".join(re.escape(word) for word in words)
+        if self._bounded:
+            return re.compile(rf"(?<![a-z0-9-])(?:{joined})(?![a-z0-9])" if words else r"(?!)")
+        return re.compile(joined or r"(?!)")
+
+
+def _last(pattern: re.Pattern[str], text: str) -> re.Match[str] | None:
+    return max(pattern.finditer(text), key=re.Match.end, default=None)
+
+
+def _within(longer: re.Match[str] | None, sign: re.Match[str]) -> bool:
+    """Return whether a sign is a part of a longer one: the "not" of "do not"."""
+    return longer is not None and longer.start() <= sign.start() and sign.end() <= longer.end()
+
+
+@functools.lru_cache(maxsize=8)
+def _signs(markers: str) -> _Signs:
+    return _Signs(ValueMarkers.model_validate_json(markers))
+
+
+def _cells(text: str) -> Cells:
+    """Return the values of JSON, of a table or of `name: value` lines; nothing of other texts."""
+    cells = list(itertools.islice(_read_cells(text), MAX_CELLS + 1))
+    return cells if len(cells) <= MAX_CELLS else []
+
+
+def _read_cells(text: str) -> Iterator[tuple[Key, str]]:
+    start = min((at for mark in "{[" if (at := text.find(mark)) >= 0), default=-1)
+    if start >= 0:
+        try:
+            value, _ = json.JSONDecoder().raw_decode(text, start)
+        except (ValueError, RecursionError):
+            pass
+        else:
+            if isinstance(value, dict) or (isinstance(value, list) and value):
+                return _leaves(value, ())
+    lines = text.splitlines()
+    for number, line in enumerate(lines):
+        if number and "|" in line and _RULE.fullmatch(line):
+            return _table(lines[number - 1], lines[number + 1 :])
+    return _named(lines)
+
+
+def _leaves(value: object, key: Key) -> Iterator[tuple[Key, str]]:
+    if isinstance(value, dict):
+        for name, item in value.items():
+            yield from _leaves(item, (*key, _name(str(name))))
+    elif isinstance(value, list):
+        for item in value:
+            # An object of a list is a row: its first value names it.
+            row = list(item.values()) if isinstance(item, dict) else []
+            named = bool(row) and isinstance(row[0], str | int | float)
+            yield from _leaves(item, (*key, _name(str(row[0]))) if named else key)
+    else:
+        yield key, json.dumps(value, ensure_ascii=False) if not isinstance(value, str) else value
+
+
+def _table(head: str, rows: Sequence[str]) -> Iterator[tuple[Key, str]]:
+    heads = [_name(cell) for cell in _row(head)]
+    for row in rows:
+        if "|" not in row:
+            return
+        first, *others = _row(row)
+        yield (), first
+        for name, value in zip(heads[1:], others, strict=False):
+            if len(value) <= MAX_CELL:
+                yield ((_name(first),) if len(heads) == 2 else (_name(first), name)), value
+
+
+def _row(line: str) -> list[str]:
+    return [cell.strip() for cell in line.strip().strip("|").split("|")]
+
+
+def _named(lines: Sequence[str]) -> Iterator[tuple[Key, str]]:
+    matches = [match for line in lines if (match := _NAMED.fullmatch(line[:200]))]
+    if len(matches) < 2:
+        return
+    for match in matches:
+        yield (), match[1]
+        if len(match[2]) <= MAX_CELL:
+            yield (_name(match[1]),), match[2]
+
+
+def _name(text: str) -> str:
+    return re.sub(r"[\s_-]+", " ", normalise(text)).strip(" '")
