@@ -14,12 +14,17 @@ test; where that comparison is wrong, it was put right by reading (`READ`).
   right stage is ``dropped``; or ``superseded``, if an earlier value stands in what was left.
 * stale: a line of the conversation with an earlier value was put into the summary, and the lines
   with the current one were taken out. The right stage is ``superseded``.
+
+Where labels of real summaries lie beside the checkout (see `benchmarks.matcher`), it is printed too
+how often the look-up tells rightly whether a fact is in the state. A fact that a reader could only
+derive counts for neither side, and in a second figure as absent.
 """
 
 import re
 from collections import Counter
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from pathlib import Path
 
 import anyio
 from inspect_ai.model import CompactionStrategy, get_model
@@ -31,6 +36,7 @@ from benchmarks.corruptions import (
     Truncating,
     holds_any,
 )
+from benchmarks.matcher import LABELS, Spelled, load_labels
 from compression_eval.compressors.arguments import Arguments
 from compression_eval.compressors.facts import track
 from compression_eval.compressors.running import CompressionPlan, compress
@@ -41,6 +47,7 @@ from compression_eval.fixtures.banks import ExpectedFact
 from compression_eval.fixtures.conversation import declared_tools, message_id
 from compression_eval.fixtures.cuts import resolve_cut
 from compression_eval.fixtures.loading import FixtureWithBank, load_pairs
+from compression_eval.fixtures.matching import Text
 from compression_eval.grading.facts import Stage, follow_facts
 from compression_eval.grading.stale import stale_values
 
@@ -201,5 +208,23 @@ def _print(found: list[Attribution]) -> None:
             )
 
 
+def _print_labels(folder: Path) -> None:
+    """Print how often the first question of the stage, is it in the state, is answered right."""
+    labels = load_labels(folder)
+    print("\nin the state or lost, on labelled facts of real summaries:")
+    for name, of in (("spelling", Spelled), ("notations", Text)):
+        texts = {text: of(text) for text in {item.text for item in labels}}
+        found = [(item.label, texts[item.text].has_any(item.fact.forms)) for item in labels]
+        clear = [(label == "stated") == hit for label, hit in found if label != "derivable"]
+        strict = [(label == "stated") == hit for label, hit in found]
+        print(
+            f"{name:10} {sum(clear):4} of {len(clear)} right ({sum(clear) / len(clear):.1%}); "
+            f"with derivable as absent {sum(strict)} of {len(strict)} "
+            f"({sum(strict) / len(strict):.1%})"
+        )
+
+
 if __name__ == "__main__":
     _print(anyio.run(attributions))
+    if LABELS.is_dir():
+        _print_labels(LABELS)

@@ -201,10 +201,13 @@ class _Signs:
     def _pattern(self, phrases: Sequence[str]) -> re.Pattern[str]:
         spelled = {normalise(phrase) for phrase in phrases}
         words = sorted(spelled | {canonical(word) for word in spelled}, key=len, reverse=True)
-        joined = "|".join(re.escape(word) for word in words)
-        if self._bounded:
-            return re.compile(rf"(?<![a-z0-9-])(?:{joined})(?![a-z0-9])" if words else r"(?!)")
-        return re.compile(joined or r"(?!)")
+        return re.compile("|".join(map(self._with_bounds, words)) or r"(?!)")
+
+    def _with_bounds(self, word: str) -> str:
+        escaped = re.escape(word)
+        if not self._bounded or not word[0].isalnum():
+            return escaped
+        return rf"(?<![a-z0-9-]){escaped}(?![a-z0-9])"
 
 
 def _last(pattern: re.Pattern[str], text: str) -> re.Match[str] | None:
