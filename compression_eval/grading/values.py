@@ -95,7 +95,12 @@ def _followed(sentence: str, spans: Sequence[tuple[int, int]], right: Sequence[s
     """
     if not right:
         return 0
-    return bisect_left(spans, True, key=lambda span: not Text(sentence[span[1] :]).has_any(right))
+
+    def none_follows(span: tuple[int, int]) -> bool:
+        rest = Text(sentence[span[1] :])
+        return not any(map(rest.spells, right))
+
+    return bisect_left(spans, True, key=none_follows)
 
 
 class _Signs:
