@@ -194,6 +194,8 @@ def _failed_tests(
 ) -> Iterator[tuple[str, Probe]]:
     """Ask which tests failed: in the first run of each command that has failed tests."""
     for command, runs in by_command.items():
+        if not _CHECKS.search(command):
+            continue
         names = [_failed_in(run) for run in runs]
         first = next((number for number, found in enumerate(names) if found), None)
         if first is None or not runs[first].only or not 0 < len(names[first]) <= _MAX_ASKED:

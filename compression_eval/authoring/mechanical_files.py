@@ -110,14 +110,11 @@ def _list(
     paths = list(dict.fromkeys(event.path for event in events))
     if not 0 < len(paths) <= _MAX_LISTED:
         return
-    if template == "turn_read":
-        key = AnswerKey(files_read=paths)
-    else:
-        created = {event.path for event in events if event.action == "created"}
-        key = AnswerKey(
-            files_created=[path for path in paths if path in created],
-            files_modified=[path for path in paths if path not in created],
-        )
+    created = {event.path for event in events if event.action == "created"}
+    key = AnswerKey(
+        files_created=[path for path in paths if path in created],
+        files_modified=[path for path in paths if path not in created],
+    )
     facts = [
         path_fact(history, path, _beside(history, {e.message for e in events if e.path == path}))
         for path in paths
@@ -128,20 +125,13 @@ def _list(
 
 
 def _after_requests(history: History) -> Iterator[tuple[str, Probe]]:
-    """Ask what was changed, or else read, after each request of the user."""
+    """Ask what was changed after each request of the user."""
     for turn in history.turns if len(history.turns) > 1 else ():
         if not turn.label or turn.end > history.tail_start:
             continue
         values = {"asked": turn.label}
         events, only_tools = _changes(history, turn.message, turn.end)
         yield from _list(history, "turn_changed", events, only_tools, values)
-        read = [
-            event
-            for event in history.reading.events
-            if turn.message <= event.message < turn.end and event.action == "read"
-        ]
-        if not events and not only_tools and len({event.path for event in read}) > 1:
-            yield from _list(history, "turn_read", read, only_tools, values)
 
 
 def _lists(history: History) -> Iterator[tuple[str, Probe]]:
@@ -183,7 +173,7 @@ def _restored(history: History) -> bool:
 def _groups(history: History) -> Iterator[tuple[str, Probe]]:
     """Ask for the changed files of one folder, and for the tests among them."""
     events, only_tools = _changes(history, 0, history.cut)
-    paths = {event.path for event in events}
+    paths = dict.fromkeys(event.path for event in events)
     folders = Counter(posixpath.dirname(path) for path in paths)
     for folder, number in folders.items():
         if folder and 1 < number < len(paths):

@@ -2,6 +2,8 @@
 
 import json
 import os
+import subprocess
+import sys
 from collections import Counter
 from pathlib import Path
 from typing import Any
@@ -12,7 +14,7 @@ from click.testing import CliRunner, Result
 from compression_eval.cli import main
 from compression_eval.fixtures.loading import load_pair
 from tests.authoring import story
-from tests.fixtures.building import bank_data, system, user, write
+from tests.fixtures.building import assistant, bank_data, call, result, system, user, write
 
 SAMPLES = os.environ.get("COMPRESSION_EVAL_SAMPLES")
 
@@ -81,6 +83,24 @@ def test_the_same_bytes_come_out_again(fixture: Path, tmp_path: Path) -> None:
         assert generate(fixture, "--out", tmp_path / name).exit_code == 0
     texts = [(tmp_path / name / "story.probes.json").read_bytes() for name in ("a", "b")]
     assert texts[0] == texts[1]
+
+
+@pytest.mark.slow
+def test_the_same_bytes_come_out_in_another_process(tmp_path: Path) -> None:
+    messages = story.messages()
+    for number, name in enumerate(("a/one.py", "b/one.py", "a/two.py", "b/two.py", "c/x.py")):
+        written = call(f"w{number}", "write_file", path=name, content="x = 1")
+        messages[14:14] = [assistant("", written), result(f"w{number}", f"Created {name}")]
+    cut = story.CUT + 10
+    fixture = story.story_file(tmp_path, messages=messages, cuts=[cut])
+    texts = set()
+    for seed in "1234":
+        command = [sys.executable, "-m", "compression_eval.cli", "probes", "generate", str(fixture)]
+        command += ["--force", "--tail-tokens", str(story.TAIL), "--out", str(tmp_path / seed)]
+        subprocess.run(command, check=True, env={**os.environ, "PYTHONHASHSEED": seed})
+        texts.add((tmp_path / seed / "story.probes.json").read_bytes())
+    assert len(texts) == 1
+    assert b"folder `a/`" in texts.pop()
 
 
 def test_an_existing_bank_is_not_overwritten_unless_told(fixture: Path) -> None:

@@ -214,6 +214,9 @@ def test_functions_are_added_only_while_they_are_there() -> None:
     added = edit("c1", "x = 1\n", f"x = 1\n{first}{second}")
     assert asked(*added)["names_added"] == ["first_row", "last_row"]
     assert asked(*added, *edit("c2", second, ""))["names_added"] == ["first_row"]
+    swapped = asked(*edit("c1", first, second))
+    assert swapped["names_added"] == ["last_row"]
+    assert swapped["names_removed"] == ["first_row"]
     quoted = edit("c1", "x = 1\n", f'x = """\n{first}"""\n{second}')
     assert asked(*quoted)["names_added"] == ["last_row"]
     assert "names_added" not in asked(*added, *turn("c2", "", command="sed -i d limits/rows.py"))
@@ -240,6 +243,8 @@ def test_tests_that_failed_and_what_a_linter_found() -> None:
     assert found["found_rules"] == ["F401", "E741"]
     assert found["command_linter"] == ["mise run lint"]
     assert "command_tests" not in found  # anybody would try pytest
+    marked = "Usage\n  ✗ not allowed here\nexit code: 1"
+    assert "tests_failed_one" not in asked(*turn("c1", marked, command="limits --help"))
 
 
 @pytest.mark.parametrize(
