@@ -16,7 +16,7 @@ from compression_eval.quickstart import quickstart_command
 from compression_eval.sweeping.commands import estimate_command, sweep_command
 
 
-@click.group()
+@click.group(context_settings={"help_option_names": ["-h", "--help"]})
 @click.version_option(__version__, prog_name="compression-eval")
 def main() -> None:
     """Measure what a coding agent still knows after its context was compressed."""

@@ -15,7 +15,7 @@ from inspect_ai.scorer import (
 )
 from inspect_ai.solver import TaskState
 
-from compression_eval.grading.markdown import escaped, number, table
+from compression_eval.grading.markdown import escaped, number
 from compression_eval.grading.sample import CLUSTER, Sample, nothing_recorded, read_sample
 
 KEYS = ("tokens_removed", "tokens_retained", "failed_states")
@@ -102,29 +102,13 @@ def _removed(sample: Sample) -> float:
 
 def _explanation(sample: Sample) -> str:
     state = sample.state
-    heads = [
-        "Cut",
-        "Strategy",
-        "Tokens",
-        "Messages",
-        "Model calls",
-        "Tokens in",
-        "Tokens out",
-        "Seconds",
-    ]
-    rows = [
-        [
-            str(cycle.cut),
-            f"{cycle.applied} ({cycle.fallback_reason})"
-            if cycle.fallback_reason
-            else cycle.applied,
-            f"{cycle.tokens_before} → {cycle.tokens_after}",
-            f"{cycle.messages_before} → {cycle.messages_after}",
-            str(cycle.model_calls),
-            str(cycle.input_tokens),
-            str(cycle.output_tokens),
-            number(cycle.seconds),
-        ]
+    lines = [
+        f"- cut {cycle.cut}: {escaped(cycle.applied)}"
+        + (f" ({escaped(cycle.fallback_reason)})" if cycle.fallback_reason else "")
+        + f"; tokens {cycle.tokens_before} → {cycle.tokens_after}; messages "
+        f"{cycle.messages_before} → {cycle.messages_after}; model calls {cycle.model_calls} "
+        f"(tokens in {cycle.input_tokens}, out {cycle.output_tokens}); "
+        f"{number(cycle.seconds)} seconds"
         for cycle in state.cycles
     ]
     failure = f": {escaped(state.failure)}" if state.failure else ""
@@ -136,4 +120,7 @@ def _explanation(sample: Sample) -> str:
     if state.computed_by and not state.computed_here:
         notes.append(f"Computed by the sample {escaped(state.computed_by)}")
     notes.extend(f"Suspect: {escaped(sign)}" for sign in state.suspect)
-    return "\n\n".join([table(heads, rows), *notes] if rows else notes)
+    return "
+
+".join(["
+".join(lines), *notes] if lines else notes)

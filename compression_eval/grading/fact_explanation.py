@@ -4,31 +4,21 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 
 from compression_eval.grading.facts import FactFinding
-from compression_eval.grading.markdown import escaped, table, yes_no
+from compression_eval.grading.markdown import escaped, yes_no
 
 AGE_GROUPS = ("first quarter", "second quarter", "third quarter", "last quarter", "unknown")
 """Parts of the history, the oldest first."""
 
 
 def explain(findings: Sequence[FactFinding], wrong: Sequence[str] | None, cut: int) -> str:
-    """Return one row per fact, the totals, and the wrong values that the answer gives.
+    """Return a line per fact, the totals, and the wrong values that the answer gives.
 
     Args:
         findings: The facts of one probe.
         wrong: Superseded and forbidden values given as current.
         cut: Where the history ended, for the age of each fact.
     """
-    heads = [
-        "Fact",
-        "In history",
-        "Fed to summariser",
-        "In state",
-        "In answer",
-        "Stage",
-        "Messages ago",
-        "Instead",
-    ]
-    parts = [table(heads, [_row(finding, cut) for finding in findings]), _totals(findings, cut)]
+    parts = ["\n".join(_line(finding, cut) for finding in findings), _totals(findings, cut)]
     if wrong:
         values = ", ".join(escaped(value, 80) for value in wrong)
         parts.append(f"Given as current, but superseded or forbidden: {values}.")
@@ -46,19 +36,18 @@ def age_group(share: float | None) -> str:
     return AGE_GROUPS[3 - min(int(share * 4), 3)]
 
 
-def _row(finding: FactFinding, cut: int) -> list[str]:
+def _line(finding: FactFinding, cut: int) -> str:
     record, age = finding.record, finding.age(cut)
-    in_state = yes_no(finding.in_state)
-    return [
-        finding.fact.fact,
-        yes_no(record.in_history if record else None),
-        yes_no(record.fed if record else None),
-        f"{in_state} ({finding.region})" if finding.region else in_state,
-        yes_no(finding.in_answer),
-        finding.stage,
-        f"{age.messages} ({age.share:.0%})" if age else "–",
-        ", ".join(finding.instead),
+    told = [
+        f"history {yes_no(record.in_history if record else None)}"
+        + (f", {age.messages} messages ago ({age.share:.0%})" if age else ""),
+        f"fed to summariser {yes_no(record.fed if record else None)}",
+        f"state {yes_no(finding.in_state)}" + (f" ({finding.region})" if finding.region else ""),
+        f"answer {yes_no(finding.in_answer)}",
     ]
+    if finding.instead:
+        told.append(f"instead: {escaped(', '.join(finding.instead))}")
+    return f"- **{escaped(finding.fact.fact)}** {finding.stage}: {'; '.join(told)}"
 
 
 def _totals(findings: Sequence[FactFinding], cut: int) -> str:

@@ -5,27 +5,29 @@ from typing import Any
 
 from compression_eval.grading.grader import Grading
 from compression_eval.grading.judgement import CAP, CriterionScore, Judgement
-from compression_eval.grading.markdown import escaped, number, table
+from compression_eval.grading.markdown import escaped, number
 from compression_eval.grading.panel_agreement import disagreement
 from compression_eval.grading.rubric import FORMULA, structure
 
 
 def explanation(judgement: Judgement) -> str:
-    """Return a judgement as Markdown: a table of the criteria, then how it was computed."""
+    """Return a judgement as Markdown: a list of the criteria, then how it was computed.
+
+    It is no table, because the viewer's narrow columns break words inside.
+    """
     panel = len(judgement.panel.gradings) > 1
-    heads = ["Dimension", "Criterion", "Weight", "Score", *(["Spread"] if panel else []), "Reason"]
-    rows = [
-        [
-            item.criterion.dimension,
-            item.criterion.id,
-            f"{item.criterion.weight:g}",
-            number(item.score),
-            *([number(item.spread)] if panel else []),
-            _reason(item, judgement),
-        ]
-        for item in judgement.scores
-    ]
-    return "\n\n".join([table(heads, rows), *_notes(judgement)])
+    lines = []
+    for name, value in judgement.dimensions.items():
+        found = [item for item in judgement.scores if item.criterion.dimension == name]
+        if found:
+            lines.append(f"- **{name} {number(value)}**")
+        for item in found:
+            spread = f", spread {number(item.spread)}" if panel else ""
+            lines.append(
+                f"  - {item.criterion.id} **{number(item.score)}** (weight "
+                f"{item.criterion.weight:g}{spread}): {escaped(_reason(item, judgement))}"
+            )
+    return "\n\n".join(["\n".join(lines), *_notes(judgement)])
 
 
 def _reason(item: CriterionScore, judgement: Judgement) -> str:
@@ -37,8 +39,7 @@ def _reason(item: CriterionScore, judgement: Judgement) -> str:
 
 
 def _notes(judgement: Judgement) -> list[str]:
-    dimensions = ", ".join(f"{name} {number(x)}" for name, x in judgement.dimensions.items())
-    notes = [f"Dimensions: {dimensions}. Overall: {number(judgement.overall)}.", f"{FORMULA}."]
+    notes = [f"Overall: {number(judgement.overall)}; {FORMULA}."]
     if judgement.abstained:
         notes.append(
             "The answer says that it does not know: 0 on everything but instruction following."

@@ -19,7 +19,9 @@ def test_tokens_and_cycles(tmp_path: Path) -> None:
     assert list(score.as_dict()) == list(KEYS)
     assert values(score) == {"tokens_removed": 0.9, "tokens_retained": 100, "failed_states": 0}
     explanation = score.explanation or ""
-    assert "| 40 | SomeStrategy | 1000 → 100 | 40 → 2 | 1 | 0 | 0 | 2.50 |" in explanation
+    assert (
+        "- cut 40: SomeStrategy; tokens 1000 → 100; messages 40 → 2; model calls 1 " in explanation
+    )
     assert "Status: ok" in explanation
     assert "o200k_base" in explanation
 

@@ -39,7 +39,10 @@ def test_shares_of_answer_and_state(tmp_path: Path) -> None:
     assert facts["8080"]["age_messages"] == 37
     assert facts["8080"]["age_share"] == 0.925
     explanation = score.explanation or ""
-    assert "| 8080 | yes | yes | yes (summary) | no | unused | 37 (92%) |  |" in explanation
+    assert (
+        "- **8080** unused: history yes, 37 messages ago (92%); fed to summariser yes; "
+        "state yes (summary); answer no\n" in explanation
+    )
     assert (
         "Facts by stage: unused 1, guessed 1; by region: summary 1, none 1; "
         "by age: first quarter 2." in explanation
@@ -117,7 +120,8 @@ def test_what_the_state_says_instead_is_shown(tmp_path: Path) -> None:
     score = retention(tmp_path, record(state=state_record(facts=facts), answer="no idea"))
     row = (score.metadata or {})["facts"][0]
     assert (row["stage"], row["instead"]) == ("superseded", ["3000"])
-    assert "| superseded | 37 (92%) | 3000 |" in (score.explanation or "")
+    assert "** superseded: history yes, 37 messages ago" in (score.explanation or "")
+    assert "; instead: 3000\n" in (score.explanation or "")
 
 
 def test_no_record_is_unscored(tmp_path: Path) -> None:

@@ -53,7 +53,7 @@ def test_the_median_of_each_criterion_counts(tmp_path: Path) -> None:
     }
     assert metadata["attempts"] == 3
     assert "(1) because" in by_id["accuracy_factual"]["reasoning"]
-    assert "Spread" in (score.explanation or "")
+    assert ", spread " in (score.explanation or "")
 
 
 def test_two_graders_meet_in_the_middle(tmp_path: Path) -> None:
