@@ -33,6 +33,7 @@ from compression_eval.grading.compression import compression as compression_scor
 from compression_eval.grading.fact_retention import fact_retention
 from compression_eval.grading.six_dimensions import six_dimensions
 from compression_eval.grading.verdicts import VERDICT, qualification
+from compression_eval.offline.registration import EMBEDDED_MODEL
 from compression_eval.probing.prompts import preamble_digest
 from compression_eval.probing.run_hooks import MAX_FAILED
 from compression_eval.probing.solver import probe_solver
@@ -41,7 +42,6 @@ from compression_eval.viewer import viewer_config
 
 logger = logging.getLogger(__name__)
 
-EMBEDDED_MODEL = "embedded/lexical"
 DEFAULT_EPOCHS = 3
 
 MAX_ARM_NAME = 60

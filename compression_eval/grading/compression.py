@@ -120,7 +120,4 @@ def _explanation(sample: Sample) -> str:
     if state.computed_by and not state.computed_here:
         notes.append(f"Computed by the sample {escaped(state.computed_by)}")
     notes.extend(f"Suspect: {escaped(sign)}" for sign in state.suspect)
-    return "
-
-".join(["
-".join(lines), *notes] if lines else notes)
+    return "\n\n".join(["\n".join(lines), *notes] if lines else notes)

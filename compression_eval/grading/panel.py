@@ -6,11 +6,12 @@ import statistics
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from inspect_ai.model import Model, get_model, model_roles
+from inspect_ai.model import Model, model_roles
 from inspect_ai.util import collect
 
 from compression_eval.grading.grader import Grader, Grading, grade
 from compression_eval.grading.request import GradingRequest
+from compression_eval.offline.registration import model_under_test
 
 logger = logging.getLogger(__name__)
 
@@ -122,7 +123,7 @@ def graders_for(answer_model: str) -> list[Grader]:
     """
     bound = model_roles().get(GRADER_ROLE)
     if bound is None:
-        bound = get_model()
+        bound = model_under_test()
     models: list[Model] = bound if isinstance(bound, list) else [bound]
     return [Grader(model, answer_model) for model in models]
 

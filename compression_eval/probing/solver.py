@@ -22,6 +22,7 @@ from compression_eval.compressors.vendors.anthropic_replay import exact_replay
 from compression_eval.fixtures.banks import Probe
 from compression_eval.fixtures.models import Language
 from compression_eval.grading.markdown import escaped
+from compression_eval.offline.registration import model_under_test
 from compression_eval.probing.artifact_history import files_for
 from compression_eval.probing.overview import state_overview
 from compression_eval.probing.prefix import prefix_first
@@ -96,7 +97,7 @@ async def _shared_state(
     job = plan.compression
 
     async def compute() -> State:
-        model = get_model(role="compressor", default=get_model())
+        model = get_model(role="compressor", default=model_under_test())
         async with span(name="compression", type="compression"):
             state = await compress(job, replicate, model)
             state.computed_by = here
@@ -145,7 +146,7 @@ def _record(plan: ProbePlan, compressed: State, computed_here: bool) -> SampleRe
 
 
 async def _ask(state: TaskState, plan: ProbePlan, compressed: State) -> AnswerRecord:
-    model = get_model()
+    model = model_under_test()
     # The preamble is the same for every probe, so a provider can cache everything up to its end.
     question = ChatMessageUser(
         id=f"question-{plan.probe.id}",

@@ -12,10 +12,11 @@ from inspect_ai.model import GenerateConfig, Model, get_model
 from compression_eval.arguments import TaskArguments
 from compression_eval.dataset import PlannedDataset, dataset_of
 from compression_eval.fixtures.errors import DataError, PassedOverError, shorten
+from compression_eval.offline.registration import EMBEDDED_MODEL
 from compression_eval.sweeping.arms import Arm, TaskKey, sweep_arms
 from compression_eval.sweeping.messages import one_line
 from compression_eval.sweeping.settings import SweepSettings
-from compression_eval.task import EMBEDDED_MODEL, with_models
+from compression_eval.task import with_models
 from compression_eval.tasks import compression
 
 

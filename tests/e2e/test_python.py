@@ -1,0 +1,60 @@
+"""The package from Python: what the documentation shows runs as it stands."""
+
+import ast
+import builtins
+import re
+from pathlib import Path
+from typing import Any
+
+import pytest
+from inspect_ai import eval as inspect_eval
+
+import compression_eval
+from tests.e2e import command, small
+
+DOCS = sorted((command.ROOT / "docs").rglob("*.md"))
+PYTHON = re.compile(r"```python\n(.*?)```", re.DOTALL)
+
+
+def test_the_quickstart_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("PWD", str(tmp_path))
+    text = (command.ROOT / "docs" / "python.md").read_text(encoding="utf-8")
+    scope: dict[str, Any] = {}
+    for snippet in PYTHON.findall(text):
+        exec(snippet, scope)  # noqa: S102
+    assert scope["log"].status == "success"
+    assert len(scope["frame"]) == len(scope["log"].samples)
+
+
+def test_without_a_model_the_embedded_one_does_it(tiny: Path, log_dir: Path) -> None:
+    task = compression_eval.compression(fixtures=str(tiny), compressor_args=small.BUDGETS)
+    (log,) = inspect_eval(task, epochs=1, log_dir=str(log_dir), display="none")
+    for sample in small.samples(log):
+        answer = small.record(sample).answer
+        assert answer is not None
+        assert answer.model == "embedded/lexical"
+        assert small.values(sample, "six_dimensions")["overall"] >= 0
+
+
+def test_everything_public_is_there() -> None:
+    for name in compression_eval.__all__:
+        assert getattr(compression_eval, name) is not None
+    with pytest.raises(AttributeError, match="no attribute 'absent'"):
+        _ = compression_eval.absent
+
+
+@pytest.mark.parametrize("page", DOCS, ids=lambda page: page.stem)
+def test_no_snippet_uses_a_name_that_it_does_not_define(page: Path) -> None:
+    defined = set(dir(builtins))
+    for snippet in PYTHON.findall(page.read_text(encoding="utf-8")):
+        tree = list(ast.walk(ast.parse(snippet)))
+        names = [node for node in tree if isinstance(node, ast.Name)]
+        defined |= {node.id for node in names if not isinstance(node.ctx, ast.Load)}
+        defined |= {node.arg for node in tree if isinstance(node, ast.arg)}
+        for node in tree:
+            if isinstance(node, ast.Import | ast.ImportFrom):
+                defined |= {(alias.asname or alias.name).partition(".")[0] for alias in node.names}
+            elif isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
+                defined.add(node.name)
+        assert {node.id for node in names if isinstance(node.ctx, ast.Load)} <= defined
