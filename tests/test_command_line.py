@@ -1,3 +1,5 @@
+from collections.abc import Iterator
+
 import click
 import pytest
 from click.testing import CliRunner
@@ -38,3 +40,15 @@ def test_examples_stay_a_line_each_and_name_the_whole_command() -> None:
         "compression-eval fixtures check"
         in CliRunner().invoke(main, ["fixtures", "check", "--help"]).output
     )
+
+
+def test_every_command_takes_h_for_help() -> None:
+    def named(command: click.Command, path: tuple[str, ...]) -> Iterator[tuple[str, ...]]:
+        yield path
+        for name, sub in (command.commands if isinstance(command, click.Group) else {}).items():
+            yield from named(sub, (*path, name))
+
+    for path in named(main, ()):
+        shown = CliRunner().invoke(main, [*path, "-h"])
+        assert shown.exit_code == 0, path
+        assert "-h, --help" in shown.output
