@@ -202,10 +202,9 @@ def _conclude(plan: "SweepPlan", folder: Path, success: bool, logs: "Sequence[Ev
     """
     from compression_eval.sweeping.outcome import arm_results, compare_commands, results_table
 
-    results = arm_results(plan, logs)
-    click.echo("")
-    for line in results_table(results):
-        click.echo(line)
+    results = arm_results(plan, [log for log in logs if log.results])
+    if results:
+        click.echo("\n" + "\n".join(results_table(results)))
     failed = False
     for result in results:
         if result.found and result.found.any:

@@ -124,5 +124,6 @@ def test_a_dead_endpoint_is_said_once_and_retries_can_be_bounded(
     assert len(scripts[ANSWERS].calls) == 2 * total * 2 * 2
     assert f"not done: tail (tail_tokens=60), {total} of {total} samples failed: " in ended.errors
     assert "the same command takes up what is missing" in ended.errors
+    assert "facts kept" not in ended.output, "there is nothing to put into a table"
     scripts[ANSWERS] = Script(proper_answer)
     assert run("sweep", file, "--log-dir", str(tmp_path / "sweep-2")).code == 0

@@ -62,7 +62,7 @@ def test_the_embedded_model_stands_in_where_none_was_chosen(tiny: Path, tmp_path
     assert set(frame["model"]) == set(frame["graders"]) == {EMBEDDED}
     assert frame["offline"].all()
     (tail,) = set(frame[frame["compressor"] == "tail"]["log_path"])
-    assert read_eval_log(tail, header_only=True).eval.tags == ["no-language-model"]
+    assert "no-language-model" in (read_eval_log(tail, header_only=True).eval.tags or [])
 
 
 def test_prices_go_into_the_logs(scripts: dict[str, Script], tiny: Path, tmp_path: Path) -> None:
