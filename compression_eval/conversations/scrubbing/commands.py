@@ -180,7 +180,7 @@ def _settings(
     *,
     paraphrase: bool = False,
 ) -> ScrubSettings:
-    return ScrubSettings.of(
+    settings = ScrubSettings.of(
         profile,
         skip=skip,
         only=only,
@@ -188,6 +188,8 @@ def _settings(
         listed=read_names(names) if names else Listed(),
         remote_owners=remote_owners,
     )
+    _ = settings.scrubber  # a missing package shows before anything is read
+    return settings
 
 
 def _key(key: str | None, key_file: Path | None) -> bytes:

@@ -16,23 +16,27 @@ from compression_eval.fixtures.errors import DataError
 if TYPE_CHECKING:
     from kingfisher_sdk import Scanner
 
-_PACKAGE = "kingfisher-secret-scanner"
-_NEEDED = (
-    f"the scrubber needs the package {_PACKAGE}; install it with: "
-    "pip install 'compression_eval[scrub]'"
-)
+PACKAGE = "kingfisher-secret-scanner"
 
 
-def detector_version() -> str:
-    """Return name and version of the package that holds the rules.
+def missing(package: str) -> DataError:
+    """Return the error that a package of the extra ``scrub`` is not there."""
+    return DataError(
+        f"the scrubber needs the package {package}; install it with: "
+        "pip install 'compression_eval[scrub]'"
+    )
+
+
+def name_and_version(package: str) -> str:
+    """Return name and version of a package that holds rules or words.
 
     Raises:
         DataError: It is not installed.
     """
     try:
-        return f"{_PACKAGE} {version(_PACKAGE)}"
+        return f"{package} {version(package)}"
     except PackageNotFoundError as error:
-        raise DataError(_NEEDED) from error
+        raise missing(package) from error
 
 
 def detect(text: str) -> list[Hit]:
@@ -59,7 +63,7 @@ def _scanner() -> "Scanner":
     try:
         from kingfisher_sdk import Rules, Scanner
     except ImportError as error:
-        raise DataError(_NEEDED) from error
+        raise missing(PACKAGE) from error
     return Scanner(Rules(confidence="medium"), base64=False)
 
 

@@ -8,14 +8,21 @@ from typing import Any
 
 import yaml
 
-from compression_eval.conversations.scrubbing.detector import detector_version
+from compression_eval.conversations.scrubbing.detector import PACKAGE as DETECTOR
+from compression_eval.conversations.scrubbing.detector import name_and_version
 from compression_eval.conversations.scrubbing.listed import Listed
+from compression_eval.conversations.scrubbing.words import PACKAGE as DICTIONARY
 from compression_eval.fixtures.errors import DataError, shorten
 
-RULES_VERSION = 3
+RULES_VERSION = 4
 """Version of our own rules and pseudonyms; a change of either that changes a byte raises it."""
 
 DEFAULT_PROFILE = "default"
+_NEEDS = {
+    DETECTOR: {"secrets"},
+    DICTIONARY: {"user_names", "handles", "emails", "hosts"},
+}
+"""The passes that need a package."""
 
 
 @dataclass(frozen=True)
@@ -75,13 +82,14 @@ class ScrubSettings:
 
     @property
     def scrubber(self) -> str:
-        """What a fixture records: our version, the profile and the rules that were used.
+        """What a fixture records: our version, the profile and the packages that were used.
 
         Raises:
             DataError: A package that is needed is not installed.
         """
-        rules = f", {detector_version()}" if "secrets" in self.passes else ""
-        return f"compression_eval {RULES_VERSION} ({self.profile}{rules})"
+        needed = [package for package, passes in _NEEDS.items() if passes & set(self.passes)]
+        used = ", ".join((self.profile, *map(name_and_version, needed)))
+        return f"compression_eval {RULES_VERSION} ({used})"
 
 
 def all_passes() -> tuple[str, ...]:

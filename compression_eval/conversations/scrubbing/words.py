@@ -1,13 +1,32 @@
-"""Words that the rules must know, from `words.yaml` and a spell checker's list."""
+"""Words that the rules must know, from `words.yaml` and the package ``english-words``."""
 
 import re
-from functools import cache
+from collections.abc import Iterator
+from functools import cache, lru_cache
 from importlib.resources import files
 
 import yaml
 
+from compression_eval.conversations.scrubbing.detector import missing
+
+PACKAGE = "english-words"
+
 _BOT = re.compile(r"(?:^|[^a-z])bot\]?$|^app/")
 _BETWEEN_WORDS = re.compile(r"[-_.\s]+")
+_INFLECTIONS = [
+    (re.compile(ending), instead)
+    for ending, instead in (
+        (r"(?<=...)(?<!s)s$", ""),
+        (r"(?:(?<=[sxzo])|(?<=[cs]h))es$", ""),
+        (r"(?<=..)i(?:es|ed|er|est|ly)$", "y"),
+        (r"(?<=..)(?:ed|er|est|ing)$", "e"),
+        (r"(?<=...)(?:ed|er|est|ing)$", ""),
+        (r"(?<=..)([^aeiou])\1(?:ed|er|est|ing)$", r"\1"),
+        (r"(?<=....)ly$", ""),
+        (r"(?<=...)ly$", "le"),
+    )
+]
+"""Endings, and what a word has in their place: ``retries``, ``cached``, ``logging``, ``simply``."""
 
 
 @cache
@@ -19,9 +38,21 @@ def words(name: str) -> frozenset[str]:
 
 
 @cache
-def _english_words() -> frozenset[str]:
-    text = (files(__package__) / "english_words.txt").read_text(encoding="utf-8")
-    return frozenset(line for line in text.split("\n") if line and not line.startswith("#"))
+def _dictionary() -> frozenset[str]:
+    """Return the words of a dictionary that writes names with a capital.
+
+    Without those that a second one lacks: many are surnames before they are words (``das``).
+
+    Raises:
+        DataError: The package is not installed.
+    """
+    try:
+        from english_words import get_english_words_set
+    except ImportError as error:
+        raise missing(PACKAGE) from error
+    web2 = get_english_words_set(["web2"])
+    gcide = get_english_words_set(["gcide"], lower=True)
+    return frozenset(word for word in web2 if word in gcide or not word.islower())
 
 
 def is_account(name: str) -> bool:
@@ -51,14 +82,27 @@ def is_common(name: str) -> bool:
     return is_account(lowered) or all(map(_is_word, parts))
 
 
+@lru_cache(maxsize=100_000)
 def _is_word(part: str) -> bool:
     stem = part[:-1] if part[-1:].isdigit() and not part[-2:].isdigit() else part
     if not stem.isascii():
         return False
-    return (
-        len(stem) < 3
-        or is_account(part)
-        or any(
-            form in known for form in (part, stem) for known in (words("common"), _english_words())
-        )
+    if len(stem) < 3 or is_account(part) or words("common") & {part, stem}:
+        return True
+    return not _is_name(stem) and any(
+        base in words("common") or (base in _dictionary() and not _is_name(base))
+        for base in _base_forms(stem)
     )
+
+
+def _is_name(word: str) -> bool:
+    return word in words("names") or word.capitalize() in _dictionary()
+
+
+def _base_forms(word: str) -> Iterator[str]:
+    """Yield a word, and what it may be a form of; most of these are no words."""
+    yield word
+    for ending, instead in _INFLECTIONS:
+        base, changed = ending.subn(instead, word)
+        if changed:
+            yield base

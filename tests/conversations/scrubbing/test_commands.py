@@ -161,17 +161,21 @@ def test_stand_ins_that_match_again_are_refused(
     assert list((tmp_path / "out").iterdir()) == []
 
 
-def test_without_the_rules_nothing_is_scrubbed(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize("package", ["kingfisher-secret-scanner", "english-words"])
+def test_without_a_package_of_the_extra_nothing_is_scrubbed_and_no_audit_passes(
+    package: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def missing(name: str) -> str:
-        raise PackageNotFoundError(name)
+        if name == package:
+            raise PackageNotFoundError(name)
+        return "1"
 
     monkeypatch.setattr(detector, "version", missing)
     path = dirty_pair(tmp_path / "in")
-    error = refused(run("scrub", path, "--out", tmp_path / "out"))
-    assert "pip install 'compression_eval[scrub]'" in error
-    assert list((tmp_path / "out").iterdir()) == []
+    needed = f"needs the package {package}; install it with: pip install 'compression_eval[scrub]'"
+    assert needed in refused(run("scrub", path, "--out", tmp_path / "out"))
+    assert not (tmp_path / "out").exists()
+    assert needed in refused(run("audit", path))
 
 
 def test_an_input_is_never_overwritten(tmp_path: Path) -> None:

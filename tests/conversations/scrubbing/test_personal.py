@@ -81,10 +81,29 @@ def test_a_user_is_the_same_user_in_every_form_and_every_file() -> None:
     assert USER in cleaned("write to mmuster@vendor.io")
 
 
-def test_a_name_that_is_a_word_goes_in_paths_only() -> None:
-    left = cleaned("ls /home/mark/x\nUSER=mark\nmark the line")
-    assert "/home/mark/" not in left
-    assert left.endswith("\nmark the line")
+@pytest.mark.parametrize(
+    "word",
+    [
+        "grammar",
+        "mark",
+        "cookies",
+        "retries",
+        "cached",
+        "logging",
+        "dirtiest",
+        "simply",
+        "git-sync2",
+    ],
+)
+def test_a_name_that_is_a_word_goes_in_paths_only(word: str) -> None:
+    left = cleaned(f"ls /home/{word}/x\nUSER={word}\n{word} of the line")
+    assert f"/home/{word}/" not in left
+    assert left.endswith(f"\n{word} of the line")
+
+
+@pytest.mark.parametrize("name", ["peter", "jane", "jared", "molly", "wang", "patel", "soph"])
+def test_a_name_that_a_dictionary_holds_goes_in_sentences_too(name: str) -> None:
+    assert name not in cleaned(f"ls /home/{name}/x\nUSER={name}\nask {name} first")
 
 
 def test_a_route_teaches_no_name() -> None:

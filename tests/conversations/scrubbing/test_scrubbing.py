@@ -1,6 +1,7 @@
 import json
 import os
 import time
+from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
@@ -223,10 +224,12 @@ def test_what_ran_is_recorded_once() -> None:
     second = scrubbed(first, only=["secrets", "emails"]).fixture
     assert first.source is not None
     assert second.source is not None
-    assert first.source.scrubber == "compression_eval 3 (default)"
+    words = f"english-words {version('english-words')}"
+    assert first.source.scrubber == f"compression_eval 4 (default, {words})"
     assert (first.source.origin, first.source.scrubbing) == ("pi", ["emails"])
     assert second.source.scrubbing == ["emails", "secrets"]
-    assert "kingfisher-secret-scanner" in (second.source.scrubber or "")
+    rules = f"kingfisher-secret-scanner {version('kingfisher-secret-scanner')}"
+    assert second.source.scrubber == f"compression_eval 4 (default, {rules}, {words})"
 
 
 def test_unknown_fields_are_scrubbed_as_well() -> None:
