@@ -100,7 +100,6 @@ def test_the_same_bytes_come_out_in_another_process(tmp_path: Path) -> None:
         subprocess.run(command, check=True, env={**os.environ, "PYTHONHASHSEED": seed})
         texts.add((tmp_path / seed / "story.probes.json").read_bytes())
     assert len(texts) == 1
-    assert b"folder `a/`" in texts.pop()
 
 
 def test_an_existing_bank_is_not_overwritten_unless_told(fixture: Path) -> None:
