@@ -1,6 +1,7 @@
 """``command``: a program of the user compresses; messages as JSON in, messages as JSON out."""
 
 import json
+import os
 import shutil
 from pathlib import Path
 
@@ -26,6 +27,21 @@ class CommandArguments(Arguments):
     """Time limit of one compression."""
     max_output_bytes: int = Field(default=10_000_000, gt=0)
     """Limit of what it may write to standard output."""
+    environment: list[str] = Field(default_factory=list)
+    """Names of environment variables that it gets besides the usual ones, such as a key."""
+
+    @field_validator("environment")
+    @classmethod
+    def _are_set(cls, environment: list[str]) -> list[str]:
+        missing = [name for name in environment if name not in os.environ]
+        if missing:
+            raise PydanticCustomError(
+                "no_variable",
+                "there is no environment variable {name}; give names, not values",
+                # What stands here may be the key itself.
+                {"name": repr(missing[0]) if missing[0].isupper() else "of that name"},
+            )
+        return environment
 
     @field_validator("command")
     @classmethod
@@ -99,6 +115,7 @@ class CommandCompaction(CompactionStrategy):
                 seconds=arguments.timeout_seconds,
                 most_bytes=arguments.max_output_bytes,
                 folder=command_folder(command),
+                variables=arguments.environment,
             )
         except ProgramError as error:
             raise CompressionError("error", str(error)) from error

@@ -17,6 +17,17 @@ _KEPT_ERROR_BYTES = 4_000
 _MARK = "COMPRESSION_EVAL_COMMAND"
 """Environment variable that a program's descendants inherit, whatever session they move to."""
 
+_INHERITED = frozenset(
+    {
+        *("PATH", "HOME", "USER", "LOGNAME", "SHELL", "LANG", "LANGUAGE", "TZ", "TERM", "PWD"),
+        *("TMPDIR", "TEMP", "TMP", "VIRTUAL_ENV", "PYTHONPATH", "PYTHONUTF8", "NODE_PATH"),
+        *("SSL_CERT_FILE", "SSL_CERT_DIR", "NO_PROXY", "no_proxy", "LD_LIBRARY_PATH"),
+        *("SYSTEMROOT", "SYSTEMDRIVE", "WINDIR", "COMSPEC", "PATHEXT", "USERPROFILE", "APPDATA"),
+        *("LOCALAPPDATA", "PROGRAMDATA", "PROGRAMFILES", "NUMBER_OF_PROCESSORS"),
+    }
+)
+"""Environment variables that programs need and that hold no secrets, besides ``LC_…``."""
+
 _SWEEPS = 3
 """Looks at all processes: one that is killed may just have started another."""
 
@@ -35,8 +46,28 @@ class Finished:
     """The end of what it wrote to standard error, in one line."""
 
 
+def plain_environment(more: Sequence[str] = ()) -> dict[str, str]:
+    """Return the environment of this process without what may be a secret.
+
+    Args:
+        more: Names of variables that are wanted besides.
+    """
+    wanted = _INHERITED | set(more)
+    return {
+        name: value
+        for name, value in os.environ.items()
+        if name in wanted or name.startswith("LC_")
+    }
+
+
 async def run_program(
-    command: Sequence[str], data: bytes, *, seconds: float, most_bytes: int, folder: Path
+    command: Sequence[str],
+    data: bytes,
+    *,
+    seconds: float,
+    most_bytes: int,
+    folder: Path,
+    variables: Sequence[str] = (),
 ) -> Finished:
     """Run a program and wait for it. It never outlives this call, nor does what it started.
 
@@ -46,6 +77,7 @@ async def run_program(
         seconds: Time limit.
         most_bytes: Limit of its standard output. Of standard error the end is kept.
         folder: Its working folder.
+        variables: Environment variables that it gets besides those that hold no secrets.
 
     Raises:
         ProgramError: It could not be started, or one of the limits was reached.
@@ -55,7 +87,7 @@ async def run_program(
         process = await anyio.open_process(
             list(command),
             cwd=folder,
-            env={**os.environ, _MARK: mark},
+            env=plain_environment(variables) | {_MARK: mark},
             start_new_session=os.name == "posix",
         )
     except (OSError, ValueError) as error:

@@ -231,3 +231,22 @@ def test_two_states_at_once(tmp_path: Path) -> None:
 
     anyio.run(both)
     assert [state.status for state in states] == ["ok", "ok"]
+
+
+def test_a_program_gets_no_variable_that_is_not_named(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("SOME_API_KEY", "secret")
+    monkeypatch.setenv("MY_SETTING", "7")
+    source = READ + (
+        "import os\nNOTE['content'] = ' '.join(os.environ.get(name, 'none') for name in"
+        " ('SOME_API_KEY', 'MY_SETTING'))\nprint(json.dumps([messages[0], NOTE]))"
+    )
+    assert run(program(tmp_path, source)).messages[-1].text == "none none"
+    state = run(program(tmp_path, source, environment=["MY_SETTING"]))
+    assert state.messages[-1].text == "none 7"
+
+
+def test_a_variable_that_is_not_set_is_refused_before_the_run(tmp_path: Path) -> None:
+    with pytest.raises(DataError, match="no environment variable 'NOT_SET_AT_ALL'"):
+        program(tmp_path, "", environment=["NOT_SET_AT_ALL"])
