@@ -1,7 +1,10 @@
 """Which interpreter is used, and what is said when there is none, before anything is paid for."""
 
+import hashlib
+import subprocess
 import zipfile
 from pathlib import Path
+from typing import Any
 
 import pytest
 from click.testing import CliRunner
@@ -27,10 +30,11 @@ def build(**arguments: object) -> None:
     CompressorSpec(COMPRESSOR, HermesArguments.model_validate(arguments)).build()
 
 
-def wheel(folder: Path, version: str) -> None:
+def wheel(folder: Path, version: str) -> Path:
     """A package of that name and version that holds the stand-in."""
     info = f"hermes_agent-{version}.dist-info"
-    with zipfile.ZipFile(folder / f"hermes_agent-{version}-py3-none-any.whl", "w") as archive:
+    file = folder / f"hermes_agent-{version}-py3-none-any.whl"
+    with zipfile.ZipFile(file, "w") as archive:
         for path in FAKE_HERMES.rglob("*.py"):
             archive.write(path, path.relative_to(FAKE_HERMES))
         archive.writestr(
@@ -40,6 +44,12 @@ def wheel(folder: Path, version: str) -> None:
             f"{info}/WHEEL", "Wheel-Version: 1.0\nRoot-Is-Purelib: true\nTag: py3-none-any\n"
         )
         archive.writestr(f"{info}/RECORD", "")
+    return file
+
+
+def pin(folder: Path, version: str, digest: str) -> None:
+    """Write the list of the packages that a version needs."""
+    (folder / f"{version}.txt").write_text(f"hermes-agent=={version} --hash=sha256:{digest}\n")
 
 
 @pytest.mark.usefixtures("cache")
@@ -96,7 +106,9 @@ def test_install_takes_versions_only(version: str) -> None:
 def test_install_makes_an_environment_once_and_leaves_nothing_half_made(
     cache: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    wheel(tmp_path, "0.19.0")
+    file = wheel(tmp_path, "0.19.0")
+    pin(tmp_path, "0.19.0", hashlib.sha256(file.read_bytes()).hexdigest())
+    monkeypatch.setattr(installing, "PINNED", tmp_path)
     monkeypatch.setenv("PIP_NO_INDEX", "1")
     monkeypatch.setenv("PIP_FIND_LINKS", str(tmp_path))
     command = ["compressors", "install", "hermes"]
@@ -115,3 +127,47 @@ def test_install_makes_an_environment_once_and_leaves_nothing_half_made(
     assert result.exit_code == 1
     assert "hermes-agent 0.18.2 could not be installed" in result.output
     assert [path.name for path in (cache / "hermes").iterdir()] == ["0.19.0"]
+
+
+@pytest.mark.slow
+def test_another_package_than_the_pinned_one_is_not_installed(
+    cache: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    wheel(tmp_path, "0.19.0")
+    pin(tmp_path, "0.19.0", "0" * 64)
+    monkeypatch.setattr(installing, "PINNED", tmp_path)
+    monkeypatch.setenv("PIP_NO_INDEX", "1")
+    monkeypatch.setenv("PIP_FIND_LINKS", str(tmp_path))
+    result = CliRunner().invoke(main, ["compressors", "install", "hermes"])
+    assert result.exit_code == 1
+    assert "hermes-agent 0.19.0 could not be installed" in result.output
+    assert not list((cache / "hermes").iterdir())
+
+
+@pytest.mark.usefixtures("cache")
+def test_the_installer_gets_wheels_only_and_no_keys(monkeypatch: pytest.MonkeyPatch) -> None:
+    ran: list[tuple[list[str], dict[str, str]]] = []
+
+    def record(command: list[str], **given: Any) -> "subprocess.CompletedProcess[str]":
+        ran.append((command, given["env"]))
+        return subprocess.CompletedProcess(command, 1 if "pip" in command else 0)
+
+    monkeypatch.setattr(subprocess, "run", record)
+    monkeypatch.setenv("SOME_API_KEY", "secret")
+    monkeypatch.setenv("PIP_TIMEOUT", "7")
+    for version in ("0.19.0", "0.18.2"):
+        CliRunner().invoke(main, ["compressors", "install", "hermes", "--version", version])
+    pinned, other = [(command, env) for command, env in ran if "pip" in command]
+    for command, env in (pinned, other):
+        assert "--only-binary=:all:" in command
+        assert "SOME_API_KEY" not in env
+        assert env["PIP_TIMEOUT"] == "7"
+    assert "--require-hashes" in pinned[0]
+    assert other[0][-1] == "hermes-agent==0.18.2"
+
+
+def test_all_that_the_default_version_needs_is_pinned() -> None:
+    lines = (installing.PINNED / f"{interpreter.DEFAULT_VERSION}.txt").read_text().splitlines()
+    packages = [line for line in lines if not line.startswith(" ")]
+    assert f"hermes-agent=={interpreter.DEFAULT_VERSION} \\" in packages
+    assert all(line.endswith("\\") for line in packages), "each is followed by its hashes"
