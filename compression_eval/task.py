@@ -29,6 +29,7 @@ from compression_eval.fixtures.errors import (
     passed_over,
     unknown_arguments,
 )
+from compression_eval.fixtures.finding_files import shipped_fixtures
 from compression_eval.grading.compression import compression as compression_scorer
 from compression_eval.grading.fact_retention import fact_retention
 from compression_eval.grading.six_dimensions import six_dimensions
@@ -132,7 +133,7 @@ def compression_task(arguments: TaskArguments) -> Task:
         )
         | ({"probes_by_verdict": verdicts} if verdicts else {}),
         tags=[*ready.arm, *about.tags],
-        viewer=viewer_config(verdicts=bool(verdicts)),
+        viewer=viewer_config(verdicts=bool(verdicts), trusted=_shipped(arguments, ready)),
     )
 
 
@@ -180,6 +181,12 @@ def _parts(ready: CheckedArguments, dataset: PlannedDataset) -> dict[str, str]:
         "compression_eval": __version__,
         "compressors' prompts": prompts_digest(),
     }
+
+
+def _shipped(arguments: TaskArguments, ready: CheckedArguments) -> bool:
+    """Return whether every conversation and bank comes with this project."""
+    files = {str(path) for path in shipped_fixtures().values()}
+    return arguments.probes is None and all(source.origin in files for source in ready.sources)
 
 
 def _verdicts(samples: Dataset) -> dict[str, int]:

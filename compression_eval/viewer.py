@@ -20,11 +20,13 @@ _DIMENSIONS = {
 }
 
 
-def viewer_config(*, verdicts: bool = False) -> ViewerConfig:
+def viewer_config(*, verdicts: bool = False, trusted: bool = False) -> ViewerConfig:
     """Return one row per probe: its scores by dimension, then what happened to its facts.
 
     Args:
         verdicts: Whether some probe has a verdict, so that there is a column to show.
+        trusted: Whether every conversation comes with this project. Of others the viewer shows
+            all content as plain text: no Markdown, links or images.
     """
     grade = ScoreColorScale(palette="good-high", min=0, max=5)
     share = ScoreColorScale(palette="good-high", min=0, max=1)
@@ -73,6 +75,7 @@ def viewer_config(*, verdicts: bool = False) -> ViewerConfig:
         color_scales_enabled=True,
     )
     return ViewerConfig(
+        trust_content=trusted,
         task_samples_view=view,
         # In the order of the scorers, so that overall comes first.
         sample_score_view=SampleScoreView(default="grid"),
