@@ -51,12 +51,12 @@ def test_all_six_dimensions_have_values(by_file: EvalLog) -> None:
 def test_the_viewer_trusts_what_is_shipped_and_nothing_else(
     by_file: EvalLog, tmp_path: Path
 ) -> None:
-    assert by_file.viewer is not None
-    assert by_file.viewer.trust_content is True
+    assert by_file.eval.viewer is not None
+    assert by_file.eval.viewer.trust_content is True
     own = small.write(tmp_path / "data")
     log = small.run(tmp_path / "logs", own, model="embedded/lexical", model_roles={}, epochs=1)
-    assert log.viewer is not None
-    assert log.viewer.trust_content is False
+    assert log.eval.viewer is not None
+    assert log.eval.viewer.trust_content is False
 
 
 def test_the_log_says_that_no_language_model_took_part(by_file: EvalLog) -> None:

@@ -1,14 +1,18 @@
 """A fake vendor on the loopback interface, in a thread."""
 
+import contextlib
 import json
+import socket
+import struct
 import threading
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from types import ModuleType
 from typing import Any
 
-from tests.e2e.vendors.wire import Asked, Failed, RefusedError, Said, Vendor
+from tests.e2e.vendors.wire import Asked, Broken, Failed, RefusedError, Said, Vendor
 
 _MOST_BYTES = 5_000_000
 
@@ -35,6 +39,9 @@ def serving(vendor: Vendor, wire: ModuleType) -> Iterator[str]:
             body = json.loads(self.rfile.read(size))
             with lock:
                 status, answer = _answer(vendor, wire, self.path, body, dict(self.headers))
+            if isinstance(answer, Broken):
+                self._send_broken(answer)
+                return
             if not status:
                 self.close_connection = True
                 return
@@ -57,6 +64,23 @@ def serving(vendor: Vendor, wire: ModuleType) -> Iterator[str]:
             self.end_headers()
             self.wfile.write(content)
 
+        def _send_broken(self, broken: Broken) -> None:
+            content = broken.content.encode()
+            half = len(content) // 2
+            self.close_connection = True
+            self.send_response(200)
+            self.send_header("Content-Type", broken.kind)
+            self.send_header("Content-Length", str(len(content) + broken.missing))
+            self.end_headers()
+            self.wfile.write(content[:half])
+            self.wfile.flush()
+            time.sleep(broken.seconds)
+            with contextlib.suppress(OSError):  # the client may have given up
+                self.wfile.write(content[half:])
+            if broken.missing:
+                at_once = struct.pack("ii", 1, 0)
+                self.connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, at_once)
+
         def log_message(self, format: str, *args: object) -> None:  # noqa: A002
             """Say nothing on the console."""
 
@@ -74,7 +98,7 @@ def serving(vendor: Vendor, wire: ModuleType) -> Iterator[str]:
 
 def _answer(
     vendor: Vendor, wire: ModuleType, path: str, body: dict[str, Any], headers: dict[str, str]
-) -> tuple[int, dict[str, Any]]:
+) -> tuple[int, dict[str, Any] | Broken]:
     try:
         parts = wire.parts(path, body)
     except RefusedError as problem:
@@ -87,6 +111,8 @@ def _answer(
     if speech is None:
         return 404, wire.error(Failed(404, "not_found_error", f"no model {model}"))
     said = speech(asked)
+    if isinstance(said, Broken):
+        return 200, said
     if isinstance(said, Failed):
         return said.status, wire.error(said)
     return 200, wire.reply(asked, Said(said) if isinstance(said, str) else said)

@@ -75,11 +75,23 @@ class Failed:
     code: str | None = None
 
 
+@dataclass(frozen=True)
+class Broken:
+    """Bytes in place of a vendor's reply, whole or in part."""
+
+    content: str
+    kind: str = "application/json"
+    missing: int = 0
+    """Bytes that are announced and never come: the connection is reset instead."""
+    seconds: float = 0.0
+    """How long the second half takes."""
+
+
 class RefusedError(Exception):
     """A request that the vendor does not accept; the text says why."""
 
 
-Speech = Callable[[Asked], "str | Said | Failed"]
+Speech = Callable[[Asked], "str | Said | Failed | Broken"]
 
 
 @dataclass
