@@ -63,7 +63,7 @@ TRANSPORT: dict[str, Fault] = {
     "plain text": Broken("upstream connect error", "text/plain"),
     "another JSON": Broken("[]"),
     "null": Broken("null"),
-    "too slow a body": Broken("{}", seconds=ATTEMPT_SECONDS + 2),
+    "too slow a body": Broken("{}", seconds=2.5 * ATTEMPT_SECONDS),
 }
 """What happens instead of a reply, whatever the model would have said."""
 
