@@ -6,12 +6,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal, get_args
 
-from compression_eval.compressors.registry import compressor_spec
+from compression_eval.compressors.registry import COMPRESSORS, compressor_spec
 from compression_eval.compressors.spec import CompressorSpec
 from compression_eval.compressors.validity import DEFAULT_MIN_REMOVED
 from compression_eval.fixtures.addresses import is_address
 from compression_eval.fixtures.banks import ProbeType
 from compression_eval.fixtures.cuts import CutArgument
+from compression_eval.fixtures.digests import digest
 from compression_eval.fixtures.errors import DataError, did_you_mean, one_line
 from compression_eval.fixtures.finding_files import DEFAULT_FIXTURES
 from compression_eval.fixtures.invoked_paths import invoked_path
@@ -157,12 +158,22 @@ def _arm(arguments: TaskArguments, spec: CompressorSpec) -> list[str]:
     numbers_first = sorted(given.items(), key=lambda item: not isinstance(item[1], int | float))
     return [
         one_line(part, MAX_LABEL_PART)
-        for part in (name, *(f"{key}={_plain(value)}" for key, value in numbers_first))
+        for part in (name, *(f"{key}={_shown(spec, key, value)}" for key, value in numbers_first))
     ]
 
 
-def _plain(value: Any) -> str:
-    return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+def _shown(spec: CompressorSpec, key: str, value: Any) -> str:
+    """Return a setting as a name or tag may show it: file listings and terminals hold those.
+
+    What a user gives to code of theirs may be a path or a key, so only numbers of it are shown.
+    """
+    if isinstance(value, bool | int | float) or value is None:
+        return json.dumps(value)
+    if key == "command" and isinstance(value, list) and value:
+        return Path(str(value[0])).name
+    if spec.name in COMPRESSORS and isinstance(value, str):
+        return value.replace("\\", "/").rpartition("/")[2]
+    return f"#{digest(json.dumps(value, sort_keys=True))[:6]}"
 
 
 def _prompt_text(path: str | None) -> str | None:

@@ -48,11 +48,11 @@ def changed_since(version: str, metadata: Mapping[str, Any]) -> list[str] | None
         A line for each file or setting, as far as they are known; None if nothing changed.
     """
     now = metadata.get(f"{MADE_FROM}{version}")
-    names = (name for name in metadata if name.startswith(MADE_FROM))
-    earlier = [metadata[name] for name in names if name != f"{MADE_FROM}{version}"]
-    if now is None or not earlier:
+    # A retry adds its own behind those of its log; only those of the first made samples.
+    first = next((name for name in metadata if name.startswith(MADE_FROM)), None)
+    if now is None or first is None or first == f"{MADE_FROM}{version}":
         return None
-    return list(_differences(earlier[-1], now))
+    return list(_differences(metadata[first], now))
 
 
 def _differences(before: Mapping[str, str], now: Mapping[str, str]) -> Iterator[str]:

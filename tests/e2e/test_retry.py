@@ -208,7 +208,8 @@ def test_a_retry_after_an_edit_is_refused_before_any_call(
         assert "fixture tiny" not in refused.error.message
         assert calls(scripts) == called
     bank.write_text(before, encoding="utf-8")
-    again = eval_retry(first, log_dir=str(log_dir), display="none")[0]
+    # The refused log can be gone on with, too: its samples are those of the first.
+    again = eval_retry(refused, log_dir=str(log_dir), display="none")[0]
     assert again.status == "success"
     assert len(small.samples(again)) == small.PROBES
 

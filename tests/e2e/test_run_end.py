@@ -231,6 +231,24 @@ def test_names_and_tags_carry_the_arm(tiny: Path, log_dir: Path, tmp_path: Path)
     assert set(log.eval.tags or ()) == {*tags, "no-language-model"}
 
 
+def test_names_and_tags_show_no_paths_or_texts_of_own_code(
+    tiny: Path, log_dir: Path, tmp_path: Path
+) -> None:
+    own = tmp_path / "own.py"
+    own.write_text("def keep(messages, key, last=5):\n    return messages[-last:]\n")
+    arguments = {"key": "sk-live-51Habc", "last": 4}
+    log = small.run(
+        log_dir, tiny, epochs=1, compressor=f"{own}@keep", compressor_args=arguments, **CLEAN
+    )
+    command = {"command": ["/usr/bin/env", "TOKEN=sk-live-51Habc", "cat"]}
+    other = small.run(
+        log_dir, tiny, epochs=1, compressor="command", compressor_args=command, **CLEAN
+    )
+    shown = [str(each) for it in (log, other) for each in (it.eval.task, *(it.eval.tags or ()))]
+    assert {"own.py@keep", "last=4", "command=env"} <= set(shown)
+    assert not [each for each in shown if "sk-live" in each or "/" in each]
+
+
 def test_a_shared_state_names_the_sample_that_made_it(
     scripts: dict[str, Script], tiny: Path, log_dir: Path
 ) -> None:
