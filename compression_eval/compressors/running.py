@@ -144,7 +144,7 @@ async def compress(plan: CompressionPlan, replicate: int, model: Model) -> State
     state.readable = not any(is_opaque(message) for message in messages)
     state.regions = regions(original, messages)
     state.state_tokens = counter.messages(messages)
-    # A long state is read in a thread, so that it does not hold up what else is under way.
+    # Long texts are read in a thread, so that they do not hold up what else is under way.
     state.facts = await anyio.to_thread.run_sync(
         partial(
             fact_records,
@@ -159,7 +159,9 @@ async def compress(plan: CompressionPlan, replicate: int, model: Model) -> State
     )
     if state.status == "ok":
         budget = getattr(plan.spec.arguments, "summary_tokens", None)
-        state.suspect = suspicions(replies, original, state.facts, budget, counter.count)
+        state.suspect = await anyio.to_thread.run_sync(
+            suspicions, replies, original, state.facts, budget, counter.count
+        )
     return state
 
 

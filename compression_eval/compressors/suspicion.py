@@ -46,10 +46,10 @@ _MIN_FACTS = 3
 _MIN_FOREIGN, _MAX_KNOWN = 0.3, 0.01
 """Shares of a reply's and of a conversation's letters in a script that make it a foreign one."""
 
-_JSON_REPLY = re.compile(r"\s*(?:```\w*\s)?\s*(\{.*\})\s*(?:```)?\s*", re.DOTALL)
-_EMPTY = re.compile(
-    r"<[^>\n]*>|^\s*#.*$|^\s*[-*]?\s*\(?(?:none|n/a|empty|无|なし)\)?\s*$", re.I | re.M
-)
+_TAG = re.compile(r"<[^<>\n]*>")
+_EMPTY = re.compile(r"#.*|[-*]?[ \t]*\(?(?:none|n/a|empty|无|なし)\)?", re.I)
+"""A line, without the space around it, that says nothing."""
+
 _SCRIPTS = {
     "Chinese or Japanese": re.compile("[\u3040-\u30ff\u3400-\u9fff]"),
     "Korean": re.compile("[\uac00-\ud7af]"),
@@ -85,7 +85,7 @@ def suspicions(
     signs = []
     if len(text) <= _MAX_REFUSAL and (line := _refusing_line(text)):
         signs.append(f"refusal: {line[:80]!r}")
-    if not any(letter.isalnum() for letter in _EMPTY.sub("", text)):
+    if not any(map(_says_something, text.splitlines())):
         signs.append("blank: nothing but headings")
     tokens = count(text)
     least = _MIN_SHARE_OF_BUDGET * budget if budget else _MIN_TOKENS
@@ -104,11 +104,18 @@ def _decoded(reply: str) -> str:
 
     A summary in prose may quote JSON, which is not all that it says.
     """
-    found = _JSON_REPLY.fullmatch(reply)
+    fence, brace, rest = reply.strip().removesuffix("```").partition("{")
+    if not brace or fence.strip().lower() not in ("", "```", "```json"):
+        return reply
     try:
-        return "\n".join(leaves(json.loads(found[1]))) if found else reply
+        return "\n".join(leaves(json.loads(brace + rest)))
     except (ValueError, RecursionError):
         return reply
+
+
+def _says_something(line: str) -> bool:
+    plain = _TAG.sub("", line).strip()
+    return not _EMPTY.fullmatch(plain) and any(map(str.isalnum, plain))
 
 
 def _refusing_line(text: str) -> str:
