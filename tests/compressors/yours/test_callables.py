@@ -329,6 +329,9 @@ def exits(messages):
 async def exits_awaited(messages):
     sys.exit(3)
 
+async def exits_with_status_401(messages):
+    sys.exit(401)
+
 def interrupts(messages):
     raise KeyboardInterrupt("now")
 
@@ -353,6 +356,7 @@ async def cancels_awaited(messages):
         ("hangs_awaited", "no result within 0.2 seconds (timeout_seconds)"),
         ("exits", "it raised SystemExit 3"),
         ("exits_awaited", "SystemExit: 3"),
+        ("exits_with_status_401", "SystemExit: 401"),
         ("interrupts", "it raised KeyboardInterrupt now"),
         ("own", "it raised Own mine"),
         ("own_awaited", "Own: mine"),

@@ -1,5 +1,6 @@
 """What stands between us and the compressor's vendor is an error of the sample, not its failure."""
 
+import json
 from pathlib import Path
 
 import pytest
@@ -7,9 +8,17 @@ from inspect_ai import eval_retry
 from inspect_ai.model import ModelOutput
 
 from tests.e2e import small
-from tests.e2e.scripted import COMPRESSES, Script, output
+from tests.e2e.scripted import COMPRESSES, Script, ScriptedModel, output
 from tests.e2e.vendors.conftest import Setup, compress, models_of
 from tests.e2e.vendors.wire import Failed, Said
+
+READS_JSON = """
+import json
+from inspect_ai.model import get_model
+
+async def reads_json(messages):
+    return json.loads((await get_model(role="compressor").generate("JSON!")).completion)
+"""
 
 NO_RETRIES = {"max_retries": 0, "fail_on_error": False, "log_realtime": False}
 
@@ -17,6 +26,7 @@ OUTAGES = {
     "no key": Failed(401, "authentication_error", "invalid x-api-key", "invalid_api_key"),
     "no quota": Failed(429, "insufficient_quota", "You exceeded your current quota", "quota"),
     "no credit": Failed(400, "invalid_request_error", "Your credit balance is too low"),
+    "no payment": Failed(400, "billing_error", "Your account is not active"),
     "overloaded": Failed(503, "overloaded_error", "try again later"),
     "connection lost": Failed(0, "", ""),
 }
@@ -27,8 +37,10 @@ OUTAGES = {
     [
         ("openai chat", "no key"),
         ("openai chat", "no quota"),
+        ("openai chat", "no payment"),
         ("openai chat", "connection lost"),
         ("anthropic", "no credit"),
+        ("anthropic", "no payment"),
         ("anthropic", "overloaded"),
     ],
 )
@@ -47,6 +59,46 @@ def test_an_outage_of_the_compressor_can_be_retried(
     again = eval_retry(first, log_dir=str(log_dir), display="none")[0]
     assert small.means(again)["overall"] == 4
     assert small.means(again)["failed_states"] == 0
+
+
+def test_a_refused_request_that_speaks_of_billing_is_the_compressions_failure(
+    either: Setup, tiny: Path, log_dir: Path
+) -> None:
+    said = "Invalid schema for function 'create_billing_invoice': see your billing settings"
+    either.vendor.speeches[either.compresses] = lambda _: Failed(
+        400, "invalid_request_error", said, "invalid_function_parameters"
+    )
+    log = either.run(log_dir, tiny, options=NO_RETRIES)
+    for sample in small.samples(log, "error"):
+        assert sample.error is None
+        assert small.state(sample).status == "error"
+
+
+@pytest.mark.parametrize("by_provider", [True, False])
+def test_what_a_provider_may_pass_is_an_outage_only_where_the_provider_met_it(
+    by_provider: bool,
+    scripts: dict[str, Script],
+    tiny: Path,
+    tmp_path: Path,
+    log_dir: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(ScriptedModel, "should_retry", lambda _, ex: isinstance(ex, ValueError))
+    scripts[COMPRESSES].reply = lambda _: json.loads("<html>") if by_provider else "<html>"
+    mine = tmp_path / "mine.py"
+    mine.write_text(READS_JSON, encoding="utf-8")
+    log = small.run(
+        log_dir,
+        tiny,
+        epochs=1,
+        compressor=f"{mine}@reads_json",
+        compressor_args={},
+        options=NO_RETRIES,
+    )
+    for sample in small.samples(log, "error"):
+        assert (sample.error is not None) == by_provider
+        if not by_provider:
+            assert "JSONDecodeError" in small.state(sample).failure
 
 
 def test_all_who_wait_for_a_compression_share_its_outage(
