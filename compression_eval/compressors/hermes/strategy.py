@@ -132,24 +132,35 @@ class HermesCompaction(CompactionStrategy):
         """
         sent = await to_hermes(messages)
         earlier = earlier_compressions(messages)
-        reply, forwarder = await self._exchange(model, sent, earlier)
-        transcript().info(_report(reply), source="hermes")
+        limit = anyio.move_on_after(self.arguments.timeout)
+        forwarder = Forwarder(model, limit)
+        try:
+            reply = await self._exchange(forwarder, limit, sent, earlier)
+            transcript().info(_report(reply), source="hermes")
+        except LimitExceededError:
+            raise
+        except Exception:
+            # Whatever Hermes does when its model cannot be reached is no failure of Hermes.
+            if forwarder.outage is None:
+                raise
         if forwarder.outage:
             raise forwarder.outage
         check_outcome(reply, forwarder.error, forwarder.refused)
         return await from_hermes(reply.messages, sent, messages, earlier + 1), None
 
     async def _exchange(
-        self, model: Model, sent: list[dict[str, Any]], earlier: int
-    ) -> tuple[WorkerReply, Forwarder]:
+        self,
+        forwarder: Forwarder,
+        limit: anyio.CancelScope,
+        sent: list[dict[str, Any]],
+        earlier: int,
+    ) -> WorkerReply:
         """Run the worker, and answer its model calls in this very task's context."""
-        with anyio.move_on_after(self.arguments.timeout) as limit:
-            forwarder = Forwarder(model, limit)
+        with limit:
             try:
                 async with chat_endpoint(forwarder.answer) as address:
                     request = self._request(sent, earlier, address)
-                    reply = await run_worker(self.python, request)
-                return reply, forwarder
+                    return await run_worker(self.python, request)
             except BaseExceptionGroup as group:
                 raise _the_one(group) from None
         raise CompressionError(

@@ -138,10 +138,13 @@ def test_a_failed_model_call_ends_as_hermes_ends_it(run: Run) -> None:
     assert len(calls) == 1
 
 
-def test_an_outage_of_the_model_is_no_failure_of_hermes(run: Run) -> None:
+@pytest.mark.parametrize(
+    "mode", ["", "crash on error", pytest.param("hang on error", marks=pytest.mark.slow)]
+)
+def test_an_outage_of_the_model_is_no_failure_of_hermes(run: Run, mode: str) -> None:
     model, calls = failing(StatusError(401))
     with pytest.raises(StatusError):
-        run(model)
+        run(model, constructor={"mode": mode}, timeout=10)
     assert len(calls) == 1
 
 

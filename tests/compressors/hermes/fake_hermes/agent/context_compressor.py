@@ -48,6 +48,10 @@ class ContextCompressor:
         try:
             summary = self._ask(messages[1 : -self.protect_last_n], focus_topic)
         except urllib.error.HTTPError as error:
+            if self.mode == "crash on error":
+                raise RuntimeError("the fake broke down") from error
+            if self.mode == "hang on error":
+                time.sleep(60)
             self._last_summary_error = json.loads(error.read())["error"]["message"]
             if error.code == 401:
                 self._last_compress_aborted = True
