@@ -66,7 +66,7 @@ class RunFailures:
     @property
     def share(self) -> float:
         """Share of the samples without a grade, 0 to 1."""
-        return 1 - self.graded / self.samples if self.samples else 0.0
+        return (self.samples - self.graded) / self.samples if self.samples else 0.0
 
     @property
     def any(self) -> bool:

@@ -94,7 +94,7 @@ def one_fails(call: Call) -> str:
 
 
 @pytest.mark.parametrize(
-    ("max_failed", "status"), [(None, "success"), (0.3, "error"), (0.34, "success"), (0, "error")]
+    ("max_failed", "status"), [(None, "success"), (0.3, "error"), (1 / 3, "success"), (0, "error")]
 )
 def test_so_many_failures_make_an_error(
     max_failed: float | None,
