@@ -186,7 +186,7 @@ def _kill_marked(mark: str) -> None:
             # Those of other users cannot be read, and some end meanwhile.
             with contextlib.suppress(psutil.Error, OSError):
                 if process.environ().get(_MARK) == mark and process.is_running():
-                    found = process.status() != psutil.STATUS_ZOMBIE
+                    found |= process.status() != psutil.STATUS_ZOMBIE
                     process.kill()
         if not found:
             return

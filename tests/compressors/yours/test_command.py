@@ -15,7 +15,7 @@ from compression_eval.compressors.running import CompressionPlan, compress
 from compression_eval.compressors.spec import CompressorSpec
 from compression_eval.compressors.state import State
 from compression_eval.compressors.yours import command as command_module
-from compression_eval.compressors.yours import source_digest
+from compression_eval.compressors.yours import processes, source_digest
 from compression_eval.fixtures.errors import DataError
 from tests.compressors.conftest import conversation_fixture, model_replying
 from tests.compressors.yours.running_yours import run, written
@@ -250,3 +250,34 @@ def test_a_program_gets_no_variable_that_is_not_named(
 def test_a_variable_that_is_not_set_is_refused_before_the_run(tmp_path: Path) -> None:
     with pytest.raises(DataError, match="no environment variable 'NOT_SET_AT_ALL'"):
         program(tmp_path, "", environment=["NOT_SET_AT_ALL"])
+
+
+class _Listed:
+    """A process as psutil lists it."""
+
+    def __init__(self, status: str) -> None:
+        self.killed, self._status = False, status
+
+    def environ(self) -> dict[str, str]:
+        return {processes._MARK: "mark"}
+
+    def is_running(self) -> bool:
+        return True
+
+    def status(self) -> str:
+        return self._status
+
+    def kill(self) -> None:
+        self.killed = True
+
+
+def test_it_is_looked_again_after_a_kill_whatever_stands_behind_it_in_the_list(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    living, late = _Listed(psutil.STATUS_RUNNING), _Listed(psutil.STATUS_RUNNING)
+    # What a process starts just before it is killed is in the next list only.
+    lists = iter([[living, _Listed(psutil.STATUS_ZOMBIE)], [late]])
+    monkeypatch.setattr(psutil, "process_iter", lambda: next(lists, []))
+    processes._kill_marked("mark")
+    assert living.killed
+    assert late.killed
