@@ -61,6 +61,9 @@ class RunHooks(Hooks):
         version = str(data.spec.task_version)
         changed = changed_since(version, data.spec.metadata or {})
         if changed is not None:
+            # That this one error gets through hooks stands only in a comment of Inspect's (in
+            # `_emit_to_all`: "so that limits can be enforced via hooks"). Should that change,
+            # tests/e2e/test_retry.py::test_a_retry_after_an_edit_is_refused_before_any_call fails.
             listed = "".join(f"\n  {line}" for line in changed)
             raise LimitExceededError(
                 "custom",

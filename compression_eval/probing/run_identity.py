@@ -24,8 +24,12 @@ class RunIdentity:
     """Folder of the log, a path or URL; None if it is not known."""
 
 
-# Inspect has no public way to ask, in a running sample, where its log is written: hooks give the
-# run's ids only. This is the one private name that is used; without it, states are kept in memory.
+# The one private name of Inspect that is used: states are kept in a folder beside the log, so that
+# a retry finds them, and Inspect has no public way to ask in a running sample where its log is
+# written. Its hooks give the run's ids, and a folder for eval sets only (`EvalSetStart.log_dir`,
+# asked for in https://github.com/UKGovernmentBEIS/inspect_ai/pull/2394); `EvalLog.location` comes
+# when the task has ended; INSPECT_LOG_DIR does not hold what --log-dir chose. No upstream issue is
+# known that asks for it in a sample. Without the name, states are kept in memory.
 _PRIVATE_MODULE, _PRIVATE_NAME = "inspect_ai.log._samples", "sample_active"
 
 _eval_id: ContextVar[str] = ContextVar("compression_eval_eval_id")
