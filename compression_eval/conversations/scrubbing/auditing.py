@@ -10,7 +10,7 @@ from compression_eval.conversations.scrubbing.removing import changes
 from compression_eval.conversations.scrubbing.scrubber import Scrubbed
 from compression_eval.conversations.scrubbing.settings import ScrubSettings
 from compression_eval.conversations.scrubbing.text_passes import TextPasses
-from compression_eval.conversations.scrubbing.walking import rewrite_bank, rewrite_fixture
+from compression_eval.conversations.scrubbing.walking import rewritten
 from compression_eval.fixtures.banks import ProbeBank
 from compression_eval.fixtures.models import Fixture
 
@@ -49,13 +49,7 @@ def audit(
     known = scrubbed.texts.passes if scrubbed and scrubbed.settings == settings else None
     fresh = TextPasses(settings, Pseudonyms(), passes=known)
     data = target.model_dump(mode="json", exclude_unset=True)
-    walk = rewrite_fixture if isinstance(target, Fixture) else rewrite_bank
-
-    def read(text: str, where: str) -> str:
-        fresh.learn(text, where)
-        return text
-
-    walk(data, read)
+    fresh.learn_all(data, type(target))
     found: list[AuditFinding] = []
 
     def look(text: str, where: str) -> str:
@@ -64,7 +58,7 @@ def audit(
                 found.append(AuditFinding(where, passage, hit.rule, shape(value)))
         return text
 
-    walk(data, look)
+    rewritten(data, type(target), look)
     if isinstance(target, Fixture):
         found.extend(_to_take_away(target, settings))
     return list(dict.fromkeys(found))

@@ -15,14 +15,10 @@ from compression_eval.conversations.scrubbing.removing import changes
 from compression_eval.conversations.scrubbing.report import Report
 from compression_eval.conversations.scrubbing.settings import ScrubSettings
 from compression_eval.conversations.scrubbing.text_passes import TextPasses
-from compression_eval.conversations.scrubbing.walking import (
-    Rewrite,
-    rewrite_bank,
-    rewrite_fixture,
-)
+from compression_eval.conversations.scrubbing.walking import rewritten
 from compression_eval.fixtures.banks import ProbeBank
 from compression_eval.fixtures.errors import DataError, describe_validation_error, shorten
-from compression_eval.fixtures.models import Fixture
+from compression_eval.fixtures.models import Fixture, Open
 
 _ROUNDS = 8
 _MODEL_PASSES = ("paraphrase",)
@@ -75,7 +71,7 @@ def scrub(
     moved = {index: index for index in range(len(fixture.messages))}
     for _ in range(_ROUNDS):
         start = data
-        data = _taken_away(_replaced(data, texts), settings, texts)
+        data = _taken_away(_replaced(data, Fixture, texts), settings, texts)
         data, moved = _without_orphans(data, moved, settings, texts)
         if data == start:
             break
@@ -100,8 +96,7 @@ def scrub_bank(bank: ProbeBank, scrubbed: Scrubbed) -> ProbeBank:
     data = bank.model_dump(mode="json", exclude_unset=True)
     for _ in range(_ROUNDS):
         start = data
-        rewrite_bank(data, _learning(scrubbed.texts))
-        data = rewrite_bank(data, lambda text, _: scrubbed.texts.scrub(text))
+        data = _replaced(data, ProbeBank, scrubbed.texts)
         if data == start:
             break
     data["fixture"] = scrubbed.fixture.name
@@ -109,17 +104,10 @@ def scrub_bank(bank: ProbeBank, scrubbed: Scrubbed) -> ProbeBank:
     return _validated(ProbeBank, data, bank.fixture)
 
 
-def _replaced(data: Json, texts: TextPasses) -> Json:
-    rewrite_fixture(data, _learning(texts))
-    return rewrite_fixture(data, lambda text, _: texts.scrub(text))
-
-
-def _learning(texts: TextPasses) -> Rewrite:
-    def read(text: str, where: str) -> str:
-        texts.learn(text, where)
-        return text
-
-    return read
+def _replaced(data: Json, model: type[Open], texts: TextPasses) -> Json:
+    texts.learn_all(data, model)
+    result: Json = rewritten(data, model, lambda text, _: texts.scrub(text))
+    return result
 
 
 def _taken_away(data: Json, settings: ScrubSettings, texts: TextPasses) -> Json:

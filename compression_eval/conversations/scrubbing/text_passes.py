@@ -1,7 +1,7 @@
 """The passes that replace values inside texts, run one after another."""
 
 from collections.abc import Iterator
-from typing import Protocol
+from typing import Any, Protocol
 
 from compression_eval.conversations.scrubbing import (
     addresses,
@@ -20,9 +20,9 @@ from compression_eval.conversations.scrubbing.pseudonyms import Pseudonyms, is_p
 from compression_eval.conversations.scrubbing.report import Report
 from compression_eval.conversations.scrubbing.settings import ScrubSettings
 from compression_eval.conversations.scrubbing.vocabulary import Vocabulary
-from compression_eval.conversations.scrubbing.walking import rewrite_bank, rewrite_fixture
+from compression_eval.conversations.scrubbing.walking import rewritten
 from compression_eval.fixtures.banks import ProbeBank
-from compression_eval.fixtures.models import Fixture
+from compression_eval.fixtures.models import Fixture, Open
 
 
 class TextPass(Protocol):
@@ -95,14 +95,17 @@ class TextPasses:
         """Read a conversation or a bank of an import, and keep only what it teaches."""
         if not self.passes:
             return
-        walk = rewrite_fixture if isinstance(target, Fixture) else rewrite_bank
+        self.learn_all(target.model_dump(mode="json", exclude_unset=True), type(target))
+        self._read.clear()
+
+    def learn_all(self, data: Any, model: type[Open]) -> None:
+        """Read every text of a fixture or a bank, given as JSON."""
 
         def read(text: str, where: str) -> str:
             self.learn(text, where)
             return text
 
-        walk(target.model_dump(mode="json", exclude_unset=True), read)
-        self._read.clear()
+        rewritten(data, model, read)
 
     def scrub(self, text: str) -> str:
         """Return a text with everything replaced that the passes find."""

@@ -2,69 +2,60 @@
 
 from collections.abc import Callable
 from functools import cache
-from typing import Any
+from typing import Any, Literal, get_args, get_origin
 
-from compression_eval.fixtures.banks import ProbeBank
-from compression_eval.fixtures.models import Open
+from compression_eval.fixtures.models import IMAGE_DATA, Message, Open, Source, ToolCall
 
-_FIXED = frozenset(
-    ("role", "type", "tool_call_id", "language", "kind", "trigger", "schema_version")
-) | {"scrubber", "scrubbing", "importer", "recorder"}
-"""Fields whose words the format sets, or that name nothing but this program's own steps."""
+_FIXED: dict[type[Open], tuple[str, ...]] = {
+    ToolCall: ("id",),
+    Message: ("tool_call_id",),
+    Source: ("recorder", "importer", "scrubber", "scrubbing"),
+}
+"""Fields that name calls, or nothing but this program's own steps."""
 
 Rewrite = Callable[[str, str], str]
 """From a text and the field it stands in to what the text shall be."""
+_Models = tuple[type[Open], ...]
 
 
-def rewrite_fixture(data: dict[str, Any], rewrite: Rewrite) -> dict[str, Any]:
-    """Return a fixture (as JSON) with every text rewritten; ids of calls stay."""
-    result: dict[str, Any] = _rewritten(data, "", rewrite, _FIXED | {"id"})
-    return result
+def rewritten(data: Any, model: type[Open], rewrite: Rewrite) -> Any:
+    """Return a fixture or a bank (as JSON) with every text rewritten.
+
+    What stays is images, numbers, and the fields of the model itself whose words the format sets
+    or that name calls. Fields that a model does not know are rewritten whole, keys included.
+    """
+    return _rewritten(data, (model,), "", rewrite)
 
 
-def rewrite_bank(data: dict[str, Any], rewrite: Rewrite) -> dict[str, Any]:
-    """Return a bank (as JSON) with every text rewritten."""
-    result: dict[str, Any] = _rewritten(data, "", rewrite, _FIXED)
-    return result
-
-
-def _rewritten(value: Any, where: str, rewrite: Rewrite, fixed: frozenset[str]) -> Any:
+def _rewritten(value: Any, models: _Models, where: str, rewrite: Rewrite) -> Any:
     if isinstance(value, str):
-        return value if value.startswith("data:image/") else rewrite(value, where)
+        return value if IMAGE_DATA.fullmatch(value) else rewrite(value, where)
     if isinstance(value, list):
-        return [_rewritten(item, f"{where}[{i}]", rewrite, fixed) for i, item in enumerate(value)]
-    if isinstance(value, dict):
-        known = _known_fields()
-        return {
-            key if key in known else rewrite(key, where): item
-            if key in fixed
-            else _member(item, f"{where}.{key}".lstrip("."), rewrite, fixed)
-            if key in known
-            else _free(item, f"{where}.{key}".lstrip("."), rewrite)
-            for key, item in value.items()
-        }
-    return value
+        return [_rewritten(item, models, f"{where}[{i}]", rewrite) for i, item in enumerate(value)]
+    if not isinstance(value, dict):
+        return value
+    known, result = _fields(models), {}
+    for key, item in value.items():
+        inner = known.get(key, ())
+        if inner is not None:
+            item = _rewritten(item, inner, f"{where}.{key}".lstrip("."), rewrite)  # noqa: PLW2901
+        result[key if key in known else rewrite(key, where)] = item
+    return result
 
 
 @cache
-def _known_fields() -> frozenset[str]:
-    """Return the names of all fields of fixtures and banks; what others hold is rewritten whole."""
-    models: list[type[Open]] = [ProbeBank, *Open.__subclasses__()]
-    return frozenset(name for model in models for name in model.model_fields)
+def _fields(models: _Models) -> dict[str, _Models | None]:
+    """Return the models inside each known field; None for a field whose words are fixed."""
+    return {
+        name: None
+        if name in _FIXED.get(model, ()) or get_origin(field.annotation) is Literal
+        else _models(field.annotation)
+        for model in models
+        for name, field in model.model_fields.items()
+    }
 
 
-def _member(value: Any, where: str, rewrite: Rewrite, fixed: frozenset[str]) -> Any:
-    if where.endswith(".parameters"):
-        return _free(value, where, rewrite)
-    return _rewritten(value, where, rewrite, fixed)
-
-
-def _free(value: Any, where: str, rewrite: Rewrite) -> Any:
-    """Rewrite nested JSON whose keys are the recorded agent's own."""
-    if isinstance(value, str):
-        return rewrite(value, where)
-    if isinstance(value, list):
-        return [_free(item, where, rewrite) for item in value]
-    if isinstance(value, dict):
-        return {rewrite(key, where): _free(item, where, rewrite) for key, item in value.items()}
-    return value
+def _models(annotation: Any) -> _Models:
+    if isinstance(annotation, type) and issubclass(annotation, Open):
+        return (annotation,)
+    return tuple(model for inner in get_args(annotation) for model in _models(inner))

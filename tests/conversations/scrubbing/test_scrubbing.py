@@ -243,6 +243,35 @@ def test_unknown_fields_are_scrubbed_as_well() -> None:
     assert done.source.scrubbing == ["emails"]
 
 
+def test_a_field_of_another_model_or_a_text_that_begins_as_an_image_is_no_way_round() -> None:
+    token = "ghp_" + "aB3dE5gH7jK9mN1pQ2rS4tU6vW8xY0zA1bC2"
+    hidden = {"token": token, "id": ["ann.lee@ferrant.com"]}
+    names = ["role", "type", "tool_call_id", "language", "kind", "trigger", "schema_version"]
+    names += ["scrubber", "scrubbing", "importer", "recorder", "id", "messages"]
+
+    def others(*own: str) -> dict[str, Any]:
+        return {name: hidden for name in names if name not in own}
+
+    part = {"type": "text", "text": f"data:image/ {token}", **others("type")}
+    asked = {**call("c1"), **others("id", "type")}
+    fixture = conversation(
+        {"role": "user", "content": [part], **others("role", "tool_call_id")},
+        {**assistant("Yes."), "tool_calls": [asked], **others("role", "tool_call_id")},
+        {**result("c1", f"data:image/png;base64,AAAA {token}"), **others("role", "tool_call_id")},
+        recorded_compactions=[{"cut": 1, "trigger": token, **others("kind", "trigger")}],
+        source={"origin": "pi", "importer": "rules 1", **others(*names[7:11])},
+        **others("language", "schema_version", "messages"),
+    )
+    settings = ScrubSettings.of()
+    found = [finding.where for _, finding in audit_all([("a", fixture)], settings)]
+    for where in ("trigger.token", "messages[0].recorder.id[0]", "source.kind.token"):
+        assert where in found
+    text = fixture_text(scrubbed(fixture).fixture)
+    assert token not in text
+    assert "ferrant" not in text
+    assert '"importer": "rules 1"' in text
+
+
 def test_the_report_counts_and_shows_no_value() -> None:
     done = scrubbed(conversation(user("10.20.30.40, 10.20.30.40"), assistant("10.20.30.41")))
     assert done.report.as_data() == [
