@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import Literal, NamedTuple
 
 from compression_eval.fixtures.digests import digest
+from compression_eval.fixtures.markers import NO_RESULT
 from compression_eval.fixtures.models import Fixture, Message
 
 Duplicates = Literal["all", "longest"]
@@ -13,6 +14,8 @@ Duplicates = Literal["all", "longest"]
 
 _BYTES = 8
 """Of a message's digest: enough for the sessions of one person, and small."""
+_UNRECORDED = bytes(_BYTES)
+"""Stands for the result of a call that the file holds no result of."""
 
 
 @dataclass(frozen=True)
@@ -67,8 +70,10 @@ class Names:
 class _Copy(NamedTuple):
     key: tuple[str, int]
     messages: bytes
-    complete: bytes
-    """Without the last turn, which the end of the file may have cut off."""
+    end: int
+    """Number of messages without the last turn, which the end of the file may have cut off."""
+    turns: dict[int, bytes]
+    """Of every assistant message, by its index: the digests of all that it begins with."""
 
 
 class Copies:
@@ -89,8 +94,12 @@ class Copies:
             end -= 1
         if end and fixture.messages[end - 1].role == "assistant":
             end -= 1
-        messages = _digests(fixture.messages)
-        found = _Copy(key, messages, messages[: end * _BYTES])
+        turns = {
+            index: _beginnings(message)
+            for index, message in enumerate(fixture.messages)
+            if message.role == "assistant"
+        }
+        found = _Copy(key, _digests(fixture.messages), end, turns)
         self._by_session.setdefault(fixture.name, []).append(found)
 
     def shorter(self) -> dict[tuple[str, int], str]:
@@ -113,18 +122,53 @@ class Copies:
 
 def _holds(longer: _Copy, copy: _Copy) -> bool:
     """Return whether a conversation holds all messages of a copy, in a row."""
-    wanted = copy.complete or copy.messages
+    wanted = copy.messages[: copy.end * _BYTES]
     at = longer.messages.find(wanted)
-    while at % _BYTES and at >= 0:
+    while at >= 0:
+        if at % _BYTES == 0 and _goes_on(longer, copy, at // _BYTES):
+            return True
         at = longer.messages.find(wanted, at + 1)
-    return at >= 0
+    return False
+
+
+def _goes_on(longer: _Copy, copy: _Copy, start: int) -> bool:
+    """Return whether a copy's last turn is a beginning of the longer one's turn at its place."""
+    count = len(copy.messages) // _BYTES
+    for index in range(copy.end, count):
+        mine, theirs = _message(copy.messages, index), _message(longer.messages, start + index)
+        if index in copy.turns:
+            whole = copy.turns[index][-_BYTES:]
+            turn = longer.turns.get(start + index, b"")
+            if whole not in (_message(turn, number) for number in range(len(turn) // _BYTES)):
+                return False
+        elif mine not in (theirs, _UNRECORDED):
+            return False
+    return True
+
+
+def _digest(text: str) -> bytes:
+    return hashlib.blake2b(text.encode(), digest_size=_BYTES).digest()
 
 
 def _digests(messages: Iterable[Message]) -> bytes:
     return b"".join(
-        hashlib.blake2b(message.model_dump_json().encode(), digest_size=_BYTES).digest()
+        _UNRECORDED
+        if message.role == "tool" and message.text == NO_RESULT
+        else _digest(message.model_dump_json())
         for message in messages
     )
+
+
+def _beginnings(message: Message) -> bytes:
+    """Return digests of a message up to each of its lines and calls: a file may end at any."""
+    lines = [f"{line}\n" for line in message.text.splitlines()]
+    pieces = ["", *lines, *(call.model_dump_json() for call in message.calls)]
+    so_far = hashlib.blake2b(digest_size=_BYTES)
+    found = []
+    for piece in pieces:
+        so_far.update(piece.encode())
+        found.append(so_far.digest())
+    return b"".join(found)
 
 
 def _related(earlier: Known, messages: bytes) -> str:

@@ -214,25 +214,30 @@ def test_the_longest_copy_of_a_session_can_be_kept_alone() -> None:
         Path(path).write_text(json.dumps({"session_id": name, "messages": messages}))
 
     whole = plain_messages()
-    asked = [*whole[:2], assistant("I look.", call("x9"))]  # the file ended before the result
+    begun = "I look at the code."
+    asked = [*whole[:2], assistant(begun, call("c1", "read_file", path="src/limits.py"))]
     session("in/a.json", whole[:6])
     session("in/b.json", whole)
-    session("in/c.json", asked)
+    session("in/c.json", asked)  # the file ended before the result
+    session("in/d.json", [*whole[:2], assistant(begun)])  # and before the call
+    session("in/h.json", [*whole[:5], user("Leave it."), assistant("As you wish.")])
+    session("in/i.json", [*whole[:2], assistant("No.")])  # a branch
+    session("in/j.json", [*whole[:7], result("c2", "Refused.")])
     session("in/e.json", [user("Something else."), assistant("Yes."), user("Good.")])
     session("in/f.json", whole[:6], name="b" * 12)
     (Path("in") / "g.json").write_bytes(Path("in/b.json").read_bytes())
     done = run("in", "--out", "all")
-    assert len(written("all")) == 5, done.output
+    assert len(written("all")) == 9, done.output
     assert "they begin differently" in done.stdout
     for out in ("longest", "longest.parquet"):
         done = run("in", "--duplicates", "longest", "--out", out)
         assert done.exit_code == 0, done.output
-    for file in "acg":
+    for file in "acdg":
         assert f"in/{file}.json: a copy with " in done.stdout
     assert "of the session that in/b.json holds with 9 (--duplicates longest)" in done.stdout
     kept = {len(load_fixture(path).messages) for path in written("longest")}
-    assert kept == {9, 3, 6}, "the whole one, another conversation, another session"
-    assert len(written("longest")) == pq.read_table("longest.parquet").num_rows == 3
+    assert kept == {9, 3, 6, 7, 8}, "the whole one, another conversation, another session, branches"
+    assert len(written("longest")) == pq.read_table("longest.parquet").num_rows == 6
 
 
 def test_lines_that_cannot_be_read_are_listed() -> None:
