@@ -13,6 +13,7 @@ from inspect_ai.tool import ToolInfo
 
 from compression_eval.compressors.errors import CompressionError, is_outage
 from compression_eval.compressors.vendors.accounting import VendorCall, record_call
+from compression_eval.compressors.vendors.answering import require_vendor_to_answer
 from compression_eval.compressors.vendors.anthropic_messages import (
     system_blocks,
     wire_messages,
@@ -100,6 +101,16 @@ def require_client(model: Model) -> None:
         CompressionError: It is not.
     """
     _client(model)
+
+
+def require_client_that_answers(model: Model) -> None:
+    """Raise unless a model is reached so, and its vendor also answers.
+
+    Raises:
+        CompressionError: It is not, or another vendor's model answers.
+    """
+    require_client(model)
+    require_vendor_to_answer(model)
 
 
 def _client(model: Model) -> "AsyncAnthropic":

@@ -22,11 +22,10 @@ from compression_eval.compressors.arguments import Arguments
 from compression_eval.compressors.errors import CompressionError
 from compression_eval.compressors.prompts import prompt
 from compression_eval.compressors.spec import Compressor
-from compression_eval.compressors.vendors.answering import require_vendor_to_answer
 from compression_eval.compressors.vendors.anthropic_call import (
     ask,
     end_of_summary,
-    require_client,
+    require_client_that_answers,
 )
 
 if TYPE_CHECKING:
@@ -83,7 +82,7 @@ class AnthropicEdit(CompactionStrategy):
                 content, ``unsupported`` for a block that Inspect would not replay whole or for an
                 answering model of another vendor.
         """
-        _check_model(model)
+        require_client_that_answers(model)
         edit: dict[str, Any] = {
             "type": "compact_20260112",
             "trigger": {"type": "input_tokens", "value": self.arguments.trigger_tokens},
@@ -152,16 +151,11 @@ async def _carrier(block: "BetaCompactionBlock") -> ChatMessage:
     return message
 
 
-def _check_model(model: Model) -> None:
-    require_client(model)
-    require_vendor_to_answer(model)
-
-
 COMPRESSOR = Compressor(
     "anthropic-edit",
     "Anthropic's threshold edit compact_20260112: the server's block stands for everything",
     AnthropicEditArguments,
     AnthropicEdit,
     calls_model=True,
-    check_model=_check_model,
+    check_model=require_client_that_answers,
 )

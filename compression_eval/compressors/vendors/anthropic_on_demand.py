@@ -18,11 +18,11 @@ from compression_eval.compressors.errors import CompressionError
 from compression_eval.compressors.spec import Compressor
 from compression_eval.compressors.summarising import carrier
 from compression_eval.compressors.tokens import token_counter
-from compression_eval.compressors.vendors.answering import require_vendor_to_answer
 from compression_eval.compressors.vendors.anthropic_call import (
     ask,
     end_of_summary,
     require_client,
+    require_client_that_answers,
 )
 from compression_eval.compressors.vendors.anthropic_messages import BLOCK
 from compression_eval.compressors.vendors.anthropic_replay import BETA
@@ -87,9 +87,7 @@ class AnthropicOnDemand(CompactionStrategy):
                 elsewhere, ``empty`` for success without content, ``error`` for a block without its
                 signature.
         """
-        require_client(model)
-        if self.signed:
-            require_vendor_to_answer(model)
+        (require_client_that_answers if self.signed else require_client)(model)
         window = split(messages, 0, self.arguments.tail_tokens, token_counter())
         if not window.span:
             raise CompressionError(
@@ -132,11 +130,6 @@ def _block(reply: "BetaMessage") -> "BetaCompactionBlock":
     return blocks[0]
 
 
-def _check_signed(model: Model) -> None:
-    require_client(model)
-    require_vendor_to_answer(model)
-
-
 COMPRESSORS = (
     Compressor(
         "anthropic-native",
@@ -144,7 +137,7 @@ COMPRESSORS = (
         AnthropicOnDemandArguments,
         lambda arguments: AnthropicOnDemand(arguments, signed=True),
         calls_model=True,
-        check_model=_check_signed,
+        check_model=require_client_that_answers,
     ),
     Compressor(
         "anthropic-text-projection",
