@@ -9,6 +9,7 @@ import json
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import islice
 from pathlib import Path
 from typing import Any, BinaryIO
 
@@ -55,15 +56,19 @@ class SourceFile:
     @cached_property
     def head(self) -> list[Any]:
         """The first JSON values of a file with a value per line; empty for any other file."""
-        found: list[Any] = []
-        for item in self.values():
-            if item.problem and not found:
-                return []
-            if not item.problem:
-                found.append(item.value)
-            if len(found) == _HEAD_VALUES:
-                break
+        first = next(self.values(), None)
+        if first is None or self._is_binary or (first.problem and self.document is not None):
+            return []
+        items = islice(self.values(), _HEAD_VALUES)
+        found = [item.value for item in items if not item.problem]
+        # Behind a torn line only an object says that lines hold values: text may, by chance.
+        if first.problem and not (found and isinstance(found[0], dict)):
+            return []
         return found
+
+    @property
+    def _is_binary(self) -> bool:
+        return self.magic[:6] == b"SQLite" or self.magic[:2] == b"PK"
 
     @property
     def document(self) -> Any:
@@ -77,10 +82,11 @@ class SourceFile:
 
     @cached_property
     def _document(self) -> tuple[Any, bool]:
-        if self.magic[:6] == b"SQLite" or self.magic[:2] == b"PK":
-            return None, False
         size = self.path.stat().st_size
-        if size > MAX_DOCUMENT_BYTES or len(self.head) > 1 or not self._is_bracketed():
+        if self._is_binary or size > MAX_DOCUMENT_BYTES or not self._is_bracketed():
+            return None, False
+        begin = list(islice(self.values(), 2))
+        if len(begin) > 1 and not begin[0].problem:
             return None, False
         replaced = False
         try:

@@ -28,6 +28,7 @@ from compression_eval.conversations.readers.values import (
     leave_out_thinking,
     marked,
     origin,
+    say_injected,
 )
 from compression_eval.conversations.sources import SourceFile, Value
 from compression_eval.fixtures.errors import DataError
@@ -97,7 +98,6 @@ class _Thread:
         """How many messages there were at an event, by the event's id."""
         self._begun: tuple[int, dict[str, Any]] | None = None
         """How many messages there were when a compaction was begun, and what it said then."""
-        self._injected = 0
         self._takers: dict[str, Callable[[Line, dict[str, Any]], None]] = {
             "user.message": self._user,
             "assistant.message": self._assistant,
@@ -139,11 +139,7 @@ class _Thread:
         conversation.model = self._models.most_common(1)[0][0] if self._models else ""
         if not any(draft.role == "system" for draft in conversation.drafts):
             conversation.caveats.append(NO_SYSTEM_PROMPT)
-        if self._injected:
-            conversation.caveats.append(
-                f"{self._injected} messages in the user's name were written by Copilot (skills, "
-                "notices), not by the user"
-            )
+        say_injected(conversation, "Copilot (skills, notices)")
         if any(item.state for item in conversation.compactions):
             conversation.caveats.append(_STATE)
         return conversation
@@ -169,17 +165,15 @@ class _Thread:
                 line.leave_out(
                     f"attachment {label(text_of(item, 'type'))}", "only its name is there"
                 )
-        if text_of(data, "source") not in ("", "user"):
-            line.kind += ":injected"
-            self._injected += 1
-        self._say(line, Draft("user", content))
+        injected = text_of(data, "source") not in ("", "user")
+        line.kind += ":injected" if injected else ""
+        self._say(line, Draft("user", content, injected=injected))
 
     def _notification(self, line: Line, data: dict[str, Any]) -> None:
         if not text_of(data, "content"):
             line.skip("a notice without text")
             return
-        self._injected += 1
-        self._say(line, Draft("user", [text_of(data, "content")]))
+        self._say(line, Draft("user", [text_of(data, "content")], injected=True))
 
     def _system(self, line: Line, data: dict[str, Any]) -> None:
         first = next((item for item in self.conversation.drafts if item.role == "system"), None)
@@ -194,9 +188,7 @@ class _Thread:
             line.skip("its system prompt took the place of an earlier one")
 
     def _assistant(self, line: Line, data: dict[str, Any]) -> None:
-        if any(
-            text_of(data, key) for key in ("reasoningText", "reasoningOpaque", "encryptedContent")
-        ):
+        if any(text_of(data, key) for key in _THOUGHTS):
             leave_out_thinking(line)
         draft = Draft("assistant", [text_of(data, "content")])
         for request in list_of(data, "toolRequests"):
@@ -302,6 +294,8 @@ class _Session:
         self._names: dict[str, str] = {}
         """The sub-agent that a call started, by the call's id."""
         self._cleared = 0
+        self._waiting: list[Value] = []
+        """Unreadable lines before the first event, which says whose thread it is."""
 
     def feed(self, value: Value) -> None:
         """Enter an event and take what it holds."""
@@ -321,9 +315,14 @@ class _Session:
             agent = ""
         main = f"after-clear-{self._cleared}" if self._cleared else ""
         key = f"agent-{agent}" if agent else main
+        if value.problem and not self._threads:
+            self._waiting.append(value)
+            return
         if key not in self._threads:
             self._threads[key] = _Thread(self._head, key)
         thread = self._threads[key]
+        while self._waiting:
+            entered(thread.conversation.ledger, self._waiting.pop(0), "")
         line = entered(thread.conversation.ledger, value, label(kind))
         if value.problem:
             return

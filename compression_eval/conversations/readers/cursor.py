@@ -15,8 +15,8 @@ from compression_eval.conversations.fields import as_text, label, list_of, mappi
 from compression_eval.conversations.formats import Format
 from compression_eval.conversations.ledger import Ledger, Line
 from compression_eval.conversations.readers.anthropic_blocks import AssistantTurn, user_drafts
-from compression_eval.conversations.readers.hermes_store import has_tables, opened
 from compression_eval.conversations.readers.pi_messages import summary_draft
+from compression_eval.conversations.readers.sqlite_store import has_tables, opened
 from compression_eval.conversations.readers.values import (
     NO_SYSTEM_PROMPT,
     NO_TOOLS,

@@ -14,12 +14,7 @@ from compression_eval.conversations.drafts import Compaction, Conversation, Draf
 from compression_eval.conversations.fields import as_text, label, list_of, mapping_of, text_of
 from compression_eval.conversations.formats import Format
 from compression_eval.conversations.ledger import Ledger, Line
-from compression_eval.conversations.readers.hermes_store import (
-    TABLES,
-    columns,
-    has_tables,
-    opened,
-)
+from compression_eval.conversations.readers.sqlite_store import columns, has_tables, opened
 from compression_eval.conversations.readers.values import (
     NO_SYSTEM_PROMPT,
     NO_TOOLS,
@@ -34,6 +29,7 @@ from compression_eval.conversations.sources import MAX_LINE_BYTES, SourceFile
 from compression_eval.fixtures.errors import DataError
 
 _EXPECTED = "a session of Goose: sessions.db, an export, or lines with messages"
+_TABLES = ("sessions", "messages")
 _CALLS = ("toolRequest", "frontendToolRequest")
 _THINKING = ("thinking", "redactedThinking", "reasoning")
 _FOR_USERS = (
@@ -223,7 +219,7 @@ def _is_head(value: Any) -> bool:
 
 def _recognise(source: SourceFile) -> str | None:
     if source.magic.startswith(b"SQLite format 3"):
-        found = has_tables(source.path, TABLES, column="content_json")
+        found = has_tables(source.path, _TABLES, column="content_json")
         return "an SQLite database with messages that have a content_json" if found else None
     if any(map(_is_own, source.head)):
         return "lines with messages that have a toolRequest or agentVisible"
@@ -265,7 +261,7 @@ def _read(source: SourceFile) -> Iterator[Conversation]:
 
 def _database(connection: sqlite3.Connection, source: SourceFile) -> Iterator[Conversation]:
     connection.text_factory = lambda raw: raw.decode("utf-8", errors="replace")
-    there = {table: columns(connection, table) for table in TABLES}
+    there = {table: columns(connection, table) for table in _TABLES}
     wanted = {"sessions": {"id"}, "messages": {"id", "session_id", "role", "content_json"}}
     for table, names in wanted.items():
         if missing := sorted(names - there[table]):

@@ -15,12 +15,7 @@ from compression_eval.conversations.readers.hermes_lineage import (
     threads,
 )
 from compression_eval.conversations.readers.hermes_rows import Row, decoded, message_row
-from compression_eval.conversations.readers.hermes_store import (
-    TABLES,
-    columns,
-    has_tables,
-    opened,
-)
+from compression_eval.conversations.readers.sqlite_store import columns, has_tables, opened
 from compression_eval.conversations.readers.tool_schemas import tool_definitions
 from compression_eval.conversations.readers.values import (
     NO_SYSTEM_PROMPT,
@@ -30,6 +25,7 @@ from compression_eval.conversations.readers.values import (
 from compression_eval.conversations.sources import MAX_LINE_BYTES, SourceFile
 from compression_eval.fixtures.errors import DataError
 
+_TABLES = ("sessions", "messages")
 _SESSION = ("id", "model", "model_config", "parent_session_id", "started_at", "end_reason")
 _MESSAGE = (
     "role",
@@ -53,7 +49,7 @@ _ASIDE = _MESSAGE[4:10]
 def recognise(source: SourceFile) -> str | None:
     """Return what marks the format."""
     if not source.magic.startswith(b"SQLite format 3") or not has_tables(
-        source.path, column="content"
+        source.path, _TABLES, column="content"
     ):
         return None
     return "an SQLite database with the tables sessions and messages"
@@ -142,7 +138,7 @@ class _Store:
         self._connection = connection
         self._replaced = False
         connection.text_factory = self._text
-        self._columns = {table: columns(connection, table) for table in TABLES}
+        self._columns = {table: columns(connection, table) for table in _TABLES}
         self._prompts = columns(connection, "system_prompts")
         self.origin = " ".join(["Hermes database", *self._version()])
 

@@ -24,12 +24,13 @@ from compression_eval.conversations.fields import (
 )
 from compression_eval.conversations.formats import Format
 from compression_eval.conversations.ledger import Ledger, Line
-from compression_eval.conversations.readers.hermes_store import columns, has_tables, opened
+from compression_eval.conversations.readers.sqlite_store import columns, has_tables, opened
 from compression_eval.conversations.readers.values import (
     NO_SYSTEM_PROMPT,
     NO_TOOLS,
     leave_out_thinking,
     origin,
+    say_injected,
 )
 from compression_eval.conversations.sources import MAX_LINE_BYTES, SourceFile
 from compression_eval.fixtures.errors import DataError
@@ -75,7 +76,6 @@ class _Thread:
     fresh: Compaction | None = None
     tokens: int | None = None
     models: Counter[str] = field(default_factory=Counter)
-    synthetic: int = 0
     pruned: int = 0
     undone: bool = False
 
@@ -111,11 +111,7 @@ class _Thread:
         conversation = self.conversation
         if self.models:
             conversation.model = self.models.most_common(1)[0][0]
-        if self.synthetic:
-            conversation.caveats.append(
-                f"{self.synthetic} texts in the user's name were written by OpenCode (files that "
-                "were named, prompts to go on), not by the user"
-            )
+        say_injected(conversation, "OpenCode (files that were named, prompts to go on)")
         if self.pruned:
             conversation.caveats.append(
                 f"{self.pruned} results were cleared from the context later; they stand in the "
@@ -134,14 +130,15 @@ class _Thread:
             self.asked[text_of(message.info, "id")] = asked
             _skip([head, *lines], "asks for a compaction, which is recorded beside the messages")
             return
-        draft = Draft("user")
+        typed, made = Draft("user"), Draft("user", injected=True)
         for part, line in zip(message.parts, lines, strict=True):
             kind = text_of(part, "type")
+            draft = typed
             if kind == "text" and part.get("ignored") is True:
                 line.skip("shown to the user only")
             elif kind == "text":
-                self.synthetic += part.get("synthetic") is True
-                line.kind += ":synthetic" if part.get("synthetic") is True else ""
+                if part.get("synthetic") is True:
+                    draft, line.kind = made, f"{line.kind}:synthetic"
                 draft.content.append(text_of(part, "text"))
                 line.merge(draft)
             elif kind == "file" and text_of(part, "mime") in _TEXT_FILES:
@@ -154,7 +151,8 @@ class _Thread:
                 line.merge(draft)
             else:
                 _other(kind, line)
-        self.conversation.drafts.append(head.became(draft))
+        drafts = [draft for draft in (typed, made) if draft.content] or [typed]
+        self.conversation.drafts += [head.became(draft) for draft in drafts]
 
     def _assistant(self, head: Line, lines: list[Line], message: _Message) -> None:
         error = mapping_of(message.info, "error")
@@ -193,7 +191,7 @@ class _Thread:
         drafts = self.conversation.drafts
         asked = self.asked.get(text_of(message.info, "parentID"))
         start = self.by_id.get(text_of(asked, "tail_start_id"), len(drafts))
-        made = [Draft("user", [_QUESTION])] if asked is not None else []
+        made = [Draft("user", [_QUESTION], injected=True)] if asked is not None else []
         self.fresh = Compaction(
             after=drafts[-1] if drafts else None,
             trigger="" if asked is None else "auto" if asked.get("auto") is True else "manual",

@@ -32,6 +32,7 @@ from compression_eval.conversations.readers.values import (
     entered,
     identifier,
     origin,
+    say_injected,
 )
 from compression_eval.conversations.sources import SourceFile, Value
 from compression_eval.fixtures.errors import DataError
@@ -100,21 +101,21 @@ class _Session:
             node = node.parent
         conversation = self.conversation
         models: Counter[str] = Counter()
-        injected = 0
         for record in self._records:
             kind, subtype = text_of(record.value, "type"), text_of(record.value, "subtype")
             if kind in _SPEAKS and id(record) not in path:
                 record.line.skip("on a branch that the user left")
             elif kind in _SPEAKS and isinstance(record.value.get("message"), dict):
                 drafts = self._drafts(record.value["message"], record.line)
+                injected = kind == "user" and subtype not in _TYPED
                 for draft in drafts:
+                    draft.injected = injected and draft.role == "user"
                     conversation.drafts.append(record.line.became(draft))
                 models[origin(text_of(record.value, "model"))] += kind == "assistant"
                 limit = count_of(record.value, "contextWindowSize")
                 conversation.context_length = limit or conversation.context_length
                 if "toolCallResult" in record.value:
                     record.line.leave_out("toolCallResult", "what the screen showed of a result")
-                injected += kind == "user" and subtype not in _TYPED
             elif kind in _SPEAKS:
                 record.line.is_unknown("expected the field message as an object")
             elif kind == "system" and subtype == "chat_compression":
@@ -125,11 +126,7 @@ class _Session:
                 record.line.is_unknown("a record of a kind that Qwen Code is not known to write")
         models.pop("", None)
         conversation.model = models.most_common(1)[0][0] if models else ""
-        if injected:
-            conversation.caveats.append(
-                f"{injected} messages in the user's name were written by Qwen Code (notices), "
-                "not by the user"
-            )
+        say_injected(conversation, "Qwen Code (notices)")
         if self._lost:
             conversation.caveats.append(
                 "a line follows one that is not in the file; the line before it was taken for it"
@@ -184,7 +181,10 @@ class _Session:
         self._open = waiting
         state = with_originals(drafts, conversation)
         known = set(conversation.drafts)
-        summary = next((draft.text for draft in state if draft not in known and draft.text), "")
+        made = [draft for draft in state if draft not in known]
+        for draft in made:
+            draft.injected = draft.role == "user"
+        summary = next((draft.text for draft in made if draft.text), "")
         conversation.compactions.append(
             Compaction(
                 after=conversation.drafts[-1] if conversation.drafts else None,

@@ -82,6 +82,14 @@ def leave_out_thinking(line: Line) -> None:
         line.leave_out(*part)
 
 
+def say_injected(conversation: Conversation, writer: str) -> None:
+    """Say how many messages in the user's name another one wrote; none if there is none."""
+    if count := sum(draft.injected for draft in conversation.drafts):
+        conversation.caveats.append(
+            f"{count} messages in the user's name were written by {writer}, not by the user"
+        )
+
+
 def marked(marker: str, /, **values: str) -> str:
     """Return a text of `markers.yaml` with what it stands around."""
     return _markers()[marker].format(**values).rstrip()

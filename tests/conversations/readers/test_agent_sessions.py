@@ -67,6 +67,10 @@ def said(fixture: Fixture) -> Said:
     return [(message.role, message.text) for message in fixture.messages]
 
 
+def injected(fixture: Fixture) -> list[bool]:
+    return [message.injected for message in fixture.messages if message.role == "user"]
+
+
 def calls(fixture: Fixture) -> list[tuple[str, dict[str, Any]]]:
     return [
         (call.function.name, call.function.parsed())
@@ -132,6 +136,7 @@ def test_copilot_cli_keeps_agents_apart_and_a_cleared_context_too(tmp_path: Path
         ("tool.execution_start", {"toolCallId": "u1", "toolName": "bash"}),
         ("tool.execution_complete", done("u1", "seen")),
         ("user.message", {"content": "skill text", "source": "skill-x"}),
+        ("system.notification", {"content": "A job has ended."}),
         ("session.context_cleared", {"messagesCleared": 9, "initialMessage": "Start anew."}),
         ("assistant.message", {"content": "Fresh."}),
     )
@@ -147,8 +152,10 @@ def test_copilot_cli_keeps_agents_apart_and_a_cleared_context_too(tmp_path: Path
         ("tool", "[no result was recorded for this call]"),
         ("user", '[The user carried out an action: bash]\n{"c": 1}\nseen'),
         ("user", "skill text"),
+        ("user", "A job has ended."),
     ]
-    assert "1 messages in the user's name were written by Copilot" in caveats(whole)
+    assert injected(whole) == [False, False, True, True]
+    assert "2 messages in the user's name were written by Copilot" in caveats(whole)
     assert "1 tool calls have no recorded result" in caveats(whole)
 
 
@@ -263,6 +270,7 @@ def test_qwen_code_is_compressed_to_the_history_that_it_records(tmp_path: Path) 
     assert (compaction.cut, compaction.tokens_before, compaction.tokens_after) == (4, 900, 200)
     assert state(fixture) == ["<state_snapshot>port 8123</state_snapshot>", "Got it.", 3]
     assert "line 6 (user): skipped: on a branch that the user left" in shown.stdout
+    assert injected(fixture) == [False, False, True]
     assert "1 messages in the user's name were written by Qwen Code" in caveats(fixture)
 
 
@@ -304,7 +312,8 @@ def _as_files(folder: Path) -> Path:
 def test_opencode_in_all_three_forms(tmp_path: Path, write: Callable[[Path], Path]) -> None:
     shown, fixture = one(write(tmp_path))
     assert said(fixture) == [
-        ("user", "Find the port.\nCalled Read: a.py\n[image: image/png, 3 bytes]"),
+        ("user", "Find the port.\n[image: image/png, 3 bytes]"),
+        ("user", "Called Read: a.py"),
         ("assistant", "Looking."),
         ("tool", "PORT = 8123"),
         ("tool", "no such command"),
@@ -317,11 +326,12 @@ def test_opencode_in_all_three_forms(tmp_path: Path, write: Callable[[Path], Pat
     assert [name for name, _ in calls(fixture)] == ["read", "bash", "bash"]
     (compaction,) = fixture.recorded_compactions
     assert (compaction.cut, compaction.trigger, compaction.summary) == (
-        7, "auto", "The port is 8123.",
+        8, "auto", "The port is 8123.",
     )  # fmt: skip
     assert (compaction.tokens_before, compaction.tokens_after) == (965, 305)
-    assert state(fixture) == [5, 6, "What did we do so far?", "The port is 8123."]
-    assert "1 texts in the user's name were written by OpenCode" in caveats(fixture)
+    assert state(fixture) == [6, 7, "What did we do so far?", "The port is 8123."]
+    assert injected(fixture) == [False, True, False, False]
+    assert "1 messages in the user's name were written by OpenCode" in caveats(fixture)
     assert "1 results were cleared from the context later" in caveats(fixture)
     assert fixture.model == "p/m-1"
     assert "message 5 (message:assistant): skipped: a failed request" in shown.stdout
@@ -449,6 +459,16 @@ def test_damaged_lines_are_named_and_the_rest_is_read(
     assert f"line {len(values) + 3} (unreadable): skipped: not JSON: the file ends" in shown.stdout
     _, whole = run(json_lines(tmp_path / "b.jsonl", *values))
     assert [said(fixture) for fixture in fixtures] == [said(fixture) for fixture in whole]
+
+
+@pytest.mark.parametrize("name", LINES)
+def test_a_torn_first_line_is_named_and_the_rest_is_read(tmp_path: Path, name: str) -> None:
+    path = json_lines(tmp_path / "a.jsonl", b'ion", "data": {"id": 1}}', *LINES[name])
+    shown, fixtures = run(path)
+    assert f"a.jsonl: {name}," in shown.stdout
+    assert "line 1 (unreadable): skipped: not JSON" in shown.stdout
+    _, whole = run(json_lines(tmp_path / "b.jsonl", *LINES[name]))
+    assert [f.model_dump() for f in fixtures] == [f.model_dump() for f in whole]
 
 
 @pytest.mark.parametrize("name", [*LINES, "opencode"])

@@ -9,8 +9,6 @@ from tempfile import TemporaryDirectory
 
 from compression_eval.fixtures.errors import DataError
 
-TABLES = ("sessions", "messages")
-
 _COMPANIONS = ("", "-wal", "-shm", "-journal")
 _ATTEMPTS = 5
 
@@ -46,8 +44,8 @@ def columns(connection: sqlite3.Connection, table: str) -> set[str]:
     return {str(row[0]) for row in rows}
 
 
-def has_tables(path: Path, tables: Sequence[str] = TABLES, *, column: str = "") -> bool:
-    """Whether a database has the tables of Hermes, or others; nothing is copied to find out.
+def has_tables(path: Path, tables: Sequence[str], *, column: str = "") -> bool:
+    """Whether a database has tables of these names; nothing is copied to find out.
 
     Args:
         path: The database.
