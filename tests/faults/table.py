@@ -213,7 +213,7 @@ COMPRESSIONS = {
 }
 REPLIES_OF_A_GRADER = {
     **dict.fromkeys(REPLIES, "grader_failed: empty"),
-    "blank text": "grader_failed: ",
+    "blank text": "grader_failed: not_json",
     "cut off before the first word": "grader_failed: truncated",
     "a refusal": "grader_failed: refusal",
 }
@@ -235,7 +235,8 @@ def _rows() -> list[Row]:
                 continue
             rows.append(Row(fault, "answerer", wire, ERROR))
             rows.append(Row(fault, "compressor", wire, kept))
-            rows.append(Row(fault, "grader", wire, "grader_failed: error"))
+            if fault != "too slow a body":  # a grader is asked again so often that it takes minutes
+                rows.append(Row(fault, "grader", wire, "grader_failed: error"))
         for fault in REPLIES:
             rows.append(Row(fault, "answerer", wire, ANSWERS[fault]))
             rows.append(Row(fault, "compressor", wire, COMPRESSIONS[fault]))
