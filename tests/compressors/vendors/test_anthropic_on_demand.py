@@ -7,6 +7,7 @@ import pytest
 from anthropic import AsyncAnthropic, BadRequestError
 from inspect_ai.model import ChatMessageUser
 
+from compression_eval.compressors.errors import is_outage
 from compression_eval.compressors.spec import Compressor
 from compression_eval.compressors.state import State
 from compression_eval.compressors.vendors.anthropic_messages import BLOCK, wire_messages
@@ -154,7 +155,6 @@ def test_a_missing_signature_fails_only_what_needs_it(anthropic: Service) -> Non
             "unsupported",
             "Extra inputs",
         ),
-        ({"failed": Failed(529, "overloaded_error", "compaction_unavailable")}, "error", "529"),
     ],
 )
 def test_each_failure_has_its_own_reason(
@@ -166,6 +166,14 @@ def test_each_failure_has_its_own_reason(
     state = anthropic.compress(NATIVE)
     assert (state.status, state.messages) == (status, [])
     assert reason in state.failure
+
+
+def test_an_overload_is_no_failure_of_the_strategy(anthropic: Service) -> None:
+    anthropic.rules.failed = Failed(529, "overloaded_error", "compaction_unavailable")
+    anthropic.model.config.max_retries = 1
+    with pytest.raises(Exception, match="compaction_unavailable") as caught:
+        anthropic.compress(NATIVE)
+    assert is_outage(caught.value, anthropic.model)
 
 
 def test_models_of_others_are_unsupported(openai: Service) -> None:

@@ -230,7 +230,7 @@ def test_nobody_is_asked_what_the_user_wrote_by_words_of_the_client(
     imported(tmp_path, session)
     out = tmp_path / "out"
     CliRunner().invoke(main, ["probes", "generate", str(out)])
-    assert ("The user wrote" in "".join(questions(tmp_path))) == (by == "user")
+    assert ("the user" in "".join(questions(tmp_path))) == (by == "user")
 
 
 def questions(folder: Path) -> Iterator[str]:
