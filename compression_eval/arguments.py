@@ -53,8 +53,8 @@ class CheckedArguments:
 
     spec: CompressorSpec
     sources: list[FixtureSource]
-    several: bool
-    """Whether there are several fixtures, those of other shards counted."""
+    sharded: bool
+    """Whether more fixtures stand in other shards."""
     cuts: list[CutArgument]
     types: frozenset[ProbeType] | None
     arm: list[str]
@@ -74,7 +74,7 @@ def checked(arguments: TaskArguments) -> CheckedArguments:
     return CheckedArguments(
         spec=spec,
         sources=sources if arguments.shard is None else shard(sources, arguments.shard),
-        several=len(sources) > 1,
+        sharded=arguments.shard is not None and len(sources) > 1,
         cuts=list(arguments.cut) if several else [arguments.cut],  # type: ignore[arg-type,list-item]
         types=_probe_types(arguments.probe_types),
         arm=_arm(arguments, spec),

@@ -93,6 +93,10 @@ def planned_dataset(
     if planner.unsupported and all(planner.unsupported):
         raise DataError(f"compressor: {arguments.spec.name}: {planner.unsupported[0]}")
     planned = planner.names
+    if len(planned) == 1 and not arguments.sharded:
+        # An error over one cluster would be 0.
+        for sample in (sample for group in planner.groups for sample in group):
+            sample.metadata = (sample.metadata or {}) | {"cluster": sample.id}
     few = len(planned) <= _NAMED_FIXTURES
     return PlannedDataset(
         MemoryDataset(
@@ -210,7 +214,6 @@ class _Planner:
                     probe,
                     cuts,
                     digests["fixture"],
-                    several=self._arguments.several,
                 )
             )
         self.groups.append(group)
@@ -266,8 +269,6 @@ def _sample(
     probe: Probe,
     cuts: tuple[int, ...],
     fixture_digest: str,
-    *,
-    several: bool,
 ) -> Sample:
     qualification = valid_qualification(probe, fixture_digest, cuts[-1])
     # The input stays short: a transcript in it would be marked as input and never be compressed.
@@ -277,7 +278,7 @@ def _sample(
         target=[fact.fact for fact in probe.expected_facts],
         metadata={
             "fixture": fixture.name,
-            "cluster": fixture.name if several else sample_id,
+            "cluster": fixture.name,
             "probe_id": probe.id,
             "probe_type": probe.type,
             "task_type": fixture.task_type,

@@ -207,6 +207,8 @@ def test_of_several_fixtures_those_without_a_bank_are_passed_over(
     alone.with_name("unasked.probes.json").unlink()
     task = compression_task(TaskArguments(fixtures=str(tmp_path), compressor="full"))
     assert {str(sample.id).split("/")[0] for sample in task.dataset} == {"asked"}
+    # One fixture is left: an error over it as the only cluster would be 0.
+    assert {(s.metadata or {})["cluster"] for s in task.dataset} == {s.id for s in task.dataset}
     (reason,) = (task.metadata or {})["passed_over"]
     assert reason.startswith(f"{alone}: no probe bank")
     assert f"passed over (1):\n  {reason}" in caplog.text

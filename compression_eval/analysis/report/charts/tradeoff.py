@@ -110,9 +110,11 @@ def retention(of: Figures, looks: Mapping[str, Look], narrow: bool = False) -> C
         )  # fmt: skip
     axes.axvline(0, color="#555555", linewidth=1)
     axes.axvline(1, color="#555555", linewidth=1)
+    shares = [share for _, share, *_ in rows]
     limits_seen = [limit for _, _, here, there in rows for limit in (*(here or ()), *(there or ()))]
-    low = max(min([0.0, *limits_seen]) - 0.05, -0.6)
-    high = min(max([1.0, *limits_seen]) + 0.05, 1.8)
+    # Intervals may run out of the picture, the values never.
+    low = min(max(min([0.0, *limits_seen]), -0.6), *shares) - 0.05
+    high = max(min(max([1.0, *limits_seen]), 1.8), *shares) + 0.05
     axes.set_xlim(low, high)
     axes.set_xticks([0, 0.5, 1], ["floor\n0 %", "50 %", "ceiling\n100 %"])
     axes.grid(axis="x")
