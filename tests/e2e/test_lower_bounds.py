@@ -21,7 +21,7 @@ def test_the_eval_runs_with_the_lowest_versions(tmp_path: Path) -> None:
     install = [sys.executable, "-m", "uv", "pip", "install", "-q", "--python", python, *packages]
     subprocess.run(install, check=True, timeout=600)
     logs = tmp_path / "logs"
-    run = [scripts / "inspect", "eval", "compression_eval/compression", "--epochs", "1"]
+    run = [str(scripts / "inspect"), "eval", "compression_eval/compression", "--epochs", "1"]
     options = ["--log-dir", str(logs), "--display", "plain"]
     subprocess.run([*run, *options], check=True, timeout=600, cwd=tmp_path)
     (info,) = list_eval_logs(str(logs))
