@@ -13,11 +13,10 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any, Literal
 
-from compression_eval.conversations.arguments import json_object
-from compression_eval.conversations.cleaning import clean
+from compression_eval.conversations.account import Account
 from compression_eval.conversations.compactions import recorded_compactions
 from compression_eval.conversations.drafts import Conversation, Draft, DraftCall, Image
-from compression_eval.conversations.ledger import Account
+from compression_eval.conversations.fields import clean, json_object
 from compression_eval.fixtures.errors import DataError
 from compression_eval.fixtures.markers import NO_RESULT, typed
 from compression_eval.fixtures.models import (

@@ -3,8 +3,8 @@
 from collections import Counter, defaultdict, deque
 from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
 
-from compression_eval.conversations.cleaning import clean
 from compression_eval.conversations.drafts import Compaction, Conversation, Draft
+from compression_eval.conversations.fields import clean
 from compression_eval.fixtures.models import Message, RecordedCompaction
 
 

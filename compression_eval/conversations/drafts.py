@@ -4,13 +4,19 @@ Readers only say what a file holds. What every fixture needs whatever it came fr
 behind their calls, no empty turns, images described) is done once, in `building`.
 """
 
+from collections.abc import Hashable
 from dataclasses import dataclass, field
-from typing import Literal
+from typing import Any, Literal
 
-from compression_eval.conversations.ledger import Ledger
+from compression_eval.conversations.account import Ledger, Line
 from compression_eval.fixtures.models import ToolDefinition
 
 Role = Literal["system", "user", "assistant", "tool"]
+CompactionKind = Literal["summary", "clear", "opaque"]
+
+NO_SYSTEM_PROMPT = "the file does not hold the system prompt"
+NO_TOOLS = "the file does not hold the definitions of the tools"
+RECORDED = "a compaction, recorded beside the messages"
 
 
 @dataclass(frozen=True)
@@ -23,6 +29,10 @@ class Image:
     """A ``data:`` or web address; empty if the image itself is not in the file."""
     size: int | None = None
     """Bytes, if known."""
+
+
+Content = list[str | Image]
+"""Texts and images of a message in their order."""
 
 
 @dataclass(frozen=True)
@@ -40,8 +50,8 @@ class Draft:
     """One message to be. Two drafts are the same only if they are the same object."""
 
     role: Role
-    content: list[str | Image] = field(default_factory=list)
-    """Texts and images in their order; empty strings are dropped later."""
+    content: Content = field(default_factory=list)
+    """Empty strings are dropped later."""
     calls: list[DraftCall] = field(default_factory=list)
     """Of an assistant message."""
     call_id: str | None = None
@@ -54,6 +64,11 @@ class Draft:
         """The texts, joined by line breaks."""
         return "\n".join(part for part in self.content if isinstance(part, str) and part)
 
+    @property
+    def said(self) -> Hashable:
+        """Everything that is carried over: equal for messages that say the same."""
+        return self.role, tuple(self.content), tuple(self.calls), self.call_id
+
 
 @dataclass(eq=False)
 class Compaction:
@@ -61,7 +76,7 @@ class Compaction:
 
     after: Draft | None
     """The last message before it; none if there was nothing before."""
-    kind: Literal["summary", "clear", "opaque"] = "summary"
+    kind: CompactionKind = "summary"
     """As in `fixtures.models.RecordedCompaction`."""
     trigger: str = ""
     summary: str | None = None
@@ -82,11 +97,11 @@ class Conversation:
 
     format: str
     """Name of the format that it was read from."""
-    origin: str
+    origin: str = ""
     """What recorded it, for people, as ``Claude Code 2.1.36``."""
-    session: str
+    session: str = ""
     """The session's id in the file; empty if there is none."""
-    ledger: Ledger
+    ledger: Ledger = field(default_factory=Ledger)
     """What became of every line or event of this thread."""
     drafts: list[Draft] = field(default_factory=list)
     """The whole true history, in order; never a summary that stands in for earlier messages."""
@@ -98,3 +113,79 @@ class Conversation:
     tools: list[ToolDefinition] = field(default_factory=list)
     caveats: list[str] = field(default_factory=list)
     """What the file lacks or what could not be carried over, in words without content."""
+
+    @property
+    def last(self) -> Draft | None:
+        """The last message so far."""
+        return self.drafts[-1] if self.drafts else None
+
+    @property
+    def system(self) -> Draft | None:
+        """The first system prompt."""
+        return next((draft for draft in self.drafts if draft.role == "system"), None)
+
+    def say(self, line: Line, *drafts: Draft) -> None:
+        """Add the messages that a line became."""
+        self.drafts.extend(line.became(draft) for draft in drafts)
+
+    def say_system(
+        self,
+        line: Line,
+        draft: Draft,
+        otherwise: str = "its system prompt took the place of an earlier one",
+    ) -> None:
+        """Take a system prompt: the first one opens the conversation.
+
+        Args:
+            line: Its line; one that repeats the first is merged into it.
+            draft: The prompt.
+            otherwise: Why one that says something else is left out.
+        """
+        first = self.system
+        if first is None:
+            self.drafts.insert(0, line.became(draft))
+        elif first.content == draft.content:
+            line.merge(first)
+        else:
+            line.skip(otherwise)
+
+    def compact(
+        self,
+        summary: str | None = None,
+        state: list[Draft] | None = None,
+        kind: CompactionKind | None = None,
+        **more: Any,
+    ) -> Compaction:
+        """Record a compaction behind the last message.
+
+        Args:
+            summary: As the agent wrote it.
+            state: What the agent went on with.
+            kind: Unless given, a compaction without a summary cannot be read, nor what it left.
+            more: Further fields of `Compaction`.
+        """
+        fields: dict[str, Any] = {
+            "after": self.last,
+            "kind": kind or ("summary" if summary else "opaque"),
+            "summary": summary or None,
+            "state": state if summary or kind else None,
+        }
+        self.compactions.append(Compaction(**{**fields, **more}))
+        return self.compactions[-1]
+
+    def undo(self, start: int) -> None:
+        """Drop the messages from a place on, and the compactions behind them."""
+        for draft in self.drafts[start:]:
+            self.ledger.dropped[draft] = "undone by the user"
+        del self.drafts[start:]
+        kept = set(self.drafts)
+        self.compactions = [
+            item for item in self.compactions if item.after is None or item.after in kept
+        ]
+
+    def name_missing(self) -> None:
+        """Say of the system prompt and the tools that they are missing, if they are."""
+        if self.system is None:
+            self.caveats.append(NO_SYSTEM_PROMPT)
+        if not self.tools:
+            self.caveats.append(NO_TOOLS)

@@ -35,7 +35,7 @@ class Format:
 _READERS = (
     "inspect_log",
     "goose",
-    "hermes_database",
+    "hermes:DATABASE_FORMAT",
     "opencode",
     "cursor",
     "copilot_cli",
@@ -47,28 +47,31 @@ _READERS = (
     "codex_exec",
     "droid",
     "pi",
-    "hermes_session",
+    "hermes",
     "gemini_cli",
     "openhands_events",
     "openhands_output",
     "swe_agent",
-    "mini_swe_agent",
+    "swe_agent:MINI_FORMAT",
     "cline",
     "amp",
     "otel",
-    "openai_responses",
-    "anthropic_messages",
-    "openai_chat",
+    "responses",
+    "anthropic",
+    "openai",
 )
-"""Modules of `readers`, those with the clearest marks first; each has a ``FORMAT``."""
+"""Modules of `readers`, those with the clearest marks first; each has a ``FORMAT``"""
 
 
 @cache
 def formats() -> dict[str, Format]:
     """Return every format by name, in the order in which they are tried."""
-    package = f"{__package__}.readers"
-    found = [import_module(f"{package}.{name}").FORMAT for name in _READERS]
-    return {each.name: each for each in found}
+    found: dict[str, Format] = {}
+    for reader in _READERS:
+        module, _, name = reader.partition(":")
+        each = getattr(import_module(f"{__package__}.readers.{module}"), name or "FORMAT")
+        found[each.name] = each
+    return found
 
 
 def format_of(source: SourceFile, name: str = "auto") -> tuple[Format, str]:

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from compression_eval.fixtures.addresses import is_address
-from compression_eval.fixtures.errors import DataError, shorten
+from compression_eval.fixtures.errors import DataError, NotFoundError, shorten
 
 
 @dataclass(frozen=True)
@@ -77,7 +77,7 @@ def _inputs(text: str) -> Iterator[Input]:
             raise DataError(f"nothing matches {shorten(text)}")
         yield from (Input(match, named=True) for match in files)
     else:
-        raise DataError(f"{text}: no such file or folder")
+        raise NotFoundError(f"{text}: no such file or folder")
 
 
 def _below(folder: Path) -> Iterator[Input]:

@@ -5,7 +5,7 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass, field
 
-from compression_eval.conversations.ledger import Account
+from compression_eval.conversations.account import Account
 from compression_eval.conversations.progress import printable
 from compression_eval.fixtures.models import Fixture
 

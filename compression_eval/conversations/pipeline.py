@@ -3,6 +3,7 @@
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
+from compression_eval.conversations.account import Account, Entry
 from compression_eval.conversations.cutting import CutRule, find_cuts
 from compression_eval.conversations.duplicates import Copies, Duplicates, Names
 from compression_eval.conversations.importing import (
@@ -13,7 +14,6 @@ from compression_eval.conversations.importing import (
     read_input,
 )
 from compression_eval.conversations.inputs import Input
-from compression_eval.conversations.ledger import Account, Entry
 from compression_eval.conversations.overview import (
     Overview,
     explained,

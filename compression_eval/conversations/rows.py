@@ -13,8 +13,9 @@ from pathlib import Path
 from typing import Any
 
 from compression_eval.conversations.drafts import Conversation
+from compression_eval.conversations.fields import origin
 from compression_eval.conversations.formats import formats
-from compression_eval.conversations.readers.values import entered, origin
+from compression_eval.conversations.readers.base import entered
 from compression_eval.conversations.row_forms import (
     Form,
     check_columns,

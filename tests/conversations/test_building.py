@@ -2,6 +2,7 @@
 
 import pytest
 
+from compression_eval.conversations.account import Ledger
 from compression_eval.conversations.building import Built, build
 from compression_eval.conversations.drafts import (
     Compaction,
@@ -10,7 +11,6 @@ from compression_eval.conversations.drafts import (
     DraftCall,
     Image,
 )
-from compression_eval.conversations.ledger import Ledger
 from compression_eval.fixtures.errors import DataError
 from compression_eval.fixtures.markers import NO_RESULT
 from compression_eval.fixtures.models import ImagePart

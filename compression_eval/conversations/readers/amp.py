@@ -5,28 +5,32 @@ user ran himself, notes to the model and summaries are messages of the role ``in
 summary, Amp goes on with it as an assistant message and leaves out everything before.
 """
 
-from collections import Counter
 from collections.abc import Iterator
-from typing import Any
+from typing import Any, ClassVar
 
-from compression_eval.conversations.drafts import Compaction, Conversation, Draft
-from compression_eval.conversations.fields import as_text, label, list_of, mapping_of, text_of
-from compression_eval.conversations.formats import Format
-from compression_eval.conversations.ledger import Ledger, Line
-from compression_eval.conversations.readers.anthropic_blocks import AssistantTurn, user_drafts
-from compression_eval.conversations.readers.values import (
-    NO_SYSTEM_PROMPT,
-    NO_TOOLS,
-    REPLACED_BYTES,
-    SUMMARY_STANDS_IN,
-    json_document,
-    marked,
+from compression_eval.conversations.account import Line
+from compression_eval.conversations.drafts import RECORDED, Conversation, Draft
+from compression_eval.conversations.fields import (
+    as_text,
+    label,
+    list_of,
+    mapping_of,
     origin,
+    text_of,
 )
-from compression_eval.conversations.sources import SourceFile
-from compression_eval.fixtures.errors import DataError
+from compression_eval.conversations.formats import Format
+from compression_eval.conversations.readers.anthropic import AssistantTurn, user_drafts
+from compression_eval.conversations.readers.base import (
+    SUMMARY_STANDS_IN,
+    Entry,
+    Reader,
+    Table,
+    command_text,
+    document_of,
+    with_replaced,
+)
+from compression_eval.conversations.sources import SourceFile, Value
 
-_EXPECTED = "a thread of Amp: an object with an id that begins with T-, and messages"
 _OUTCOMES = {
     "rejected-by-user": "[the user rejected this call]",
     "cancelled": "[the user cancelled this call]",
@@ -34,90 +38,59 @@ _OUTCOMES = {
 """What stands for a call that did not run to its end; Amp says the like to the model."""
 
 
-class _Thread:
+class _Thread(Reader):
     """A thread that is being read."""
 
-    def __init__(self, document: dict[str, Any]) -> None:
-        self._models: Counter[str] = Counter()
-        platform = mapping_of(mapping_of(mapping_of(document, "env"), "initial"), "platform")
-        self.conversation = Conversation(
-            "amp",
-            origin("Amp thread", text_of(platform, "clientVersion")),
-            text_of(document, "id").removeprefix("T-"),
-            Ledger(),
-            caveats=[NO_SYSTEM_PROMPT, NO_TOOLS],
-        )
-        related = {text_of(item, "type") for item in list_of(document, "relationships")}
-        if related & {"handoff", "fork"}:
-            self.conversation.caveats.append("the thread is linked to another by handoff or fork")
+    format = "amp"
+    key = "role"
+    unknown = "expected the role user, assistant or info, and content as a list"
 
-    def feed(self, number: int, message: Any) -> None:
-        """Enter a message of the thread."""
-        role, content = text_of(message, "role"), list_of(message, "content")
-        line = self.conversation.ledger.enter(f"message {number}", label(role))
-        if role not in ("user", "assistant", "info") or not isinstance(
-            message.get("content"), list
-        ):
-            line.is_unknown("expected the role user, assistant or info, and content as a list")
-            return
-        try:
-            if role == "assistant":
-                self._models[origin(text_of(mapping_of(message, "usage"), "model"))] += 1
-                blocks = [block for block in content if _was_sent(block, line)]
-                self.conversation.drafts.extend(AssistantTurn().add(blocks, line))
-            else:
-                self._user(message, content, line)
-        except RecursionError:
-            line.is_unknown("nested too deeply")
+    def take(self, line: Line, entry: Any) -> None:
+        if isinstance(mapping_of(entry).get("content"), list):
+            super().take(line, entry)
+        else:
+            line.is_unknown(self.unknown)
 
-    def _user(self, message: dict[str, Any], content: list[Any], line: Line) -> None:
+    def assistant(self, line: Line, message: Entry) -> None:
+        self.models[origin(text_of(message, "usage", "model"))] += 1
+        blocks = [block for block in message["content"] if _was_sent(block, line)]
+        self.conversation.drafts.extend(AssistantTurn().add(blocks, line))
+
+    def user(self, line: Line, message: Entry) -> None:
+        """Take what the user said or ran, results, and summaries."""
         blocks: list[Any] = []
-        for block in content:
-            kind = text_of(block, "type")
-            if kind == "summary":
-                self._compact(mapping_of(block, "summary"), line)
-            elif kind == "tool_result":
-                blocks.extend(_result(block, line))
-            elif kind == "manual_bash_invocation":
-                blocks.extend(_command(block, line))
-            else:
-                blocks.append(_image(block) if kind == "image" else block)
+        for block in message["content"]:
+            match text_of(block, "type"):
+                case "summary":
+                    self._compact(text_of(block, "summary", "summary"), line)
+                case "tool_result":
+                    blocks.extend(_result(block, line))
+                case "manual_bash_invocation":
+                    blocks.extend(_command(block, line))
+                case kind:
+                    blocks.append(_image(block) if kind == "image" else block)
         files = [
-            {"type": "text", "text": f"[attached file: {text_of(file, 'uri')}]\n{text}"}
-            for file in list_of(mapping_of(message, "fileMentions"), "files")
+            _text(f"[attached file: {text_of(file, 'uri')}]\n{text}")
+            for file in list_of(message, "fileMentions", "files")
             if (text := text_of(file, "content"))
         ]
         if message.get("userState"):
             line.leave_out("userState", "the state of the user's editor")
         if blocks or files:
-            drafts = user_drafts([*files, *blocks], line)
-            self.conversation.drafts.extend(line.became(draft) for draft in drafts)
+            self.conversation.say(line, *user_drafts([*files, *blocks], line))
         elif line.reason is None and not line.drafts:
             line.skip("nothing that the model saw")
 
-    def _compact(self, summary: dict[str, Any], line: Line) -> None:
-        text, drafts = text_of(summary, "summary"), self.conversation.drafts
-        made = Draft("assistant", [text])
-        if text and not drafts:
+    def _compact(self, summary: str, line: Line) -> None:
+        made = Draft("assistant", [summary])
+        if summary and not self.conversation.drafts:
             self.conversation.caveats.append(SUMMARY_STANDS_IN)
-            drafts.append(line.became(made))
-            return
-        line.skip("a compaction, recorded beside the messages")
-        self.conversation.compactions.append(
-            Compaction(
-                after=drafts[-1] if drafts else None,
-                kind="summary" if text else "opaque",
-                summary=text or None,
-                state=[made] if text else None,
-            )
-        )
+            self.conversation.say(line, made)
+        else:
+            line.skip(RECORDED)
+            self.conversation.compact(summary, [made])
 
-    def finish(self) -> Conversation:
-        """Return the conversation."""
-        del self._models[""]
-        if self._models:
-            self.conversation.model = self._models.most_common(1)[0][0]
-        return self.conversation
+    kinds: ClassVar[Table] = {"assistant": assistant, "user": user, "info": user}
 
 
 def _was_sent(block: Any, line: Line) -> bool:
@@ -132,16 +105,14 @@ def _was_sent(block: Any, line: Line) -> bool:
     return True
 
 
-def _result(block: dict[str, Any], line: Line) -> list[Any]:
+def _result(block: Entry, line: Line) -> list[Any]:
     """Return the result of a call in Anthropic's form; none if the call had not ended."""
     run = mapping_of(block, "run") or block
     status = text_of(run, "status")
-    content: list[Any] = []
     if status in _OUTCOMES:
-        content = [{"type": "text", "text": _OUTCOMES[status]}]
+        content = [_text(_OUTCOMES[status])]
     elif status == "error":
-        error = run.get("error")
-        content = [{"type": "text", "text": text_of(error, "message") or as_text(error)}]
+        content = [_text(text_of(run, "error", "message") or as_text(run.get("error")))]
     elif "result" in run or "output" in run:
         content = _content(run["result"] if "result" in run else run["output"])
     else:
@@ -154,40 +125,36 @@ def _content(result: Any) -> list[Any]:
     """Return what a tool gave as blocks: texts, what MCP returns, or an object as JSON."""
     if isinstance(result, list) and result:
         if all(isinstance(item, str) for item in result):
-            return [{"type": "text", "text": "\n".join(result)}]
+            return [_text("\n".join(result))]
         if all(text_of(item, "type") in ("text", "image") for item in result):
             return [_image(item) if text_of(item, "type") == "image" else item for item in result]
     if isinstance(result, dict):
         result = {key: part for key, part in result.items() if key != "discoveredGuidanceFiles"}
-    return [{"type": "text", "text": as_text(result)}]
+    return [_text(as_text(result))]
 
 
-def _command(block: dict[str, Any], line: Line) -> list[Any]:
+def _command(block: Entry, line: Line) -> list[Any]:
+    result = mapping_of(block, "toolRun").get("result")
     if block.get("hidden") is True:
         line.leave_out("command", "the user ran it without showing it to the model")
-        return []
-    run = mapping_of(block, "toolRun")
-    if text_of(run, "status") != "done":
+    elif text_of(block, "toolRun", "status") != "done":
         line.leave_out("command", "it did not run to its end; the model was not told of it")
-        return []
-    result = run.get("result")
-    output = text_of(result, "output") or as_text(result)
-    text = marked("user_command", command=text_of(mapping_of(block, "args"), "cmd"), text=output)
-    return [{"type": "text", "text": text}]
+    else:
+        output = text_of(result, "output") or as_text(result)
+        return [_text(command_text(text_of(block, "args", "cmd"), output))]
+    return []
+
+
+def _text(text: str) -> dict[str, Any]:
+    return {"type": "text", "text": text}
 
 
 def _image(block: Any) -> dict[str, Any]:
     """Return an image in Anthropic's form; Amp and MCP write its fields otherwise."""
-    source = mapping_of(block, "source") or mapping_of({"source": block}, "source")
-    media_type = text_of(source, "mediaType") or text_of(source, "mimeType")
-    return {
-        "type": "image",
-        "source": {
-            "media_type": media_type,
-            "data": text_of(source, "data"),
-            "url": text_of(source, "url"),
-        },
-    }
+    source = mapping_of(block, "source") or mapping_of(block)
+    fields = {key: text_of(source, key) for key in ("data", "url")}
+    fields["media_type"] = text_of(source, "mediaType") or text_of(source, "mimeType")
+    return {"type": "image", "source": fields}
 
 
 def _is_thread(document: Any) -> bool:
@@ -204,15 +171,17 @@ def _recognise(source: SourceFile) -> str | None:
 
 
 def _read(source: SourceFile) -> Iterator[Conversation]:
-    document = json_document(source, _EXPECTED)
-    if not _is_thread(document):
-        raise DataError(f"{source.path}: expected {_EXPECTED}, found none")
-    thread = _Thread(document)
+    expected = "a thread of Amp: an object with an id that begins with T-, and messages"
+    document = document_of(source, expected, _is_thread)
+    version = text_of(document, "env", "initial", "platform", "clientVersion")
+    session = text_of(document, "id").removeprefix("T-")
+    thread = _Thread(origin("Amp thread", version), session)
+    related = {text_of(item, "type") for item in list_of(document, "relationships")}
+    if related & {"handoff", "fork"}:
+        thread.conversation.caveats.append("the thread is linked to another by handoff or fork")
     for number, message in enumerate(document["messages"]):
-        thread.feed(number, message)
-    if source.document_replaced:
-        thread.conversation.caveats.append(REPLACED_BYTES)
-    yield thread.finish()
+        thread.feed(Value(f"message {number}", message))
+    yield with_replaced(thread.finish(), source)
 
 
 FORMAT = Format(name="amp", title="Amp threads (JSON)", recognise=_recognise, read=_read)

@@ -1,17 +1,433 @@
 """Sessions of Claude Code: lines in ``projects/…/<session>.jsonl``, and those of its subagents."""
 
-from collections.abc import Iterator
+import re
+from collections import Counter, defaultdict
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
 
-from compression_eval.conversations.drafts import Conversation
-from compression_eval.conversations.fields import mapping_of, text_of
+from compression_eval.conversations.account import Line
+from compression_eval.conversations.drafts import Content, Conversation, Draft, Image
+from compression_eval.conversations.fields import as_text, count_of, mapping_of, text_of
 from compression_eval.conversations.formats import Format
-from compression_eval.conversations.readers.claude_code_lines import LINKED, record
-from compression_eval.conversations.readers.claude_code_thread import ThreadReader
-from compression_eval.conversations.readers.claude_code_tree import split_threads
+from compression_eval.conversations.readers.anthropic import AssistantTurn, content_of, user_drafts
+from compression_eval.conversations.readers.base import REPLACED_BYTES, inline_image, marks_of
+from compression_eval.conversations.readers.claude_code_context import Context
+from compression_eval.conversations.readers.claude_code_tree import (
+    LINKED,
+    SPEAKS,
+    Record,
+    ThreadRecords,
+    Tree,
+    preserved,
+    record,
+    split_threads,
+)
 from compression_eval.conversations.sources import SourceFile
 from compression_eval.fixtures.errors import DataError
 
+_UNDONE = "on a branch that the user left (a rewind or a retry)"
 _SEEN = "lines with sessionId, uuid, parentUuid and a type such as user or assistant"
+_VERSION = re.compile(r"[0-9A-Za-z.+-]{1,20}", re.ASCII)
+_ARGUMENTS = re.compile(r"<command-args>\s*(?!\s|</command-args>)")
+_INNER = ("file", "content", "text")
+
+
+class ThreadReader:
+    """Reads the lines of one thread in their order."""
+
+    def __init__(self, thread: ThreadRecords) -> None:
+        self._records = thread.records
+        self._tree = Tree(self._records)
+        versions = [item.version for item in thread.records if _VERSION.fullmatch(item.version)]
+        self._conversation = Conversation(
+            FORMAT.name,
+            " ".join(["Claude Code", *versions[-1:]]),
+            thread.session,
+            part=thread.part,
+            caveats=["the system prompt and the tools are not in the file"],
+        )
+        # A subagent's first line may name one of the thread that called it.
+        self._context = Context(self._conversation, self._tree.cut_off and not thread.part)
+        self._queue = _Queue(self._records, self._tree.followed)
+        self._restarted = False
+        """Whether the context was cleared to carry out a plan that has yet to come."""
+        self._turns: dict[str, AssistantTurn] = defaultdict(AssistantTurn)
+        self._drafts: dict[int, list[Draft]] = {}
+        """What the lines became or were merged into, by their indices."""
+        self._notes: dict[str, list[Draft]] = {}
+        """Messages that attachments became, by the uuids of their lines."""
+        self._models: Counter[str] = Counter()
+        self._undone = 0
+
+    def read(self) -> Conversation:
+        """Return the conversation; the lines are given free while it is made."""
+        conversation = self._conversation
+        for index, item in enumerate(self._records):
+            line = conversation.ledger.enter(item.place, item.kind)
+            if item.replaced:
+                line.leave_out("bytes", REPLACED_BYTES)
+            try:
+                self._take(index, item, line)
+            except RecursionError:
+                line.is_unknown("nested too deeply")
+            item.value = {}
+        self._say(left := self._queue.left())
+        if left:
+            conversation.caveats.append(
+                f"{len(left)} prompts still waited when the recording ended"
+            )
+        if self._undone:
+            conversation.caveats.append(
+                f"{self._undone} lines on branches that the user left were left out"
+            )
+        if self._tree.guessed:
+            conversation.caveats.append(
+                f"{self._tree.guessed} lines follow one that is not in the file; "
+                "the line before them was taken for it"
+            )
+        self._context.finish()
+        if self._models:
+            conversation.model = self._models.most_common(1)[0][0]
+        return conversation
+
+    def _take(self, index: int, item: Record, line: Line) -> None:
+        """Settle one line."""
+        others = marks_of("claude_code")["other_lines"]
+        self._restarted = self._restarted or item.restart
+        if item.problem:
+            line.skip(item.problem)
+        elif item.foreign:
+            line.is_unknown("expected a JSON object")
+        elif item.type == "queue-operation":
+            self._say(self._queue.operate(index, line))
+        elif item.type in others:
+            line.skip(others[item.type])
+        elif item.type not in LINKED:
+            line.is_unknown("a line of a kind that is not known")
+        elif not item.uuid:
+            line.is_unknown("expected the field uuid as text")
+        else:
+            self._take_linked(index, item, line)
+            self._queue.spoken(index, self._drafts.get(index, ()), line.reason or "")
+
+    def _take_linked(self, index: int, item: Record, line: Line) -> None:
+        """Settle a line of the tree."""
+        repeats = self._tree.repeats(index)
+        if repeats is not None:
+            for draft in self._drafts.get(repeats, ()):
+                line.merge(draft)
+            if not line.merged_into:
+                line.skip("repeats an earlier line that is left out")
+        elif index not in self._tree.followed:
+            line.skip(_UNDONE)
+            self._undone += 1
+        elif item.type == "system":
+            self._system(item, line)
+        elif item.type == "attachment":
+            note = _note(item, line)
+            queued = item.subtype == "queued_command"
+            if note is not None and (queued or not self._context.restored(note, line)):
+                self._drafts[index] = self._notes[item.uuid] = [line.became(note)]
+                self._say([note])
+        elif not isinstance(item.message.get("content"), str | list):
+            line.is_unknown("expected the field message.content as text or blocks")
+        elif item.type == "assistant":
+            self._assistant(index, item, line)
+        else:
+            self._user(index, item, line)
+
+    def _say(self, drafts: list[Draft]) -> None:
+        self._conversation.drafts.extend(drafts)
+        if drafts:
+            self._context.said(drafts)
+
+    def _system(self, item: Record, line: Line) -> None:
+        known = marks_of("claude_code")["system_lines"]
+        if item.boundary:
+            self._context.compacted(item, line, self._kept(item))
+        elif item.subtype == "microcompact_boundary":
+            self._context.cleared(item, line, self._notes)
+        elif item.subtype in known:
+            line.skip(known[item.subtype])
+        else:
+            line.is_unknown("a system line of a kind that is not known")
+
+    def _kept(self, boundary: Record) -> list[Draft] | None:
+        """Return the messages that a compaction kept; None if one of them is not in the file."""
+        named = preserved(boundary)
+        if named is None:
+            return []
+        indices = [self._tree.first.get(uuid, -1) for uuid in named.uuids]
+        if any(index < 0 for index in indices):
+            return None
+        if named.ends_only:
+            indices = list(range(indices[0], indices[1] + 1))
+        found = (draft for index in indices for draft in self._drafts.get(index, ()))
+        return list(dict.fromkeys(found))
+
+    def _assistant(self, index: int, item: Record, line: Line) -> None:
+        message = item.message
+        model = text_of(message, "model")
+        if model == "<synthetic>" or item.value.get("isApiErrorMessage") is True:
+            line.skip("written by the client, not by the model")
+            return
+        self._models[model] += 1
+        turn = self._turns[text_of(message, "id") or item.uuid]
+        self._context.measured(message)
+        repeats = self._context.repeats_expected
+        opened = turn.add(message["content"], line, repeats=repeats)
+        self._drafts[index] = [*line.drafts, *line.merged_into]
+        self._say(opened)
+
+    def _user(self, index: int, item: Record, line: Line) -> None:
+        if item.display_copy:
+            line.leave_out("toolUseResult", "a second form of the result, for the display")
+        marks, said = marks_of("claude_code"), item.said
+        if item.summary or (item.plan and self._restarted):
+            self._handed_on(index, item, line)
+        elif item.value.get("isVisibleInTranscriptOnly") is True:
+            line.skip("shown to the user only")
+        elif said.startswith(marks["local_caveat"]):
+            line.skip("the client's words around a command to itself")
+        elif said.startswith(marks["local_output"]):
+            line.skip("output of a command to the client")
+        elif said.startswith(marks["command"]) and self._is_local(index, said):
+            line.skip("a command to the client, not to the model")
+        else:
+            self._message(index, item, line)
+
+    def _handed_on(self, index: int, item: Record, line: Line) -> None:
+        """Take what a compaction left: a summary, or the plan for which the context was cleared."""
+        draft = user_drafts(item.message["content"], line)[-1]
+        draft.injected = True
+        if item.summary:
+            recorded = self._context.summarised(draft, line)
+        else:
+            self._restarted, recorded = False, True
+            self._context.planned(draft, text_of(item.value, "planContent"), line)
+        if not recorded:
+            self._drafts[index] = [line.became(draft)]
+            self._say([draft])
+
+    def _message(self, index: int, item: Record, line: Line) -> None:
+        new: list[Draft] = []
+        self._drafts[index] = []
+        for draft in user_drafts(item.message["content"], line):
+            if draft.role == "user":
+                draft.injected = item.injected or item.plan
+                self._context.begun = self._context.begun or not item.injected
+            repeated = self._context.repeated(draft)
+            if repeated is not None:
+                line.merge(repeated)
+            else:
+                new.append(line.became(draft))
+            self._drafts[index].append(repeated or draft)
+        self._say(new)
+
+    def _is_local(self, index: int, said: str) -> bool:
+        """Return whether a command without arguments was answered by the client itself."""
+        if _ARGUMENTS.search(said):
+            return False
+        behind = (self._records[place] for place in range(index + 1, len(self._records)))
+        answer = next((item for item in behind if item.speaks), None)
+        output = marks_of("claude_code")["local_output"]
+        return answer is not None and answer.said.startswith(output)
+
+
+def _note(item: Record, line: Line) -> Draft | None:
+    """Return the message that an attachment was to the model, or settle the line without one.
+
+    What the user typed while the agent worked is a message like any other; what the client added
+    is marked as a reminder, so that nobody takes it for the user's words.
+    """
+    marks, attachment = marks_of("claude_code"), mapping_of(item.value, "attachment")
+    event = text_of(attachment, "hookEvent")
+    if item.subtype == "queued_command":
+        prompt, mode = attachment.get("prompt"), text_of(attachment, "commandMode")
+        if isinstance(prompt, str | list):
+            return Draft("user", content_of(prompt, line), injected=mode not in ("", "prompt"))
+        line.is_unknown("expected the field prompt as text or blocks")
+    elif item.subtype in marks["unseen_attachments"]:
+        line.skip(marks["unseen_attachments"][item.subtype])
+    elif item.subtype not in marks["notes"]:
+        line.is_unknown("an attachment of a kind that is not known")
+    elif item.subtype == "hook_success" and event and event not in marks["hook_events"]:
+        line.skip("output of a hook that is not handed to the model")
+    else:
+        fields = marks["notes"][item.subtype]
+        pieces = [piece for field in fields for piece in _pieces(attachment.get(field))]
+        if pieces:
+            texts = [piece for piece in pieces if isinstance(piece, str)]
+            reminder: str = marks["reminder"].replace("{text}", "\n".join(texts))
+            images = [piece for piece in pieces if isinstance(piece, Image)]
+            return Draft("user", [reminder, *images], injected=True)
+        line.skip("a note that is worded only when it is sent: the file holds no text of it")
+    return None
+
+
+def _pieces(value: Any) -> Content:
+    """Return the texts of a field, which may be a list or an object around them."""
+    if isinstance(value, str):
+        return [value] if value.strip() else []
+    if isinstance(value, list):
+        return [piece for item in value for piece in _pieces(item)]
+    if not mapping_of(value):
+        return []
+    if text_of(value, "type") == "image":
+        image = inline_image(text_of(value, "file", "type"), text_of(value, "file", "base64"))
+        return [replace(image, size=count_of(value, "file", "originalSize"))]
+    if set(value) <= {*_INNER, "type"} or isinstance(value.get("file"), dict):
+        return _pieces(next((value[key] for key in _INNER if key in value), None))
+    return [as_text(value)]
+
+
+@dataclass(eq=False)
+class _Waiting:
+    """A prompt in the queue."""
+
+    index: int
+    line: Line
+    draft: Draft
+
+    @property
+    def text(self) -> str:
+        return self.draft.text.strip()
+
+
+class _Queue:
+    """Prompts that a user typed while the agent worked, as queue operations record them.
+
+    Such a prompt may stand in a user line or an attachment as well, once it was handed over, or
+    nowhere else; or it was taken back for editing.
+    """
+
+    def __init__(self, records: Sequence[Record], followed: set[int]) -> None:
+        self._records = records
+        self._followed = followed
+        self._waiting: list[_Waiting] = []
+        self._claimed: set[int] = set()
+        """Lines that are a prompt of the queue: each is one prompt only."""
+        self._claims: dict[int, list[Line]] = defaultdict(list)
+        """Operations on prompts that stand in a later line, by its index."""
+        self._outcomes: dict[int, tuple[Sequence[Draft], str]] = {}
+        spoken = ((index, item.said) for index, item in enumerate(records) if not item.summary)
+        self._spoken = [(index, said) for index, said in spoken if said]
+
+    def operate(self, index: int, line: Line) -> list[Draft]:
+        """Take one operation and return the prompts that it handed over and no line repeats."""
+        item = self._records[index]
+        content = item.value.get("content")
+        if item.subtype in ("dequeue", "remove"):
+            return self._hand_over(index, content, line)
+        if item.subtype == "popAll":
+            for waiting in self._waiting:
+                waiting.line.skip("taken back by the user for editing")
+            self._waiting.clear()
+            line.skip("the user took the waiting prompts back for editing")
+        elif item.subtype != "enqueue":
+            line.is_unknown("a queue operation of a kind that is not known")
+        elif isinstance(content, str | list):
+            draft = Draft("user", content_of(content, line))
+            self._waiting.append(_Waiting(index, line, draft))
+        else:
+            line.is_unknown("expected the field content as text or blocks")
+        return []
+
+    def spoken(self, index: int, drafts: Sequence[Draft], reason: str) -> None:
+        """Take what became of a line, which may hold queued prompts.
+
+        Args:
+            index: Of the line.
+            drafts: The messages that it became or repeats.
+            reason: Why there are none.
+        """
+        if self._records[index].said:
+            self._outcomes[index] = drafts, reason
+            for line in self._claims.pop(index, ()):
+                _share(line, drafts, reason)
+
+    def left(self) -> list[Draft]:
+        """Return the prompts that still wait at the end and stand in no other line."""
+        found: list[Draft] = []
+        for waiting in self._waiting:
+            place = self._exactly(waiting)
+            if place is None:
+                found.append(waiting.line.became(waiting.draft))
+            else:
+                self._claim(place, waiting.line)
+        for line in (line for lines in self._claims.values() for line in lines):
+            line.skip("the same words stand in a line that could not be read")
+        return found
+
+    def _hand_over(self, index: int, content: Any, line: Line) -> list[Draft]:
+        wanted = content.strip() if isinstance(content, str) else None
+        named = [waiting for waiting in self._waiting if wanted in (None, waiting.text)]
+        found = next(iter(named or self._waiting), None)
+        if found is None:
+            line.skip("no prompt of this file was waiting")
+            return []
+        self._waiting.remove(found)
+        place = self._exactly(found)
+        if place is None:
+            place = self._within_next(index, found.text)
+        if place is not None:
+            self._claim(place, found.line)
+            self._claim(place, line)
+            return []
+        if self._undone(index):
+            found.line.skip(_UNDONE)
+            line.skip(_UNDONE)
+            return []
+        line.merge(found.draft)
+        return [found.line.became(found.draft)]
+
+    def _exactly(self, waiting: _Waiting) -> int | None:
+        """Return the later line that is this prompt."""
+        text, marks = waiting.text, marks_of("claude_code")["command"]
+        name = text.split(maxsplit=1)[0] if text.startswith("/") else ""
+        command = f"<command-name>{name}</command-name>"
+        for index, said in self._spoken:
+            if index < waiting.index or index in self._claimed or not text:
+                continue
+            if said == text or (name and said.startswith(marks) and command in said):
+                self._claimed.add(index)
+                return index
+        return None
+
+    def _within_next(self, index: int, text: str) -> int | None:
+        """Return the next thing said, if the prompt is a part of it.
+
+        Prompts that waited together are handed over as one.
+        """
+        place, said = next((item for item in self._spoken if item[0] > index), (-1, text))
+        if not text or said == text or f"\n{text}\n" not in f"\n{said}\n":
+            return None
+        return place
+
+    def _claim(self, index: int, line: Line) -> None:
+        if index in self._outcomes:
+            _share(line, *self._outcomes[index])
+        else:
+            self._claims[index].append(line)
+
+    def _undone(self, index: int) -> bool:
+        """Return whether the messages around a line are on a branch that was left."""
+        sides = (range(index - 1, -1, -1), range(index + 1, len(self._records)))
+        around = [next(filter(self._speaks, side), None) for side in sides]
+        known = {place for place in around if place is not None}
+        return bool(known) and not known & self._followed
+
+    def _speaks(self, index: int) -> bool:
+        return self._records[index].linked and self._records[index].speaks
+
+
+def _share(line: Line, drafts: Sequence[Draft], reason: str) -> None:
+    """Settle a line whose words stand in another one as that one was settled."""
+    for draft in drafts:
+        line.merge(draft)
+    if not drafts:
+        line.skip(reason)
 
 
 def _recognise(source: SourceFile) -> str | None:
@@ -22,14 +438,10 @@ def _recognise(source: SourceFile) -> str | None:
     claimed = False
     for value in source.head:
         kind = text_of(value, "type")
-        if not (
-            text_of(value, "uuid")
-            and text_of(value, "sessionId")
-            and kind in LINKED
-            and "parentUuid" in value
-        ):
+        linked = text_of(value, "uuid") and text_of(value, "sessionId") and "parentUuid" in value
+        if not linked or kind not in LINKED:
             continue
-        if kind in ("user", "assistant"):
+        if kind in SPEAKS:
             message = mapping_of(value, "message")
             if text_of(message, "role") != kind or "content" not in message:
                 return None
@@ -49,4 +461,4 @@ def _read(source: SourceFile) -> Iterator[Conversation]:
         yield ThreadReader(threads.pop(0)).read()
 
 
-FORMAT = Format(name="claude-code", title="Claude Code", recognise=_recognise, read=_read)
+FORMAT = Format("claude-code", "Claude Code", _recognise, _read)

@@ -2,14 +2,12 @@
 
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
-from typing import Any
 
+from compression_eval.conversations.account import Line
 from compression_eval.conversations.drafts import Compaction, Conversation, Draft
 from compression_eval.conversations.fields import count_of, list_of, mapping_of, text_of
-from compression_eval.conversations.ledger import Line
-from compression_eval.conversations.readers.claude_code_lines import Record
-from compression_eval.conversations.readers.claude_code_marks import marks
-from compression_eval.conversations.readers.claude_code_tree import preserved
+from compression_eval.conversations.readers.base import Entry, marks_of
+from compression_eval.conversations.readers.claude_code_tree import Record, preserved
 
 _INPUT = ("input_tokens", "cache_creation_input_tokens", "cache_read_input_tokens")
 _CHARACTERS_PER_TOKEN = 4
@@ -62,7 +60,7 @@ class Context:
 
     def repeated(self, draft: Draft) -> Draft | None:
         """Return the kept message that a line right behind a compaction merely repeats."""
-        found = next((kept for kept in self._repeatable if _same(kept, draft)), None)
+        found = next((kept for kept in self._repeatable if kept.said == draft.said), None)
         if found is not None:
             self._repeatable.remove(found)
         return found
@@ -82,7 +80,7 @@ class Context:
         """
         metadata = mapping_of(item.value, "compactMetadata")
         self._awaited = Compaction(
-            after=self._last(),
+            after=self._conversation.last,
             trigger=text_of(metadata, "trigger"),
             tokens_before=count_of(metadata, "preTokens"),
             tokens_after=count_of(metadata, "postTokens"),
@@ -116,7 +114,7 @@ class Context:
             )
             return False
         if compaction is None:
-            compaction = Compaction(after=self._last())
+            compaction = Compaction(after=self._conversation.last)
             self._record(compaction)
             self._kept = []
         first = self._kept if self._kept_first else []
@@ -125,22 +123,18 @@ class Context:
         self._leave(compaction, _ordered([*first, draft, *behind]), line)
         return True
 
-    def planned(self, draft: Draft, plan: str, line: Line) -> bool:
+    def planned(self, draft: Draft, plan: str, line: Line) -> None:
         """Take the plan for which the context was cleared: it is all that the agent went on with.
 
         Args:
             draft: The message that hands it on.
             plan: The plan alone, if the line holds it.
             line: Its entry.
-
-        Returns:
-            Whether it is the state of a compaction, which is recorded.
         """
-        compaction = Compaction(self._last(), trigger="plan", summary=plan or draft.text)
+        compaction = Compaction(self._conversation.last, trigger="plan", summary=plan or draft.text)
         self._record(compaction)
         self._kept = []
         self._leave(compaction, [draft], line)
-        return True
 
     def _leave(self, compaction: Compaction, state: list[Draft], line: Line) -> None:
         """Go on with the state that a compaction left."""
@@ -157,7 +151,7 @@ class Context:
         else:
             self._conversation.compactions.append(compaction)
 
-    def measured(self, message: Mapping[str, Any]) -> None:
+    def measured(self, message: Entry) -> None:
         """Take an answer of the model: its usage tells how large the request was."""
         # The prompt may have been an argument of the program, so that no line holds it.
         self.begun = self.begun or not self._partial
@@ -234,7 +228,7 @@ class Context:
                 f"{len(calls - found)} results that a compaction cleared are not in the file"
             )
         self._messages = [
-            Draft("tool", [marks().cleared_result], call_id=draft.call_id)
+            Draft("tool", [marks_of("claude_code")["cleared_result"]], call_id=draft.call_id)
             if draft.role == "tool" and draft.call_id in calls
             else draft
             for draft in self._messages
@@ -244,7 +238,7 @@ class Context:
         after = None if before is None or saved is None else max(before - saved, 0)
         self._record(
             Compaction(
-                after=self._last(),
+                after=self._conversation.last,
                 kind="clear",
                 trigger=text_of(metadata, "trigger"),
                 tokens_before=before,
@@ -253,9 +247,6 @@ class Context:
             )
         )
         line.skip("cleared results in place, which is recorded beside the messages")
-
-    def _last(self) -> Draft | None:
-        return self._conversation.drafts[-1] if self._conversation.drafts else None
 
 
 def _ordered(drafts: Sequence[Draft]) -> list[Draft]:
@@ -281,12 +272,3 @@ def _tokens(drafts: Sequence[Draft]) -> int:
         for draft in drafts
     )
     return sum(sizes) // _CHARACTERS_PER_TOKEN
-
-
-def _same(one: Draft, other: Draft) -> bool:
-    return (one.role, one.content, one.calls, one.call_id) == (
-        other.role,
-        other.content,
-        other.calls,
-        other.call_id,
-    )

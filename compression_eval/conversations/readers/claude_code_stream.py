@@ -10,32 +10,28 @@ from collections.abc import Iterator
 from typing import Any
 
 from compression_eval.conversations.drafts import Conversation
-from compression_eval.conversations.fields import text_of
+from compression_eval.conversations.fields import list_of, origin, text_of, value_of
 from compression_eval.conversations.formats import Format
-from compression_eval.conversations.readers.claude_code_lines import Record, record
-from compression_eval.conversations.readers.claude_code_thread import ThreadReader
-from compression_eval.conversations.readers.claude_code_tree import split_threads
-from compression_eval.conversations.readers.values import give_task, origin
+from compression_eval.conversations.readers.base import call_arguments, give_task
+from compression_eval.conversations.readers.claude_code import ThreadReader
+from compression_eval.conversations.readers.claude_code_tree import (
+    SPEAKS,
+    Record,
+    record,
+    split_threads,
+)
 from compression_eval.conversations.sources import SourceFile, Value
 from compression_eval.fixtures.errors import DataError
 
 _SEEN = "messages with session_id and parent_tool_use_id"
-_SPEAKS = ("user", "assistant")
-
-
-def _values(source: SourceFile) -> Iterator[Value]:
-    """Yield the messages, whether each has a line or all stand in a list."""
-    if isinstance(source.document, list):
-        for number, value in enumerate(source.document, 1):
-            yield Value(f"message {number}", value, replaced=source.document_replaced)
-    else:
-        yield from source.values()
+_HEAD = 60
+"""Messages that are looked at to tell the format."""
 
 
 def _is_message(value: Any) -> bool:
     return (
-        text_of(value, "type") in _SPEAKS
-        and isinstance(value.get("message"), dict)
+        text_of(value, "type") in SPEAKS
+        and isinstance(value_of(value, "message"), dict)
         and bool(text_of(value, "session_id"))
         and "parent_tool_use_id" in value
     )
@@ -43,23 +39,20 @@ def _is_message(value: Any) -> bool:
 
 def _is_head(value: Any) -> bool:
     return (
-        text_of(value, "type") == "system"
-        and text_of(value, "subtype") == "init"
+        (text_of(value, "type"), text_of(value, "subtype")) == ("system", "init")
         and bool(text_of(value, "session_id"))
         and {"tools", "mcp_servers"} <= value.keys()
     )
 
 
 def _recognise(source: SourceFile) -> str | None:
-    values = source.head
-    if isinstance(source.document, list):
-        values = source.document[:60]
-    if any(_is_message(value) for value in values):
+    values = list_of(source.document)[:_HEAD] or source.head
+    if any(map(_is_message, values)):
         return _SEEN
     return "a line of type system and subtype init" if any(map(_is_head, values)) else None
 
 
-class _Lines:
+class _Stream:
     """Turns what was printed into lines of a session."""
 
     def __init__(self) -> None:
@@ -79,14 +72,13 @@ class _Lines:
             name = "Qwen Code" if "qwen_code_version" in value else "Claude Code"
             version = text_of(value, "claude_code_version") or text_of(value, "qwen_code_version")
             self.product = self.product or origin(name, version, "stream-json")
-        agent = text_of(value, "parent_tool_use_id")
-        kind = text_of(value, "type")
+        agent, kind = text_of(value, "parent_tool_use_id"), text_of(value, "type")
+        identifier = text_of(value, "uuid") or f"line-{number}"
         fields = {_camel(key): part for key, part in value.items() if key != "message"}
         if "compactMetadata" in fields:
             fields["compactMetadata"] = _renamed(fields["compactMetadata"])
         if isinstance(value.get("message"), dict):
             fields["message"] = value["message"]
-        identifier = text_of(value, "uuid") or f"line-{number}"
         fields |= {
             "uuid": identifier,
             "parentUuid": self._last.get(agent),
@@ -94,15 +86,14 @@ class _Lines:
             "isSidechain": bool(agent),
             "agentId": agent,
         }
-        if kind in _SPEAKS:
+        if kind in SPEAKS:
             self.spoke = self.spoke or "message" in fields
-            after_boundary = self._boundary.get(agent, False)
-            if kind == "user" and after_boundary and value.get("isSynthetic") is True:
+            synthetic = kind == "user" and value.get("isSynthetic") is True
+            if synthetic and self._boundary.get(agent, False):
                 fields["isCompactSummary"] = True
             self._boundary[agent] = False
         made = record(Value(item.place, fields, replaced=item.replaced))
-        if "tool_use_result" in value:
-            made.display_copy = True
+        made.display_copy = made.display_copy or "tool_use_result" in value
         if made.boundary:
             self._boundary[agent] = True
         if made.linked:
@@ -121,31 +112,27 @@ def _renamed(value: Any) -> Any:
     return value
 
 
+def _printed(source: SourceFile) -> Iterator[Value]:
+    """Yield the messages, whether each has a line or all stand in a list."""
+    if isinstance(source.document, list):
+        for number, value in enumerate(source.document, 1):
+            yield Value(f"message {number}", value, replaced=source.document_replaced)
+    else:
+        yield from source.values()
+
+
 def _read(source: SourceFile) -> Iterator[Conversation]:
-    lines = _Lines()
-    records = [lines.line(number, item) for number, item in enumerate(_values(source), 1)]
-    if not lines.spoke:
+    stream = _Stream()
+    records = [stream.line(number, item) for number, item in enumerate(_printed(source), 1)]
+    if not stream.spoke:
         raise DataError(f"{source.path}: expected {_SEEN}; found no message")
-    done = []
-    for thread in split_threads(records):
-        conversation = ThreadReader(thread).read()
-        conversation.format = FORMAT.name
-        conversation.origin = lines.product or "Claude Code stream-json"
-        done.append(conversation)
-    calls = {
-        call.id: call.arguments
-        for conversation in done
-        for draft in conversation.drafts
-        for call in draft.calls
-    }
+    done = [ThreadReader(thread).read() for thread in split_threads(records)]
+    calls = call_arguments(done)
     for conversation in done:
+        conversation.format = FORMAT.name
+        conversation.origin = stream.product or "Claude Code stream-json"
         give_task(conversation, calls.get(conversation.part.removeprefix("agent-"), ""))
         yield conversation
 
 
-FORMAT = Format(
-    name="claude-code-stream",
-    title="Claude Code --output-format stream-json",
-    recognise=_recognise,
-    read=_read,
-)
+FORMAT = Format("claude-code-stream", "Claude Code --output-format stream-json", _recognise, _read)

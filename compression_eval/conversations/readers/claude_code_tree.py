@@ -1,4 +1,4 @@
-"""The tree of a Claude Code session: its threads, and what of each was not undone.
+"""The tree of a Claude Code session: its lines, its threads, and what of each was not undone.
 
 Every line names the line before it. A rewind or retry leaves a branch behind; only the branch
 that ends in the last message counts. Some lines hang beside it without being undone: parallel
@@ -8,12 +8,158 @@ calls and their results, what hooks reported, and a boundary whose kept tail was
 from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from typing import Any
 
-from compression_eval.conversations.fields import list_of, mapping_of, text_of
-from compression_eval.conversations.readers.claude_code_lines import Record
-from compression_eval.conversations.readers.claude_code_marks import marks
+from compression_eval.conversations.fields import list_of, mapping_of, text_of, value_of
+from compression_eval.conversations.readers.base import Entry, marks_of, with_subtype
+from compression_eval.conversations.sources import Value
+
+SPEAKS = ("user", "assistant")
+LINKED = (*SPEAKS, "system", "attachment", "progress")
+"""Types of lines that form the tree of a session."""
+
+_KEPT = {
+    "user": (
+        "message",
+        "origin",
+        "planContent",
+        "isMeta",
+        "isCompactSummary",
+        "isVisibleInTranscriptOnly",
+    ),
+    "assistant": ("message", "isApiErrorMessage"),
+    "attachment": ("attachment",),
+    "system": ("compactMetadata", "microcompactMetadata"),
+    "queue-operation": ("content",),
+}
+"""Other fields are not held while a file is read: they repeat results for the display."""
+
+_SUBTYPES = {
+    "system": ("subtype",),
+    "queue-operation": ("operation",),
+    "attachment": ("attachment", "type"),
+    "progress": ("data", "type"),
+}
+"""Where a line says of which sort it is."""
 
 _NONE = -1
+
+
+@dataclass(eq=False)
+class Record:
+    """One line."""
+
+    place: str
+    kind: str
+    """As it is entered in the account: ``attachment:queued_command``."""
+    type: str = ""
+    subtype: str = ""
+    uuid: str = ""
+    parent: str = ""
+    """The line before it in its branch; empty at a root."""
+    session: str = ""
+    agent: str = ""
+    """Id of the subagent, if its lines carry one."""
+    sidechain: bool = False
+    version: str = ""
+    value: Entry = field(default_factory=dict)
+    """The fields that are looked into later."""
+    problem: str = ""
+    foreign: bool = False
+    """Whether the line is JSON, but no object."""
+    hook: str = ""
+    """Name of the hook that the line reports on."""
+    restart: bool = False
+    """Whether the context was cleared before this line, so as to carry out a plan."""
+    replaced: bool = False
+    display_copy: bool = False
+    """Whether a second form of a tool's result stood beside it."""
+
+    @property
+    def linked(self) -> bool:
+        """Whether the line is part of the tree."""
+        return bool(self.uuid) and self.type in LINKED
+
+    @property
+    def speaks(self) -> bool:
+        """Whether the line is of a message."""
+        return self.type in SPEAKS
+
+    @property
+    def boundary(self) -> bool:
+        """Whether the context was compacted here."""
+        return self.kind == "system:compact_boundary"
+
+    @property
+    def summary(self) -> bool:
+        """Whether this is the user message that hands a summary on."""
+        return self.type == "user" and self.value.get("isCompactSummary") is True
+
+    @property
+    def plan(self) -> bool:
+        """Whether this is the user message that hands a plan on to a cleared context."""
+        start = marks_of("claude_code")["plan_start"]
+        planned = bool(text_of(self.value, "planContent")) or self.said.startswith(start)
+        return self.type == "user" and planned
+
+    @property
+    def injected(self) -> bool:
+        """Whether a user line says of itself that no person wrote it."""
+        kind = text_of(self.value, "origin", "kind")
+        return self.value.get("isMeta") is True or kind not in ("", "human")
+
+    @property
+    def message(self) -> Entry:
+        """The API message, or what of it is in this line."""
+        return mapping_of(self.value, "message")
+
+    def blocks(self, kind: str) -> list[Entry]:
+        """Return the content blocks of a kind."""
+        blocks = list_of(self.message, "content")
+        return [block for block in blocks if text_of(block, "type") == kind]
+
+    @property
+    def said(self) -> str:
+        """What the user typed, trimmed; empty for lines of any other sort."""
+        prompt: Any = None
+        if self.kind == "attachment:queued_command":
+            prompt = value_of(self.value, "attachment", "prompt")
+        elif self.type == "user":
+            prompt = self.message.get("content")
+        if isinstance(prompt, list):
+            prompt = "\n".join(text_of(block, "text") for block in prompt)
+        return prompt.strip() if isinstance(prompt, str) else ""
+
+
+def record(item: Value) -> Record:
+    """Return a line as a record."""
+    value = item.value
+    if item.problem:
+        return Record(item.place, "unreadable", problem=item.problem)
+    if not isinstance(value, dict):
+        return Record(item.place, "no object", foreign=True)
+    kind = text_of(value, "type")
+    subtype = text_of(value, *_SUBTYPES[kind]) if kind in _SUBTYPES else ""
+    return Record(
+        place=item.place,
+        kind=with_subtype(kind, subtype),
+        type=kind,
+        subtype=subtype,
+        uuid=text_of(value, "uuid"),
+        parent=text_of(value, "parentUuid") or text_of(value, "logicalParentUuid"),
+        session=text_of(value, "sessionId"),
+        agent=text_of(value, "agentId"),
+        sidechain=value.get("isSidechain") is True,
+        hook=text_of(value, "data", "hookName") or text_of(value, "attachment", "hookName"),
+        version=text_of(value, "version"),
+        value={key: value[key] for key in _KEPT.get(kind, ()) if key in value},
+        replaced=item.replaced,
+        display_copy="toolUseResult" in value,
+    )
+
+
+_Key = tuple[str, str, int]
+"""What sort of thread it is, whose, and which one of a session that was cleared, from 1."""
 
 
 @dataclass
@@ -38,51 +184,48 @@ class Preserved:
 
 def split_threads(records: Sequence[Record]) -> list[ThreadRecords]:
     """Return the threads of a file: each session, each subagent and each side chain its own."""
-    threads: dict[tuple[str, str], ThreadRecords] = {}
-    owner: dict[str, tuple[str, str]] = {}
-    placed: list[tuple[str, str] | None] = []
-    side: tuple[str, str] | None = None
-    current: dict[str, tuple[str, str]] = {}
+    threads: dict[_Key, ThreadRecords] = {}
+    owner: dict[str, _Key] = {}
+    placed: list[_Key | None] = []
+    side: _Key | None = None
+    current: dict[str, _Key] = {}
     """The thread that the lines of a session outside the tree belong to."""
-    spoken: set[tuple[str, str]] = set()
+    spoken: set[_Key] = set()
     for index, item in enumerate(records):
         if not item.linked:
             placed.append(current.get(item.session))
             continue
         above = owner.get(item.parent)
+        part = ""
         if not item.sidechain:
-            key = current.get(item.session, ("main", item.session))
+            key = current.get(item.session, ("main", item.session, 1))
             if above and above[0] == "main":
                 key = above
             elif key in spoken and _opens_thread(records, index):
                 number = 2 + sum(known[0] == "main" for known in threads if known != key)
-                key = ("main", f"{item.session}\0{number}")
+                key = ("main", item.session, number)
             current[item.session] = key
             spoken.update([key] if item.speaks else [])
+            part = f"clear-{key[2]}" if key[2] > 1 else ""
         elif item.agent:
-            key = ("agent", item.agent)
-        elif above and above[0] == "side":
-            key = above
+            key, part = ("agent", item.agent, 1), f"agent-{item.agent}"
         else:
-            key = side if side and item.parent and not above else ("side", item.uuid)
-            side = key
+            if above and above[0] == "side":
+                key = above
+            else:
+                key = side if side and item.parent and not above else ("side", item.uuid, 1)
+                side = key
+            part = f"side-{1 + sum(known[0] == 'side' for known in threads)}"
         owner.setdefault(item.uuid, key)
         placed.append(key)
         if key not in threads:
-            number = sum(known[0] == "side" for known in threads) + 1
-            cleared_number = key[1].partition("\0")[2]
-            part = {
-                "main": f"clear-{cleared_number}" if cleared_number else "",
-                "agent": f"agent-{item.agent}",
-                "side": f"side-{number}",
-            }[key[0]]
             threads[key] = ThreadRecords(item.session, part)
     first = next((key for key in threads if key[0] == "main"), next(iter(threads), None))
-    for item, key_of_line in zip(records, placed, strict=True):
-        mine = ("main", item.session)
-        key_or_default = key_of_line or (mine if mine in threads else first)
-        if key_or_default is not None:
-            threads[key_or_default].records.append(item)
+    for item, found in zip(records, placed, strict=True):
+        own: _Key = ("main", item.session, 1)
+        key_of_line = found or (own if own in threads else first)
+        if key_of_line is not None:
+            threads[key_of_line].records.append(item)
     return list(threads.values())
 
 
@@ -97,29 +240,24 @@ def _opens_thread(records: Sequence[Record], index: int) -> bool:
         return False
     later = (item for item in records[index:] if item.session == root.session)
     first = next((item for item in later if item.speaks and not item.sidechain), None)
-    by_hook = root.hook == marks().clear_hook
+    marks = marks_of("claude_code")
+    by_hook = root.hook == marks["clear_hook"]
     root.restart = first is not None and first.plan and (by_hook or root is first)
-    return not root.restart and (by_hook or marks().clear_command in root.said)
+    return not root.restart and (by_hook or marks["clear_command"] in root.said)
 
 
 def preserved(boundary: Record) -> Preserved | None:
     """Return what a boundary says was kept as it is; None if nothing was."""
     metadata = mapping_of(boundary.value, "compactMetadata")
-    segment = mapping_of(metadata, "preservedSegment")
-    if text_of(segment, "headUuid") and text_of(segment, "tailUuid"):
-        return Preserved(
-            (text_of(segment, "headUuid"), text_of(segment, "tailUuid")),
-            ends_only=True,
-            before_summary=text_of(segment, "anchorUuid") == boundary.uuid,
-        )
-    kept = mapping_of(metadata, "preservedMessages")
-    items = list_of(kept, "uuids") or list_of(metadata, "preservedMessages")
-    names = (item if isinstance(item, str) else text_of(item, "uuid") for item in items)
-    uuids = tuple(name for name in names if name)
-    if not uuids:
-        return None
-    anchor = text_of(kept, "anchorUuid")
-    return Preserved(uuids, ends_only=False, before_summary=anchor == boundary.uuid)
+    segment, kept = mapping_of(metadata, "preservedSegment"), metadata.get("preservedMessages")
+    ends = (text_of(segment, "headUuid"), text_of(segment, "tailUuid"))
+    if all(ends):
+        before = text_of(segment, "anchorUuid") == boundary.uuid
+        return Preserved(ends, ends_only=True, before_summary=before)
+    items = list_of(kept, "uuids") or list_of(kept)
+    uuids = tuple(name for item in items if (name := text_of(item) or text_of(item, "uuid")))
+    before = text_of(kept, "anchorUuid") == boundary.uuid
+    return Preserved(uuids, ends_only=False, before_summary=before) if uuids else None
 
 
 class Tree:

@@ -9,30 +9,36 @@ messages. Roo Code marks the messages that a summary or a truncation hides; whic
 from the times in ``ui_messages.json``, else from what its versions do.
 """
 
-import json
 import re
-from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
-from compression_eval.conversations.drafts import Compaction, Conversation, Draft
-from compression_eval.conversations.fields import count_of, label, list_of, mapping_of, text_of
+from compression_eval.conversations.account import Line
+from compression_eval.conversations.drafts import RECORDED, Compaction, Conversation, Draft
+from compression_eval.conversations.fields import (
+    count_of,
+    from_json,
+    label,
+    list_of,
+    mapping_of,
+    origin,
+    text_of,
+)
 from compression_eval.conversations.formats import Format
-from compression_eval.conversations.ledger import Ledger, Line
-from compression_eval.conversations.readers.anthropic_blocks import AssistantTurn, user_drafts
-from compression_eval.conversations.readers.values import (
-    NO_SYSTEM_PROMPT,
-    NO_TOOLS,
-    REPLACED_BYTES,
+from compression_eval.conversations.readers.anthropic import AssistantTurn, user_drafts
+from compression_eval.conversations.readers.base import (
+    NO_THINKING,
     SUMMARY_STANDS_IN,
     TEXT_ACTIONS,
-    json_document,
+    Entry,
+    Reader,
+    document_of,
     leave_out_thinking,
-    origin,
+    nowhere,
+    with_replaced,
 )
-from compression_eval.conversations.sources import SourceFile
-from compression_eval.fixtures.errors import DataError
+from compression_eval.conversations.sources import SourceFile, Value
 from compression_eval.fixtures.markers import NO_RESULT
 
 _FILE = "api_conversation_history.json"
@@ -55,17 +61,16 @@ _WRITTEN = re.compile("<(feedback|answer|user_message)>|The user provided feedba
 """Where a result holds what the user wrote."""
 _ENVIRONMENT = "<environment_details>"
 _ASKS_FOR_SUMMARY = '<explicit_instructions type="summarize_task"'
-_RECORDED = "a compaction, recorded beside the messages"
 _KEPT_BEHIND_ANSWER = 3
 """Messages that Roo Code kept behind a summary while its summaries were assistant messages."""
 
 
 @dataclass(eq=False)
-class _Entry:
+class _Message:
     """A message of the list."""
 
     line: Line
-    message: dict[str, Any]
+    value: Entry
     drafts: list[Draft] = field(default_factory=list)
     """What it adds to the conversation."""
     made: list[Draft] = field(default_factory=list)
@@ -77,72 +82,69 @@ class _Entry:
     def shown(self) -> list[Draft]:
         return self.made or self.drafts
 
+    @property
+    def sums_up(self) -> bool:
+        return self.value.get("isSummary") is True
 
-class _Task:
+
+class _Task(Reader):
     """A task that is being read."""
 
+    format = "cline"
+
     def __init__(self, shown: list[Any], notices: list[Any]) -> None:
-        self.entries: list[_Entry] = []
-        self.models: Counter[str] = Counter()
-        self.results_in_text = False
+        super().__init__()
+        self._messages: list[_Message] = []
+        self._results_in_text = False
         self._shown = [event for event in shown if isinstance(event, dict)]
         self._notices = notices
-        self.conversation = Conversation(
-            "cline", "", "", Ledger(), caveats=[NO_SYSTEM_PROMPT, NO_TOOLS]
-        )
 
-    def feed(self, message: Any) -> None:
-        """Enter a message of the list."""
-        line = self.conversation.ledger.enter(
-            f"message {len(self.entries)}",
-            label(text_of(message, "role") or text_of(message, "type")),
-        )
-        entry = _Entry(line, message if isinstance(message, dict) else {})
-        self.entries.append(entry)
-        role = text_of(message, "role")
-        if not role and text_of(message, "type") == "reasoning":
-            line.skip("thinking is left out")
-        elif role not in ("user", "assistant") or not isinstance(
-            entry.message.get("content"), str | list
-        ):
+    def name_of(self, entry: Any) -> str:
+        """Return the role, or the type of what has none."""
+        return label(text_of(entry, "role") or text_of(entry, "type"))
+
+    def take(self, line: Line, entry: Any) -> None:
+        message = _Message(line, mapping_of(entry))
+        self._messages.append(message)
+        role = text_of(entry, "role")
+        if not role and text_of(entry, "type") == "reasoning":
+            line.skip(NO_THINKING)
+        elif not _is_message(entry):
             line.is_unknown("expected the role user or assistant, and content as text or blocks")
-        elif entry.message.get("isTruncationMarker") is True:
-            line.skip(_RECORDED)
-        elif entry.message.get("isSummary") is True and self._replaces(entry):
-            line.skip(_RECORDED)
-            entry.made = self._drafts(entry, Line("", ""))
-        elif role == "assistant" and (summary := _called_summary(entry.message)):
-            self._summarised(entry, summary)
-        elif role == "user" and self._goes_on(entry):
+        elif entry.get("isTruncationMarker") is True:
+            line.skip(RECORDED)
+        elif message.sums_up and self._replaces(message):
+            line.skip(RECORDED)
+            message.made = self._drafts(message, nowhere())
+        elif role == "assistant" and (summary := _called(entry)[1]):
+            message.call = summary
+            line.skip(RECORDED)
+            message.made = self._drafts(message, nowhere())
+        elif role == "user" and self._goes_on(message):
             line.skip("what a compaction put behind its summary, recorded beside the messages")
-            entry.made = self._drafts(entry, Line("", ""))
+            message.made = self._drafts(message, nowhere())
         else:
-            self._say(entry)
+            self._say(message)
 
-    def _say(self, entry: _Entry) -> None:
-        if entry.message.get("isSummary") is True:
+    def _say(self, message: _Message) -> None:
+        if message.sums_up:
             self.conversation.caveats.append(SUMMARY_STANDS_IN)
-        self.models[text_of(mapping_of(entry.message, "modelInfo"), "modelId")] += 1
-        entry.drafts = self._drafts(entry, entry.line)
-        for draft in entry.drafts:
-            if draft not in entry.line.drafts:
-                entry.line.became(draft)
+        self.models[text_of(message.value, "modelInfo", "modelId")] += 1
+        message.drafts = self._drafts(message, message.line)
+        for draft in message.drafts:
+            if draft not in message.line.drafts:
+                message.line.became(draft)
 
-    def _summarised(self, entry: _Entry, summary: str) -> None:
-        entry.call = summary
-        entry.line.skip(_RECORDED)
-        entry.made = self._drafts(entry, Line("", ""))
-
-    def _goes_on(self, entry: _Entry) -> bool:
+    def _goes_on(self, message: _Message) -> bool:
         """Whether a user message is the result of the call before that compacted.
 
         If the user had something to say about the summary, nothing was compacted.
         """
-        before = self.entries[-2] if len(self.entries) > 1 else None
+        before = self._messages[-2] if len(self._messages) > 1 else None
         if before is None or not before.call:
             return False
-        text = "\n".join(_texts(entry.message))
-        for block in list_of(entry.message, "content"):
+        text = "\n".join(_texts(message.value))
+        for block in list_of(message.value, "content"):
             if text_of(block, "type") == "tool_result":
                 text += "\n".join(_texts(block)) + text_of(block, "content")
         if _FEEDBACK not in text and _CONTINUED.search(text):
@@ -151,9 +153,9 @@ class _Task:
         self._say(before)
         return False
 
-    def _drafts(self, entry: _Entry, line: Line) -> list[Draft]:
+    def _drafts(self, message: _Message, line: Line) -> list[Draft]:
         """Return the messages of the conversation that one of the list is."""
-        content = entry.message["content"]
+        content = message.value["content"]
         blocks = content if isinstance(content, list) else [{"type": "text", "text": content}]
         kept: list[Any] = []
         for block in blocks:
@@ -164,15 +166,12 @@ class _Task:
             else:
                 kept.append(block)
         try:
-            if text_of(entry.message, "role") == "assistant":
-                turn = AssistantTurn()
-                turn.add(kept, line)
-                return turn.drafts
+            if text_of(message.value, "role") == "assistant":
+                return AssistantTurn().add(kept, line)
             drafts = user_drafts(self._with_results(kept), line)
-            made = entry.message.get("isSummary") is True
             for draft in drafts:
                 result = bool(_RESULT.match(draft.text)) and not _WRITTEN.search(draft.text)
-                draft.injected = draft.role == "user" and (made or result)
+                draft.injected = draft.role == "user" and (message.sums_up or result)
             return drafts
         except RecursionError:
             line.is_unknown("nested too deeply")
@@ -189,7 +188,7 @@ class _Task:
             match = _RESULT.match(text_of(block, "text"))
             before = found[-1] if found else {}
             if match:
-                self.results_in_text = True
+                self._results_in_text = True
                 name = match[1] if match[1] in waiting.values() else ""
                 if name or len(waiting) == 1:
                     owner = next(key for key, value in waiting.items() if name in ("", value))
@@ -209,157 +208,133 @@ class _Task:
 
     def _waiting(self, blocks: list[Any]) -> dict[str, str]:
         """Return ids and names of the calls before that none of some blocks answers."""
-        turn = self.entries[-2].shown if len(self.entries) > 1 else []
+        turn = self._messages[-2].shown if len(self._messages) > 1 else []
         answered = {text_of(block, "tool_use_id") for block in blocks}
         calls = [call for draft in turn for call in draft.calls]
         return {call.id: call.name for call in calls if call.id and call.id not in answered}
 
-    def _replaces(self, summary: _Entry) -> bool:
-        name = text_of(summary.message, "condenseId")
-        return bool(name) and any(
-            text_of(entry.message, "condenseParent") == name for entry in self.entries
-        )
+    def _replaces(self, summary: _Message) -> bool:
+        name = text_of(summary.value, "condenseId")
+        hidden = [text_of(message.value, "condenseParent") for message in self._messages]
+        return bool(name) and name in hidden
 
     def finish(self) -> Conversation:
-        """Return the conversation."""
-        conversation, messages = self.conversation, [entry.message for entry in self.entries]
-        conversation.drafts = [draft for entry in self.entries for draft in entry.drafts]
-        del self.models[""]
-        conversation.model = origin(self.models.most_common(1)[0][0]) if self.models else ""
-        roo = any(key in message for message in messages for key in (*_ROO_KEYS, "isSummary"))
+        conversation = super().finish()
+        conversation.model = origin(conversation.model)
+        conversation.drafts = [draft for message in self._messages for draft in message.drafts]
+        keys = {key for message in self._messages for key in message.value}
+        roo = bool(keys & {*_ROO_KEYS, "isSummary"})
         roo = roo or any("contextCondense" in event for event in self._shown)
         agent = "Roo Code" if roo else "Cline" if self.models else "Cline or Roo Code"
         conversation.origin = f"{agent} task"
-        if self.results_in_text and not any(draft.calls for draft in conversation.drafts):
+        if self._results_in_text and not any(draft.calls for draft in conversation.drafts):
             conversation.caveats.append(TEXT_ACTIONS)
         found = [*self._summaries(), *self._hidden(), *self._dropped()]
         found.sort(key=lambda numbered: numbered[0])
-        conversation.compactions = [compaction for _, compaction in found]
+        for end, compaction in found:
+            before = [draft for message in self._messages[:end] for draft in message.drafts]
+            compaction.after = before[-1] if before else None
+            conversation.compactions.append(compaction)
         return conversation
-
-    def _last(self, end: int) -> Draft | None:
-        drafts = [draft for entry in self.entries[:end] for draft in entry.drafts]
-        return drafts[-1] if drafts else None
 
     def _summaries(self) -> Iterator[tuple[int, Compaction]]:
         """Yield Cline's compactions with a summary: what goes on behind the first two messages."""
-        for number, entry in enumerate(self.entries):
-            if not entry.call:
+        for number, message in enumerate(self._messages):
+            if not message.call:
                 continue
-            behind = self.entries[number + 1] if number + 1 < len(self.entries) else None
+            made = [draft for behind in self._messages[number + 1 :][:1] for draft in behind.made]
             state: list[Draft] | None = None
-            if behind is not None and behind.made:
-                state = self._opening(number)
-                if _called_tool(entry.message) == "condense":
-                    asked = self.entries[number - 1].shown if number > 2 else []
-                    state += [*asked, *entry.made, *behind.made]
-                else:  # the call itself is hidden, so that its result is what the user says
-                    parts = [part for draft in behind.made for part in draft.content]
-                    state.append(Draft("user", parts, injected=True))
-            event = next(
-                (at for at, event in enumerate(self._shown) if entry.call in _summary_shown(event)),
-                None,
-            )
+            if made and _called(message.value)[0] == "condense":
+                asked = self._messages[number - 1].shown if number > 2 else []
+                state = [*self._opening(number), *asked, *message.made, *made]
+            elif made:  # the call itself is hidden, so that its result is what the user says
+                parts = [part for draft in made for part in draft.content]
+                state = [*self._opening(number), Draft("user", parts, injected=True)]
+            events = enumerate(map(_summary_shown, self._shown))
+            event = next((place for place, shown in events if message.call in shown), None)
             yield (
                 number,
                 Compaction(
-                    after=self._last(number),
-                    summary=entry.call,
-                    tokens_before=self._tokens(event),
-                    state=state,
+                    None, summary=message.call, tokens_before=self._tokens(event or 0), state=state
                 ),
             )
 
     def _opening(self, end: int) -> list[Draft]:
         """Return the first two messages as Cline sends them; the results behind them are cut."""
-        drafts = [draft for at in (0, 1) for draft in self._first(at, end)]
+        drafts = [draft for place in range(min(2, end)) for draft in self._first(place)]
         calls = [call for draft in drafts for call in draft.calls]
         return [*drafts, *(Draft("tool", [NO_RESULT], call_id=call.id) for call in calls)]
 
-    def _first(self, at: int, end: int) -> list[Draft]:
-        entry = self.entries[at]
-        if at >= end:
-            return []
+    def _first(self, place: int) -> list[Draft]:
+        message = self._messages[place]
         for notice in self._notices:
-            parts = notice if isinstance(notice, list) else []
-            texts = dict(_replacements(parts[1])) if len(parts) == 2 and parts[0] == at else {}
-            if texts and entry.drafts:
+            parts = list_of(notice)
+            texts = dict(_replacements(parts[1])) if len(parts) == 2 and parts[0] == place else {}
+            if texts and message.drafts:
                 changed = [
-                    {**block, "text": texts[place]} if place in texts else block
-                    for place, block in enumerate(list_of(entry.message, "content"))
+                    {**block, "text": texts[number]} if number in texts else block
+                    for number, block in enumerate(list_of(message.value, "content"))
                     if isinstance(block, dict)
                 ]
-                copy = _Entry(Line("", ""), {**entry.message, "content": changed})
+                copy = _Message(nowhere(), {**message.value, "content": changed})
                 return self._drafts(copy, copy.line)
-        return entry.shown
+        return message.shown
 
     def _dropped(self) -> Iterator[tuple[int, Compaction]]:
         """Yield the places where Cline dropped messages without a summary."""
-        compacted = [number for number, entry in enumerate(self.entries) if entry.call]
+        compacted = [number for number, message in enumerate(self._messages) if message.call]
         known = 1
         for place, event in enumerate(self._shown):
             ends = list_of(event, "conversationHistoryDeletedRange")
             end = ends[1] if len(ends) == 2 and isinstance(ends[1], int) else None
             last = count_of(event, "conversationHistoryIndex")
-            if end is None or last is None or last >= len(self.entries) or end == known:
+            if end is None or last is None or last >= len(self._messages) or end == known:
                 continue
             forward, known = known < end < last, end
             if not forward or any(abs(number - last) <= 3 for number in compacted):
                 continue
-            state = self._opening(last)
-            state += [draft for entry in self.entries[end + 1 : last + 1] for draft in entry.shown]
-            yield (
-                last + 1,
-                Compaction(
-                    after=self._last(last + 1),
-                    kind="clear",
-                    tokens_before=self._tokens(place),
-                    state=state,
-                ),
-            )
+            kept = [draft for each in self._messages[end + 1 : last + 1] for draft in each.shown]
+            state = [*self._opening(last), *kept]
+            tokens = self._tokens(place)
+            yield last + 1, Compaction(None, kind="clear", tokens_before=tokens, state=state)
 
-    def _tokens(self, place: int | None) -> int | None:
+    def _tokens(self, place: int) -> int | None:
         """Return the tokens of the request before something that the user was shown."""
-        for event in reversed(self._shown[: place or 0]):
+        for event in reversed(self._shown[:place]):
             if text_of(event, "say") == "api_req_started":
-                try:
-                    usage = json.loads(text_of(event, "text"))
-                except (ValueError, RecursionError):
-                    return None
-                counts = [
-                    count_of(usage, key) or 0 for key in ("tokensIn", "cacheWrites", "cacheReads")
-                ]
-                return sum(counts) or None
+                usage = from_json(text_of(event, "text"))
+                keys = ("tokensIn", "cacheWrites", "cacheReads")
+                return sum(count_of(usage, key) or 0 for key in keys) or None
         return None
 
     def _hidden(self) -> Iterator[tuple[int, Compaction]]:
         """Yield Roo Code's compactions: what a summary or a truncation hid stays in the list."""
         hiding: set[str] = set()
-        for number, entry in enumerate(self.entries):
-            summary = bool(entry.made) and entry.message.get("isSummary") is True
-            if not summary and entry.message.get("isTruncationMarker") is not True:
+        for number, message in enumerate(self._messages):
+            summary = bool(message.made) and message.sums_up
+            if not summary and message.value.get("isTruncationMarker") is not True:
                 continue
-            name = text_of(entry.message, "condenseId" if summary else "truncationId")
+            name = text_of(message.value, "condenseId" if summary else "truncationId")
             hiding.update([name] if name else [])
             details, time = self._event(name)
-            kept = self._kept(number, entry, time)
+            kept = self._kept(number, message, time)
             end = number + 1 + (kept or 0)
             state: list[Draft] | None = None
             if kept is not None:
-                visible = [
-                    known
-                    for known in self.entries[:end]
-                    if text_of(known.message, "condenseParent") not in hiding
-                    and text_of(known.message, "truncationParent") not in hiding
+                state = [
+                    draft
+                    for known in self._messages[:end]
+                    if text_of(known.value, "condenseParent") not in hiding
+                    and text_of(known.value, "truncationParent") not in hiding
+                    for draft in known.shown
                 ]
-                state = [draft for known in visible for draft in known.shown]
             elif not summary:
                 self.conversation.caveats.append("when the agent cut its context is not known")
-            written = text_of(details, "summary") or next(iter(_texts(entry.message)), "")
+            written = text_of(details, "summary") or next(iter(_texts(message.value)), "")
             yield (
                 end,
                 Compaction(
-                    after=self._last(end),
+                    None,
                     kind="summary" if summary else "clear",
                     summary=written if summary else None,
                     tokens_before=count_of(details, "prevContextTokens"),
@@ -368,66 +343,51 @@ class _Task:
                 ),
             )
 
-    def _event(self, name: str) -> tuple[dict[str, Any], int | None]:
+    def _event(self, name: str) -> tuple[Entry, int | None]:
         """Return what the user was told of a compaction, and when."""
-        for event in self._shown:
-            for key, identity in (
-                ("contextCondense", "condenseId"),
-                ("contextTruncation", "truncationId"),
-            ):
-                details = mapping_of(event, key)
-                if name and text_of(details, identity) == name:
-                    return details, count_of(event, "ts")
+        kinds = (("contextCondense", "condenseId"), ("contextTruncation", "truncationId"))
+        for event in self._shown if name else ():
+            for key, identity in kinds:
+                if text_of(event, key, identity) == name:
+                    return event[key], count_of(event, "ts")
         return {}, None
 
-    def _kept(self, number: int, entry: _Entry, time: int | None) -> int | None:
+    def _kept(self, number: int, message: _Message, time: int | None) -> int | None:
         """Return how many messages behind a summary or mark were there before it."""
-        behind = self.entries[number + 1 :]
+        behind = self._messages[number + 1 :]
         if time is not None:
-            times = [count_of(known.message, "ts") for known in behind]
+            times = [count_of(known.value, "ts") for known in behind]
             return sum(at is not None and at <= time for at in times)
-        if entry.message.get("isSummary") is not True:
+        if not message.sums_up:
             return None
-        answers = text_of(entry.message, "role") == "assistant"
+        answers = text_of(message.value, "role") == "assistant"
         return min(_KEPT_BEHIND_ANSWER, len(behind)) if answers else 0
 
 
-def _texts(value: dict[str, Any]) -> list[str]:
+def _texts(value: Entry) -> list[str]:
     if isinstance(value.get("content"), str):
         return [text_of(value, "content")]
     blocks = list_of(value, "content")
     return [text_of(block, "text") for block in blocks if text_of(block, "type") == "text"]
 
 
-def _called_tool(message: dict[str, Any]) -> str:
-    """Return the tool for compacting that a message calls; empty if none."""
+def _called(message: Entry) -> tuple[str, str]:
+    """Return the tool for compacting that a message calls, and the summary; empty if none."""
     for block in list_of(message, "content"):
         if text_of(block, "type") == "tool_use" and text_of(block, "name") in _SUMMARIES:
-            return text_of(block, "name")
+            return text_of(block, "name"), text_of(block, "input", "context").strip()
     match = _SUMMARY_TEXT.search("\n".join(_texts(message)))
-    return match[1] if match else ""
+    return (match[1], match[2].strip()) if match else ("", "")
 
 
-def _called_summary(message: dict[str, Any]) -> str:
-    """Return the summary in a message that calls a tool for compacting; empty if it calls none."""
-    for block in list_of(message, "content"):
-        if text_of(block, "type") == "tool_use" and text_of(block, "name") in _SUMMARIES:
-            return text_of(mapping_of(block, "input"), "context").strip()
-    match = _SUMMARY_TEXT.search("\n".join(_texts(message)))
-    return match[2].strip() if match else ""
-
-
-def _summary_shown(event: dict[str, Any]) -> str:
+def _summary_shown(event: Entry) -> str:
     """Return the summary that the user was shown; empty if it was something else."""
     if text_of(event, "ask") == "condense":
         return text_of(event, "text")
     text = text_of(event, "text")
     if text_of(event, "say") != "tool" or "summarizeTask" not in text:
         return ""
-    try:
-        return text_of(json.loads(text), "content")
-    except (ValueError, RecursionError):
-        return ""
+    return text_of(from_json(text), "content")
 
 
 def _replacements(value: Any) -> Iterator[tuple[int, str]]:
@@ -456,7 +416,7 @@ def _recognise(source: SourceFile) -> str | None:
     for message in messages:
         if any(text_of(message, key) for key in _ROO_KEYS):
             return "a list of messages that summaries or truncations hide, as Roo Code marks them"
-        if text_of(mapping_of(message, "modelInfo"), "modelId"):
+        if text_of(message, "modelInfo", "modelId"):
             return "a list of messages with the modelInfo of Cline"
         if text_of(message, "role") == "user" and any(
             text.startswith(_ENVIRONMENT) for text in _texts(message)
@@ -474,25 +434,17 @@ def _beside(source: SourceFile, name: str) -> list[Any]:
         document = SourceFile(path).document
     except OSError:
         return []
-    return document if isinstance(document, list) else []
+    return list_of(document)
 
 
 def _read(source: SourceFile) -> Iterator[Conversation]:
-    document = json_document(source, _EXPECTED)
-    if not isinstance(document, list) or not any(map(_is_message, document)):
-        raise DataError(f"{source.path}: expected {_EXPECTED}, found none")
+    document = document_of(source, _EXPECTED, lambda it: any(map(_is_message, list_of(it))))
     task = _Task(_beside(source, "ui_messages.json"), _beside(source, "context_history.json"))
-    for message in document:
-        task.feed(message)
-    conversation = task.finish()
-    if source.document_replaced:
-        conversation.caveats.append(REPLACED_BYTES)
-    yield conversation
+    for number, message in enumerate(document):
+        task.feed(Value(f"message {number}", message))
+    yield with_replaced(task.finish(), source)
 
 
 FORMAT = Format(
-    name="cline",
-    title="Cline and Roo Code tasks (api_conversation_history.json)",
-    recognise=_recognise,
-    read=_read,
+    "cline", "Cline and Roo Code tasks (api_conversation_history.json)", _recognise, _read
 )

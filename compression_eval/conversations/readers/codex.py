@@ -1,142 +1,528 @@
-"""Codex rollouts: ``rollout-*.jsonl``, also compressed as ``.jsonl.zst``."""
+"""Codex rollouts: ``rollout-*.jsonl``, also compressed as ``.jsonl.zst``.
 
-from collections.abc import Callable, Iterator
-from typing import Any
+Lines hold items of the Responses API, which the model saw or said, and events for the screen, most
+of which repeat an item. A message of the user may stand in either, or in both.
+"""
 
-from compression_eval.conversations.drafts import Conversation
-from compression_eval.conversations.fields import label, mapping_of, text_of
-from compression_eval.conversations.formats import Format
-from compression_eval.conversations.ledger import Ledger, Line
-from compression_eval.conversations.readers.codex_head import Head
-from compression_eval.conversations.readers.codex_turns import Turns
-from compression_eval.conversations.readers.responses_items import KINDS, item_kind
-from compression_eval.conversations.readers.values import entered
-from compression_eval.conversations.sources import SourceFile, Value
-from compression_eval.fixtures.errors import DataError
+from collections import defaultdict
+from collections.abc import Collection
+from typing import Any, ClassVar
+
+from compression_eval.conversations.account import Line
+from compression_eval.conversations.drafts import (
+    NO_SYSTEM_PROMPT,
+    NO_TOOLS,
+    Compaction,
+    Conversation,
+    Draft,
+)
+from compression_eval.conversations.fields import (
+    count_of,
+    label,
+    list_of,
+    mapping_of,
+    origin,
+    text_of,
+    value_of,
+)
+from compression_eval.conversations.readers.base import (
+    NO_THINKING,
+    Entry,
+    Reader,
+    Table,
+    image_at,
+    is_subagent,
+    line_format,
+    marks_of,
+    nowhere,
+    say_injected,
+    take_tools,
+    with_originals,
+)
+from compression_eval.conversations.readers.openai import content_of
+from compression_eval.conversations.readers.responses import (
+    COMPACTIONS,
+    KINDS,
+    ItemReader,
+    item_name,
+)
+from compression_eval.conversations.sources import SourceFile
 
 _LINES = ("session_meta", "response_item", "event_msg", "turn_context", "compacted")
+_NOT_TYPED = ("user_instructions", "environment_context")
+_KEPT_TOKENS = 20_000
+"""How much of the user's messages Codex keeps where it summarises by itself."""
+_BYTES_PER_TOKEN = 4
+"""By which Codex estimates them."""
 
-_PASSED_OVER = {
-    "world_state": "a snapshot of the surroundings; what the model saw of it is a message",
-    "token_usage_record": "an account of tokens",
-    "inter_agent_communication_metadata": "how a message of another agent was handled",
-    "rollout_reference": "refers to another rollout",
+_OF_THE_SCREEN = {
+    "a mark of a turn's course": "task_started turn_started task_complete turn_complete",
+    "a mark that the turn was interrupted": "turn_aborted",
+    "an account of tokens": "token_count",
+    "a notice of a compaction": "context_compacted",
+    NO_THINKING: "agent_reasoning agent_reasoning_raw_content agent_reasoning_section_break",
+    "a piece of a message that follows whole": "agent_message_delta",
+    "a mark of a review, which is a thread of its own": "entered_review_mode exited_review_mode",
+    "a goal's state; the model got it as a message of its own": "thread_goal_updated",
+    "a title": "thread_name_updated",
+    "settings": "thread_settings_applied session_configured",
+    "how an item was shown": "item_started item_completed",
+    "what a sub-agent did, which is a thread of its own": "sub_agent_activity",
+    "how a plan was shown": "plan_update",
+    "the changed files, as shown": "turn_diff",
+    "a notice for the screen": "background_event error warning guardian_warning "
+    "guardian_assessment stream_error deprecation_notice model_reroute model_verification "
+    "shutdown_complete",
+    "a mark that files were put back": "undo_started undo_completed",
 }
+"""Why events hold nothing of the conversation, with their names."""
+_SKIPPED = {name: why for why, names in _OF_THE_SCREEN.items() for name in names.split()}
+
+_OF_CALLS = {
+    "exec": "command_begin command_end command_output_delta approval_request",
+    "apply_patch": "approval_request",
+    "patch_apply": "begin end updated",
+    "mcp_tool_call": "begin end",
+    "web_search": "begin end",
+    "view_image": "tool_call",
+    "image_generation": "begin end",
+    "dynamic_tool_call": "request response",
+    "terminal": "interaction",
+    "request": "user_input",
+    "elicitation": "request",
+    "collab_agent": "spawn_begin spawn_end interaction_begin interaction_end",
+    "collab": "waiting_begin waiting_end close_begin close_end resume_begin resume_end",
+}
+_RUNS = {f"{what}_{step}" for what, steps in _OF_CALLS.items() for step in steps.split()}
+"""Events that show the run of a tool call."""
+_RUN = "how a tool call was shown; the conversation holds no such call"
 
 
-def recognise(source: SourceFile) -> str | None:
-    """Return what marks a rollout: wrapped lines, or the head and bare items of early ones."""
-    wrapped = {
-        value["type"]
-        for value in source.head
-        if isinstance(value, dict)
-        and value.get("type") in _LINES
-        and isinstance(value.get("payload"), dict)
+class _Rollout(Reader):
+    """A rollout that is being read."""
+
+    format = "codex"
+    lacks = ()
+    unknown = "a kind of line that this reader does not know"
+    expected = f"expected lines of a Codex rollout ({', '.join(_LINES)}), found none"
+
+    def __init__(self) -> None:
+        super().__init__("Codex")
+        self._items = ItemReader(self.conversation)
+        self._display = _Display(self._items)
+        self._seen_head = self._system = False
+        self._models: list[str] = []
+        self._user: set[Draft] = set()
+        """Messages that begin a turn: the user's, and those of other agents."""
+        self._confirmed: set[Draft] = set()
+        """User messages whose item and event have both been seen."""
+        self._early: set[Draft] = set()
+        """User messages of which only the event has been seen."""
+        self._summary: str | None = None
+        """The summary that the model gave when asked for one; empty while it is awaited."""
+        self._inline: Compaction | None = None
+        """A compaction that only an item told of so far."""
+        self._tokens: int | None = None
+        self._fresh: list[Compaction] = []
+        """Compactions that no count of tokens has followed yet."""
+
+    def kind_of(self, entry: Any) -> str:
+        """Return the kind of a line, in the form of today."""
+        return _opened(entry)[0]
+
+    def name_of(self, entry: Any) -> str:
+        """Return the kind, of items and events with theirs."""
+        kind, payload = _opened(entry)
+        if kind == "response_item":
+            return f"response_item:{item_name(payload)}"
+        if kind == "event_msg":
+            inner = text_of(payload, "type") or text_of(payload, "msg", "type")
+            return f"event_msg:{label(inner)}"
+        return label(kind)
+
+    def take(self, line: Line, entry: Any) -> None:
+        kind, payload = _opened(entry)
+        handler = self.kinds.get(kind)
+        if handler is None or isinstance(handler, str):
+            super().take(line, entry)
+        elif isinstance(payload, dict):
+            self.recognised = True
+            handler(self, line, payload)
+        else:
+            line.is_unknown("expected an object as payload")
+
+    def head(self, line: Line, payload: Entry) -> None:
+        """Take the head of this session; a fork's file holds the head of its origin as well."""
+        conversation = self.conversation
+        if self._seen_head:
+            line.skip("the head of the session that this one was forked from")
+            return
+        self._seen_head = True
+        conversation.session = text_of(payload, "id")
+        conversation.origin = origin("Codex", text_of(payload, "cli_version"))
+        started = "subagent" in mapping_of(payload, "source")
+        if started or text_of(payload, "thread_source") == "subagent":
+            is_subagent(conversation)
+        if text_of(payload, "forked_from_id"):
+            conversation.caveats.append(
+                "a fork: the thread begins with a copy of the session that it was forked from"
+            )
+        take_tools(conversation, list_of(payload, "dynamic_tools"))
+        instructions = payload.get("base_instructions")
+        system = text_of(instructions) or text_of(instructions, "text")
+        self._system = bool(system.strip())
+        if self._system:
+            conversation.drafts.insert(0, line.became(Draft("system", [system])))
+        else:
+            line.skip("the head of the session; it holds no system prompt")
+
+    def turn(self, line: Line, payload: Entry) -> None:
+        line.skip("settings of a turn; what the model saw of them is a message")
+        model = text_of(payload, "model")
+        if model and model not in self._models:
+            self._models.append(model)
+
+    def item(self, line: Line, item: Entry) -> None:
+        role, kind = text_of(item, "role"), text_of(item, "type")
+        answer = kind == "message" and role == "assistant"
+        if kind == "message" and role == "user":
+            self._user_item(line, item)
+        elif answer and self._summary == "":
+            self._summary = Draft("assistant", content_of(item.get("content"), line)).text
+            line.skip("the summary that a compaction asked for")
+        elif kind == "web_search_call":
+            self._display.answered(self._items.read(line, self._display.searched(item)))
+        else:
+            draft = self._items.read(line, item)
+            if answer and draft is not None:
+                said = Draft("assistant", content_of(item.get("content"), nowhere()))
+                self._display.said(draft, said.text)
+            elif kind == "agent_message" and draft is not None:
+                self._user.add(draft)
+            elif kind in COMPACTIONS:
+                self._inline = self.conversation.compactions[-1]
+                self._new_compaction(self._inline)
+
+    def from_agent(self, line: Line, payload: Entry) -> None:
+        content = payload.get("content")
+        if isinstance(content, str | list):
+            self.item(line, {"type": "agent_message", "content": content})
+        else:
+            line.is_unknown("a message of another agent without a text")
+
+    def event(self, line: Line, payload: Entry) -> None:
+        length = count_of(payload, "model_context_window")
+        length = length or count_of(payload, "info", "model_context_window")
+        self.conversation.context_length = length or self.conversation.context_length
+        kind = text_of(payload, "type")
+        if kind == "user_message":
+            self._user_event(line, payload)
+        elif kind == "thread_rolled_back":
+            self._roll_back(line, payload)
+        elif not self._display.take(line, kind, payload):
+            line.is_unknown("a kind of event that this reader does not know")
+        tokens = count_of(payload, "info", "last_token_usage", "total_tokens")
+        if kind == "token_count" and tokens is not None:
+            # The first count after a compaction is its outcome.
+            for compaction in self._fresh:
+                if compaction.tokens_before is None or tokens < compaction.tokens_before:
+                    compaction.tokens_after = tokens
+            self._fresh.clear()
+            self._tokens = tokens
+
+    def compacted(self, line: Line, payload: Entry) -> None:
+        conversation, summary = self.conversation, text_of(payload, "message") or self._summary
+        history = payload.get("replacement_history")
+        if isinstance(history, list):
+            replayed = _replayed(history, line)
+            start = marks_of("codex")["summary_start"]
+            handed = (draft.text for draft in replayed if _begins(draft, start))
+            summary = summary or next(handed, "")
+            state: list[Draft] | None = with_originals(replayed, conversation)
+            if not summary:
+                conversation.caveats.append("the summary of a compaction cannot be read")
+        else:
+            state = _rebuilt(conversation, self._user, summary) if summary else None
+            if summary:
+                conversation.caveats.append(
+                    "what was kept at a compaction is not in the file; it was worked out by the "
+                    f"rule that Codex follows: the user's last {_KEPT_TOKENS:,} tokens and the "
+                    "summary"
+                )
+        if self._inline is not None and self._inline.after is conversation.last:
+            conversation.compactions.remove(self._inline)
+            self._fresh.remove(self._inline)
+        self._summary = self._inline = None
+        self._items.close_turn()
+        compaction = conversation.compact(summary or "")
+        compaction.state = state
+        self._new_compaction(compaction)
+        line.skip("a compaction, kept as a cut" + ("" if summary else " without its summary"))
+
+    kinds: ClassVar[Table] = {
+        "session_meta": head,
+        "turn_context": turn,
+        "response_item": item,
+        "event_msg": event,
+        "compacted": compacted,
+        "inter_agent_communication": from_agent,
+        "state": "a mark of an early version",
+        "world_state": "a snapshot of the surroundings; what the model saw of it is a message",
+        "token_usage_record": "an account of tokens",
+        "inter_agent_communication_metadata": "how a message of another agent was handled",
+        "rollout_reference": "refers to another rollout",
     }
-    if wrapped:
-        seen = ", ".join(kind for kind in _LINES if kind in wrapped)
-        return f"lines with type and payload: {seen}"
+
+    def finish(self) -> Conversation:
+        self._display.finish()
+        conversation = self.conversation
+        say_injected(conversation, "Codex (instructions of the project, surroundings, notices)")
+        if self._models:
+            conversation.model = self._models[-1]
+        if len(self._models) > 1:
+            conversation.caveats.append(
+                "the model was changed along the way; the last one is named"
+            )
+        if not self._system:  # what is in the items of the role system is not all of it
+            conversation.caveats.append(NO_SYSTEM_PROMPT)
+        if not conversation.tools:
+            conversation.caveats.append(NO_TOOLS)
+        return conversation
+
+    def _user_item(self, line: Line, item: Entry) -> None:
+        draft = Draft("user", content_of(item.get("content"), nowhere()))
+        if _begins(draft, marks_of("codex")["summary_request"]):
+            self._summary = ""
+            self._items.close_turn()
+            line.skip("the request for a summary, which Codex made for a compaction")
+            return
+        self._summary = None
+        early = [waiting for waiting in self._latest() if waiting in self._early]
+        same = next((waiting for waiting in early if _same(draft, waiting)), None)
+        if same is not None:
+            same.content = content_of(item.get("content"), line)
+            self._early.discard(same)
+            self._confirmed.add(same)
+            line.merge(same)
+        elif (read := self._items.read(line, item)) is not None:
+            read.injected = _is_injected(read)
+            if read.injected:
+                line.kind += ":injected"
+            else:
+                self._user.add(read)
+
+    def _user_event(self, line: Line, payload: Entry) -> None:
+        """Take what the user typed: as a rule it repeats the item beside it."""
+        if text_of(payload, "kind") in _NOT_TYPED:
+            line.skip("repeats what Codex put in the user's name")
+            return
+        images = [image_at(url) for url in list_of(payload, "images") if isinstance(url, str)]
+        typed = Draft("user", [text_of(payload, "message"), *images])
+        if not typed.text.strip() and not images:
+            line.skip("a message of the user without text; its images are with the item")
+            return
+        near = [draft for draft in self._latest() if draft not in self._early]
+        same = next((draft for draft in near if _same(draft, typed)), None)
+        if same is None:
+            self._early.add(self._items.add(line, typed))
+            self._user.add(typed)
+            return
+        self._confirmed.add(same)
+        self._user.add(same)
+        same.injected = False
+        line.merge(same)
+
+    def _latest(self) -> list[Draft]:
+        """Return the input messages since the model last spoke that wait for their other half."""
+        found = []
+        for draft in reversed(self.conversation.drafts):
+            if draft.role not in ("user", "system"):
+                break
+            if draft.role == "user" and draft not in self._confirmed:
+                found.append(draft)
+        return found
+
+    def _roll_back(self, line: Line, payload: Entry) -> None:
+        """Drop the last turns: the user undid them."""
+        turns = count_of(payload, "num_turns")
+        if turns is None:
+            line.is_unknown("turns were undone, but not how many")
+            return
+        line.skip("a mark that the user undid turns; they are left out")
+        conversation, drafts = self.conversation, self.conversation.drafts
+        starts = [index for index, draft in enumerate(drafts) if draft in self._user]
+        if not turns or not starts:
+            return
+        cut = starts[-min(turns, len(starts))]
+        # What Codex put before the undone message belongs to it, but for the session's beginning.
+        while cut > starts[0] and (drafts[cut - 1].injected or drafts[cut - 1].role == "system"):
+            cut -= 1
+        before = len(conversation.compactions)
+        conversation.undo(cut)
+        self._fresh = [item for item in self._fresh if item in conversation.compactions]
+        self._inline = None
+        if len(conversation.compactions) < before:
+            conversation.caveats.append("a compaction in turns that were undone was left out")
+        self._items.close_turn()
+
+    def _new_compaction(self, compaction: Compaction) -> None:
+        compaction.tokens_before = self._tokens
+        self._fresh.append(compaction)
+
+
+class _Display:
+    """Ties events for the screen to the messages that they repeat, whichever comes first."""
+
+    def __init__(self, items: ItemReader) -> None:
+        self._items = items
+        self._of_calls: list[tuple[Line, str]] = []
+        self._searches: list[tuple[Line, Entry]] = []
+        self._shown: dict[str, list[Line]] = defaultdict(list)
+        self._said: tuple[Draft, str] | None = None
+
+    def take(self, line: Line, kind: str, payload: Entry) -> bool:
+        """Take an event that is for the screen only; return whether it is one that is known."""
+        if kind == "agent_message":
+            text = text_of(payload, "message")
+            if self._said is not None and self._said[1] == text:
+                line.merge(self._said[0])
+                self._said = None
+            else:
+                self._shown[text].append(line)
+        elif kind == "web_search_end":
+            self._searches.append((line, payload))
+        elif kind in _RUNS:
+            self._of_calls.append((line, text_of(payload, "call_id")))
+        elif kind in _SKIPPED:
+            line.skip(_SKIPPED[kind])
+        else:
+            return False
+        return True
+
+    def said(self, draft: Draft, text: str) -> None:
+        """Say that the model said a text."""
+        for line in self._shown.pop(text, ()):
+            line.merge(draft)
+        self._said = draft, text
+
+    def searched(self, item: Entry) -> Entry:
+        """Return a search with what the event before it tells beyond the item: id and query."""
+        if not self._searches:
+            return item
+        _, event = self._searches[-1]
+        extra = {"id": text_of(event, "call_id"), "action": event.get("action")}
+        query = text_of(event, "query")
+        if not isinstance(extra["action"], dict) and query:
+            extra["action"] = {"type": "search", "query": query}
+        missing = {key: value for key, value in extra.items() if value and not item.get(key)}
+        return {**item, **missing}
+
+    def answered(self, draft: Draft | None) -> None:
+        """Say that the search of the event before was read."""
+        for line, _ in self._searches:
+            _settle(line, draft, _RUN)
+        self._searches.clear()
+
+    def finish(self) -> None:
+        """Settle what waited for a message that may come later."""
+        for line, call_id in self._of_calls:
+            draft = self._items.results.get(call_id) or self._items.callers.get(call_id)
+            _settle(line, draft, _RUN)
+        for line in (line for lines in self._shown.values() for line in lines):
+            line.skip("shown to the user; no message of the model has this text")
+        self.answered(None)
+
+
+def _settle(line: Line, draft: Draft | None, reason: str) -> None:
+    if draft is None:
+        line.skip(reason)
+    else:
+        line.merge(draft)
+
+
+def _is_injected(draft: Draft) -> bool:
+    """Return whether every text of a user message begins as those that Codex writes."""
+    texts = [part for part in draft.content if isinstance(part, str) and part.strip()]
+    starts = marks_of("codex")["injected"]
+    return bool(texts) and all(text.lstrip().startswith(starts) for text in texts)
+
+
+def _begins(draft: Draft, start: str) -> bool:
+    return draft.text.lstrip()[: len(start)] == start
+
+
+def _same(item: Draft, event: Draft) -> bool:
+    """Return whether an item holds what an event says was typed."""
+    held, typed = " ".join(item.text.split()), " ".join(event.text.split())
+    return held == typed or (bool(typed) and typed in held and not _is_injected(item))
+
+
+def _replayed(history: list[Any], line: Line) -> list[Draft]:
+    """Return the messages of a replacement history."""
+    scratch = Conversation("codex")
+    reader = ItemReader(scratch)
+    for item in history:
+        entry = nowhere()
+        reader.read(entry, item)
+        if entry.unknown:
+            line.leave_out("item of the kept history", entry.reason or "")
+        line.left_out += entry.left_out
+    return [draft for draft in scratch.drafts if draft.calls or draft.text or draft.content]
+
+
+def _rebuilt(conversation: Conversation, user: Collection[Draft], summary: str) -> list[Draft]:
+    """Return what Codex keeps: the user's messages, newest first, and the summary behind them."""
+    room = _KEPT_TOKENS
+    kept: list[Draft] = []
+    for draft in reversed(conversation.drafts):
+        if draft not in user:
+            continue
+        size = -(-len(draft.text.encode(errors="replace")) // _BYTES_PER_TOKEN)
+        if size > room:
+            if room:
+                kept.append(Draft("user", [_shortened(draft.text, room)]))
+            break
+        kept.append(draft)
+        room -= size
+    return [*reversed(kept), Draft("user", [summary])]
+
+
+def _shortened(text: str, tokens: int) -> str:
+    """Cut the middle out of a text."""
+    data = text.encode(errors="replace")
+    half = tokens * _BYTES_PER_TOKEN // 2
+    gone = (len(data) - 2 * half) // _BYTES_PER_TOKEN
+    head, tail = data[:half].decode(errors="ignore"), data[-half:].decode(errors="ignore")
+    mark: str = marks_of("codex")["shortened"]
+    return head + mark.replace("{tokens}", str(gone)) + tail
+
+
+def _is_early_head(value: Any) -> bool:
+    keys = mapping_of(value).keys()
+    return "type" not in keys and {"id", "timestamp", "instructions"} <= keys
+
+
+def _is_bare(value: Any) -> bool:
+    """Return whether a value is a line of an early rollout."""
+    return text_of(value, "type") in KINDS or value_of(value, "record_type") == "state"
+
+
+def _opened(value: Any) -> tuple[str, Any]:
+    """Return the kind and payload of a line, in the form of today."""
+    if _is_early_head(value):
+        return "session_meta", value
+    if isinstance(value, dict) and "payload" not in value and _is_bare(value):
+        return ("state", value) if "record_type" in value else ("response_item", value)
+    return text_of(value, "type"), value_of(value, "payload")
+
+
+def _recognise(source: SourceFile) -> str | None:
+    wrapped = {text_of(v, "type") for v in source.head if isinstance(value_of(v, "payload"), dict)}
+    if seen := [kind for kind in _LINES if kind in wrapped]:
+        return f"lines with type and payload: {', '.join(seen)}"
     if len(source.head) > 1 and _is_early_head(source.head[0]) and _is_bare(source.head[1]):
         return "a head with id, timestamp and instructions, then response items"
     return None
 
 
-def read(source: SourceFile) -> Iterator[Conversation]:
-    """Yield the one thread of a rollout; sub-agents have files of their own.
-
-    Raises:
-        DataError: No line is one of a rollout.
-    """
-    rollout = _Rollout()
-    for value in source.values():
-        rollout.feed(value)
-    if not rollout.recognised:
-        kinds = ", ".join(_LINES)
-        raise DataError(f"{source.path}: expected lines of a Codex rollout ({kinds}), found none")
-    yield rollout.finish()
-
-
-def _is_early_head(value: Any) -> bool:
-    return (
-        isinstance(value, dict)
-        and "type" not in value
-        and all(key in value for key in ("id", "timestamp", "instructions"))
-    )
-
-
-def _is_bare(value: Any) -> bool:
-    """Return whether a value is a line of an early rollout."""
-    return isinstance(value, dict) and (
-        text_of(value, "type") in KINDS or value.get("record_type") == "state"
-    )
-
-
-class _Rollout:
-    """Sorts the lines of a file to those who know them."""
-
-    def __init__(self) -> None:
-        self.recognised = False
-        self._conversation = Conversation("codex", "Codex", "", Ledger())
-        self._head = Head(self._conversation)
-        self._turns = Turns(self._conversation)
-        self._takers: dict[str, Callable[[Line, dict[str, Any]], None]] = {
-            "session_meta": self._head.session,
-            "turn_context": self._head.turn,
-            "response_item": self._turns.item,
-            "event_msg": self._event,
-            "compacted": self._turns.compacted,
-            "inter_agent_communication": self._turns.from_agent,
-        }
-
-    def feed(self, value: Value) -> None:
-        """Enter a line, and take what it holds."""
-        kind, payload = _opened(value.value)
-        line = entered(self._conversation.ledger, value, _name(kind, payload))
-        if value.problem:
-            return
-        if kind in _PASSED_OVER:
-            line.skip(_PASSED_OVER[kind])
-        elif kind == "state":
-            line.skip("a mark of an early version")
-        elif kind not in self._takers:
-            line.is_unknown("a kind of line that this reader does not know")
-        elif not isinstance(payload, dict):
-            line.is_unknown("expected an object as payload")
-        else:
-            self.recognised = True
-            self._takers[kind](line, payload)
-
-    def finish(self) -> Conversation:
-        """Return the conversation."""
-        self._turns.finish()
-        self._head.finish()
-        return self._conversation
-
-    def _event(self, line: Line, payload: dict[str, Any]) -> None:
-        self._head.event(payload)
-        self._turns.event(line, payload)
-
-
-def _opened(value: Any) -> tuple[str, Any]:
-    """Return the kind and payload of a line, in the form of today."""
-    if not isinstance(value, dict):
-        return "", None
-    if _is_early_head(value):
-        return "session_meta", value
-    if "payload" not in value and _is_bare(value):
-        return ("state", value) if "record_type" in value else ("response_item", value)
-    return text_of(value, "type"), value.get("payload")
-
-
-def _name(kind: str, payload: Any) -> str:
-    if kind == "response_item":
-        return f"response_item:{item_kind(payload)}"
-    if kind == "event_msg":
-        inner = text_of(payload, "type") or text_of(mapping_of(payload, "msg"), "type")
-        return f"event_msg:{label(inner)}"
-    return label(kind)
-
-
-FORMAT = Format(
-    name="codex", title="Codex rollout (.jsonl, .jsonl.zst)", recognise=recognise, read=read
-)
+FORMAT = line_format(_Rollout, "Codex rollout (.jsonl, .jsonl.zst)", _recognise)

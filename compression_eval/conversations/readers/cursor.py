@@ -4,27 +4,43 @@ Transcripts (``agent-transcripts/*.jsonl``) hold calls without ids and no result
 ``cursor-agent --output-format stream-json`` prints, and the store, hold both.
 """
 
-import json
 import re
 import sqlite3
 from collections.abc import Iterator
-from typing import Any
+from typing import Any, ClassVar
 
-from compression_eval.conversations.drafts import Compaction, Conversation, Draft, DraftCall
-from compression_eval.conversations.fields import as_text, label, list_of, mapping_of, text_of
-from compression_eval.conversations.formats import Format
-from compression_eval.conversations.ledger import Ledger, Line
-from compression_eval.conversations.readers.anthropic_blocks import AssistantTurn, user_drafts
-from compression_eval.conversations.readers.pi_messages import summary_draft
-from compression_eval.conversations.readers.sqlite_store import has_tables, opened
-from compression_eval.conversations.readers.values import (
-    NO_SYSTEM_PROMPT,
-    NO_TOOLS,
-    entered,
-    leave_out_thinking,
+from compression_eval.conversations.account import Line
+from compression_eval.conversations.drafts import Conversation, Draft, DraftCall
+from compression_eval.conversations.fields import (
+    as_text,
+    from_json,
+    list_of,
+    mapping_of,
     origin,
+    text_of,
+    value_of,
 )
-from compression_eval.conversations.sources import MAX_LINE_BYTES, SourceFile, Value
+from compression_eval.conversations.formats import Format
+from compression_eval.conversations.readers.anthropic import AssistantTurn, user_drafts
+from compression_eval.conversations.readers.base import (
+    NO_THINKING,
+    Entry,
+    Reader,
+    Table,
+    is_subagent,
+    leave_out_thinking,
+    nowhere,
+    read_lines,
+    summary_draft,
+    with_subtype,
+)
+from compression_eval.conversations.readers.sqlite import (
+    has_tables,
+    is_database,
+    opened,
+    stored_object,
+)
+from compression_eval.conversations.sources import MAX_LINE_BYTES, SourceFile
 from compression_eval.fixtures.errors import DataError
 
 _TABLE = ("cursorDiskKV",)
@@ -34,75 +50,53 @@ _QUERY = re.compile(r"<user_query>\n?(.*)\n?</user_query>", re.DOTALL)
 _REDACTED = re.compile(r"\s*\[REDACTED\]\s*\Z")
 """Stands in transcripts where the model thought."""
 
-_SKIPPED = {
-    "turn_ended": "a mark that the turn ended",
-    "system": "the head of the stream",
-    "result": "the outcome of the stream; its text is the last message's",
-    "thinking": "thinking is left out",
-    "error": "an error that ended the run",
-    "connection": "a notice of the client",
-    "retry": "a notice of the client",
-    "interaction_query": "a question to the user",
-}
 
+class _Lines(Reader):
+    """A transcript, or the stream that the CLI prints."""
 
-def _conversation(session: str = "") -> Conversation:
-    return Conversation(
-        FORMAT.name, "Cursor", session, Ledger(), caveats=[NO_SYSTEM_PROMPT, NO_TOOLS]
-    )
-
-
-class _Lines:
-    """Reads a transcript, or the stream that the CLI prints."""
+    format = "cursor"
+    unknown = "a line of a kind that Cursor is not known to write"
+    expected = "expected lines of a Cursor transcript, found none"
 
     def __init__(self) -> None:
-        self.recognised = False
-        self._conversation = _conversation()
+        super().__init__("Cursor")
         self._said: Draft | None = None
         """The message that pieces of a stream are added to."""
         self._callers: dict[str, Draft] = {}
 
-    def feed(self, value: Value) -> None:
-        """Enter a line and take what it holds."""
-        item = value.value if isinstance(value.value, dict) else {}
-        kind = text_of(item, "type") or text_of(item, "role")
-        subtype = text_of(item, "subtype")
-        name = label(kind) + (f":{label(subtype)}" if subtype else "")
-        line = entered(self._conversation.ledger, value, name)
-        if value.problem:
-            return
-        self._conversation.session = self._conversation.session or text_of(item, "session_id")
-        content = mapping_of(item, "message").get("content")
-        if kind == "tool_call":
-            self._tool(line, item)
-        elif kind in _SKIPPED:
-            if kind == "system" and text_of(item, "model"):
-                self._conversation.model = origin(text_of(item, "model"))
-            line.skip(_SKIPPED[kind])
-        elif kind not in ("user", "assistant"):
-            line.is_unknown("a line of a kind that Cursor is not known to write")
-        elif not isinstance(content, str | list):
+    def kind_of(self, entry: Any) -> str:
+        """Return the type, or in a transcript the role."""
+        return text_of(entry, "type") or text_of(entry, "role")
+
+    def name_of(self, entry: Any) -> str:
+        """Return the kind with the subtype."""
+        return with_subtype(self.kind_of(entry), text_of(entry, "subtype"))
+
+    def take(self, line: Line, entry: Any) -> None:
+        self.conversation.session = self.conversation.session or text_of(entry, "session_id")
+        if self.kind_of(entry) == "system" and text_of(entry, "model"):
+            self.conversation.model = origin(text_of(entry, "model"))
+        super().take(line, entry)
+
+    def user(self, line: Line, entry: Entry) -> None:
+        """Take what the user said."""
+        content = value_of(entry, "message", "content")
+        if not isinstance(content, str | list):
             line.is_unknown("expected the field message.content as text or blocks")
-        elif kind == "user":
-            self.recognised = True
-            self._said = None
-            for draft in user_drafts(content, line):
-                if draft.role == "user":
-                    draft.content = [_typed(part, line) for part in draft.content]
-                self._conversation.drafts.append(line.became(draft))
-        else:
-            self.recognised = True
-            self._assistant(line, content, streamed="session_id" in item)
+            return
+        self._said = None
+        for draft in user_drafts(content, line):
+            if draft.role == "user":
+                draft.content = [_typed(part, line) for part in draft.content]
+            self.conversation.say(line, draft)
 
-    def finish(self) -> Conversation:
-        """Return the conversation."""
-        drafts = self._conversation.drafts
-        if any(draft.calls for draft in drafts) and not any(d.role == "tool" for d in drafts):
-            self._conversation.caveats.append("Cursor writes no results of tools into transcripts")
-        return self._conversation
-
-    def _assistant(self, line: Line, content: Any, *, streamed: bool) -> None:
-        scratch = Line("", "")
+    def assistant(self, line: Line, entry: Entry) -> None:
+        """Take what the model said, or a piece of it."""
+        content, streamed = value_of(entry, "message", "content"), "session_id" in entry
+        if not isinstance(content, str | list):
+            line.is_unknown("expected the field message.content as text or blocks")
+            return
+        scratch = nowhere()
         drafts = AssistantTurn().add(content, scratch)
         line.left_out += scratch.left_out
         line.unknown, line.reason = scratch.unknown, scratch.reason
@@ -115,36 +109,50 @@ class _Lines:
                 said.content = [said.text + drafts[0].text]
             line.merge(said)
             return
-        for draft in drafts:
-            self._conversation.drafts.append(line.became(draft))
+        self.conversation.say(line, *drafts)
         self._said = drafts[-1] if streamed and drafts and not drafts[-1].calls else None
 
-    def _tool(self, line: Line, item: dict[str, Any]) -> None:
+    def tool(self, line: Line, entry: Entry) -> None:
         """Take the start or the end of a call: ``{"readToolCall": {"args", "result"}}``."""
         self._said = None
-        tool = mapping_of(item, "tool_call")
-        name = next((key for key, part in tool.items() if isinstance(part, dict)), "")
-        if not name:
+        tool = mapping_of(entry, "tool_call")
+        kind = next((key for key, part in tool.items() if isinstance(part, dict)), "")
+        if not kind:
             line.is_unknown("expected the field tool_call with the call of a tool")
             return
-        self.recognised = True
-        body = mapping_of(tool, name)
-        given: Any = body.get("args")
-        if name == "function":
-            given = body.get("arguments")
-        called = (
-            text_of(body, "name") or text_of(given, "toolName") or name.removesuffix("ToolCall")
-        )
-        identifier = text_of(item, "call_id")
-        if identifier in self._callers:
-            line.merge(self._callers[identifier])
+        body, call_id = tool[kind], text_of(entry, "call_id")
+        given = body.get("arguments" if kind == "function" else "args")
+        name = text_of(body, "name") or text_of(given, "toolName") or kind.removesuffix("ToolCall")
+        if call_id in self._callers:
+            line.merge(self._callers[call_id])
         else:
-            draft = Draft("assistant", calls=[DraftCall(identifier, called, as_text(given))])
-            self._callers[identifier] = draft
-            self._conversation.drafts.append(line.became(draft))
-        if text_of(item, "subtype") == "completed":
-            result = Draft("tool", [_outcome(body.get("result"))], call_id=identifier)
-            self._conversation.drafts.append(line.became(result))
+            draft = Draft("assistant", calls=[DraftCall(call_id, name, as_text(given))])
+            self._callers[call_id] = draft
+            self.conversation.say(line, draft)
+        if text_of(entry, "subtype") == "completed":
+            result = Draft("tool", [_outcome(body.get("result"))], call_id=call_id)
+            self.conversation.say(line, result)
+        self.recognised = True
+
+    kinds: ClassVar[Table] = {
+        "tool_call": tool,
+        "system": "the head of the stream",
+        "user": user,
+        "assistant": assistant,
+        "turn_ended": "a mark that the turn ended",
+        "result": "the outcome of the stream; its text is the last message's",
+        "thinking": NO_THINKING,
+        "error": "an error that ended the run",
+        "connection": "a notice of the client",
+        "retry": "a notice of the client",
+        "interaction_query": "a question to the user",
+    }
+
+    def finish(self) -> Conversation:
+        drafts = self.conversation.drafts
+        if any(draft.calls for draft in drafts) and not any(d.role == "tool" for d in drafts):
+            self.conversation.caveats.append("Cursor writes no results of tools into transcripts")
+        return self.conversation
 
 
 def _typed(part: Any, line: Line) -> Any:
@@ -166,75 +174,33 @@ def _without_mark(part: Any, line: Line) -> Any:
 
 def _outcome(result: Any) -> str:
     """Return a result: the text of ``{"success": {"content": text}}``, or the fields as JSON."""
-    if isinstance(result, dict) and len(result) == 1:
-        (kind, inner), = result.items()  # fmt: skip
-        if kind == "success":
-            text = text_of(inner, "content")
-            return text or as_text(inner)
+    if isinstance(result, dict) and result.keys() == {"success"}:
+        return text_of(result, "success", "content") or as_text(result["success"])
     return as_text(result)
 
 
-class _Store:
-    """The table of the store: keys, and JSON as values."""
-
-    def __init__(self, connection: sqlite3.Connection) -> None:
-        self._connection = connection
-        connection.text_factory = lambda raw: raw.decode("utf-8", errors="replace")
-
-    def composers(self) -> list[str]:
-        """Return the ids of all conversations."""
-        rows = self._connection.execute(
-            "SELECT key FROM cursorDiskKV WHERE key >= 'composerData:' AND key < 'composerData;' "
-            "ORDER BY rowid"
-        )
-        return [str(row[0]).partition(":")[2] for row in rows]
-
-    def get(self, key: str) -> tuple[dict[str, Any], str]:
-        """Return the object under a key, or why there is none."""
-        row = self._connection.execute(
-            f"SELECT length(value) > {MAX_LINE_BYTES}, CASE WHEN length(value) <= {MAX_LINE_BYTES} "  # noqa: S608
-            "THEN value END FROM cursorDiskKV WHERE key = ?",
-            (key.encode(errors="replace").decode(),),
-        ).fetchone()
-        if row is None:
-            return {}, "it is not in the store"
-        if row[0]:
-            return {}, f"it is longer than {MAX_LINE_BYTES // 2**20} MiB"
-        text = row[1].decode("utf-8", errors="replace") if isinstance(row[1], bytes) else row[1]
-        return _object(text)
-
-
-def _object(text: Any) -> tuple[dict[str, Any], str]:
-    try:
-        value = json.loads(text)
-    except (TypeError, ValueError, RecursionError):
-        return {}, "not JSON"
-    return (value, "") if isinstance(value, dict) else ({}, "expected an object")
-
-
-class _Composer:
+class _Composer(Reader):
     """One conversation of the store."""
 
-    def __init__(self, identifier: str, data: dict[str, Any]) -> None:
-        self.conversation = _conversation(identifier)
-        self.conversation.model = origin(text_of(mapping_of(data, "modelConfig"), "modelName"))
+    format = "cursor"
+
+    def __init__(self, identifier: str, data: Entry) -> None:
+        super().__init__("Cursor", identifier)
+        self.conversation.model = origin(text_of(data, "modelConfig", "modelName"))
         if text_of(data, "parentComposerId") or mapping_of(data, "subagentInfo"):
-            self.conversation.part = "subagent"
-            self.conversation.caveats.append("a sub-agent's thread: its user is another agent")
+            is_subagent(self.conversation)
         self._starts: dict[str, int] = {}
         """How many messages there were before a bubble, by its id."""
         self._latest = mapping_of(data, "latestConversationSummary")
 
-    def take(self, place: str, bubble: dict[str, Any], problem: str) -> None:
+    def bubble(self, place: str, bubble: Entry, problem: str) -> None:
         """Enter a bubble and take what it holds."""
-        kind = bubble.get("type")
+        kind, conversation = bubble.get("type"), self.conversation
         tool = mapping_of(bubble, "toolFormerData")
-        name = {_USER: "user", _ASSISTANT: "tool" if tool else "assistant"}.get(
-            kind if isinstance(kind, int) else 0, "other"
-        )
-        line = self.conversation.ledger.enter(place, f"bubble:{name}")
-        drafts = self.conversation.drafts
-        self._starts.setdefault(text_of(bubble, "bubbleId"), len(drafts))
+        names = {_USER: "user", _ASSISTANT: "tool" if tool else "assistant"}
+        name = names.get(kind if isinstance(kind, int) else 0, "other")
+        line = conversation.ledger.enter(place, f"bubble:{name}")
+        self._starts.setdefault(text_of(bubble, "bubbleId"), len(conversation.drafts))
         if problem:
             line.skip(problem)
             return
@@ -245,39 +211,21 @@ class _Composer:
         if list_of(bubble, "attachedCodeChunks"):
             line.leave_out("attached code", "what the client put round the user's words")
         if kind == _USER:
-            drafts.append(line.became(Draft("user", [text_of(bubble, "text")])))
+            conversation.say(line, Draft("user", [text_of(bubble, "text")]))
         elif kind == _ASSISTANT:
-            self._assistant(line, bubble, tool)
+            conversation.say(line, *_answer(bubble, tool))
         else:
             line.is_unknown("expected a bubble of type 1 or 2")
-        summary = bubble.get("conversationSummary")
-        self._compacted(summary if isinstance(summary, dict) else _object(summary)[0])
+        self._compacted(_summary(bubble, "conversationSummary"))
 
     def finish(self) -> Conversation:
-        """Return the conversation."""
         if not self.conversation.compactions:
-            last = text_of(self._latest, "lastBubbleId")
-            summary = self._latest.get("summary")
-            self._compacted(
-                summary if isinstance(summary, dict) else self._latest,
-                end=self._starts.get(last),
-            )
+            end = self._starts.get(text_of(self._latest, "lastBubbleId"))
+            inner = self._latest.get("summary")
+            self._compacted(inner if isinstance(inner, dict) else self._latest, end)
         return self.conversation
 
-    def _assistant(self, line: Line, bubble: dict[str, Any], tool: dict[str, Any]) -> None:
-        draft = Draft("assistant", [text_of(bubble, "text")])
-        self.conversation.drafts.append(line.became(draft))
-        if not tool:
-            return
-        given = tool.get("rawArgs") or tool.get("params")
-        identifier = text_of(tool, "toolCallId") or text_of(bubble, "bubbleId")
-        draft.calls.append(DraftCall(identifier, text_of(tool, "name"), as_text(given)))
-        result = tool.get("result") or tool.get("error")
-        if result:
-            answer = Draft("tool", [as_text(result)], call_id=identifier)
-            self.conversation.drafts.append(line.became(answer))
-
-    def _compacted(self, summary: dict[str, Any], end: int | None = None) -> None:
+    def _compacted(self, summary: Entry, end: int | None = None) -> None:
         """Record a summary; messages from the first that is still sent were kept."""
         text, drafts = text_of(summary, "summary"), self.conversation.drafts
         if not text:
@@ -285,38 +233,79 @@ class _Composer:
         end = len(drafts) if end is None else end
         start = self._starts.get(text_of(summary, "clientShouldStartSendingFromInclusiveBubbleId"))
         kept = drafts[start:end] if start is not None else []
-        self.conversation.compactions.append(
-            Compaction(
-                after=drafts[end - 1] if end else None,
-                summary=text,
-                state=[summary_draft(text, "conversation_summary"), *kept],
-            )
-        )
+        after = drafts[end - 1] if end else None
+        self.conversation.compact(text, [summary_draft(text), *kept], after=after)
+
+
+def _summary(bubble: Entry, key: str) -> Entry:
+    summary = bubble.get(key)
+    return summary if isinstance(summary, dict) else mapping_of(from_json(summary))
+
+
+def _answer(bubble: Entry, tool: Entry) -> Iterator[Draft]:
+    draft = Draft("assistant", [text_of(bubble, "text")])
+    yield draft
+    if tool:
+        given, result = tool.get("rawArgs") or tool.get("params"), tool.get("result")
+        call_id = text_of(tool, "toolCallId") or text_of(bubble, "bubbleId")
+        draft.calls.append(DraftCall(call_id, text_of(tool, "name"), as_text(given)))
+        if result := result or tool.get("error"):
+            yield Draft("tool", [as_text(result)], call_id=call_id)
+
+
+def _stored(connection: sqlite3.Connection, key: str) -> tuple[Entry, str]:
+    """Return the object under a key of the store, or why there is none."""
+    row = connection.execute(
+        f"SELECT CASE WHEN length(value) <= {MAX_LINE_BYTES} THEN value END, value IS NOT NULL "  # noqa: S608
+        "FROM cursorDiskKV WHERE key = ?",
+        (key.encode(errors="replace").decode(),),
+    ).fetchone()
+    if row is None:
+        return {}, "it is not in the store"
+    if row[0] is None and row[1]:
+        return {}, f"it is longer than {MAX_LINE_BYTES // 2**20} MiB"
+    text = row[0].decode("utf-8", errors="replace") if isinstance(row[0], bytes) else row[0]
+    return stored_object(text)
 
 
 def _bubbles(
-    store: _Store, identifier: str, data: dict[str, Any]
-) -> Iterator[tuple[dict[str, Any], str]]:
+    connection: sqlite3.Connection, composer: str, data: Entry
+) -> Iterator[tuple[Entry, str]]:
     """Yield the messages of a conversation, from wherever its version keeps them."""
     inline = list_of(data, "conversation")
-    if inline:
-        for bubble in inline:
-            yield (bubble, "") if isinstance(bubble, dict) else ({}, "expected an object")
-        return
-    within = mapping_of(data, "conversationMap")
-    for header in list_of(data, "fullConversationHeadersOnly"):
+    for bubble in inline:
+        yield (bubble, "") if isinstance(bubble, dict) else ({}, "expected an object")
+    for header in list_of(data, "fullConversationHeadersOnly") if not inline else ():
         name = text_of(header, "bubbleId")
-        found = mapping_of(within, name)
-        bubble, problem = (found, "") if found else store.get(f"bubbleId:{identifier}:{name}")
-        yield {**bubble, "bubbleId": name}, problem
+        found, problem = mapping_of(data, "conversationMap", name), ""
+        if not found:
+            found, problem = _stored(connection, f"bubbleId:{composer}:{name}")
+        yield {**found, "bubbleId": name}, problem
+
+
+def _database(connection: sqlite3.Connection) -> Iterator[Conversation]:
+    keys = connection.execute(
+        "SELECT key FROM cursorDiskKV WHERE key >= 'composerData:' AND key < 'composerData;' "
+        "ORDER BY rowid"
+    ).fetchall()
+    for identifier in (str(row[0]).partition(":")[2] for row in keys):
+        data, problem = _stored(connection, f"composerData:{identifier}")
+        composer = _Composer(identifier, data)
+        head = composer.conversation.ledger.enter("conversation", "composerData")
+        head.skip(problem or "it describes the conversation")
+        number = 0
+        for number, (bubble, fault) in enumerate(_bubbles(connection, identifier, data), 1):
+            composer.bubble(f"bubble {number}", bubble, fault)
+        # Cursor keeps an entry for every window in which nothing was ever typed.
+        if number or problem:
+            yield composer.finish()
 
 
 def _is_line(value: Any) -> bool:
     """Return whether a value is a line of a transcript: a role, and a message without one."""
     return (
-        isinstance(value, dict)
+        text_of(value, "role") in ("user", "assistant")
         and value.keys() <= {"role", "message", "timestamp"}
-        and text_of(value, "role") in ("user", "assistant")
         and "content" in mapping_of(value, "message")
     )
 
@@ -336,7 +325,7 @@ def _is_head(value: Any) -> bool:
 
 
 def _recognise(source: SourceFile) -> str | None:
-    if source.magic.startswith(b"SQLite format 3"):
+    if is_database(source):
         found = has_tables(source.path, _TABLE)
         return "an SQLite database with the table cursorDiskKV" if found else None
     if any(map(_is_line, source.head)):
@@ -347,34 +336,13 @@ def _recognise(source: SourceFile) -> str | None:
 
 
 def _read(source: SourceFile) -> Iterator[Conversation]:
-    if source.magic.startswith(b"SQLite format 3"):
-        if not has_tables(source.path, _TABLE):
-            raise DataError(f"{source.path}: expected Cursor's store with the table cursorDiskKV")
-        with opened(source.path) as connection:
-            store = _Store(connection)
-            for identifier in store.composers():
-                data, problem = store.get(f"composerData:{identifier}")
-                composer = _Composer(identifier, data)
-                head = composer.conversation.ledger.enter("conversation", "composerData")
-                head.skip(problem or "it describes the conversation")
-                number = 0
-                for number, (bubble, fault) in enumerate(_bubbles(store, identifier, data), 1):
-                    composer.take(f"bubble {number}", bubble, fault)
-                # Cursor keeps an entry for every window in which nothing was ever typed.
-                if number or problem:
-                    yield composer.finish()
+    if not is_database(source):
+        yield from read_lines(source, _Lines())
         return
-    lines = _Lines()
-    for value in source.values():
-        lines.feed(value)
-    if not lines.recognised:
-        raise DataError(f"{source.path}: expected lines of a Cursor transcript, found none")
-    yield lines.finish()
+    if not has_tables(source.path, _TABLE):
+        raise DataError(f"{source.path}: expected Cursor's store with the table cursorDiskKV")
+    with opened(source.path) as connection:
+        yield from _database(connection)
 
 
-FORMAT = Format(
-    name="cursor",
-    title="Cursor (agent transcripts, CLI streams, state.vscdb)",
-    recognise=_recognise,
-    read=_read,
-)
+FORMAT = Format("cursor", "Cursor (agent transcripts, CLI streams, state.vscdb)", _recognise, _read)

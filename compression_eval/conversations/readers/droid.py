@@ -5,132 +5,93 @@ summary stands for; ``/compress`` opens a new session, whose first line after th
 compaction of the session that the header names as its parent.
 """
 
-from collections import Counter
-from collections.abc import Iterator
-from typing import Any
+from typing import Any, ClassVar
 
-from compression_eval.conversations.drafts import Compaction, Conversation, Draft
-from compression_eval.conversations.fields import label, mapping_of, text_of
-from compression_eval.conversations.formats import Format
-from compression_eval.conversations.ledger import Ledger, Line
-from compression_eval.conversations.readers.anthropic_blocks import AssistantTurn, user_drafts
-from compression_eval.conversations.readers.values import (
-    NO_SYSTEM_PROMPT,
-    NO_TOOLS,
+from compression_eval.conversations.account import Line
+from compression_eval.conversations.drafts import RECORDED
+from compression_eval.conversations.fields import identifier, mapping_of, origin, text_of
+from compression_eval.conversations.readers.anthropic import AssistantTurn, user_drafts
+from compression_eval.conversations.readers.base import (
     SUMMARY_STANDS_IN,
-    entered,
-    identifier,
+    Entry,
+    Reader,
+    Table,
     leave_out_thinking,
-    marked,
-    origin,
+    line_format,
+    message_name,
+    summary_draft,
 )
-from compression_eval.conversations.sources import SourceFile, Value
-from compression_eval.fixtures.errors import DataError
-
-_SKIPPED = {
-    "todo_state": "the agent's list of tasks, which its calls hold",
-    "agent_turn_outcome": "how a turn ended",
-    "session_end": "the end of the session",
-}
+from compression_eval.conversations.sources import SourceFile
 
 
-class _Session:
+class _Session(Reader):
     """A session that is being read."""
 
+    format = "droid"
+    unknown = "a kind of line that Droid is not known to write"
+    expected = "expected lines of type session_start, message or compaction_state"
+
     def __init__(self) -> None:
-        self.recognised = False
-        self._conversation = Conversation(
-            "droid", "Factory Droid session", "", Ledger(), caveats=[NO_SYSTEM_PROMPT, NO_TOOLS]
-        )
-        self._models: Counter[str] = Counter()
+        super().__init__("Factory Droid session")
         self._ends: dict[str, int] = {}
         """How many drafts there were once a message had been taken, by its id."""
 
-    def feed(self, value: Value) -> None:
-        """Enter a line and take what it holds."""
-        line = entered(self._conversation.ledger, value, _kind(value.value))
-        if value.problem:
-            return
-        kind, entry = text_of(value.value, "type"), value.value
-        if kind == "session_start":
-            self._head(entry, line)
-        elif kind == "message":
-            self._message(entry, line)
-        elif kind == "compaction_state":
-            self._compaction(entry, line)
-        elif kind in _SKIPPED:
-            line.skip(_SKIPPED[kind])
-        else:
-            line.is_unknown("a kind of line that Droid is not known to write")
+    def name_of(self, entry: Any) -> str:
+        """Return the type, of a message with its role."""
+        return message_name(entry)
 
-    def _head(self, entry: dict[str, Any], line: Line) -> None:
-        self.recognised = True
+    def head(self, line: Line, entry: Entry) -> None:
         line.skip("the header of the session")
-        self._conversation.session = self._conversation.session or text_of(entry, "id")
+        self.conversation.session = self.conversation.session or text_of(entry, "id")
         if text_of(entry, "parent"):
-            self._conversation.caveats.append("the session goes on from another one")
+            self.conversation.caveats.append("the session goes on from another one")
 
-    def _message(self, entry: dict[str, Any], line: Line) -> None:
+    def message(self, line: Line, entry: Entry) -> None:
         message = mapping_of(entry, "message")
         role, content = text_of(message, "role"), message.get("content")
+        visibility = text_of(message, "visibility")
         if role not in ("user", "assistant") or not isinstance(content, str | list):
             line.is_unknown("expected a message with the role user or assistant and content")
             return
-        self.recognised = True
-        visibility = text_of(message, "visibility")
         if visibility == "user_only":
             line.skip("shown to the user, not to the model")
             return
         if text_of(message, "chatCompletionReasoningContent"):
             leave_out_thinking(line)
-        drafts = self._conversation.drafts
-        try:
-            if role == "assistant":
-                self._models[origin(text_of(message, "modelId").removeprefix("custom:"))] += 1
-                drafts.extend(AssistantTurn().add(content, line))
-            else:
-                for draft in user_drafts(content, line):
-                    draft.injected = draft.role == "user" and visibility == "llm_only"
-                    drafts.append(line.became(draft))
-        except RecursionError:
-            line.is_unknown("nested too deeply")
-        self._ends[identifier(entry, "id")] = len(drafts)
+        if role == "assistant":
+            self.models[origin(text_of(message, "modelId").removeprefix("custom:"))] += 1
+            self.conversation.drafts.extend(AssistantTurn().add(content, line))
+        else:
+            drafts = user_drafts(content, line)
+            for draft in drafts:
+                draft.injected = draft.role == "user" and visibility == "llm_only"
+            self.conversation.say(line, *drafts)
+        self._ends[identifier(entry, "id")] = len(self.conversation.drafts)
 
-    def _compaction(self, entry: dict[str, Any], line: Line) -> None:
-        self.recognised = True
-        summary, drafts = text_of(entry, "summaryText"), self._conversation.drafts
+    def compaction(self, line: Line, entry: Entry) -> None:
+        """Take a compaction, or a summary of what is not in the file."""
+        summary, drafts = text_of(entry, "summaryText"), self.conversation.drafts
         if text_of(entry, "summaryKind") not in ("", "llm_summary"):
             line.skip("the history as one text for another provider, not a summary of it")
             return
-        made = Draft("user", [marked("conversation_summary", text=summary)], injected=True)
+        made = summary_draft(summary)
         made.content.append(text_of(entry, "systemInfoText"))
         if summary and not drafts:
-            self._conversation.caveats.append(SUMMARY_STANDS_IN)
-            drafts.append(line.became(made))
+            self.conversation.caveats.append(SUMMARY_STANDS_IN)
+            self.conversation.say(line, made)
             return
-        line.skip("a compaction, recorded beside the messages")
-        anchor = identifier(mapping_of(entry, "anchorMessage"), "id")
-        state = [made, *drafts[self._ends[anchor] :]] if anchor in self._ends else None
-        self._conversation.compactions.append(
-            Compaction(
-                after=drafts[-1] if drafts else None,
-                kind="summary" if summary else "opaque",
-                summary=summary or None,
-                state=state if summary else None,
-            )
-        )
+        line.skip(RECORDED)
+        anchor = self._ends.get(identifier(entry, "anchorMessage", "id"))
+        self.conversation.compact(summary, None if anchor is None else [made, *drafts[anchor:]])
 
-    def finish(self) -> Conversation:
-        """Return the conversation."""
-        del self._models[""]
-        if self._models:
-            self._conversation.model = self._models.most_common(1)[0][0]
-        return self._conversation
-
-
-def _kind(value: Any) -> str:
-    kind, message = label(text_of(value, "type")), mapping_of(value, "message")
-    return f"message:{label(text_of(message, 'role'))}" if kind == "message" else kind
+    kinds: ClassVar[Table] = {
+        "session_start": head,
+        "message": message,
+        "compaction_state": compaction,
+        "todo_state": "the agent's list of tasks, which its calls hold",
+        "agent_turn_outcome": "how a turn ended",
+        "session_end": "the end of the session",
+    }
 
 
 def _recognise(source: SourceFile) -> str | None:
@@ -145,22 +106,9 @@ def _recognise(source: SourceFile) -> str | None:
 def _is_own(value: Any) -> bool:
     kind = text_of(value, "type")
     if kind == "message":
-        return text_of(mapping_of(value, "message"), "role") in ("user", "assistant")
+        return text_of(value, "message", "role") in ("user", "assistant")
     key = {"session_start": "id", "compaction_state": "summaryText"}.get(kind)
     return key is not None and bool(text_of(value, key))
 
 
-def _read(source: SourceFile) -> Iterator[Conversation]:
-    session = _Session()
-    for value in source.values():
-        session.feed(value)
-    if not session.recognised:
-        raise DataError(
-            f"{source.path}: expected lines of type session_start, message or compaction_state"
-        )
-    yield session.finish()
-
-
-FORMAT = Format(
-    name="droid", title="Factory Droid sessions (JSONL)", recognise=_recognise, read=_read
-)
+FORMAT = line_format(_Session, "Factory Droid sessions (JSONL)", _recognise)

@@ -1,16 +1,305 @@
-"""From the stored messages of a Hermes lineage to its true history and its compactions."""
+"""From the stored messages of a Hermes lineage to its true history and its compactions.
 
-from collections.abc import Sequence
+A compaction leaves the earlier messages where they are and writes what the agent goes on with
+behind them: the kept head, the summary, the kept tail. So the kept messages stand there twice,
+once more for every compaction; taken as they are they would be said again and again.
+"""
 
-from compression_eval.conversations.drafts import Compaction, Conversation, Draft
-from compression_eval.conversations.readers.hermes_blocks import Block, find_blocks
-from compression_eval.conversations.readers.hermes_marks import review_prompt
-from compression_eval.conversations.readers.hermes_rows import Row, identical
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import Any
 
-LOST = (
+from compression_eval.conversations.account import Ledger, Line
+from compression_eval.conversations.drafts import (
+    Compaction,
+    Conversation,
+    Draft,
+    DraftCall,
+    Image,
+    Role,
+)
+from compression_eval.conversations.fields import (
+    as_text,
+    from_json,
+    label,
+    list_of,
+    mapping_of,
+    text_of,
+)
+from compression_eval.conversations.readers.base import (
+    Entry,
+    leave_out_thinking,
+    marks_of,
+    without_thinking,
+)
+from compression_eval.conversations.readers.openai import content_of
+
+_ENCODED = "\x00json:"
+"""Before content that is a list or an object, where a store only takes text."""
+
+_ROLES: dict[Any, Role] = {
+    "system": "system",
+    "developer": "system",
+    "user": "user",
+    "assistant": "assistant",
+    "tool": "tool",
+    "function": "tool",
+}
+REASONING = ("reasoning", "reasoning_content", "reasoning_details", "codex_reasoning_items")
+REPEATS = ("api_content", "codex_message_items")
+_SCRATCHPAD = re.compile(r"\s*<REASONING_SCRATCHPAD>.*?</REASONING_SCRATCHPAD>\s*", re.DOTALL)
+_LOST = (
     "a summary stands for earlier messages that the file no longer holds; it is kept as a message"
 )
-_UNDONE = "undone by the user"
+
+
+@dataclass(eq=False)
+class Row:
+    """A message as stored; what becomes of it is decided when all are known."""
+
+    line: Line
+    draft: Draft
+    session: int = 0
+    """Which session of the lineage it stands in, counted from 0."""
+    undone: bool = False
+    """Whether the user took it back."""
+    compacted: bool = False
+    """Whether the store says that it was summarised away."""
+    origin: "Row | None" = None
+    """The first row with this message, for a row that repeats it."""
+
+    @property
+    def source(self) -> "Row":
+        """The first row with this message."""
+        return self.origin or self
+
+    @property
+    def kept(self) -> bool:
+        """Whether it says the same as the first row with this message."""
+        return self.draft.said == self.source.draft.said
+
+
+def message_row(value: Entry, place: str, ledger: Ledger, *, session: int = 0) -> Row | None:
+    """Enter a message and return its row; None if it is settled already.
+
+    Args:
+        value: The message's fields, as stored or as exported.
+        place: Where it stands.
+        ledger: Where it is entered.
+        session: Which session of the lineage it stands in.
+    """
+    kind = value.get("role")
+    line = ledger.enter(place, f"message:{label(kind)}")
+    role = _ROLES.get(kind) if isinstance(kind, str) else None
+    if role is None:
+        line.is_unknown("expected the role system, user, assistant or tool")
+        return None
+    draft = Draft(role, content_of(decoded(value.get("content")), line))
+    if role == "assistant":
+        first = without_thinking(draft.content[:1], line)
+        if first and isinstance(first[0], str) and (found := _SCRATCHPAD.match(first[0])):
+            leave_out_thinking(line)
+            first = [first[0][found.end() :]]
+        draft.content[:1] = first
+        draft.calls = list(_calls(value, line))
+    elif role == "tool":
+        draft.call_id = text_of(value, "tool_call_id")
+    if any(value.get(name) for name in REASONING):
+        leave_out_thinking(line)
+    for name in REPEATS:
+        if value.get(name):
+            line.leave_out(name, "it repeats the message as it was sent")
+    active, compacted = value.get("active", 1), bool(value.get("compacted", 0))
+    return Row(line, draft, session, undone=not active and not compacted, compacted=compacted)
+
+
+def decoded(value: Any) -> Any:
+    """Return content as it was before it was stored."""
+    if isinstance(value, bytes):
+        value = value.decode("utf-8", errors="replace")
+    if not isinstance(value, str) or not value.startswith(_ENCODED):
+        return value
+    text = value.removeprefix(_ENCODED)
+    found = from_json(text)
+    return text if found is None and text != "null" else found
+
+
+def _calls(value: Entry, line: Line) -> Iterator[DraftCall]:
+    stored = value.get("tool_calls")
+    if isinstance(stored, str) and stored:
+        text, stored = stored, from_json(stored)
+        if stored is None and text != "null":
+            line.leave_out("tool calls", "they are not JSON")
+    for call in list_of(stored):
+        if not isinstance(call, dict):
+            line.leave_out("a tool call", "it is not an object")
+            continue
+        function = mapping_of(call, "function") or call
+        identifier = text_of(call, "id") or text_of(call, "call_id")
+        arguments = as_text(function.get("arguments"))
+        yield DraftCall(identifier, text_of(function, "name"), arguments)
+
+
+def _repeats(copy: Draft, original: Draft) -> bool:
+    """Whether a message says the same as an earlier one, as far as a compaction keeps it.
+
+    It may have shortened results and arguments, taken calls out and replaced images by texts.
+    """
+    if copy.role != original.role:
+        return False
+    if copy.role == "tool":
+        return copy.call_id == original.call_id
+    known = {call.id for call in original.calls}
+    if not known.issuperset(call.id for call in copy.calls):
+        return False
+    if known and copy.calls:
+        return True
+    if any(isinstance(part, Image) for part in original.content):
+        texts = [part for part in original.content if isinstance(part, str) and part]
+        return bool(texts) and all(text in copy.text for text in texts)
+    return copy.text == original.text
+
+
+@dataclass(eq=False)
+class _Block:
+    """What one compaction wrote: the rows from ``begin`` up to, not including, ``end``."""
+
+    begin: int
+    end: int
+    row: Row
+    """The row with the summary."""
+    summary: str
+    """As the agent wrote it, without the line that marks its end."""
+    prior: str | None
+    """What the message said before the summary was joined to it; None if it was no message."""
+    copies: dict[Row, Row] = field(default_factory=dict)
+    """Rows of the block that repeat an earlier one, and which."""
+
+
+def _summary_in(row: Row) -> tuple[str, str | None] | None:
+    """Return the summary that a message carries, and what it was joined to."""
+    marks, text = marks_of("hermes"), row.draft.text
+    prior: str | None = None
+    joined = text[:200].lstrip().startswith(marks["joined_start"])
+    if joined and marks["joined_split"] in text:
+        before, _, text = text.partition(marks["joined_split"])
+        inner = before.lstrip().partition("\n")[2]
+        prior = inner.rpartition(marks["joined_split_start"])[0].strip()
+    starts = text[:200].lstrip().startswith(marks["summary_starts"])
+    if not starts or row.draft.role not in ("user", "assistant"):
+        return None
+    body = text.strip()
+    last_line = body.rfind("\n") + 1
+    if body.startswith(marks["summary_end"], last_line):
+        body = body[:last_line].rstrip()
+    return body, prior
+
+
+def _find_blocks(rows: Sequence[Row]) -> tuple[list[_Block], bool]:
+    """Return what compactions wrote, and whether messages before one of them are lost.
+
+    Args:
+        rows: All messages of a lineage, in the order in which they were stored.
+    """
+    blocks: list[_Block] = []
+    lost = False
+    view_begin = view_end = 0
+    seen: list[Row] = []
+    for position, row in enumerate(rows):
+        found = _summary_in(row) if position >= view_end else None
+        if found is None or any(_repeats(row.draft, known.draft) for known in seen):
+            continue
+        seen.append(row)
+        begin = _head(rows, view_begin, view_end, position)
+        view = [earlier for earlier in rows[view_begin:begin] if not earlier.undone]
+        block = _Block(begin, position + 1, row, *found)
+        head = rows[begin:position]
+        for copy, original in zip(head, view, strict=False):
+            if _repeats(copy.draft, original.draft):
+                block.copies[copy] = original
+        _add_tail(block, rows, position, view)
+        # The store itself may say that what stands before a summary was compacted.
+        told = any(earlier.compacted or earlier.session != row.session for earlier in view)
+        if view and (told or block.copies.keys() - set(head)):
+            blocks.append(block)
+            view_begin, view_end = begin, block.end
+        else:
+            lost = True
+    return blocks, lost
+
+
+def _head(rows: Sequence[Row], view_begin: int, view_end: int, position: int) -> int:
+    """Return where the kept head before a summary begins."""
+    first = position
+    while first > view_end and rows[first - 1].session == rows[position].session:
+        first -= 1
+    if first > 0 and rows[first - 1].session != rows[position].session:
+        return first
+    opening = next((row for row in rows[view_begin:position] if not row.undone), None)
+    for begin in range(view_end, position):
+        if opening is None or not _repeats(rows[begin].draft, opening.draft):
+            continue
+        size = position - begin
+        view = [row for row in rows[view_begin:begin] if not row.undone][:size]
+        pairs = zip(rows[begin:position], view, strict=False)
+        if len(view) == size and all(_repeats(one.draft, other.draft) for one, other in pairs):
+            return begin
+    return position
+
+
+def _add_tail(block: _Block, rows: Sequence[Row], position: int, view: Sequence[Row]) -> None:
+    """Find the kept tail behind a summary; it is the end of what the agent saw before it."""
+    session = list(_same_session(rows, position))
+    behind = [row for row in session if row.draft.role != "tool"]
+    before = [row for row in view if row.draft.role != "tool"]
+    size = _overlap(behind, before)
+    if not size and behind and behind[0].draft.role == "user":
+        # A user message of long ago, put there so that one is left.
+        anchor = next((row for row in reversed(before) if _says(behind[0], row)), None)
+        if anchor is not None:
+            block.copies[behind[0]] = anchor
+            behind = behind[1:]
+            size = _overlap(behind, before)
+    block.copies.update(zip(behind, before[len(before) - size :], strict=False))
+    if block.prior is not None:
+        joined = (row for row in reversed(before) if row.draft.text.strip() == block.prior)
+        if (original := next(joined, None)) is not None:
+            block.copies[block.row] = original
+    # It ends behind the last row that repeats or was added.
+    results = {row.draft.call_id: row for row in view if row.draft.role == "tool"}
+    added = marks_of("hermes")["added_starts"]
+    for row in session:
+        if row.draft.role == "tool" and row.draft.call_id in results:
+            block.copies[row] = results[row.draft.call_id]
+        elif row not in block.copies and not (
+            row.draft.role == "user" and row.draft.text.startswith(added)
+        ):
+            break
+        block.end += 1
+
+
+def _same_session(rows: Sequence[Row], position: int) -> Iterator[Row]:
+    for row in rows[position + 1 :]:
+        if row.session != rows[position].session:
+            return
+        yield row
+
+
+def _overlap(behind: Sequence[Row], before: Sequence[Row]) -> int:
+    """Return how many rows behind a summary repeat the last ones before it."""
+    for size in range(min(len(behind), len(before)), 0, -1):
+        kept = before[len(before) - size :]
+        if all(_says(copy, original) for copy, original in zip(behind, kept, strict=False)):
+            return size
+    return 0
+
+
+def _says(copy: Row, original: Row) -> bool:
+    removed = marks_of("hermes")["removed_call"]
+    return _repeats(copy.draft, original.draft) or (
+        bool(original.draft.calls) and copy.draft.text == removed
+    )
 
 
 class History:
@@ -21,8 +310,8 @@ class History:
         self._history: list[Row] = []
         self._said: set[Row] = set()
         self._undone: set[Row] = set()
-        self._review: Row | None = None
-        """The last prompt of a background review, until its reply has come."""
+        self._review = False
+        """Whether a prompt of a background review was the last row."""
 
     def assemble(self, rows: Sequence[Row]) -> None:
         """Fill the conversation.
@@ -30,36 +319,55 @@ class History:
         Args:
             rows: All messages of the lineage, in the order in which they were stored.
         """
-        found = find_blocks(rows)
+        conversation = self._conversation
+        blocks, lost = _find_blocks(rows)
         position = 0
-        marks: list[tuple[Block, int]] = []
-        for block in found.blocks:
+        counts: list[int] = []
+        for block in blocks:
             for row in rows[position : block.begin]:
                 self._say(row)
-            marks.append((block, len(self._history)))
+            counts.append(len(self._history))
             self._write(block, rows[block.begin : block.end])
             position = block.end
         for row in rows[position:]:
             self._say(row)
-        if found.lost:
-            self._conversation.caveats.append(LOST)
-        self._finish(marks, rows)
+        if lost:
+            conversation.caveats.append(_LOST)
+        for row in rows:
+            if row.source in self._undone:
+                row.line.skip("undone by the user after a compaction")
+        for row in self._history:
+            if row not in self._undone:
+                conversation.say(row.line, row.draft)
+        for block, count in zip(blocks, counts, strict=True):
+            before = [row.draft for row in self._history[:count] if row not in self._undone]
+            conversation.compactions.append(
+                Compaction(
+                    after=before[-1] if before else None,
+                    summary=block.summary,
+                    state=self._state(block, rows[block.begin : block.end]),
+                )
+            )
+        conversation.name_missing()
 
     def _say(self, row: Row) -> None:
         """Take a row into the history, unless it was never said."""
-        reply, self._review = self._review, None
+        review, self._review = self._review, False
+        prompts = marks_of("hermes")["review_starts"]
         if row.undone:
-            row.line.skip(_UNDONE)
-        elif row.draft.role in ("user", "system") and review_prompt(row.draft.text):
-            self._review = row
+            row.line.skip("undone by the user")
+        elif row.draft.role in ("user", "system") and row.draft.text[:200].lstrip().startswith(
+            prompts
+        ):
+            self._review = True
             row.line.skip("a prompt of the agent's background review")
-        elif reply is not None and row.draft.role == "assistant":
+        elif review and row.draft.role == "assistant":
             row.line.skip("the reply to a prompt of the agent's background review")
         else:
             self._history.append(row)
             self._said.add(row)
 
-    def _write(self, block: Block, rows: Sequence[Row]) -> None:
+    def _write(self, block: _Block, rows: Sequence[Row]) -> None:
         """Settle what a compaction wrote."""
         head = rows[: rows.index(block.row)]
         for row in rows:
@@ -68,52 +376,27 @@ class History:
                 row.origin = original.source
                 if row.undone:
                     self._undone.add(row.source)
-            if row is block.row:
-                self._summary(block)
+            if row is block.row and block.prior and original is None:
+                # What the summary was joined to stands nowhere else.
+                self._history.append(Row(row.line, Draft(row.draft.role, [block.prior])))
+                row.line.leave_out("summary", "the summary of a compaction")
+            elif row is block.row:
+                row.line.skip("the summary of a compaction")
             elif original is None and row in head:
                 self._say(row)
             elif original is None:
                 row.line.skip("added by a compaction")
             elif row.source not in self._said:
                 row.line.skip("what an earlier compaction wrote, kept by this one")
-            elif identical(row.draft, row.source.draft):
+            elif row.kept:
                 row.line.merge(row.source.draft)
             else:
                 row.line.skip("an earlier message, as a compaction kept it")
 
-    def _summary(self, block: Block) -> None:
-        """Settle a summary; what it was joined to is kept where it stands nowhere else."""
-        line = block.row.line
-        if block.summary.prior and block.row not in block.copies:
-            self._history.append(Row(line, Draft(block.row.draft.role, [block.summary.prior])))
-            line.leave_out("summary", "the summary of a compaction")
-        else:
-            line.skip("the summary of a compaction")
-
-    def _finish(self, marks: Sequence[tuple[Block, int]], rows: Sequence[Row]) -> None:
-        conversation = self._conversation
-        for row in rows:
-            if row.source in self._undone:
-                row.line.skip("undone by the user after a compaction")
-        for row in self._history:
-            if row not in self._undone:
-                conversation.drafts.append(row.line.became(row.draft))
-        for block, count in marks:
-            before = [row.draft for row in self._history[:count] if row not in self._undone]
-            conversation.compactions.append(
-                Compaction(
-                    after=before[-1] if before else None,
-                    summary=block.summary.text,
-                    state=self._state(block, rows[block.begin : block.end]),
-                )
-            )
-
-    def _state(self, block: Block, rows: Sequence[Row]) -> list[Draft]:
+    def _state(self, block: _Block, rows: Sequence[Row]) -> list[Draft]:
         """Return what the agent went on with: earlier messages where they are unchanged."""
-        state: list[Draft] = []
-        for row in rows:
-            if row.source in self._undone or row.draft.role == "system":
-                continue
-            kept = row is not block.row and identical(row.draft, row.source.draft)
-            state.append(row.source.draft if kept else row.draft)
-        return state
+        return [
+            row.source.draft if row is not block.row and row.kept else row.draft
+            for row in rows
+            if row.source not in self._undone and row.draft.role != "system"
+        ]

@@ -4,26 +4,203 @@ A sample's messages are its last state. Where a compaction replaced earlier ones
 from what the model was given before.
 """
 
-from collections.abc import Sequence
-from functools import cache
-from importlib.resources import files
-from typing import TYPE_CHECKING, Any, Literal
+import json
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
 
-import yaml
-
-from compression_eval.conversations.drafts import Compaction, Conversation, Draft
+from compression_eval.conversations.account import Line
+from compression_eval.conversations.drafts import (
+    Compaction,
+    CompactionKind,
+    Conversation,
+    Draft,
+    DraftCall,
+    Image,
+)
 from compression_eval.conversations.fields import as_text, label
-from compression_eval.conversations.ledger import Line
-from compression_eval.conversations.readers.inspect_messages import drafts_of, key_of, tools_of
-from compression_eval.conversations.readers.inspect_threads import Call, Thread
+from compression_eval.conversations.readers.base import (
+    image_at,
+    leave_out_thinking,
+    marks_of,
+    nowhere,
+    tool_definitions,
+)
+from compression_eval.fixtures.models import ToolDefinition
 
 if TYPE_CHECKING:
-    from inspect_ai.event import CompactionEvent, ToolEvent
-    from inspect_ai.model import ChatMessage, ChatMessageAssistant
+    from inspect_ai.event import CompactionEvent, Event, ModelEvent, ToolEvent
+    from inspect_ai.log import EvalSample
+    from inspect_ai.model import ChatMessage, ChatMessageAssistant, Content
     from inspect_ai.tool import ToolInfo
 
+_PLACEHOLDERS = {"audio": "[sound]", "video": "[video]", "document": "[an attached document]"}
 
-_Kind = Literal["summary", "clear", "opaque"]
+
+_Break = tuple[int, str | None]
+"""Place of a compaction among the events, and its span."""
+
+
+@dataclass(eq=False)
+class Call:
+    """A model call that was answered, and where it stands among the events."""
+
+    index: int
+    event: "ModelEvent"
+    agent: str | None
+    """The innermost span of an agent that it was made in."""
+
+    @property
+    def answer(self) -> "ChatMessage":
+        """The message that came of it."""
+        return self.event.output.message
+
+
+@dataclass(eq=False)
+class Thread:
+    """The model calls of one conversation, and how it ended."""
+
+    calls: list[Call] = field(default_factory=list)
+    messages: list["ChatMessage"] = field(default_factory=list)
+    """Its last state, as logged; empty if the log has none."""
+    compactions: list[tuple[int, "CompactionEvent", Call | None]] = field(default_factory=list)
+    """Their places among the events, and the first call after each."""
+    summarised: dict[Call, list["ChatMessage"]] = field(default_factory=dict)
+    """What was to be summarised before a call, but for the prompt that asked for it."""
+
+
+def key_of(message: "ChatMessage") -> str:
+    """Return what tells a message from the others."""
+    if message.id:
+        return message.id
+    calls = [call.id for call in getattr(message, "tool_calls", None) or []]
+    answered = getattr(message, "tool_call_id", None)
+    return json.dumps([message.role, message.text, calls, as_text(answered)])
+
+
+def _give_ids(messages: Iterable["ChatMessage"]) -> None:
+    """Give ids to the messages of a list that have none, as those of old logs.
+
+    Users and agents repeat themselves, so that it is what a message says, and the how manyth of
+    the list to say it, that tells it from the others. In another list that begins alike it gets
+    the same id.
+    """
+    seen: Counter[str] = Counter()
+    for message in messages:
+        if message.id is None:
+            said = key_of(message)
+            seen[said] += 1
+            message.id = f"{said} {seen[said]}"
+
+
+def threads_of(sample: "EvalSample") -> list[Thread]:
+    """Return the conversations of a sample, the main one first; messages without an id get one.
+
+    Its events hold the calls of the agent, of sub-agents, of scorers and of what summarises. A
+    call belongs to a conversation if its answer is a message of it, or was part of what a later
+    call of it was given.
+    """
+    _give_ids(sample.messages)
+    calls = _calls(sample.events)
+    compactions = [
+        (i, event) for i, event in enumerate(sample.events) if event.event == "compaction"
+    ]
+    breaks: list[_Break] = [(index, event.span_id) for index, event in compactions]
+    main = Thread(messages=list(sample.messages))
+    if main.messages or calls:
+        main.calls = _chain(calls, main.messages or _ending(calls[-1]), breaks)
+    threads, taken = [main], set(main.calls)
+    own = {call.agent for call in taken}
+    by_agent: dict[str, list[Call]] = {}
+    for call in calls:
+        if call not in taken and call.agent is not None and call.agent not in own:
+            by_agent.setdefault(call.agent, []).append(call)
+    for group in by_agent.values():
+        threads.append(Thread(_chain(group, _ending(group[-1]), breaks)))
+    for index, event in compactions:
+        thread, following = _owner(index, event, threads)
+        thread.compactions.append((index, event, following))
+    for thread in threads:
+        _add_summarised(thread, calls)
+    return threads
+
+
+def _calls(events: Sequence["Event"]) -> list[Call]:
+    agents: dict[str, str | None] = {}
+    calls: list[Call] = []
+    for index, event in enumerate(events):
+        if event.event == "span_begin":
+            outer = agents.get(event.parent_id or "")
+            agents[event.id] = event.id if event.type == "agent" else outer
+        elif event.event == "model" and event.output.choices:
+            _give_ids([*event.input, event.output.message])
+            calls.append(Call(index, event, agents.get(event.span_id or "")))
+    return calls
+
+
+def _ending(call: Call) -> list["ChatMessage"]:
+    return [*call.event.input, call.answer]
+
+
+def _chain(
+    calls: Sequence[Call], messages: Iterable["ChatMessage"], breaks: Sequence[_Break]
+) -> list[Call]:
+    """Return the calls that led to some messages, in order.
+
+    A compaction breaks the chain: what was said before it may be in nothing that comes after.
+    There the last call before it goes on that was made at the same place with the same tools;
+    that is not the call which summarised.
+    """
+    known = {key_of(message) for message in messages}
+    chain: list[Call] = []
+    for call in reversed(calls):
+        goes_on = bool(chain) and _goes_on(call, chain[-1], breaks)
+        if goes_on or key_of(call.answer) in known:
+            known.update(map(key_of, _ending(call)))
+            chain.append(call)
+    return chain[::-1]
+
+
+def _goes_on(call: Call, later: Call, breaks: Sequence[_Break]) -> bool:
+    """Whether only a compaction lies between a call and a later one."""
+    place = later.event.span_id
+    tools, others = ({info.name for info in each.event.tools} for each in (call, later))
+    if call.event.span_id != place or tools != others:
+        return False
+    return any(call.index < index < later.index and span == place for index, span in breaks)
+
+
+def _owner(
+    index: int, event: "CompactionEvent", threads: Sequence[Thread]
+) -> tuple[Thread, Call | None]:
+    """Return the conversation whose call comes next where a compaction happened, and the call."""
+    pairs = [(thread, call) for thread in threads for call in thread.calls]
+    pairs.sort(key=lambda pair: pair[1].index)
+    near = [pair for pair in pairs if pair[1].event.span_id == event.span_id]
+    for found in (near, pairs):
+        later = next((pair for pair in found if pair[1].index > index), None)
+        before = next((pair for pair in reversed(near) if pair[1].index < index), None)
+        if later is not None:
+            return later
+        if before is not None:
+            return before[0], None
+    return threads[0], None
+
+
+def _add_summarised(thread: Thread, calls: Sequence[Call]) -> None:
+    """Find what the last call before a compaction was followed by, where a model summarised it."""
+    own = set(thread.calls)
+    for index, _, following in thread.compactions:
+        before = [call for call in thread.calls if call.index < index]
+        if following is None or not before:
+            continue
+        answer = key_of(before[-1].answer)
+        for call in calls:
+            if before[-1].index < call.index < index and call not in own:
+                given = call.event.input[:-1]
+                if any(key_of(message) == answer for message in given):
+                    thread.summarised[following] = given
 
 
 class History:
@@ -70,7 +247,7 @@ class History:
         tools: dict[str, ToolInfo] = {}
         for call in self._thread.calls:
             tools.update((info.name, info) for info in call.event.tools)
-        self._conversation.tools = tools_of(tools.values())
+        self._conversation.tools = _tools(tools.values())
 
     def add_results(self, events: Sequence[tuple[int, "ToolEvent"]]) -> None:
         """Settle tool calls; a result that no message holds is taken from its event.
@@ -97,11 +274,8 @@ class History:
     def _behind(self, identifier: str) -> int:
         """Return the place behind a call and the results that it has."""
         drafts = self._conversation.drafts
-        place = 1 + next(
-            index
-            for index, draft in enumerate(drafts)
-            if any(call.id == identifier for call in draft.calls)
-        )
+        ids = [[call.id for call in draft.calls] for draft in drafts]
+        place = 1 + next(index for index, calls in enumerate(ids) if identifier in calls)
         while place < len(drafts) and drafts[place].role == "tool":
             place += 1
         return place
@@ -167,7 +341,10 @@ class History:
     def _is_changed(self, message: "ChatMessage") -> bool:
         """Whether a message that came with a compaction is an earlier one, changed by it."""
         if message.role == "tool":
-            return message.tool_call_id in self._answered or message.text == _marks()["removed"]
+            return (
+                message.tool_call_id in self._answered
+                or message.text == marks_of("inspect")["removed"]
+            )
         if message.role == "system":
             return any(self._drafts[key][0].role == "system" for key in self._order)
         if message.role == "assistant":
@@ -188,7 +365,7 @@ class History:
     def _compaction(self, event: "CompactionEvent", call: Call | None) -> Compaction:
         given = [] if call is None else [m for m in call.event.input if m.role != "system"]
         summaries = [_summary(message.text) for message in given if self._is_summary(message)]
-        kind: _Kind = "clear"
+        kind: CompactionKind = "clear"
         if event.type == "summary":
             kind = "summary" if summaries else "opaque"
         trigger = (event.metadata or {}).get("trigger")
@@ -206,7 +383,7 @@ class History:
         known = self._drafts.get(key_of(message))
         if known is not None:
             return known
-        made = drafts_of(message, Line("", ""))
+        made = drafts_of(message, nowhere())
         return [draft for draft in made if draft.content or draft.calls or draft.role == "tool"]
 
     def _before(self, call: Call | None) -> Draft | None:
@@ -230,11 +407,63 @@ def _summary(text: str) -> str:
 
 
 def _summary_starts() -> tuple[str, ...]:
-    return tuple(_marks()["summary_starts"])
+    starts: tuple[str, ...] = marks_of("inspect")["summary_starts"]
+    return starts
 
 
-@cache
-def _marks() -> dict[str, Any]:
-    text = files(__package__).joinpath("inspect_marks.yaml").read_text(encoding="utf-8")
-    marks: dict[str, Any] = yaml.safe_load(text)
-    return marks
+def drafts_of(message: "ChatMessage", line: Line) -> list[Draft]:
+    """Return what a message becomes.
+
+    As a rule it is one. Tools that the provider runs stand with their results inside the answer; a
+    fixture holds each result behind its call, so that what follows is a message of its own.
+
+    Args:
+        message: As logged, attachments resolved.
+        line: Where what is not carried over is entered.
+    """
+    drafts = [Draft(message.role)]
+    if message.role == "tool":
+        drafts[0].call_id = message.tool_call_id or ""
+        if message.error is not None:
+            # What the model was shown: providers send it in place of the content.
+            drafts[0].content.append(message.error.message)
+            return drafts
+    for part in [message.content] if isinstance(message.content, str) else message.content:
+        if not isinstance(part, str) and part.type == "tool_use":
+            drafts[-1].calls.append(DraftCall(part.id, part.name, part.arguments))
+            drafts.append(Draft("tool", [part.error or part.result], call_id=part.id))
+            drafts.append(Draft(message.role))
+        elif (piece := _piece(part, line)) is not None:
+            drafts[-1].content.append(piece)
+    if message.role == "assistant":
+        drafts[-1].calls.extend(
+            DraftCall(call.id, call.function, as_text(call.arguments))
+            for call in message.tool_calls or []
+        )
+    if len(drafts) > 1 and not drafts[-1].content and not drafts[-1].calls:
+        drafts.pop()
+    return drafts
+
+
+def _piece(part: "str | Content", line: Line) -> str | Image | None:
+    if isinstance(part, str):
+        return part
+    if part.type == "text":
+        return part.text
+    if part.type == "image":
+        return image_at(part.image)
+    if part.type == "reasoning":
+        leave_out_thinking(line)
+        return None
+    line.leave_out(label(part.type), "it is not carried over")
+    return _PLACEHOLDERS.get(part.type)
+
+
+def _tools(infos: Iterable["ToolInfo"]) -> list[ToolDefinition]:
+    """Return tools as a fixture has them."""
+    values: list[dict[str, Any]] = []
+    for info in infos:
+        parameters = info.parameters.model_dump(mode="json", exclude_none=True)
+        function = {"name": info.name, "description": info.description, "parameters": parameters}
+        values.append({"type": "function", "function": function})
+    return tool_definitions(values)[0]

@@ -1,20 +1,19 @@
 """Logs of Inspect, `.eval` and `.json`: one conversation for each sample and epoch.
 
 Inspect's own readers do the reading. What an agent compacted is put together again from what its
-model was given; sub-agents are conversations of their own.
+model was given (`inspect_history`); sub-agents are conversations of their own.
 """
 
 import zipfile
 from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
+from compression_eval.conversations.account import Ledger, Line
 from compression_eval.conversations.compressed import check_archive
 from compression_eval.conversations.drafts import Conversation
-from compression_eval.conversations.fields import label, mapping_of, text_of
+from compression_eval.conversations.fields import label, origin, text_of
 from compression_eval.conversations.formats import Format
-from compression_eval.conversations.ledger import Ledger, Line
-from compression_eval.conversations.readers.values import NO_SYSTEM_PROMPT, NO_TOOLS, origin
+from compression_eval.conversations.readers.inspect_history import History, threads_of
 from compression_eval.conversations.sources import SourceFile
 from compression_eval.fixtures.errors import DataError
 
@@ -29,53 +28,13 @@ _OUTSIDE = {
 }
 
 
-def recognise(source: SourceFile) -> str | None:
-    """Return what marks the format."""
+def _recognise(source: SourceFile) -> str | None:
     if source.magic.startswith(b"PK"):
         return "a zip archive with the header of an Inspect log" if _is_archive(source) else None
     head = source.head[0] if source.head else source.document
-    if text_of(head, "status") and text_of(mapping_of(head, "eval"), "task"):
+    if text_of(head, "status") and text_of(head, "eval", "task"):
         return "a JSON object with status and eval.task"
     return None
-
-
-def read(source: SourceFile) -> Iterator[Conversation]:
-    """Yield the conversations of a log, sample by sample.
-
-    Raises:
-        DataError: It is no log, or cannot be read.
-    """
-    finished: Conversation | None = None
-    unread: list[tuple[str, str]] = []
-    for number, item in enumerate(_samples(source)):
-        if isinstance(item, _Unread):
-            unread.append((f"sample {number}", item.reason))
-            continue
-        for conversation in _conversations(item):
-            if finished is not None:
-                yield finished
-            finished = conversation
-    if finished is None:
-        why = f": {unread[0][1]}" if unread else ""
-        raise DataError(f"{source.path}: there is no sample that can be read{why}")
-    for place, reason in unread:
-        finished.ledger.enter(place, "unreadable").skip(reason)
-    yield finished
-
-
-@dataclass(frozen=True)
-class _Unread:
-    """A sample that cannot be read."""
-
-    reason: str
-
-
-@dataclass(frozen=True)
-class _Sample:
-    """A sample, and what its log says of it."""
-
-    sample: "EvalSample"
-    header: "EvalLog"
 
 
 def _is_archive(source: SourceFile) -> bool:
@@ -87,8 +46,28 @@ def _is_archive(source: SourceFile) -> bool:
     return "header.json" in names or any(name.startswith("_journal/") for name in names)
 
 
-def _samples(source: SourceFile) -> Iterator[_Sample | _Unread]:
-    """Yield the samples of a log one by one, so that only one is held."""
+def _read(source: SourceFile) -> Iterator[Conversation]:
+    """Yield the conversations of a log; samples that cannot be read are named in the last one."""
+    finished: Conversation | None = None
+    unread: list[tuple[str, str]] = []
+    for number, (header, sample) in enumerate(_samples(source)):
+        if isinstance(sample, str):
+            unread.append((f"sample {number}", sample))
+            continue
+        for conversation in _conversations(header, sample):
+            if finished is not None:
+                yield finished
+            finished = conversation
+    if finished is None:
+        why = f": {unread[0][1]}" if unread else ""
+        raise DataError(f"{source.path}: there is no sample that can be read{why}")
+    for place, reason in unread:
+        finished.ledger.enter(place, "unreadable").skip(reason)
+    yield finished
+
+
+def _samples(source: SourceFile) -> Iterator[tuple["EvalLog", "EvalSample | str"]]:
+    """Yield the samples of a log one by one, or why one cannot be read; only one is held."""
     from inspect_ai.log import read_eval_log, read_eval_log_sample, read_eval_log_sample_summaries
 
     path = str(source.path.resolve())
@@ -108,7 +87,7 @@ def _samples(source: SourceFile) -> Iterator[_Sample | _Unread]:
     whole = header.samples or []
     header.samples = None
     while whole:
-        yield _Sample(whole.pop(0), header)
+        yield header, whole.pop(0)
     for summary in summaries:
         try:
             sample = read_eval_log_sample(
@@ -120,39 +99,43 @@ def _samples(source: SourceFile) -> Iterator[_Sample | _Unread]:
                 exclude_fields={"store", "metadata", "scores", "timelines"},
             )
         except Exception as error:
-            yield _Unread(f"Inspect cannot read the sample ({type(error).__name__})")
+            yield header, f"Inspect cannot read the sample ({type(error).__name__})"
         else:
-            yield _Sample(sample, header)
+            yield header, sample
 
 
-def _conversations(item: _Sample) -> Iterator[Conversation]:
-    from compression_eval.conversations.readers.inspect_history import History
-    from compression_eval.conversations.readers.inspect_threads import threads_of
-
-    sample = item.sample
+def _conversations(header: "EvalLog", sample: "EvalSample") -> Iterator[Conversation]:
     threads = threads_of(sample)
     owners = {call.index: number for number, one in enumerate(threads) for call in one.calls}
-    for number, one in enumerate(threads):
-        owners.update((index, number) for index, _, _ in one.compactions)
     by_call: dict[str, int] = {}
     for number, one in enumerate(threads):
-        made = [*one.messages, *(call.answer for call in one.calls)]
-        for message in made:
-            for call in (message.tool_calls or []) if message.role == "assistant" else []:
-                by_call.setdefault(call.id, number)
+        owners.update((index, number) for index, _, _ in one.compactions)
+        for message in [*one.messages, *(call.answer for call in one.calls)]:
+            for made in (message.tool_calls or []) if message.role == "assistant" else []:
+                by_call.setdefault(made.id, number)
     tools = [(index, event) for index, event in enumerate(sample.events) if event.event == "tool"]
     owners.update((index, by_call[event.id]) for index, event in tools if event.id in by_call)
+    packages = header.eval.packages
     for number, one in enumerate(threads):
-        conversation = _empty(item, number)
+        conversation = Conversation(
+            FORMAT.name,
+            origin("Inspect", str(packages.get("inspect_ai", "")), "log"),
+            sample.uuid or f"{header.eval.eval_id}/{sample.id}",
+            part=f"epoch-{sample.epoch}" + (f"-agent-{number}" if number else ""),
+            model=one.calls[-1].event.model if one.calls else header.eval.model,
+        )
+        if number:
+            conversation.caveats.append("a sub-agent of the sample's agent")
         lines = _entered(sample.events, owners, number, conversation.ledger)
         history = History(conversation, one, lines)
         history.fill()
-        history.add_results(
-            [(index, event) for index, event in tools if owners.get(index) == number]
-        )
-        if one.calls:
-            conversation.model = one.calls[-1].event.model
-        _add_caveats(conversation, sample)
+        history.add_results([item for item in tools if owners.get(item[0]) == number])
+        conversation.name_missing()
+        if sample.error is not None:
+            conversation.caveats.append("the sample ended with an error")
+        if sample.limit is not None:
+            limit = label(sample.limit.type)
+            conversation.caveats.append(f"the sample was ended by a limit ({limit})")
         yield conversation
 
 
@@ -175,37 +158,4 @@ def _entered(
     return lines
 
 
-def _empty(item: _Sample, number: int) -> Conversation:
-    header, sample = item.header, item.sample
-    packages = header.eval.packages
-    part = f"epoch-{sample.epoch}" + (f"-agent-{number}" if number else "")
-    conversation = Conversation(
-        format=FORMAT.name,
-        origin=origin("Inspect", str(packages.get("inspect_ai", "")), "log"),
-        session=sample.uuid or f"{header.eval.eval_id}/{sample.id}",
-        ledger=Ledger(),
-        part=part,
-        model=header.eval.model,
-    )
-    if number:
-        conversation.caveats.append("a sub-agent of the sample's agent")
-    return conversation
-
-
-def _add_caveats(conversation: Conversation, sample: "EvalSample") -> None:
-    if not any(draft.role == "system" for draft in conversation.drafts):
-        conversation.caveats.append(NO_SYSTEM_PROMPT)
-    if not conversation.tools:
-        conversation.caveats.append(NO_TOOLS)
-    if sample.error is not None:
-        conversation.caveats.append("the sample ended with an error")
-    if sample.limit is not None:
-        conversation.caveats.append(f"the sample was ended by a limit ({label(sample.limit.type)})")
-
-
-FORMAT = Format(
-    name="inspect",
-    title="Inspect logs (.eval, .json)",
-    recognise=recognise,
-    read=read,
-)
+FORMAT = Format("inspect", "Inspect logs (.eval, .json)", _recognise, _read)

@@ -4,33 +4,47 @@ All hold the same: a session, its messages, and the parts of each. A compaction 
 with a part of that name and the assistant message behind it, whose text is the summary.
 """
 
-import json
 import re
 import sqlite3
-from collections import Counter
 from collections.abc import Iterator
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from compression_eval.conversations.drafts import Compaction, Conversation, Draft, DraftCall, Image
+from compression_eval.conversations.account import Line
+from compression_eval.conversations.drafts import (
+    RECORDED,
+    Compaction,
+    Conversation,
+    Draft,
+    DraftCall,
+    Image,
+)
 from compression_eval.conversations.fields import (
     as_text,
     count_of,
+    from_json,
     label,
     list_of,
     mapping_of,
+    origin,
     text_of,
+    value_of,
 )
 from compression_eval.conversations.formats import Format
-from compression_eval.conversations.ledger import Ledger, Line
-from compression_eval.conversations.readers.sqlite_store import columns, has_tables, opened
-from compression_eval.conversations.readers.values import (
-    NO_SYSTEM_PROMPT,
-    NO_TOOLS,
+from compression_eval.conversations.readers.base import (
+    NO_THINKING,
+    Entry,
+    Reader,
+    is_subagent,
     leave_out_thinking,
-    origin,
     say_injected,
+)
+from compression_eval.conversations.readers.sqlite import (
+    has_tables,
+    is_database,
+    opened,
+    stored_object,
+    tables,
 )
 from compression_eval.conversations.sources import MAX_LINE_BYTES, SourceFile
 from compression_eval.fixtures.errors import DataError
@@ -39,7 +53,7 @@ _TABLES = ("session", "message", "part")
 _QUESTION = "What did we do so far?"
 """What OpenCode shows the model for the message that asked for a compaction."""
 _TEXT_FILES = ("text/plain", "application/x-directory")
-
+_LONG = f"{MAX_LINE_BYTES // 2**20} MiB"
 _SKIPPED = {
     "step-start": "a mark of a step's course",
     "step-finish": "an account of tokens",
@@ -47,194 +61,182 @@ _SKIPPED = {
     "patch": "a list of the files that a step changed",
     "agent": "the name of the agent that the user chose",
     "retry": "a failed request that was tried again",
-    "unreadable": f"it is no JSON object, or longer than {MAX_LINE_BYTES // 2**20} MiB",
+    "unreadable": f"it is no JSON object, or longer than {_LONG}",
 }
 _UNREADABLE = {"type": "unreadable"}
 
 
-@dataclass(frozen=True)
-class _Message:
-    """A message as it is stored."""
-
-    place: str
-    info: dict[str, Any]
-    parts: list[Any]
-    problem: str = ""
-    """Why it cannot be read; empty if it can."""
-
-
-@dataclass
-class _Thread:
+class _Thread(Reader):
     """A session that is being read."""
 
-    info: dict[str, Any]
-    conversation: Conversation
-    by_id: dict[str, int] = field(default_factory=dict)
-    """How many drafts there were before a message, by its id."""
-    asked: dict[str, dict[str, Any]] = field(default_factory=dict)
-    """Parts that ask for a compaction, by the ids of their messages."""
-    fresh: Compaction | None = None
-    tokens: int | None = None
-    models: Counter[str] = field(default_factory=Counter)
-    pruned: int = 0
-    undone: bool = False
+    format = "opencode"
 
-    def take(self, message: _Message) -> None:
-        """Enter a message and its parts."""
-        info, role = message.info, text_of(message.info, "role")
-        head = self.conversation.ledger.enter(message.place, f"message:{label(role)}")
-        name = text_of(info, "id")
+    def __init__(self, info: Entry) -> None:
+        super().__init__(origin("OpenCode", text_of(info, "version")), text_of(info, "id"))
+        if text_of(info, "parentID") or text_of(info, "parent_id"):
+            is_subagent(self.conversation, "session")
+        self.conversation.ledger.enter("session", "session").skip("it describes the session")
+        self._reverted = text_of(info, "revert", "messageID")
+        self._undone = False
+        self._starts: dict[str, int] = {}
+        """How many drafts there were before a message, by its id."""
+        self._asked: dict[str, Entry] = {}
+        """Parts that ask for a compaction, by the ids of their messages."""
+        self._fresh: Compaction | None = None
+        """The compaction that no request has followed yet."""
+        self._tokens: int | None = None
+        self._pruned = 0
+        self._count = 0
+
+    def message(self, info: Entry, parts: list[Any], problem: str = "") -> None:
+        """Enter a message and its parts.
+
+        Args:
+            info: The message as it is stored.
+            parts: Its parts.
+            problem: Why it cannot be read; empty if it can.
+        """
+        enter, role, name = (
+            self.conversation.ledger.enter,
+            text_of(info, "role"),
+            text_of(info, "id"),
+        )
+        self._count += 1
+        self.recognised = True
+        head = enter(f"message {self._count}", f"message:{label(role)}")
         lines = [
-            self.conversation.ledger.enter(
-                f"{message.place}, part {number}", f"part:{label(text_of(part, 'type'))}"
-            )
-            for number, part in enumerate(message.parts, 1)
+            enter(f"{head.place}, part {number}", f"part:{label(text_of(part, 'type'))}")
+            for number, part in enumerate(parts, 1)
         ]
-        self.by_id.setdefault(name, len(self.conversation.drafts))
-        self.undone = self.undone or bool(name and name == self._reverted())
-        if message.problem:
-            head.skip(message.problem)
-        elif self.undone:
+        self._starts.setdefault(name, len(self.conversation.drafts))
+        self._undone = self._undone or bool(name and name == self._reverted)
+        if problem:
+            head.skip(problem)
+        elif self._undone:
             _skip([head, *lines], "undone by the user")
         elif role == "user":
-            self._user(head, lines, message)
-        elif role == "assistant" and (info.get("summary") is True):
-            self._summary(head, lines, message)
+            self._user(head, lines, info, parts)
+        elif role == "assistant" and info.get("summary") is True:
+            self._summary(head, lines, info, parts)
         elif role == "assistant":
-            self._assistant(head, lines, message)
+            self._assistant(head, lines, info, parts)
         else:
             head.is_unknown("expected a message of the role user or assistant")
             _skip(lines, "a part of a message that is not known")
 
     def finish(self) -> Conversation:
-        """Return the conversation."""
-        conversation = self.conversation
-        if self.models:
-            conversation.model = self.models.most_common(1)[0][0]
+        conversation = super().finish()
         say_injected(conversation, "OpenCode (files that were named, prompts to go on)")
-        if self.pruned:
+        if self._pruned:
             conversation.caveats.append(
-                f"{self.pruned} results were cleared from the context later; they stand in the "
+                f"{self._pruned} results were cleared from the context later; they stand in the "
                 "history, and the clearing is not recorded as a cut"
             )
         return conversation
 
-    def _reverted(self) -> str:
-        return text_of(mapping_of(self.info, "revert"), "messageID")
-
-    def _user(self, head: Line, lines: list[Line], message: _Message) -> None:
-        asked = next(
-            (part for part in message.parts if text_of(part, "type") == "compaction"), None
-        )
+    def _user(self, head: Line, lines: list[Line], info: Entry, parts: list[Any]) -> None:
+        asked = next((part for part in parts if text_of(part, "type") == "compaction"), None)
         if asked is not None:
-            self.asked[text_of(message.info, "id")] = asked
+            self._asked[text_of(info, "id")] = asked
             _skip([head, *lines], "asks for a compaction, which is recorded beside the messages")
             return
         typed, made = Draft("user"), Draft("user", injected=True)
-        for part, line in zip(message.parts, lines, strict=True):
-            kind = text_of(part, "type")
-            draft = typed
-            if kind == "text" and part.get("ignored") is True:
-                line.skip("shown to the user only")
-            elif kind == "text":
-                if part.get("synthetic") is True:
-                    draft, line.kind = made, f"{line.kind}:synthetic"
-                draft.content.append(text_of(part, "text"))
+        for part, line in zip(parts, lines, strict=True):
+            draft, content = typed, list[str | Image]()
+            match text_of(part, "type"):
+                case "text" if part.get("ignored") is True:
+                    line.skip("shown to the user only")
+                case "text":
+                    content = [text_of(part, "text")]
+                    if part.get("synthetic") is True:
+                        draft, line.kind = made, f"{line.kind}:synthetic"
+                case "file" if text_of(part, "mime") in _TEXT_FILES:
+                    line.skip("a file that was named; its text is a part of its own")
+                case "file":
+                    content = [_file(part)]
+                case "subtask":
+                    content = [text_of(part, "prompt")]
+                case kind:
+                    _other(kind, line)
+            if content:
+                draft.content += content
                 line.merge(draft)
-            elif kind == "file" and text_of(part, "mime") in _TEXT_FILES:
-                line.skip("a file that was named; its text is a part of its own")
-            elif kind == "file":
-                draft.content.append(_file(part))
-                line.merge(draft)
-            elif kind == "subtask":
-                draft.content.append(text_of(part, "prompt"))
-                line.merge(draft)
-            else:
-                _other(kind, line)
         drafts = [draft for draft in (typed, made) if draft.content] or [typed]
-        self.conversation.drafts += [head.became(draft) for draft in drafts]
+        self.conversation.say(head, *drafts)
 
-    def _assistant(self, head: Line, lines: list[Line], message: _Message) -> None:
-        error = mapping_of(message.info, "error")
-        kinds = {text_of(part, "type") for part in message.parts} - {"step-start", "reasoning"}
-        if error and not (text_of(error, "name") == "MessageAbortedError" and kinds):
+    def _assistant(self, head: Line, lines: list[Line], info: Entry, parts: list[Any]) -> None:
+        kinds = {text_of(part, "type") for part in parts} - {"step-start", "reasoning"}
+        aborted = text_of(info, "error", "name") == "MessageAbortedError" and kinds
+        if mapping_of(info, "error") and not aborted:
             _skip([head, *lines], "a failed request, which the model does not see again")
             return
-        self._count(message.info)
-        draft, results = Draft("assistant"), []
-        for part, line in zip(message.parts, lines, strict=True):
-            kind = text_of(part, "type")
-            if kind == "text":
-                draft.content.append(text_of(part, "text"))
-                line.merge(draft)
-            elif kind == "tool":
-                call, result = _call(part)
-                draft.calls.append(call)
-                self.pruned += "compacted" in mapping_of(mapping_of(part, "state"), "time")
-                line.merge(draft)
-                if result is not None:
-                    results.append(line.became(result))
-            elif kind == "reasoning":
-                leave_out_thinking(line)
-                line.skip("thinking is left out")
-            else:
-                _other(kind, line)
+        self._take_usage(info)
+        draft, results = Draft("assistant"), list[Draft]()
+        for part, line in zip(parts, lines, strict=True):
+            match text_of(part, "type"):
+                case "text":
+                    draft.content.append(text_of(part, "text"))
+                    line.merge(draft)
+                case "tool":
+                    call_id, state = text_of(part, "callID"), mapping_of(part, "state")
+                    arguments = as_text(state.get("input"))
+                    draft.calls.append(DraftCall(call_id, text_of(part, "tool"), arguments))
+                    self._pruned += "compacted" in mapping_of(state, "time")
+                    line.merge(draft)
+                    if (text := _output(state)) is not None:
+                        items = list_of(state, "attachments")
+                        files = [_file(item) for item in items if isinstance(item, dict)]
+                        result = Draft("tool", [text, *files], call_id=call_id)
+                        results.append(line.became(result))
+                case "reasoning":
+                    leave_out_thinking(line)
+                    line.skip(NO_THINKING)
+                case kind:
+                    _other(kind, line)
         self.conversation.drafts += [head.became(draft), *results]
 
-    def _summary(self, head: Line, lines: list[Line], message: _Message) -> None:
-        """Take the answer to a compaction's request."""
-        texts = [text_of(part, "text") for part in message.parts if text_of(part, "type") == "text"]
+    def _summary(self, head: Line, lines: list[Line], info: Entry, parts: list[Any]) -> None:
+        texts = [text_of(part, "text") for part in parts if text_of(part, "type") == "text"]
         summary = "\n".join(text for text in texts if text)
-        if not summary or mapping_of(message.info, "error"):
+        if not summary or mapping_of(info, "error"):
             _skip([head, *lines], "a compaction that failed")
             return
         drafts = self.conversation.drafts
-        asked = self.asked.get(text_of(message.info, "parentID"))
-        start = self.by_id.get(text_of(asked, "tail_start_id"), len(drafts))
+        asked = self._asked.get(text_of(info, "parentID"))
+        start = self._starts.get(text_of(asked, "tail_start_id"), len(drafts))
         made = [Draft("user", [_QUESTION], injected=True)] if asked is not None else []
-        self.fresh = Compaction(
-            after=drafts[-1] if drafts else None,
-            trigger="" if asked is None else "auto" if asked.get("auto") is True else "manual",
-            summary=summary,
-            tokens_before=self.tokens,
-            state=[*drafts[start:], *made, Draft("assistant", [summary])],
+        trigger = "" if asked is None else "auto" if asked.get("auto") is True else "manual"
+        self._fresh = self.conversation.compact(
+            summary,
+            [*drafts[start:], *made, Draft("assistant", [summary])],
+            trigger=trigger,
+            tokens_before=self._tokens,
         )
-        self.conversation.compactions.append(self.fresh)
-        _skip([head, *lines], "a compaction, recorded beside the messages")
+        _skip([head, *lines], RECORDED)
 
-    def _count(self, info: dict[str, Any]) -> None:
+    def _take_usage(self, info: Entry) -> None:
         """Take how full the context was; the first count after a compaction is its outcome."""
         model = "/".join(filter(None, (text_of(info, "providerID"), text_of(info, "modelID"))))
         if model:
             self.models[origin(model)] += 1
-        tokens, cache = mapping_of(info, "tokens"), mapping_of(mapping_of(info, "tokens"), "cache")
-        sent = sum(
-            count_of(*each) or 0 for each in ((tokens, "input"), (cache, "read"), (cache, "write"))
-        )
-        if not sent:
-            return
-        if self.fresh is not None:
-            self.fresh.tokens_after, self.fresh = sent, None
-        self.tokens = sent + (count_of(tokens, "output") or 0)
+        tokens = mapping_of(info, "tokens")
+        cached = [count_of(tokens, "cache", key) or 0 for key in ("read", "write")]
+        if sent := (count_of(tokens, "input") or 0) + sum(cached):
+            if self._fresh is not None:
+                self._fresh.tokens_after, self._fresh = sent, None
+            self._tokens = sent + (count_of(tokens, "output") or 0)
 
 
-def _call(part: Any) -> tuple[DraftCall, Draft | None]:
-    """Return a call and its result; None if it was not carried out."""
-    state = mapping_of(part, "state")
-    status = text_of(state, "status")
-    given = state.get("input")
-    call = DraftCall(text_of(part, "callID"), text_of(part, "tool"), as_text(given))
-    text: str | None = None
-    if status == "completed":
-        text = text_of(state, "output")
-    elif status == "error":
-        metadata = mapping_of(state, "metadata")
-        stopped = metadata.get("interrupted") is True
-        text = (text_of(metadata, "output") if stopped else "") or text_of(state, "error")
-    if text is None:
-        return call, None
-    files = [_file(item) for item in list_of(state, "attachments") if isinstance(item, dict)]
-    return call, Draft("tool", [text, *files], call_id=call.id)
+def _output(state: Entry) -> str | None:
+    """Return what a call gave; None if it was not carried out."""
+    match text_of(state, "status"):
+        case "completed":
+            return text_of(state, "output")
+        case "error":
+            stopped = value_of(state, "metadata", "interrupted") is True
+            output = text_of(state, "metadata", "output") if stopped else ""
+            return output or text_of(state, "error")
+    return None
 
 
 def _skip(lines: list[Line], reason: str) -> None:
@@ -249,34 +251,17 @@ def _other(kind: str, line: Line) -> None:
         line.is_unknown("a kind of part that OpenCode is not known to write")
 
 
-def _file(part: dict[str, Any]) -> str | Image:
-    media_type, url = text_of(part, "mime"), text_of(part, "url")
+def _file(part: Entry) -> str | Image:
+    media_type = text_of(part, "mime")
     if media_type.startswith("image/"):
-        return Image(media_type, url)
+        return Image(media_type, text_of(part, "url"))
     return f"[file: {text_of(part, 'filename') or media_type or 'unnamed'}]"
-
-
-def _thread(info: dict[str, Any]) -> _Thread:
-    conversation = Conversation(
-        FORMAT.name,
-        origin("OpenCode", text_of(info, "version")),
-        text_of(info, "id"),
-        Ledger(),
-        caveats=[NO_SYSTEM_PROMPT, NO_TOOLS],
-    )
-    if text_of(info, "parentID") or text_of(info, "parent_id"):
-        conversation.part = "subagent"
-        conversation.caveats.append("a sub-agent's session: its user is another agent")
-    conversation.ledger.enter("session", "session").skip("it describes the session")
-    return _Thread(info, conversation)
 
 
 def _is_export(value: Any) -> bool:
     messages = list_of(value, "messages")
-    return bool(messages and text_of(mapping_of(value, "info"), "id")) and all(
-        isinstance(message, dict)
-        and isinstance(message.get("info"), dict)
-        and isinstance(message.get("parts"), list)
+    return bool(messages and text_of(value, "info", "id")) and all(
+        isinstance(value_of(message, "info"), dict) and isinstance(value_of(message, "parts"), list)
         for message in messages[:20]
     )
 
@@ -294,31 +279,31 @@ def _is_session(source: SourceFile) -> bool:
 
 
 def _recognise(source: SourceFile) -> str | None:
-    if source.magic.startswith(b"SQLite format 3"):
-        tables = "an SQLite database with the tables session, message and part"
-        return tables if has_tables(source.path, _TABLES) else None
+    if is_database(source):
+        found = "an SQLite database with the tables session, message and part"
+        return found if has_tables(source.path, _TABLES) else None
     if _is_export(source.document):
         return "an object with info, and messages of info and parts"
     return "a session beside a folder with its messages" if _is_session(source) else None
 
 
 def _read(source: SourceFile) -> Iterator[Conversation]:
-    if source.magic.startswith(b"SQLite format 3"):
+    if is_database(source):
         yield from _database(source.path)
     elif _is_export(source.document):
-        thread = _thread(source.document["info"])
-        for number, message in enumerate(list_of(source.document, "messages"), 1):
-            place = f"message {number}"
-            if isinstance(message, dict):
-                found = _Message(place, mapping_of(message, "info"), list_of(message, "parts"))
-            else:
-                found = _Message(place, {}, [], "expected an object")
-            thread.take(found)
+        thread = _Thread(source.document["info"])
+        for message in list_of(source.document, "messages"):
+            problem = "" if isinstance(message, dict) else "expected an object"
+            thread.message(mapping_of(message, "info"), list_of(message, "parts"), problem)
         yield thread.finish()
     elif _is_session(source):
-        thread = _thread(source.document)
-        for stored in _stored(source.path.parents[2], text_of(source.document, "id")):
-            thread.take(stored)
+        thread = _Thread(source.document)
+        storage, session = source.path.parents[2], text_of(source.document, "id")
+        # Ids rise with time.
+        for path in sorted((storage / "message" / session).glob("*.json")):
+            info, problem = _json(path)
+            parts = sorted((storage / "part" / path.stem).glob("*.json"))
+            thread.message(info, [_json(part)[0] or _UNREADABLE for part in parts], problem)
         yield thread.finish()
     else:
         raise DataError(
@@ -327,81 +312,49 @@ def _read(source: SourceFile) -> Iterator[Conversation]:
         )
 
 
-def _stored(storage: Path, session: str) -> Iterator[_Message]:
-    """Yield the messages of a session of the older storage; ids rise with time."""
-    for number, path in enumerate(sorted((storage / "message" / session).glob("*.json")), 1):
-        info, problem = _json(path)
-        parts: list[Any] = []
-        for part in sorted((storage / "part" / path.stem).glob("*.json")):
-            parts.append(_json(part)[0] or _UNREADABLE)
-        yield _Message(f"message {number}", info, parts, problem)
-
-
-def _json(path: Path) -> tuple[dict[str, Any], str]:
+def _json(path: Path) -> tuple[Entry, str]:
     """Return the object of a small file, or why there is none."""
     try:
         if path.stat().st_size > MAX_LINE_BYTES:
-            return {}, f"the file is longer than {MAX_LINE_BYTES // 2**20} MiB"
-        return _object(path.read_text(encoding="utf-8", errors="replace"))
+            return {}, f"the file is longer than {_LONG}"
+        return stored_object(path.read_text(encoding="utf-8", errors="replace"))
     except OSError as error:
         return {}, f"cannot be read: {error.strerror or error}"
 
 
-def _object(text: Any) -> tuple[dict[str, Any], str]:
-    try:
-        value = json.loads(text)
-    except (TypeError, ValueError, RecursionError):
-        return {}, "not JSON"
-    return (value, "") if isinstance(value, dict) else ({}, "expected an object")
-
-
 def _database(path: Path) -> Iterator[Conversation]:
+    wanted = {
+        "session": set[str](),
+        "message": {"id", "session_id", "data"},
+        "part": {"id", "message_id", "data"},
+    }
     with opened(path) as connection:
-        connection.text_factory = lambda raw: raw.decode("utf-8", errors="replace")
-        there = {table: columns(connection, table) for table in _TABLES}
-        wanted = {"message": {"session_id", "data"}, "part": {"message_id", "data"}}
-        for table, names in wanted.items():
-            if missing := sorted(({"id"} | names) - there[table]):
-                raise DataError(
-                    f"{path}: expected the database of OpenCode, {table} has no column {missing[0]}"
-                )
+        there = tables(connection, path, "OpenCode", wanted)
         optional = [name for name in ("parent_id", "version", "revert") if name in there["session"]]
+        order = "time_created, id" if "time_created" in there["message"] else "id"
         sessions = connection.execute(f"SELECT {', '.join(['id', *optional])} FROM session")  # noqa: S608
         for row in sessions.fetchall():
-            info = dict(row)
-            info["revert"] = _object(info.get("revert"))[0]
-            thread = _thread(info)
-            for number, message in enumerate(_rows(connection, row["id"], there), 1):
-                thread.take(
-                    _Message(f"message {number}", message.info, message.parts, message.problem)
-                )
-            if thread.by_id:
+            session = dict(row)
+            thread = _Thread({**session, "revert": mapping_of(from_json(session.get("revert")))})
+            _take_messages(thread, connection, row["id"], order)
+            if thread.recognised:
                 yield thread.finish()
 
 
-def _rows(
-    connection: sqlite3.Connection, session: Any, there: dict[str, set[str]]
-) -> Iterator[_Message]:
-    """Yield the messages of a session; what is too long is not read."""
+def _take_messages(
+    thread: _Thread, connection: sqlite3.Connection, session: Any, order: str
+) -> None:
+    """Feed the messages of a session; what is too long is not read."""
     data = f"CASE WHEN length(data) > {MAX_LINE_BYTES} THEN NULL ELSE data END AS data"
-    order = "time_created, id" if "time_created" in there["message"] else "id"
-    messages = connection.execute(
-        f"SELECT id, {data} FROM message WHERE session_id IS ? ORDER BY {order}", (session,)  # noqa: S608
-    )  # fmt: skip
-    for row in messages:
-        info, problem = _object(row["data"])
+    messages = f"SELECT id, {data} FROM message WHERE session_id IS ? ORDER BY {order}"  # noqa: S608
+    parts = f"SELECT {data} FROM part WHERE message_id IS ? ORDER BY id"  # noqa: S608
+    for row in connection.execute(messages, (session,)):
+        info, problem = stored_object(row["data"])
         if row["data"] is None:
-            problem = f"the message is longer than {MAX_LINE_BYTES // 2**20} MiB"
-        parts = connection.execute(
-            f"SELECT {data} FROM part WHERE message_id IS ? ORDER BY id", (row["id"],)  # noqa: S608
-        )  # fmt: skip
-        found = [_object(part["data"])[0] or _UNREADABLE for part in parts]
-        yield _Message("", {**info, "id": row["id"]}, found, problem)
+            problem = f"the message is longer than {_LONG}"
+        stored = connection.execute(parts, (row["id"],))
+        found = [stored_object(part["data"])[0] or _UNREADABLE for part in stored]
+        thread.message({**info, "id": row["id"]}, found, problem)
 
 
-FORMAT = Format(
-    name="opencode",
-    title="OpenCode (export, opencode.db, storage/session)",
-    recognise=_recognise,
-    read=_read,
-)
+FORMAT = Format("opencode", "OpenCode (export, opencode.db, storage/session)", _recognise, _read)

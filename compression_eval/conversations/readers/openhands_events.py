@@ -4,133 +4,188 @@ They come as a line per event, as one list, or as a folder with a file per event
 """
 
 import re
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
+from collections.abc import Container, Iterator
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
-from compression_eval.conversations.drafts import Conversation, Draft, DraftCall
+from compression_eval.conversations.account import Line
+from compression_eval.conversations.drafts import (
+    Compaction,
+    Content,
+    Conversation,
+    Draft,
+    DraftCall,
+)
 from compression_eval.conversations.fields import (
     as_text,
     count_of,
+    identifier,
     label,
     list_of,
     mapping_of,
+    origin,
     text_of,
 )
 from compression_eval.conversations.formats import Format
-from compression_eval.conversations.ledger import Ledger, Line
-from compression_eval.conversations.readers.openhands_content import content_of
-from compression_eval.conversations.readers.openhands_view import View
-from compression_eval.conversations.readers.tool_schemas import tool_definitions
-from compression_eval.conversations.readers.values import (
-    NO_SYSTEM_PROMPT,
-    NO_TOOLS,
-    REPLACED_BYTES,
-    entered,
-    identifier,
+from compression_eval.conversations.readers.base import (
+    Entry,
+    Reader,
+    Table,
+    image_at,
     leave_out_thinking,
     marked,
-    origin,
+    take_tools,
+    with_replaced,
     without_thinking,
 )
+from compression_eval.conversations.readers.openai import content_of as openai_content
 from compression_eval.conversations.sources import SourceFile, Value, source_file
 from compression_eval.fixtures.errors import DataError
 
-_SKIPPED = {
-    "ConversationStateUpdateEvent": "state of the program, not of the conversation",
-    "CondensationSummaryEvent": "the summary that its condensation has already",
-    "ConversationErrorEvent": "an error that the program showed to the user",
-    "HookExecutionEvent": "a hook that ran beside the conversation",
-    "InterruptEvent": "the user interrupted the agent",
-    "LLMCompletionLogEvent": "a log of a model call",
-    "PauseEvent": "the user paused the agent",
-    "StreamingDeltaEvent": "a piece of a message that stands elsewhere as a whole",
-    "TokenEvent": "tokens of a message that stands elsewhere as text",
-}
 _EVENT_FILE = re.compile(r"event-(\d+)-[\w-]+\.json", re.ASCII)
 _EXPECTED = "events of the OpenHands SDK, each with a kind such as MessageEvent or ActionEvent"
+_REASONING = (
+    "reasoning_content", "thinking_blocks", "responses_reasoning_item", "reasoning_details",
+)  # fmt: skip
 
 
-@dataclass
-class _Reading:
-    """A conversation that is being read."""
+@dataclass(frozen=True)
+class _Seen:
+    """An event in the view."""
 
-    conversation: Conversation
-    view: View = field(default_factory=View)
-    turns: dict[str, Draft] = field(default_factory=dict)
-    """The turn of each model reply: parallel calls are events of their own."""
-    recognised: bool = False
+    event: str
+    draft: Draft | None
+    summary: bool = False
 
-    def feed(self, value: Value) -> None:
-        """Enter an event and take what it holds."""
-        event = value.value
-        kind = text_of(event, "kind")
-        line = entered(self.conversation.ledger, value, label(kind))
-        if value.problem:
+
+class OpenHandsReader(Reader):
+    """Events of an agent, which holds of them what its condensations left.
+
+    Parallel calls are events of their own; those of one model reply make one turn.
+    """
+
+    lacks = ()
+
+    def __init__(self, product: str) -> None:
+        super().__init__(product)
+        self.view: list[_Seen] = []
+        """The events that the agent still sees, in order."""
+        self.trigger = ""
+        """Why the next condensation was asked for, in the agent's own word."""
+        self.turns: dict[str, Draft] = {}
+        """The turn of each model reply."""
+
+    def see(self, event: Entry, draft: Draft | None) -> None:
+        """Add an event to the view; one without a message still counts in offsets."""
+        self.view.append(_Seen(identifier(event, "id"), draft))
+
+    def add(self, event: Entry, line: Line, draft: Draft) -> None:
+        """Add the message of an event."""
+        self.conversation.say(line, draft)
+        self.see(event, draft)
+
+    def add_to_turn(self, event: Entry, line: Line, reply: str, content: Content) -> Draft:
+        """Return the turn of a model reply, opened with a content if there is none."""
+        if reply in self.turns:
+            line.merge(self.turns[reply])
+            self.see(event, self.turns[reply])
+            return self.turns[reply]
+        turn = Draft("assistant", content)
+        if reply:
+            self.turns[reply] = turn
+        self.add(event, line, turn)
+        return turn
+
+    def add_system(self, event: Entry, line: Line, draft: Draft, tools: list[Any]) -> None:
+        """Take a system prompt, with the tools; the first one stands."""
+        first = self.conversation.system
+        if first is None:
+            self.add(event, line, draft)
+            take_tools(self.conversation, tools)
             return
-        take = _TAKERS.get(kind)
-        if take is not None or kind in _SKIPPED:
-            self.recognised = True
-        if kind == "ConversationStateUpdateEvent":
-            self._state(event)
-        if take is not None:
-            take(self, event, line)
-        elif kind in _SKIPPED:
-            line.skip(_SKIPPED[kind])
-        else:
-            line.is_unknown("expected an object with a kind of event that is known")
-
-    def _state(self, event: dict[str, Any]) -> None:
-        """Take the model and the session's id from a state of the program."""
-        value = mapping_of(event, "value")
-        usage = mapping_of(mapping_of(value, "usage_to_metrics"), "default")
-        agent = mapping_of(mapping_of(value, "agent"), "llm")
-        found = origin(text_of(agent, "model") or text_of(usage, "model_name"))
-        self.conversation.model = self.conversation.model or found
-        self.conversation.session = self.conversation.session or identifier(value, "id")
-
-    def _add(self, event: dict[str, Any], line: Line, draft: Draft) -> None:
-        self.conversation.drafts.append(line.became(draft))
-        self.view.add(identifier(event, "id"), draft)
-
-    def system_prompt(self, event: dict[str, Any], line: Line) -> None:
-        """Take the system prompt, and the tools."""
-        texts = [text_of(mapping_of(event, key), "text") for key in _PROMPTS]
-        draft = Draft("system", [text for text in texts if text])
-        first = next((known for known in self.conversation.drafts if known.role == "system"), None)
-        if not draft.content:
-            line.is_unknown("expected a text in the field system_prompt")
-        elif first is None:
-            self._add(event, line, draft)
-            tools, without = tool_definitions(list_of(event, "tools"))
-            self.conversation.tools = tools
-            if without:
-                self.conversation.caveats.append(f"{without} tools are named without a schema")
-        elif first.content == draft.content:
-            line.merge(first)
-        else:
-            line.skip("another system prompt: the first one stands")
+        self.conversation.say_system(line, draft, "another system prompt: the first one stands")
+        if first.content != draft.content:
             self.conversation.caveats.append("the system prompt changed; the first one stands")
 
-    def message(self, event: dict[str, Any], line: Line) -> None:
+    def condense(self, line: Line, fields: Entry, forgotten: Container[str]) -> None:
+        """Record a condensation: events are forgotten, and a summary may stand for them.
+
+        Args:
+            line: Of the event.
+            fields: The summary, and its place in the view; without one none is shown to the model.
+            forgotten: Ids of events.
+        """
+        summary, offset = text_of(fields, "summary"), count_of(fields, "summary_offset")
+        before = [item.draft for item in self.view if item.draft is not None and not item.summary]
+        # A summary replaces that of an earlier condensation.
+        self.view = [
+            item
+            for item in self.view
+            if item.event not in forgotten and not (item.summary and summary)
+        ]
+        if summary and offset is not None:
+            self.view.insert(offset, _Seen("", Draft("user", [summary]), summary=True))
+        shown = dict.fromkeys(item.draft for item in self.view if item.draft is not None)
+        self.conversation.compactions.append(
+            Compaction(
+                after=before[-1] if before else None,
+                kind="summary" if summary else "clear",
+                trigger=self.trigger,
+                summary=summary or None,
+                state=[draft for draft in shown if draft.role != "system"],
+            )
+        )
+        self.trigger = ""
+        line.skip("a condensation, recorded beside the messages")
+
+    def finish(self) -> Conversation:
+        """Return the conversation."""
+        self.conversation.name_missing()
+        return self.conversation
+
+
+class _Events(OpenHandsReader):
+    """Events of version 1."""
+
+    format = "openhands-events"
+    key = "kind"
+    unknown = "expected an object with a kind of event that is known"
+
+    def take(self, line: Line, entry: Any) -> None:
+        kind = self.kind_of(entry)
+        self.recognised = self.recognised or kind in self.kinds
+        if kind == "ConversationStateUpdateEvent":
+            value, conversation = mapping_of(entry, "value"), self.conversation
+            model = text_of(value, "agent", "llm", "model")
+            model = model or text_of(value, "usage_to_metrics", "default", "model_name")
+            conversation.model = conversation.model or origin(model)
+            conversation.session = conversation.session or identifier(value, "id")
+        super().take(line, entry)
+
+    def system_prompt(self, line: Line, event: Entry) -> None:
+        """Take the system prompt, and the tools."""
+        texts = [text_of(event, key, "text") for key in ("system_prompt", "dynamic_context")]
+        draft = Draft("system", [text for text in texts if text])
+        if draft.content:
+            self.add_system(event, line, draft, list_of(event, "tools"))
+        else:
+            line.is_unknown("expected a text in the field system_prompt")
+
+    def message(self, line: Line, event: Entry) -> None:
         """Take a message of the user, or one of the agent without a call."""
-        said = mapping_of(event, "llm_message")
+        said, parts = mapping_of(event, "llm_message"), list_of(event, "extended_content")
         role = text_of(said, "role")
         if role not in ("user", "assistant"):
             line.is_unknown("expected an llm_message of role user or assistant")
             return
-        parts = list_of(event, "extended_content")
-        content = content_of(said.get("content"), line) + content_of(parts, line)
+        content = _content(said.get("content"), line) + _content(parts, line)
         if role == "assistant":
-            content = [
-                without_thinking(part, line) if isinstance(part, str) else part for part in content
-            ]
+            content = without_thinking(content, line)
             _leave_out_reasoning(said, line)
-        self._add(event, line, Draft("user" if role == "user" else "assistant", content))
+        self.add(event, line, Draft("user" if role == "user" else "assistant", content))
 
-    def action(self, event: dict[str, Any], line: Line) -> None:
-        """Take a call; those of one model reply make one turn."""
+    def action(self, line: Line, event: Entry) -> None:
         call = mapping_of(event, "tool_call")
         call_id = identifier(call, "id") or identifier(event, "tool_call_id")
         name = text_of(call, "name") or text_of(event, "tool_name")
@@ -139,93 +194,111 @@ class _Reading:
             return
         arguments = call.get("arguments")
         if arguments is None:
-            fields = mapping_of(event, "action")
-            arguments = {key: item for key, item in fields.items() if key != "kind"}
+            arguments = _without_kind(mapping_of(event, "action"))
         _leave_out_reasoning(event, line)
-        content = content_of(event.get("thought"), line)
-        reply = identifier(event, "llm_response_id")
-        turn = self.turns.get(reply)
-        if turn is None:
-            turn = Draft("assistant")
-            if reply:
-                self.turns[reply] = turn
-            self._add(event, line, turn)
-        else:
-            line.merge(turn)
-            self.view.add(identifier(event, "id"), turn)
-        turn.content.extend(
-            without_thinking(part, line) if isinstance(part, str) else part for part in content
-        )
+        content = _content(event.get("thought"), line)
+        turn = self.add_to_turn(event, line, identifier(event, "llm_response_id"), [])
+        turn.content.extend(without_thinking(content, line))
         turn.calls.append(DraftCall(call_id, name, as_text(arguments)))
 
-    def observation(self, event: dict[str, Any], line: Line) -> None:
-        """Take the result of a call."""
+    def observation(self, line: Line, event: Entry) -> None:
         seen = mapping_of(event, "observation")
-        content = content_of(seen.get("content", seen.get("output")), line)
+        content = _content(seen.get("content", seen.get("output")), line)
         if not content and not {"content", "output"} & seen.keys():
-            content = [as_text({key: item for key, item in seen.items() if key != "kind"})]
-        content += content_of(list_of(event, "extended_content"), line)
-        self._add(event, line, Draft("tool", content, call_id=identifier(event, "tool_call_id")))
+            content = [as_text(_without_kind(seen))]
+        self._result(line, event, content + _content(list_of(event, "extended_content"), line))
 
-    def rejection(self, event: dict[str, Any], line: Line) -> None:
-        """Take the words with which a call was rejected."""
-        text = marked("rejected", text=text_of(event, "rejection_reason"))
-        self._add(event, line, Draft("tool", [text], call_id=identifier(event, "tool_call_id")))
+    def rejection(self, line: Line, event: Entry) -> None:
+        self._result(line, event, [marked("rejected", text=text_of(event, "rejection_reason"))])
 
-    def error(self, event: dict[str, Any], line: Line) -> None:
-        """Take the error that answered a call."""
-        text = text_of(event, "error")
-        self._add(event, line, Draft("tool", [text], call_id=identifier(event, "tool_call_id")))
+    def error(self, line: Line, event: Entry) -> None:
+        self._result(line, event, [text_of(event, "error")])
 
-    def condensation(self, event: dict[str, Any], line: Line) -> None:
-        """Take a compaction."""
-        forgotten = {str(name) for name in list_of(event, "forgotten_event_ids")}
-        summary = text_of(event, "summary") or None
-        offset = count_of(event, "summary_offset")
-        self.conversation.compactions.append(self.view.condense(forgotten, summary, offset))
-        line.skip("a condensation, recorded beside the messages")
+    def _result(self, line: Line, event: Entry, content: Content) -> None:
+        self.add(event, line, Draft("tool", content, call_id=identifier(event, "tool_call_id")))
 
-    def request(self, event: dict[str, Any], line: Line) -> None:
+    def condensation(self, line: Line, event: Entry) -> None:
+        self.condense(line, event, {str(name) for name in list_of(event, "forgotten_event_ids")})
+
+    def request(self, line: Line, event: Entry) -> None:
         """Remember why the next condensation comes."""
         reason = label(text_of(event, "reason"))
-        self.view.trigger = "requested" if reason in ("unnamed", "other") else reason
+        self.trigger = "requested" if reason in ("unnamed", "other") else reason
         line.skip("asks for the condensation that follows")
 
+    kinds: ClassVar[Table] = {
+        "SystemPromptEvent": system_prompt,
+        "MessageEvent": message,
+        "ActionEvent": action,
+        "ObservationEvent": observation,
+        "UserRejectObservation": rejection,
+        "AgentErrorEvent": error,
+        "Condensation": condensation,
+        "CondensationRequest": request,
+        "ConversationStateUpdateEvent": "state of the program, not of the conversation",
+        "CondensationSummaryEvent": "the summary that its condensation has already",
+        "ConversationErrorEvent": "an error that the program showed to the user",
+        "HookExecutionEvent": "a hook that ran beside the conversation",
+        "InterruptEvent": "the user interrupted the agent",
+        "LLMCompletionLogEvent": "a log of a model call",
+        "PauseEvent": "the user paused the agent",
+        "StreamingDeltaEvent": "a piece of a message that stands elsewhere as a whole",
+        "TokenEvent": "tokens of a message that stands elsewhere as text",
+    }
 
-_PROMPTS = ("system_prompt", "dynamic_context")
-_TAKERS: dict[str, Callable[[_Reading, dict[str, Any], Line], None]] = {
-    "SystemPromptEvent": _Reading.system_prompt,
-    "MessageEvent": _Reading.message,
-    "ActionEvent": _Reading.action,
-    "ObservationEvent": _Reading.observation,
-    "UserRejectObservation": _Reading.rejection,
-    "AgentErrorEvent": _Reading.error,
-    "Condensation": _Reading.condensation,
-    "CondensationRequest": _Reading.request,
-}
+
+def _without_kind(fields: Entry) -> Entry:
+    return {key: item for key, item in fields.items() if key != "kind"}
 
 
-def _leave_out_reasoning(holder: dict[str, Any], line: Line) -> None:
+def _leave_out_reasoning(holder: Entry, line: Line) -> None:
     if any(holder.get(key) for key in _REASONING):
         leave_out_thinking(line)
 
 
-_REASONING = (
-    "reasoning_content", "thinking_blocks", "responses_reasoning_item", "reasoning_details",
-)  # fmt: skip
+def _content(value: Any, line: Line) -> Content:
+    """Return texts and images in their order; an image may have several addresses.
+
+    Args:
+        value: A text, a part, a list of parts, or nothing.
+        line: Where what is not carried over is entered.
+    """
+    found: Content = []
+    for part in value if isinstance(value, list) else [value]:
+        if text_of(part, "type") == "image":
+            found.extend(image_at(as_text(url)) for url in list_of(part, "image_urls"))
+        elif part is not None:
+            found.extend(openai_content([part], line))
+    return found
 
 
 def _values(source: SourceFile) -> Iterator[Value]:
     """Yield the events of a file, or, given the first file of a folder, of all its files."""
-    if _event_files(source) and isinstance(source.document, dict):
-        yield from _folder(source)
-    elif isinstance(source.document, list):
+    if isinstance(source.document, list):
         for number, event in enumerate(source.document, 1):
             yield Value(f"event {number}", event)
-    elif isinstance(source.document, dict):
-        yield Value("event 1", source.document)
-    else:
+    elif not isinstance(source.document, dict):
         yield from source.values()
+    elif numbered := _event_files(source):
+        if numbered[0][1].name != source.path.name:
+            raise DataError(
+                f"{source.path}: one event of a conversation; expected the first file of its "
+                "folder, which stands for all of them"
+            )
+        for number, path in numbered:
+            yield _event_of(path, f"event {number}")
+    else:
+        yield Value("event 1", source.document)
+
+
+def _event_of(path: Path, place: str) -> Value:
+    try:
+        file = source_file(path)
+    except DataError:
+        return Value(place, problem="the file is empty or cannot be read")
+    if file.document is None:
+        return Value(place, problem="not one JSON document")
+    return Value(place, file.document, replaced=file.document_replaced)
 
 
 def _event_files(source: SourceFile) -> list[tuple[int, Path]]:
@@ -236,66 +309,25 @@ def _event_files(source: SourceFile) -> list[tuple[int, Path]]:
     return sorted((int(match[1]), path) for match, path in matches if match and path.is_file())
 
 
-def _folder(source: SourceFile) -> Iterator[Value]:
-    numbered = _event_files(source)
-    if numbered[0][1].name != source.path.name:
-        raise DataError(
-            f"{source.path}: one event of a conversation; expected the first file of its folder, "
-            "which stands for all of them"
-        )
-    for number, path in numbered:
-        place = f"event {number}"
-        try:
-            file = source_file(path)
-        except DataError:
-            yield Value(place, problem="the file is empty or cannot be read")
-            continue
-        if file.document is None:
-            yield Value(place, problem="not one JSON document")
-        else:
-            yield Value(place, file.document, replaced=file.document_replaced)
-
-
-def _kinds(source: SourceFile) -> set[str]:
-    document = source.document
-    values = document[:60] if isinstance(document, list) else source.head or [document]
-    return {
-        text_of(value, "kind")
-        for value in values
-        if isinstance(value, dict) and {"id", "source", "timestamp"} <= set(value)
-    }
-
-
 def _recognise(source: SourceFile) -> str | None:
     numbered = _event_files(source)
     if numbered and numbered[0][1].name != source.path.name:
         return None  # read with the first file of its folder
-    if _kinds(source) & (_TAKERS.keys() | _SKIPPED.keys()):
+    document = source.document
+    values = document[:60] if isinstance(document, list) else source.head or [document]
+    events = [v for v in values if {"id", "source", "timestamp"} <= mapping_of(v).keys()]
+    if any(text_of(event, "kind") in _Events.kinds for event in events):
         return "events with id, source, timestamp and a kind of the OpenHands SDK"
     return None
 
 
 def _read(source: SourceFile) -> Iterator[Conversation]:
-    conversation = Conversation(
-        "openhands-events", "OpenHands SDK conversation (V1)", "", Ledger(), caveats=[]
-    )
-    reading = _Reading(conversation)
+    events = _Events("OpenHands SDK conversation (V1)")
     for value in _values(source):
-        reading.feed(value)
-    if not reading.recognised:
+        events.feed(value)
+    if not events.recognised:
         raise DataError(f"{source.path}: expected {_EXPECTED}, found none")
-    if not any(draft.role == "system" for draft in conversation.drafts):
-        conversation.caveats.append(NO_SYSTEM_PROMPT)
-    if not conversation.tools:
-        conversation.caveats.append(NO_TOOLS)
-    if source.document_replaced:
-        conversation.caveats.append(REPLACED_BYTES)
-    yield conversation
+    yield with_replaced(events.finish(), source)
 
 
-FORMAT = Format(
-    name="openhands-events",
-    title="OpenHands SDK events (V1)",
-    recognise=_recognise,
-    read=_read,
-)
+FORMAT = Format("openhands-events", "OpenHands SDK events (V1)", _recognise, _read)

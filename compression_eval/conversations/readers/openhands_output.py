@@ -1,47 +1,366 @@
-"""Output of OpenHands of version 0: a run per line, or the events of one run."""
+"""Output of OpenHands of version 0: a run per line, or the events of one run.
+
+Events have ids or not; their fields are flat in old files and nested in newer ones. The oldest
+files hold pairs of an action and its observation.
+"""
 
 from collections.abc import Iterator
-from typing import Any
+from typing import Any, ClassVar
 
-from compression_eval.conversations.drafts import Conversation
+from compression_eval.conversations.account import Line
+from compression_eval.conversations.drafts import Content, Conversation, Draft, DraftCall
+from compression_eval.conversations.fields import (
+    as_text,
+    count_of,
+    identifier,
+    label,
+    list_of,
+    mapping_of,
+    origin,
+    text_of,
+)
 from compression_eval.conversations.formats import Format
-from compression_eval.conversations.readers.openhands_actions import is_event
-from compression_eval.conversations.readers.openhands_run import Run, history_of, holds_events
-from compression_eval.conversations.readers.records import Place, threads
-from compression_eval.conversations.sources import SourceFile
+from compression_eval.conversations.readers.base import (
+    REPLACED_BYTES,
+    Entry,
+    Place,
+    Table,
+    command_text,
+    entered,
+    image_at,
+    leave_out_thinking,
+    marked,
+    threads,
+    without_thinking,
+)
+from compression_eval.conversations.readers.openai import content_of
+from compression_eval.conversations.readers.openhands_events import OpenHandsReader
+from compression_eval.conversations.sources import SourceFile, Value
+
+_CALLS = (
+    "run", "run_ipython", "read", "write", "edit", "browse", "browse_interactive", "call_tool_mcp",
+    "mcp", "delegate", "think", "task_tracking", "push", "send_pr",
+)  # fmt: skip
+"""Actions that are tool calls, each answered by an observation."""
+_RESULTS = (
+    "run", "run_ipython", "read", "write", "edit", "browse", "mcp", "delegate", "think", "error",
+    "user_rejected", "success", "chat", "task_tracking", "download", "loop_detection", "message",
+)  # fmt: skip
+"""Observations that the model sees."""
+_NOT_ARGUMENTS = (
+    "action", "id", "timestamp", "source", "message", "thought", "keep_prompt", "is_confirmed",
+    "confirmation_state", "action_risk", "security_risk", "kernel_init_code", "hidden", "cause",
+    "tool_call_metadata", "timeout", "include_extra", "llm_metrics", "args", "extras",
+)  # fmt: skip
+_LOOKED_UP = ("recall", "workspace_context", "microagent")
+_CLICK = "a click of the user, without words"
+_STATE = "state of the program, not of the conversation"
+
+_BY_PLACE = "calls that have no id in the file are named after the place of their event"
+_BY_ORDER = "results that name no call were given to the call before them"
+_BY_FORM = "who wrote a message is not in the file and was told from its form"
 
 
-def _place(value: Any, run: Run | None) -> Place:
-    if history_of(value) is not None or (isinstance(value, list) and holds_events(value)):
+class _Run(OpenHandsReader):
+    """A run that is being read, fed with its record or with its events one by one."""
+
+    format = "openhands-output"
+    unknown = "expected an action or an observation of a known kind"
+
+    def __init__(self) -> None:
+        super().__init__("OpenHands run (V0)")
+        self._offered: dict[str, tuple[Line, set[str]]] = {}
+        """Of each model reply: its first event, and the ids of its calls without an event."""
+        self._call_of: dict[str, str] = {}
+        self._by_user: set[str] = set()
+        self._waiting = ""
+        """The last call of a file without ids, until it is answered."""
+
+    def kind_of(self, entry: Any) -> str:
+        """Return what an event is, as ``action:run``."""
+        return _kind(entry)
+
+    def name_of(self, entry: Any) -> str:
+        """Return what an event is, fit for the account."""
+        side, _, name = _kind(entry).partition(":")
+        return f"{side}:{label(name)}" if side else "event"
+
+    def feed(self, value: Value) -> None:
+        """Take a record with a run's history, a list of events, or one event."""
+        if value.problem:
+            entered(self.conversation.ledger, value, "")
+            return
+        history = value.value if isinstance(value.value, list) else _history(value.value)
+        if history is None:
+            super().feed(value)
+            return
+        start = f"{value.place}, " if value.place.startswith("line ") else ""
+        if value.replaced:
+            self.conversation.caveats.append(REPLACED_BYTES)
+        pairs = (item if isinstance(item, list) else [item] for item in history)
+        for number, event in enumerate((event for pair in pairs for event in pair), 1):
+            super().feed(Value(f"{start}event {number}", event))
+        if isinstance(value.value, dict):
+            self._record(value.value, start)
+
+    def take(self, line: Line, entry: Any) -> None:
+        super().take(line, entry)
+        name = _kind(entry).partition(":")[2]
+        if name == "condensation_request":
+            self.trigger = "requested"
+        elif name in _LOOKED_UP and not line.unknown:
+            self.see(entry, None)
+
+    def finish(self) -> Conversation:
+        for line, missing in self._offered.values():
+            for _ in missing:
+                line.leave_out("tool call", "no event says that it was carried out")
+        conversation = super().finish()
+        conversation.caveats[:] = dict.fromkeys(conversation.caveats)
+        return conversation
+
+    def _record(self, record: Entry, start: str) -> None:
+        """Take what a record says beside its history."""
+        conversation = self.conversation
+        issue = "/".join(identifier(record, "issue", key) for key in ("owner", "repo", "number"))
+        conversation.session = identifier(record, "instance_id") or issue.strip("/")
+        model = origin(text_of(record, "metadata", "llm_config", "model"))
+        conversation.model = model or conversation.model
+        task = text_of(record, "instruction")
+        if not task:
+            return
+        line = conversation.ledger.enter(f"{start}instruction", "instruction")
+        said = [draft for draft in conversation.drafts if draft.role == "user"]
+        same = next((draft for draft in said if task.strip() in draft.text), None)
+        if same is not None:
+            line.merge(same)
+        elif said:
+            line.skip("the task as the evaluation noted it; the run has a message of its own")
+        else:
+            first = sum(draft.role == "system" for draft in conversation.drafts[:1])
+            conversation.drafts.insert(first, line.became(Draft("user", [task])))
+
+    def system(self, line: Line, event: Entry) -> None:
+        """Take the system prompt, and the tools."""
+        fields = _fields(event)
+        draft = Draft("system", content_of(fields.get("content"), line))
+        self.add_system(event, line, draft, list_of(fields, "tools"))
+
+    def message(self, line: Line, event: Entry) -> None:
+        """Take a message, of the user or of the agent."""
+        fields, source = _fields(event), text_of(event, "source")
+        if source not in ("user", "agent"):
+            # Without a source: the agent's messages are those that wait for an answer.
+            asks = fields.get("wait_for_response") is True and self.conversation.drafts
+            source = "agent" if asks else "user"
+            self.conversation.caveats.append(_BY_FORM)
+        content = content_of(fields.get("content"), line) + _images(fields)
+        if source == "agent":
+            self.add(event, line, Draft("assistant", without_thinking(content, line)))
+        else:
+            self.add(event, line, Draft("user", content))
+
+    def call(self, line: Line, event: Entry) -> None:
+        note, message, reply = _reply(event)
+        name, event_id = text_of(event, "action"), identifier(event, "id")
+        call_id, arguments = identifier(note, "tool_call_id"), as_text(_arguments(event))
+        if text_of(event, "source") == "user" and not call_id:
+            self._by_user.add(event_id)
+            said = command_text(text_of(_fields(event), "command"), "")
+            if name != "run":
+                said = marked("user_action", name=name, text=arguments)
+            self.add(event, line, Draft("user", [said]))
+            return
+        made = {identifier(call, "id"): call for call in list_of(message, "tool_calls")}
+        made.pop("", None)
+        if call_id in made:
+            function = mapping_of(made[call_id], "function")
+            name = text_of(function, "name") or name
+            arguments = as_text(function.get("arguments"))
+        if not call_id:
+            call_id = f"event-{event_id or len(self.conversation.ledger.lines)}"
+            self.conversation.caveats.append(_BY_PLACE)
+        turn = self._turn(line, event, message, reply)
+        turn.calls.append(DraftCall(call_id, text_of(note, "function_name") or name, arguments))
+        if reply:
+            self._offered.setdefault(reply, (line, set(made)))[1].discard(call_id)
+        self._call_of[event_id] = self._waiting = call_id
+
+    def _turn(self, line: Line, event: Entry, message: Entry, reply: str) -> Draft:
+        """Return the turn of a call."""
+        if reply in self.turns:
+            return self.add_to_turn(event, line, reply, [])
+        text = as_text(message.get("content") or "")
+        if not text and text_of(event, "action") != "think":  # whose argument the thought is
+            text = text_of(_fields(event), "thought")
+        if message.get("reasoning_content") or message.get("thinking_blocks"):
+            leave_out_thinking(line)
+        if reply:
+            model = origin(text_of(event, "tool_call_metadata", "model_response", "model"))
+            self.conversation.model = self.conversation.model or model
+        return self.add_to_turn(event, line, reply, without_thinking([text], line))
+
+    def end(self, line: Line, event: Entry) -> None:
+        """Take the words that end a run; the agent itself shows them to the model as text."""
+        note, message, reply = _reply(event)
+        if reply in self._offered:
+            self._offered[reply][1].discard(identifier(note, "tool_call_id"))
+        fields, text = _fields(event), as_text(message.get("content"))
+        words: Content = without_thinking([text], line) if text.strip() else []
+        if reply in self.turns:
+            words = []  # it stands with the calls of the same reply
+        words += [text_of(fields, "thought"), text_of(fields, "final_thought")]
+        words += [text_of(fields, "outputs", key) for key in ("content", "reason")]
+        said = [word for word in dict.fromkeys(words) if isinstance(word, str) and word.strip()]
+        if said:
+            role = "user" if text_of(event, "source") == "user" else "assistant"
+            self.add(event, line, Draft("user" if role == "user" else "assistant", [*said]))
+        else:
+            line.skip("the end of the run, without words")
+
+    def result(self, line: Line, event: Entry) -> None:
+        """Take an observation: the result of a call, or what the program told the model."""
+        content, cause = _shown(event, line), identifier(event, "cause")
+        call_id = identifier(event, "tool_call_metadata", "tool_call_id")
+        if not call_id and cause and cause not in self._by_user:
+            call_id = self._call_of.get(cause, f"event-{cause}")
+        if not call_id and not cause and not identifier(event, "id") and self._waiting:
+            call_id = self._waiting
+            self.conversation.caveats.append(_BY_ORDER)
+        if call_id:
+            self._waiting = ""
+            self.add(event, line, Draft("tool", content, call_id=call_id))
+        else:
+            self.add(event, line, Draft("user", content))
+
+    def condensation(self, line: Line, event: Entry) -> None:
+        """Take a compaction; what it forgot is listed, or given as a span of ids."""
+        fields = _fields(event)
+        forgotten = {str(name) for name in list_of(fields, "forgotten_event_ids")}
+        start = count_of(fields, "forgotten_events_start_id")
+        end = count_of(fields, "forgotten_events_end_id")
+        if start is not None and end is not None:
+            numbers = (item.event for item in self.view if item.event.isdecimal())
+            forgotten |= {number for number in numbers if start <= int(number) <= end}
+        self.condense(line, fields, forgotten)
+
+    kinds: ClassVar[Table] = {
+        "action:system": system,
+        "action:message": message,
+        "action:condensation": condensation,
+        **dict.fromkeys((f"action:{name}" for name in _CALLS), call),
+        **dict.fromkeys(("action:finish", "action:reject"), end),
+        **dict.fromkeys((f"observation:{name}" for name in _RESULTS), result),
+        "action:null": "nothing was done",
+        "action:change_agent_state": _STATE,
+        "action:start": _CLICK,
+        "action:pause": _CLICK,
+        "action:resume": _CLICK,
+        "action:stop": _CLICK,
+        "action:recall": "a look-up by the program, not by the model",
+        "action:condensation_request": "asks for the condensation that follows",
+        "action:loop_recovery": _CLICK,
+        "observation:null": "nothing was observed",
+        "observation:agent_state_changed": _STATE,
+        "observation:recall": "what the program looked up; the words shown to the model are not "
+        "here",
+        "observation:workspace_context": "what the program looked up; not in the model's words",
+        "observation:microagent": "what the program looked up; not in the model's words",
+        "observation:condense": "the summary that its condensation has already",
+    }
+
+
+def _kind(event: Any) -> str:
+    """Return what an event is, as ``action:run``; empty if it is none."""
+    sides = ((side, text_of(event, side)) for side in ("action", "observation"))
+    return next((f"{side}:{name}" for side, name in sides if name), "")
+
+
+def _fields(event: Entry) -> Entry:
+    """Return the fields of an action or an observation, wherever they stand."""
+    return mapping_of(event, "args") or mapping_of(event, "extras") or event
+
+
+def _arguments(event: Entry) -> Entry:
+    """Return what an action was called with, without the program's own notes."""
+    fields = _fields(event)
+    found = {
+        key: value
+        for key, value in fields.items()
+        if key not in _NOT_ARGUMENTS and value is not None
+    }
+    return found or ({"thought": fields["thought"]} if fields.get("thought") else {})
+
+
+def _images(fields: Entry) -> Content:
+    addresses = list_of(fields, "image_urls") or list_of(fields, "images_urls")
+    return [image_at(as_text(address)) for address in addresses if address]
+
+
+def _shown(event: Entry, line: Line) -> Content:
+    """Return what an observation showed, with the exit code if it has one."""
+    fields, kind = _fields(event), text_of(event, "observation")
+    content = content_of(event.get("content"), line) + _images(fields)
+    code = fields.get("exit_code", mapping_of(fields, "metadata").get("exit_code"))
+    if kind == "run" and isinstance(code, int) and code != -1:
+        content.append(marked("exit_code", code=str(code)))
+    if fields.get("screenshot"):
+        line.leave_out("screenshot", "a picture beside the text of the page")
+    if kind == "user_rejected":
+        return [marked("rejected", text=as_text(event.get("content")))]
+    return content
+
+
+def _reply(event: Entry) -> tuple[Entry, Entry, str]:
+    """Return the note on the tool call, the model's message with it, and the reply's id."""
+    note = mapping_of(event, "tool_call_metadata")
+    choices = list_of(note, "model_response", "choices")
+    message = mapping_of(choices[0], "message") if choices else {}
+    return note, message, identifier(note, "model_response", "id")
+
+
+def _is_event(value: Any) -> bool:
+    """Tell whether a value is an event: an action or an observation of a known kind."""
+    keys = mapping_of(value).keys()
+    if "role" in keys or ("action" in keys) == ("observation" in keys):
+        return False
+    return _kind(value) in _Run.kinds or _kind(value) == "action:summarize"
+
+
+def _history(value: Any) -> list[Any] | None:
+    """Return the events of a record of a run; None if it is no such record."""
+    lists = (list_of(value, key) for key in ("history", "trajectory"))
+    return next((events for events in lists if _holds_events(events)), None)
+
+
+def _holds_events(values: Any) -> bool:
+    """Tell whether a list is a history: of events, or of pairs of them."""
+    items = (item for pair in list_of(values)[:20] for item in (list_of(pair) or [pair]))
+    return any(map(_is_event, items))
+
+
+def _place(value: Any, run: _Run | None) -> Place:
+    if _history(value) is not None or _holds_events(value):
         return "opens"
-    if is_event(value):
+    if _is_event(value):
         return "opens" if run is None else "belongs"
     return "foreign"
 
 
 def _recognise(source: SourceFile) -> str | None:
     for value in source.head or [source.document]:
-        if history_of(value) is not None:
+        if _history(value) is not None:
             return "objects whose history is a list of events with an action or an observation"
-        if isinstance(value, list) and holds_events(value):
+        if _holds_events(value):
             return "a list of events with an action or an observation"
-        if is_event(value):
+        if _is_event(value):
             return "events with an action or an observation"
     return None
 
 
 def _read(source: SourceFile) -> Iterator[Conversation]:
-    return threads(
-        source,
-        expected="runs with a history of actions and observations, or such events",
-        place=_place,
-        new=Run,
-    )
+    expected = "runs with a history of actions and observations, or such events"
+    return threads(source, expected=expected, place=_place, new=_Run)
 
 
-FORMAT = Format(
-    name="openhands-output",
-    title="OpenHands runs and event lists (V0)",
-    recognise=_recognise,
-    read=_read,
-)
+FORMAT = Format("openhands-output", "OpenHands runs and event lists (V0)", _recognise, _read)

@@ -12,21 +12,26 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
-from compression_eval.conversations.arguments import json_object
 from compression_eval.conversations.drafts import Conversation
-from compression_eval.conversations.fields import as_text, label, list_of, mapping_of, text_of
-from compression_eval.conversations.formats import Format
-from compression_eval.conversations.ledger import Ledger
-from compression_eval.conversations.readers.chat_messages import MessageReader
-from compression_eval.conversations.readers.records import records
-from compression_eval.conversations.readers.tool_schemas import tool_definitions
-from compression_eval.conversations.readers.values import (
-    NO_SYSTEM_PROMPT,
-    NO_TOOLS,
-    REPLACED_BYTES,
+from compression_eval.conversations.fields import (
+    as_text,
+    from_json,
     identifier,
+    json_object,
+    label,
+    list_of,
+    mapping_of,
     origin,
+    text_of,
 )
+from compression_eval.conversations.formats import Format
+from compression_eval.conversations.readers.base import (
+    REPLACED_BYTES,
+    Entry,
+    records,
+    tool_definitions,
+)
+from compression_eval.conversations.readers.openai import ChatMessages
 from compression_eval.conversations.sources import SourceFile, Value
 from compression_eval.fixtures.errors import DataError
 
@@ -57,8 +62,8 @@ class _Request:
     group: str = ""
     """The conversation, or else the trace, that it belongs to."""
     start: tuple[int, str] = (0, "")
-    attributes: dict[str, Any] = field(default_factory=dict)
-    events: list[tuple[str, dict[str, Any]]] = field(default_factory=list)
+    attributes: Entry = field(default_factory=dict)
+    events: list[tuple[str, Entry]] = field(default_factory=list)
     replaced: bool = False
 
     def messages(self) -> tuple[list[Any], list[Any]]:
@@ -80,7 +85,7 @@ class _Thread:
     """A conversation whose requests each repeat and go on with what came before."""
 
     conversation: Conversation
-    reader: MessageReader
+    reader: ChatMessages
     keys: list[str] = field(default_factory=list)
     answers: dict[int, list[str]] = field(default_factory=dict)
     """By place, what is sure of a message that a model gave back; sent again, it may differ."""
@@ -93,7 +98,6 @@ class _Thread:
         )
 
     def add(self, message: Any, place: str) -> None:
-        """Take a message that is new."""
         line = self.conversation.ledger.enter(place, label(text_of(message, "role")))
         for part in _chat(message):
             self.reader.read(line, part)
@@ -108,26 +112,21 @@ def _chat(message: Any) -> list[Any]:
     calls: list[Any] = []
     results: list[Any] = []
     for part in parts:
-        kind = text_of(part, "type")
-        if kind == "text":
-            content.append({"type": "text", "text": text_of(part, "content")})
-        elif kind in ("tool_call", "server_tool_call"):
-            arguments = part.get("arguments" if kind == "tool_call" else kind)
-            function = {"name": text_of(part, "name"), "arguments": as_text(arguments or {})}
-            calls.append({"id": identifier(part, "id"), "function": function})
-        elif kind in ("tool_call_response", "server_tool_call_response"):
-            outcome = next((part[key] for key in ("response", "result", kind) if key in part), "")
-            results.append(
-                {
-                    "role": "tool",
-                    "tool_call_id": identifier(part, "id"),
-                    "content": as_text(outcome),
-                }
-            )
-        elif kind in ("blob", "uri", "file") and text_of(part, "modality") in ("image", ""):
-            content.append(_attached(kind, part))
-        else:
-            content.append(part)
+        match text_of(part, "type"):
+            case "text":
+                content.append({"type": "text", "text": text_of(part, "content")})
+            case "tool_call" | "server_tool_call" as kind:
+                arguments = part.get("arguments" if kind == "tool_call" else kind)
+                function = {"name": text_of(part, "name"), "arguments": as_text(arguments or {})}
+                calls.append({"id": identifier(part, "id"), "function": function})
+            case "tool_call_response" | "server_tool_call_response" as kind:
+                found = (part[key] for key in ("response", "result", kind) if key in part)
+                result = {"role": "tool", "tool_call_id": identifier(part, "id")}
+                results.append({**result, "content": as_text(next(found, ""))})
+            case "blob" | "uri" | "file" as kind if text_of(part, "modality") in ("image", ""):
+                content.append(_attached(kind, part))
+            case _:
+                content.append(part)
     if text_of(message, "role") == "tool" and results and not content:
         return results
     said = {"role": text_of(message, "role"), "content": content, "tool_calls": calls}
@@ -137,7 +136,7 @@ def _chat(message: Any) -> list[Any]:
     return [said, *results] if calls else [*results, said] if content else results
 
 
-def _attached(kind: str, part: dict[str, Any]) -> dict[str, Any]:
+def _attached(kind: str, part: Entry) -> Entry:
     if kind == "file" or text_of(part, "modality") != "image":
         return {"type": "file"}
     url = text_of(part, "uri")
@@ -146,7 +145,7 @@ def _attached(kind: str, part: dict[str, Any]) -> dict[str, Any]:
     return {"type": "image_url", "image_url": {"url": url}}
 
 
-def _of_event(role: str, fields: dict[str, Any]) -> dict[str, Any]:
+def _of_event(role: str, fields: Entry) -> Entry:
     """Return the message of an event of the older conventions."""
     calls = _parsed(fields.get("tool_calls"))
     content = _parsed(fields.get("content"))
@@ -194,31 +193,28 @@ def _bare(message: Any) -> Any:
     return [text_of(message, "role"), _text(message), calls, identifier(message, "tool_call_id")]
 
 
-def _text(message: dict[str, Any]) -> Any:
+def _text(message: Entry) -> Any:
     content = message.get("content")
     if not isinstance(content, list):
         return content or ""
     return "\n".join(filter(None, (text_of(part, "text") for part in content)))
 
 
-def _arguments(function: dict[str, Any]) -> Any:
+def _arguments(function: Entry) -> Any:
     text = as_text(function.get("arguments"))
     return json_object(text) if text else {}
 
 
 def _parsed(value: Any) -> Any:
     """Return what a text with JSON holds; anything else as it is."""
-    if isinstance(value, str) and value[:1] in "[{":
-        try:
-            return json.loads(value)
-        except (ValueError, RecursionError):
-            return value
-    return value
+    if not isinstance(value, str) or value[:1] not in ("[", "{"):
+        return value
+    found = from_json(value)
+    return value if found is None else found
 
 
 def _listed(value: Any) -> list[Any]:
-    found = _parsed(value)
-    return found if isinstance(found, list) else []
+    return list_of(_parsed(value))
 
 
 def _any_value(value: Any) -> Any:
@@ -235,7 +231,7 @@ def _any_value(value: Any) -> Any:
     return None
 
 
-def _attributes(holder: Any) -> dict[str, Any]:
+def _attributes(holder: Any) -> Entry:
     """Return the attributes of a span, an event or a log record."""
     plain = mapping_of(holder, "attributes")
     if plain:
@@ -282,7 +278,7 @@ def _holds_messages(item: Any, record: bool) -> bool:
     )
 
 
-def _events(item: Any, record: bool) -> Iterator[tuple[str, dict[str, Any]]]:
+def _events(item: Any, record: bool) -> Iterator[tuple[str, Entry]]:
     """Yield name and fields of the events of a span, or of a log record, which is one."""
     if not record:
         for event in list_of(item, "events"):
@@ -297,9 +293,10 @@ def _events(item: Any, record: bool) -> Iterator[tuple[str, dict[str, Any]]]:
 
 def _ids(item: Any) -> tuple[str, str]:
     """Return the trace and the span that something belongs to."""
-    context = mapping_of(item, "context")
-    trace = text_of(item, "traceId") or text_of(item, "trace_id") or text_of(context, "trace_id")
-    span = text_of(item, "spanId") or text_of(item, "span_id") or text_of(context, "span_id")
+    names = (("traceId",), ("trace_id",), ("context", "trace_id"))
+    trace = next(filter(None, (text_of(item, *name) for name in names)), "")
+    names = (("spanId",), ("span_id",), ("context", "span_id"))
+    span = next(filter(None, (text_of(item, *name) for name in names)), "")
     return trace.removeprefix("0x"), span.removeprefix("0x")
 
 
@@ -321,7 +318,6 @@ class _File:
     """Place, kind and reason of what holds no messages."""
 
     def take(self, value: Value) -> None:
-        """Take the spans and log records of a value."""
         if value.problem:
             self.others.append((value.place, "unreadable", value.problem))
             return
@@ -367,7 +363,8 @@ class _File:
                     for place, kind, reason in self.others:
                         thread.conversation.ledger.enter(place, kind).skip(reason)
                     first = False
-                yield _finished(thread.conversation)
+                thread.conversation.name_missing()
+                yield thread.conversation
 
     def _threads(self, name: str, requests: list[_Request]) -> list[_Thread]:
         threads: list[_Thread] = []
@@ -390,19 +387,13 @@ def _place(request: _Request, name: str, threads: list[_Thread]) -> None:
     thread = max(fitting, key=lambda known: len(known.keys), default=None)
     if thread is None:
         number = len(threads) + 1
-        conversation = Conversation(
-            "otel",
-            "OpenTelemetry spans",
-            name,
-            Ledger(),
-            part="" if number == 1 else f"thread-{number}",
-        )
-        asked = next(
-            (_key(message) for message in sent if text_of(message, "role") == "user"), None
-        )
+        part = "" if number == 1 else f"thread-{number}"
+        conversation = Conversation("otel", "OpenTelemetry spans", name, part=part)
+        users = (_key(message) for message in sent if text_of(message, "role") == "user")
+        asked = next(users, None)
         if any(asked in known.keys for known in threads):
             conversation.caveats.append(_ALIKE)
-        thread = _Thread(conversation, MessageReader(conversation))
+        thread = _Thread(conversation, ChatMessages(conversation))
         threads.append(thread)
     conversation, attributes = thread.conversation, request.attributes
     line = conversation.ledger.enter(request.place, "request")
@@ -426,14 +417,6 @@ def _place(request: _Request, name: str, threads: list[_Thread]) -> None:
         thread.keys = [*keys, _key(message)]
 
 
-def _finished(conversation: Conversation) -> Conversation:
-    if not any(draft.role == "system" for draft in conversation.drafts):
-        conversation.caveats.append(NO_SYSTEM_PROMPT)
-    if not conversation.tools:
-        conversation.caveats.append(NO_TOOLS)
-    return conversation
-
-
 def _recognise(source: SourceFile) -> str | None:
     values = source.head or [source.document]
     if any(map(_is_own, values)):
@@ -453,9 +436,4 @@ def _read(source: SourceFile) -> Iterator[Conversation]:
     yield from file.conversations()
 
 
-FORMAT = Format(
-    name="otel",
-    title="OpenTelemetry GenAI spans (OTLP JSON, JSONL)",
-    recognise=_recognise,
-    read=_read,
-)
+FORMAT = Format("otel", "OpenTelemetry GenAI spans (OTLP JSON, JSONL)", _recognise, _read)

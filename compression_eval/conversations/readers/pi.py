@@ -4,40 +4,37 @@ What the model saw is the path from the first entry to the last one in the file.
 it are on branches that the user left, so nothing of them is evidence.
 """
 
-from collections import Counter
-from collections.abc import Iterator
-from dataclasses import dataclass, field
-from typing import Any
+from dataclasses import dataclass
+from typing import Any, ClassVar
 
-from compression_eval.conversations.drafts import Compaction, Conversation, Draft
-from compression_eval.conversations.fields import count_of, label, list_of, mapping_of, text_of
-from compression_eval.conversations.formats import Format
-from compression_eval.conversations.ledger import Ledger, Line
-from compression_eval.conversations.readers.pi_messages import (
-    FAILED,
-    content_of,
-    draft_of,
-    summary_draft,
-)
-from compression_eval.conversations.readers.values import (
-    NO_SYSTEM_PROMPT,
-    NO_TOOLS,
-    entered,
+from compression_eval.conversations.account import Line
+from compression_eval.conversations.drafts import RECORDED, Conversation, Draft, DraftCall
+from compression_eval.conversations.fields import (
+    as_text,
+    count_of,
     identifier,
+    list_of,
+    mapping_of,
     origin,
+    text_of,
 )
-from compression_eval.conversations.sources import SourceFile, Value
-from compression_eval.fixtures.errors import DataError
+from compression_eval.conversations.readers.base import (
+    LEFT_BRANCH,
+    Entry,
+    Reader,
+    Table,
+    command_text,
+    line_format,
+    mcp_content,
+    message_name,
+    summary_draft,
+    without_thinking,
+)
+from compression_eval.conversations.sources import SourceFile
 from compression_eval.fixtures.markers import NOT_RUN
 
-_SKIPPED = {
-    "model_change": "a change of the model",
-    "thinking_level_change": "a setting",
-    "custom": "state of an extension, which the model does not see",
-    "label": "a bookmark of the user",
-    "session_info": "the name of the session",
-}
-_LEFT = "on a branch that the user left"
+_FAILED = ("error", "aborted")
+"""Stop reasons of turns whose calls were not carried out."""
 _FOREIGN_BLOCKS = {"tool_use", "tool_result"}
 
 
@@ -47,166 +44,200 @@ class _Node:
 
     line: Line
     parent: "_Node | None"
-    entry: dict[str, Any]
+    entry: Entry
     draft: Draft | None = None
 
+    @property
+    def failed(self) -> bool:
+        return text_of(self.entry, "message", "stopReason") in _FAILED
 
-@dataclass
-class _Session:
+
+class _Session(Reader):
     """A session that is being read."""
 
-    ledger: Ledger = field(default_factory=Ledger)
-    header: dict[str, Any] = field(default_factory=dict)
-    numbered: list[_Node | None] = field(default_factory=list)
-    """One for every value in the file, as old compactions count them."""
-    by_id: dict[str, _Node] = field(default_factory=dict)
-    last: _Node | None = None
-    models: Counter[str] = field(default_factory=Counter)
-    caveats: list[str] = field(default_factory=list)
-    recognised: bool = False
+    format = "pi"
+    unknown = "a kind of entry that Pi is not known to write"
+    expected = "expected lines of type session or message, found none"
 
-    def feed(self, value: Value) -> None:
-        """Enter a line and, if it is an entry, put it into the tree."""
-        line = entered(self.ledger, value, _kind(value.value))
-        if value.problem:
-            return
-        self.numbered.append(None)
-        if not isinstance(value.value, dict):
+    def __init__(self) -> None:
+        super().__init__()
+        self._header: Entry = {}
+        self._numbered: list[_Node | None] = []
+        """One for every value in the file, as old compactions count them."""
+        self._by_id: dict[str, _Node] = {}
+        self._last: _Node | None = None
+        self._caveats: list[str] = []
+
+    def name_of(self, entry: Any) -> str:
+        """Return the type, of a message with its role."""
+        return message_name(entry)
+
+    def take(self, line: Line, entry: Any) -> None:
+        """Put an entry into the tree, and settle its line as if it were on the path."""
+        self._numbered.append(None)
+        if not isinstance(entry, dict):
             line.is_unknown("expected a JSON object")
             return
-        entry = value.value
-        if text_of(entry, "type") == "session":
-            self.recognised = True
-            self.header = self.header or entry
-            line.skip("the header of the session")
-            return
-        node = _Node(line, self._parent(entry), entry)
-        self.numbered[-1] = self.last = node
-        if name := identifier(entry, "id"):
-            self.by_id[name] = node
-        self._take(node)
+        if text_of(entry, "type") != "session":
+            node = _Node(line, self._parent(entry), entry)
+            self._numbered[-1] = self._last = node
+            if name := identifier(entry, "id"):
+                self._by_id[name] = node
+        super().take(line, entry)
 
-    def _parent(self, entry: dict[str, Any]) -> _Node | None:
+    def _parent(self, entry: Entry) -> _Node | None:
         """Return the entry that one follows: the one it names, or, without ids, the one before."""
         if "parentId" not in entry:
-            return self.last
+            return self._last
         name = identifier(entry, "parentId")
-        if not name:
-            return None
-        if name not in self.by_id:
-            self.caveats.append("an entry follows one that is not in the file")
-            return self.last
-        return self.by_id[name]
+        if name and name not in self._by_id:
+            self._caveats.append("an entry follows one that is not in the file")
+            return self._last
+        return self._by_id.get(name)
 
-    def _take(self, node: _Node) -> None:
-        kind, line, entry = text_of(node.entry, "type"), node.line, node.entry
+    def head(self, line: Line, entry: Entry) -> None:
+        self._header = self._header or entry
+        line.skip("the header of the session")
+
+    def message(self, line: Line, entry: Entry) -> None:
         message = entry.get("message")
-        if kind == "message" and isinstance(message, dict):
-            self.recognised = True
-            node.draft = draft_of(message, line)
-            if text_of(message, "role") == "assistant" and not _failed(entry):
-                self.models[origin(_model(message))] += 1
-        elif kind == "message":
+        if not isinstance(message, dict):
             line.is_unknown("expected an object in its field message")
-        elif kind == "branch_summary":
-            node.draft = draft_of({**entry, "role": "branchSummary"}, line)
-        elif kind == "custom_message":
-            node.draft = Draft("user", content_of(entry.get("content"), line), injected=True)
-        elif kind == "compaction":
-            line.skip("a compaction, recorded beside the messages")
-            if "details" in entry:
-                line.leave_out("details", "lists that the agent kept beside the summary")
-        elif kind in _SKIPPED:
-            line.skip(_SKIPPED[kind])
-        else:
-            line.is_unknown("a kind of entry that Pi is not known to write")
+            return
+        self._said(_draft(message, line))
+        if self._last and text_of(message, "role") == "assistant" and not self._last.failed:
+            provider, model = text_of(message, "provider"), text_of(message, "model")
+            self.models[origin(f"{provider}/{model}" if provider and model else model)] += 1
+
+    def branch(self, line: Line, entry: Entry) -> None:
+        self._said(_draft({**entry, "role": "branchSummary"}, line))
+
+    def custom(self, line: Line, entry: Entry) -> None:
+        """Take what an extension said in the user's name."""
+        self._said(Draft("user", _content(entry, line), injected=True))
+
+    def _said(self, draft: Draft | None) -> None:
+        if self._last is not None:
+            self._last.draft = draft
+
+    def compaction(self, line: Line, entry: Entry) -> None:
+        """Take a compaction; what it left is known once the path is."""
+        line.skip(RECORDED)
+        if "details" in entry:
+            line.leave_out("details", "lists that the agent kept beside the summary")
+
+    kinds: ClassVar[Table] = {
+        "session": head,
+        "message": message,
+        "branch_summary": branch,
+        "custom_message": custom,
+        "compaction": compaction,
+        "model_change": "a change of the model",
+        "thinking_level_change": "a setting",
+        "custom": "state of an extension, which the model does not see",
+        "label": "a bookmark of the user",
+        "session_info": "the name of the session",
+    }
 
     def finish(self) -> Conversation:
         """Return the conversation on the path to the last entry."""
         path: list[_Node] = []
-        node = self.last
+        node = self._last
         while node is not None:
             path.append(node)
             node = node.parent
         path.reverse()
-        model = self.models.most_common(1)
-        conversation = Conversation(
-            "pi",
-            origin("Pi session", f"version {count_of(self.header, 'version') or 1}"),
-            text_of(self.header, "id"),
-            self.ledger,
-            model=model[0][0] if model else origin(text_of(self.header, "modelId")),
-            caveats=[NO_SYSTEM_PROMPT, NO_TOOLS],
-        )
-        if "parentSession" in self.header or "branchedFrom" in self.header:
+        on_path = set(path)
+        conversation = super().finish()
+        conversation.model = conversation.model or origin(text_of(self._header, "modelId"))
+        version = count_of(self._header, "version") or 1
+        conversation.origin = origin("Pi session", f"version {version}")
+        conversation.session = text_of(self._header, "id")
+        if "parentSession" in self._header or "branchedFrom" in self._header:
             conversation.caveats.append("the session was forked from another one")
-        self._settle(path, conversation)
-        conversation.caveats.extend(dict.fromkeys(self.caveats))
-        return conversation
-
-    def _settle(self, path: list[_Node], conversation: Conversation) -> None:
-        on_path = set(map(id, path))
-        for node in self.numbered:
-            if node is not None and id(node) not in on_path and not node.line.unknown:
-                node.line.skip(_LEFT)
-        answered = {node.draft.call_id for node in path if node.draft and node.draft.call_id}
+        for beside in self._numbered:
+            if beside is not None and beside not in on_path and not beside.line.unknown:
+                beside.line.skip(LEFT_BRANCH)
+        answered = {node.draft.call_id for node in path if node.draft}
         for position, node in enumerate(path):
             if node.draft is not None:
-                conversation.drafts.append(node.line.became(node.draft))
-                if _failed(node.entry):
-                    self._answer(node.draft, answered, conversation)
+                conversation.say(node.line, node.draft)
+                for call in node.draft.calls if node.failed else ():
+                    if call.id not in answered:
+                        result = Draft("tool", [NOT_RUN], call_id=call.id)
+                        conversation.drafts.append(result)
+                        why = "the turn was aborted or failed before the call ran"
+                        conversation.ledger.added[result] = why
             elif text_of(node.entry, "type") == "compaction":
-                conversation.compactions.append(self._compaction(node, path[:position]))
+                self._compact(node, path[:position])
+        conversation.caveats.extend(dict.fromkeys(self._caveats))
+        return conversation
 
-    def _answer(self, turn: Draft, answered: set[str], conversation: Conversation) -> None:
-        """Say of the calls of a failed turn that they were not carried out."""
-        for call in turn.calls:
-            if call.id not in answered:
-                result = Draft("tool", [NOT_RUN], call_id=call.id)
-                conversation.drafts.append(result)
-                self.ledger.added[result] = "the turn was aborted or failed before the call ran"
-
-    def _compaction(self, node: _Node, before: list[_Node]) -> Compaction:
+    def _compact(self, node: _Node, before: list[_Node]) -> None:
         entry, summary = node.entry, text_of(node.entry, "summary")
         first = self._first_kept(entry)
         start = next((at for at, known in enumerate(before) if known is first), len(before))
         if start == len(before) and first is not node:
-            self.caveats.append("a compaction names a first kept entry that is not before it")
+            self._caveats.append("a compaction names a first kept entry that is not before it")
         drafts = [known.draft for known in before if known.draft is not None]
         kept = [known.draft for known in before[start:] if known.draft is not None]
-        return Compaction(
+        self.conversation.compact(
+            summary,
+            [summary_draft(summary), *kept],
             after=drafts[-1] if drafts else None,
-            kind="summary" if summary else "opaque",
             trigger="extension" if entry.get("fromHook") is True else "",
-            summary=summary or None,
             tokens_before=count_of(entry, "tokensBefore"),
-            state=[summary_draft(summary, "conversation_summary"), *kept] if summary else None,
         )
 
-    def _first_kept(self, entry: dict[str, Any]) -> _Node | None:
+    def _first_kept(self, entry: Entry) -> _Node | None:
         """Return the entry that a compaction kept the conversation from."""
         number = count_of(entry, "firstKeptEntryIndex")
         if number is not None:
-            return self.numbered[number] if number < len(self.numbered) else None
-        return self.by_id.get(identifier(entry, "firstKeptEntryId"))
+            return self._numbered[number] if number < len(self._numbered) else None
+        return self._by_id.get(identifier(entry, "firstKeptEntryId"))
 
 
-def _kind(value: Any) -> str:
-    kind = label(text_of(value, "type"))
-    return f"message:{label(_role(value))}" if kind == "message" else kind
+def _content(message: Entry, line: Line) -> Any:
+    return mcp_content(message.get("content"), line, ignored=("toolCall",))
 
 
-def _role(value: Any) -> str:
-    return text_of(mapping_of(value, "message"), "role")
+def _draft(message: Entry, line: Line) -> Draft | None:
+    """Return the message that the model saw; None if it saw none, then the line is settled."""
+    draft: Draft | None = None
+    match text_of(message, "role"):
+        case "user" | "custom" | "hookMessage" as role:
+            draft = Draft("user", _content(message, line), injected=role != "user")
+        case "assistant":
+            draft = _turn(message, line)
+        case "toolResult":
+            result = _content(message, line)
+            draft = Draft("tool", result, call_id=identifier(message, "toolCallId"))
+        case "bashExecution" if message.get("excludeFromContext") is True:
+            line.skip("a command that the user ran without showing it to the model")
+        case "bashExecution":
+            command, output = text_of(message, "command"), text_of(message, "output")
+            draft = Draft("user", [command_text(command, output, message.get("exitCode"))])
+        case "branchSummary" | "compactionSummary" as role:
+            marker = "branch_summary" if role == "branchSummary" else "conversation_summary"
+            if summary := text_of(message, "summary"):
+                draft = summary_draft(summary, marker)
+            else:
+                line.is_unknown("expected a summary")
+        case _:
+            line.is_unknown("a message of a role that Pi does not have")
+    return draft
 
 
-def _failed(entry: dict[str, Any]) -> bool:
-    return text_of(mapping_of(entry, "message"), "stopReason") in FAILED
-
-
-def _model(message: dict[str, Any]) -> str:
-    provider, model = text_of(message, "provider"), text_of(message, "model")
-    return f"{provider}/{model}" if provider and model else model
+def _turn(message: Entry, line: Line) -> Draft:
+    content = without_thinking(_content(message, line), line)
+    calls = [
+        DraftCall(identifier(block, "id"), text_of(block, "name"), as_text(block.get("arguments")))
+        for block in list_of(message, "content")
+        if text_of(block, "type") == "toolCall"
+    ]
+    if text_of(message, "errorMessage"):
+        line.leave_out("error message", "it was shown to the user, not to the model")
+    return Draft("assistant", content, calls)
 
 
 def _recognise(source: SourceFile) -> str | None:
@@ -223,25 +254,11 @@ def _recognise(source: SourceFile) -> str | None:
             blocks = {text_of(block, "type") for block in list_of(message, "content")}
             if blocks & _FOREIGN_BLOCKS:
                 return None
-            if _is_own(message, blocks):
+            role = text_of(message, "role")
+            answer = role == "assistant" and ("stopReason" in message or "toolCall" in blocks)
+            if answer or (role == "toolResult" and "toolCallId" in message):
                 seen = seen or "messages with what only Pi writes, as stopReason and toolCallId"
     return seen
 
 
-def _is_own(message: dict[str, Any], blocks: set[str]) -> bool:
-    role = text_of(message, "role")
-    if role == "assistant":
-        return "stopReason" in message or "toolCall" in blocks
-    return role == "toolResult" and "toolCallId" in message
-
-
-def _read(source: SourceFile) -> Iterator[Conversation]:
-    session = _Session()
-    for value in source.values():
-        session.feed(value)
-    if not session.recognised:
-        raise DataError(f"{source.path}: expected lines of type session or message, found none")
-    yield session.finish()
-
-
-FORMAT = Format(name="pi", title="Pi sessions (JSONL)", recognise=_recognise, read=_read)
+FORMAT = line_format(_Session, "Pi sessions (JSONL)", _recognise)

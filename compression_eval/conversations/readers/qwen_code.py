@@ -4,36 +4,32 @@ What the model saw is the path from the first record to the last one in the file
 were taken back. A compression is recorded with the whole history that the model went on with.
 """
 
-from collections import Counter
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
-from compression_eval.conversations.drafts import Compaction, Conversation, Draft, DraftCall
+from compression_eval.conversations.account import Line
+from compression_eval.conversations.drafts import Conversation, Draft, DraftCall
 from compression_eval.conversations.fields import (
     as_text,
     count_of,
-    label,
+    identifier,
     list_of,
     mapping_of,
+    origin,
     text_of,
+    value_of,
 )
 from compression_eval.conversations.formats import Format
-from compression_eval.conversations.ledger import Ledger, Line
-from compression_eval.conversations.readers.codex_compaction import with_originals
-from compression_eval.conversations.readers.gemini_messages import (
-    content_of,
-    parts_of,
-    response_of,
-)
-from compression_eval.conversations.readers.values import (
-    NO_SYSTEM_PROMPT,
-    NO_TOOLS,
-    entered,
-    identifier,
-    origin,
+from compression_eval.conversations.readers.base import (
+    LEFT_BRANCH,
+    Entry,
+    Reader,
     say_injected,
+    with_originals,
+    with_subtype,
 )
+from compression_eval.conversations.readers.gemini_cli import content_of, parts_of, response_of
 from compression_eval.conversations.sources import SourceFile, Value
 from compression_eval.fixtures.errors import DataError
 
@@ -49,83 +45,61 @@ class _Record:
     """A line of the tree."""
 
     line: Line
-    kind: str
-    value: dict[str, Any]
+    value: Entry
     parent: "_Record | None"
-    drafts: list[Draft] = field(default_factory=list)
 
 
-class _Session:
+class _Session(Reader):
     """One thread: the session, or a sub-agent."""
 
-    def __init__(self, first: dict[str, Any], part: str) -> None:
-        self.conversation = Conversation(
-            "qwen-code",
-            origin("Qwen Code", text_of(first, "version")),
-            text_of(first, "sessionId"),
-            Ledger(),
-            part=part,
-            caveats=[NO_SYSTEM_PROMPT, NO_TOOLS],
-        )
+    format = "qwen-code"
+
+    def __init__(self, first: Any, part: str) -> None:
+        product = origin("Qwen Code", text_of(first, "version"))
+        super().__init__(product, text_of(first, "sessionId"), part)
         self._by_id: dict[str, _Record] = {}
         self._records: list[_Record] = []
         self._open: dict[str, list[str]] = {}
         """Ids of calls without a result, by the tool's name: old recordings name none."""
         self._lost = False
 
-    def feed(self, value: Value) -> None:
-        """Enter a line and put it into the tree."""
-        record = value.value if isinstance(value.value, dict) else {}
-        subtype = text_of(record, "subtype")
-        name = label(text_of(record, "type")) + (f":{label(subtype)}" if subtype else "")
-        line = entered(self.conversation.ledger, value, name)
-        if value.problem:
-            return
-        if not record:
+    def name_of(self, entry: Any) -> str:
+        """Return the type with the subtype."""
+        return with_subtype(text_of(entry, "type"), text_of(entry, "subtype"))
+
+    def take(self, line: Line, entry: Any) -> None:
+        """Put a line into the tree; it is settled once the path is known."""
+        if not mapping_of(entry):
             line.is_unknown("expected a JSON object")
             return
-        parent = self._by_id.get(text_of(record, "parentUuid"))
-        if parent is None and text_of(record, "parentUuid") and self._records:
+        parent = self._by_id.get(text_of(entry, "parentUuid"))
+        if parent is None and text_of(entry, "parentUuid") and self._records:
             self._lost, parent = True, self._records[-1]
-        node = _Record(line, name, record, parent)
-        self._records.append(node)
-        if text_of(record, "uuid"):
-            self._by_id.setdefault(text_of(record, "uuid"), node)
+        self._records.append(_Record(line, entry, parent))
+        if name := text_of(entry, "uuid"):
+            self._by_id.setdefault(name, self._records[-1])
 
     def finish(self) -> Conversation:
         """Return the conversation on the path to the last record."""
-        path: dict[int, _Record] = {}
+        path: set[_Record] = set()
         node = self._records[-1] if self._records else None
-        while node is not None and id(node) not in path:
-            path[id(node)] = node
+        while node is not None and node not in path:
+            path.add(node)
             node = node.parent
-        conversation = self.conversation
-        models: Counter[str] = Counter()
         for record in self._records:
             kind, subtype = text_of(record.value, "type"), text_of(record.value, "subtype")
-            if kind in _SPEAKS and id(record) not in path:
-                record.line.skip("on a branch that the user left")
-            elif kind in _SPEAKS and isinstance(record.value.get("message"), dict):
-                drafts = self._drafts(record.value["message"], record.line)
-                injected = kind == "user" and subtype not in _TYPED
-                for draft in drafts:
-                    draft.injected = injected and draft.role == "user"
-                    conversation.drafts.append(record.line.became(draft))
-                models[origin(text_of(record.value, "model"))] += kind == "assistant"
-                limit = count_of(record.value, "contextWindowSize")
-                conversation.context_length = limit or conversation.context_length
-                if "toolCallResult" in record.value:
-                    record.line.leave_out("toolCallResult", "what the screen showed of a result")
+            compresses = kind == "system" and subtype == "chat_compression"
+            if record not in path and (kind in _SPEAKS or compresses):
+                record.line.skip(LEFT_BRANCH)
             elif kind in _SPEAKS:
-                record.line.is_unknown("expected the field message as an object")
-            elif kind == "system" and subtype == "chat_compression":
-                self._compressed(record, on_path=id(record) in path)
+                self._said(record.line, record.value)
+            elif compresses:
+                self._compressed(record.line, record.value)
             elif kind == "system":
                 record.line.skip("a record of the client, which the model does not see")
             else:
                 record.line.is_unknown("a record of a kind that Qwen Code is not known to write")
-        models.pop("", None)
-        conversation.model = models.most_common(1)[0][0] if models else ""
+        conversation = super().finish()
         say_injected(conversation, "Qwen Code (notices)")
         if self._lost:
             conversation.caveats.append(
@@ -133,7 +107,23 @@ class _Session:
             )
         return conversation
 
-    def _drafts(self, message: dict[str, Any], line: Line) -> list[Draft]:
+    def _said(self, line: Line, entry: Entry) -> None:
+        kind = text_of(entry, "type")
+        if not isinstance(entry.get("message"), dict):
+            line.is_unknown("expected the field message as an object")
+            return
+        drafts = self._drafts(entry["message"], line)
+        injected = kind == "user" and text_of(entry, "subtype") not in _TYPED
+        for draft in drafts:
+            draft.injected = injected and draft.role == "user"
+        self.conversation.say(line, *drafts)
+        self.models[origin(text_of(entry, "model"))] += kind == "assistant"
+        limit = count_of(entry, "contextWindowSize")
+        self.conversation.context_length = limit or self.conversation.context_length
+        if "toolCallResult" in entry:
+            line.leave_out("toolCallResult", "what the screen showed of a result")
+
+    def _drafts(self, message: Entry, line: Line) -> list[Draft]:
         """Return the messages of a content: results first, then what was said or called."""
         parts = parts_of(message.get("parts"), line)
         said = list(content_of(parts, line))
@@ -141,7 +131,7 @@ class _Session:
         for part in parts:
             if isinstance(part.get("functionResponse"), dict):
                 result = response_of(part)
-                waiting = self._open.get(text_of(part["functionResponse"], "name"), [])
+                waiting = self._open.get(text_of(part, "functionResponse", "name"), [])
                 if result.call_id in waiting:
                     waiting.remove(result.call_id or "")
                 elif not result.call_id and waiting:
@@ -160,43 +150,33 @@ class _Session:
             drafts.append(Draft("user", said))
         return drafts
 
-    def _compressed(self, record: _Record, *, on_path: bool) -> None:
-        payload = mapping_of(record.value, "systemPayload")
-        info, history = mapping_of(payload, "info"), list_of(payload, "compressedHistory")
-        if not on_path:
-            record.line.skip("on a branch that the user left")
-            return
+    def _compressed(self, line: Line, entry: Entry) -> None:
+        info = mapping_of(entry, "systemPayload", "info")
         status = info.get("compressionStatus", _CONVERTED)
         if isinstance(status, int) and status != _CONVERTED:
-            record.line.skip("a compression that failed")
+            line.skip("a compression that failed")
             return
-        conversation = self.conversation
         drafts: list[Draft] = []
         waiting, self._open = self._open, {}
-        for content in history:
+        for content in list_of(entry, "systemPayload", "compressedHistory"):
             if isinstance(content, dict):
-                drafts += self._drafts(content, record.line)
+                drafts += self._drafts(content, line)
             else:
-                record.line.leave_out("content of the kept history", "expected an object")
+                line.leave_out("content of the kept history", "expected an object")
         self._open = waiting
-        state = with_originals(drafts, conversation)
-        known = set(conversation.drafts)
+        state = with_originals(drafts, self.conversation)
+        known = set(self.conversation.drafts)
         made = [draft for draft in state if draft not in known]
         for draft in made:
             draft.injected = draft.role == "user"
-        summary = next((draft.text for draft in made if draft.text), "")
-        conversation.compactions.append(
-            Compaction(
-                after=conversation.drafts[-1] if conversation.drafts else None,
-                kind="summary" if summary else "opaque",
-                trigger=text_of(info, "triggerReason"),
-                summary=summary or None,
-                tokens_before=count_of(info, "originalTokenCount"),
-                tokens_after=count_of(info, "newTokenCount"),
-                state=state or None,
-            )
+        self.conversation.compact(
+            next((draft.text for draft in made if draft.text), ""),
+            trigger=text_of(info, "triggerReason"),
+            tokens_before=count_of(info, "originalTokenCount"),
+            tokens_after=count_of(info, "newTokenCount"),
+            state=state or None,
         )
-        record.line.skip("a compression, recorded beside the messages")
+        line.skip("a compression, recorded beside the messages")
 
 
 def _is_record(value: Any) -> bool:
@@ -204,7 +184,7 @@ def _is_record(value: Any) -> bool:
         text_of(value, "type") in _SPEAKS
         and bool(text_of(value, "sessionId"))
         and bool(text_of(value, "uuid"))
-        and isinstance(mapping_of(value, "message").get("parts"), list)
+        and isinstance(value_of(value, "message", "parts"), list)
     )
 
 
@@ -215,33 +195,28 @@ def _recognise(source: SourceFile) -> str | None:
 
 
 def _read(source: SourceFile) -> Iterator[Conversation]:
-    threads: dict[str, _Session] = {}
+    sessions: dict[str, _Session] = {}
     waiting: list[Value] = []
     recognised = False
     for value in source.values():
         recognised = recognised or _is_record(value.value)
         agent = ""
-        if isinstance(value.value, dict) and value.value.get("isSidechain") is True:
+        if value_of(value.value, "isSidechain") is True:
             agent = text_of(value.value, "agentId") or "side"
-        if value.problem and not threads:
-            waiting.append(value)
-            continue
-        if agent not in threads:
-            first = value.value if isinstance(value.value, dict) else {}
-            threads[agent] = _Session(first, f"agent-{agent}" if agent else "")
-            for earlier in waiting:
-                threads[agent].feed(earlier)
-            waiting.clear()
-        threads[agent].feed(value)
+        waiting.append(value)
+        if value.problem and not sessions:
+            continue  # it stands in the account of whoever comes first
+        if agent not in sessions:
+            sessions[agent] = _Session(value.value, f"agent-{agent}" if agent else "")
+        while waiting:
+            sessions[agent].feed(waiting.pop(0))
     if not recognised:
         raise DataError(
             f"{source.path}: expected records of Qwen Code with uuid, sessionId and a message in "
             "parts, found none"
         )
-    for thread in threads.values():
-        yield thread.finish()
+    for session in sessions.values():
+        yield session.finish()
 
 
-FORMAT = Format(
-    name="qwen-code", title="Qwen Code chat recordings (JSONL)", recognise=_recognise, read=_read
-)
+FORMAT = Format("qwen-code", "Qwen Code chat recordings (JSONL)", _recognise, _read)

@@ -4,8 +4,10 @@ from pathlib import Path
 from typing import Any
 
 from compression_eval.conversations.building import Built
-from compression_eval.conversations.readers.claude_code import FORMAT
+from compression_eval.conversations.formats import formats
 from tests.conversations.readers.reading import json_lines, read_one
+
+FORMAT = formats()["claude-code"]
 
 SESSION = "aaaaaaaa-0000-4000-8000-000000000001"
 

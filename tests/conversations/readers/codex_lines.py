@@ -5,8 +5,10 @@ from pathlib import Path
 from typing import Any
 
 from compression_eval.conversations.building import Built
-from compression_eval.conversations.readers.codex import FORMAT
+from compression_eval.conversations.formats import formats
 from tests.conversations.readers.reading import json_lines, read_one
+
+FORMAT = formats()["codex"]
 
 Line = dict[str, Any]
 

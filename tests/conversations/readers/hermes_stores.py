@@ -8,9 +8,11 @@ from typing import Any
 
 from compression_eval.conversations.building import Built, build
 from compression_eval.conversations.drafts import Conversation
-from compression_eval.conversations.readers.hermes_database import FORMAT
+from compression_eval.conversations.formats import formats
 from compression_eval.conversations.sources import source_file
 from compression_eval.fixtures.models import Message
+
+FORMAT = formats()["hermes-db"]
 
 SUMMARY = (
     "[CONTEXT COMPACTION - REFERENCE ONLY] Earlier turns were compacted:\n"

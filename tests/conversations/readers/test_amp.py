@@ -130,8 +130,8 @@ def test_damage_is_named(tmp_path: Path) -> None:
 def test_an_object_that_merely_resembles_it_is_not_claimed(
     tmp_path: Path, change: dict[str, Any]
 ) -> None:
-    from compression_eval.conversations.readers.amp import FORMAT
+    from compression_eval.conversations.formats import formats
     from compression_eval.conversations.sources import source_file
 
     path = json_file(tmp_path / "a.json", _thread(_user(_text("Go."))) | change)
-    assert FORMAT.recognise(source_file(path)) is None
+    assert formats()["amp"].recognise(source_file(path)) is None

@@ -10,7 +10,7 @@ from inspect_ai.model import ChatMessageAssistant, ChatMessageTool, messages_fro
 
 from compression_eval.conversations import sources
 from compression_eval.conversations.building import build
-from compression_eval.conversations.readers.anthropic_messages import FORMAT
+from compression_eval.conversations.formats import formats
 from compression_eval.conversations.sources import source_file
 from compression_eval.fixtures.errors import DataError
 from compression_eval.fixtures.markers import NO_RESULT
@@ -26,6 +26,8 @@ from tests.conversations.readers.reading import (
     results,
     said,
 )
+
+FORMAT = formats()["anthropic"]
 
 IMAGE = {"type": "image", "source": {"type": "base64", "media_type": "image/png", "data": "QUJD"}}
 

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from compression_eval.conversations.building import build
-from compression_eval.conversations.readers.claude_code import FORMAT
+from compression_eval.conversations.formats import formats
 from compression_eval.conversations.sources import source_file
 from compression_eval.fixtures.models import ImagePart
 from tests.conversations.readers.claude_code_session import SESSION, Session, result, text, use
@@ -18,6 +18,8 @@ from tests.conversations.readers.reading import (
     results,
     said,
 )
+
+FORMAT = formats()["claude-code"]
 
 THINKING = {"type": "thinking", "thinking": "hidden words", "signature": "s"}
 

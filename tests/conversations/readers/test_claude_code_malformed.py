@@ -8,12 +8,14 @@ import pytest
 
 from compression_eval.conversations import sources
 from compression_eval.conversations.building import build
-from compression_eval.conversations.readers.claude_code import FORMAT
+from compression_eval.conversations.formats import formats
 from compression_eval.conversations.sources import source_file
 from compression_eval.fixtures.errors import DataError
 from compression_eval.fixtures.markers import NO_RESULT
 from tests.conversations.readers.claude_code_session import Session, result, text, use
 from tests.conversations.readers.reading import calls, fates, read_one, said
+
+FORMAT = formats()["claude-code"]
 
 
 def short() -> Session:

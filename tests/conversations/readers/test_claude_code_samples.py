@@ -12,7 +12,7 @@ from inspect_ai.model import (
     messages_from_anthropic,
 )
 
-from compression_eval.conversations.readers.claude_code import FORMAT
+from compression_eval.conversations.formats import formats
 from compression_eval.conversations.sources import source_file
 from compression_eval.fixtures.models import Message
 from tests.conversations.readers.reading import (
@@ -24,6 +24,8 @@ from tests.conversations.readers.reading import (
     said,
     sample,
 )
+
+FORMAT = formats()["claude-code"]
 
 # Of the samples' table: user lines + distinct ids of assistant messages; calls; compactions.
 ROWS = {

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from compression_eval.conversations.readers.claude_code_marks import marks
+from compression_eval.conversations.readers.base import marks_of
 from tests.conversations.readers.claude_code_session import Session, result, text, use
 from tests.conversations.readers.reading import fates, said
 
@@ -227,4 +227,6 @@ def test_an_attachment_that_the_model_did_not_see_is_skipped_by_name(
 
 
 def test_no_kind_is_both_seen_and_unseen() -> None:
-    assert not set(marks().notes) & set(marks().unseen_attachments)
+    assert not set(marks_of("claude_code")["notes"]) & set(
+        marks_of("claude_code")["unseen_attachments"]
+    )

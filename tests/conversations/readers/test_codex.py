@@ -8,7 +8,7 @@ import pytest
 import zstandard
 
 from compression_eval.conversations import sources
-from compression_eval.conversations.readers.codex import FORMAT
+from compression_eval.conversations.formats import formats
 from compression_eval.conversations.sources import source_file
 from compression_eval.fixtures.errors import DataError
 from compression_eval.fixtures.markers import NO_RESULT
@@ -33,6 +33,8 @@ from tests.conversations.readers.reading import (
     results,
     said,
 )
+
+FORMAT = formats()["codex"]
 
 
 def test_a_session_becomes_messages_and_every_line_is_accounted_for(tmp_path: Path) -> None:

@@ -8,7 +8,7 @@ from typing import Any, cast
 import pytest
 from inspect_ai.model import ChatMessageAssistant, ChatMessageTool, messages_from_openai_responses
 
-from compression_eval.conversations.readers.codex import FORMAT
+from compression_eval.conversations.formats import formats
 from compression_eval.conversations.sources import source_file
 from compression_eval.fixtures.markers import NO_RESULT
 from tests.conversations.readers.reading import (
@@ -19,6 +19,8 @@ from tests.conversations.readers.reading import (
     said,
     sample,
 )
+
+FORMAT = formats()["codex"]
 
 
 def test_no_other_sample_is_taken_for_a_rollout() -> None:

@@ -141,7 +141,9 @@ def test_damaged_and_unknown_lines_are_named(tmp_path: Path) -> None:
     ],
 )
 def test_lines_that_merely_resemble_it_are_not_claimed(tmp_path: Path, values: list[Any]) -> None:
-    from compression_eval.conversations.readers.droid import FORMAT
+    from compression_eval.conversations.formats import formats
     from compression_eval.conversations.sources import source_file
 
-    assert FORMAT.recognise(source_file(json_lines(tmp_path / "a.jsonl", *values))) is None
+    assert (
+        formats()["droid"].recognise(source_file(json_lines(tmp_path / "a.jsonl", *values))) is None
+    )

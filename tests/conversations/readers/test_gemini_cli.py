@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from compression_eval.conversations.readers.gemini_cli import FORMAT
+from compression_eval.conversations.formats import formats
 from compression_eval.conversations.sources import source_file
 from compression_eval.fixtures.errors import DataError
 from tests.conversations.readers.reading import (
@@ -21,6 +21,8 @@ from tests.conversations.readers.reading import (
     said,
     sample,
 )
+
+FORMAT = formats()["gemini-cli"]
 
 SESSION = {
     "sessionId": "11111111-2222-3333-4444-555566667777", "projectHash": "ab",

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from compression_eval.conversations.building import build
-from compression_eval.conversations.readers.hermes_database import FORMAT
+from compression_eval.conversations.formats import formats
 from compression_eval.conversations.sources import MAX_LINE_BYTES, source_file
 from compression_eval.fixtures.errors import DataError
 
@@ -24,6 +24,8 @@ from .hermes_stores import (
     turn,
     user,
 )
+
+FORMAT = formats()["hermes-db"]
 
 
 @pytest.fixture
@@ -76,9 +78,7 @@ def test_bytes_that_are_not_utf8_are_replaced_and_named(store: Store) -> None:
 def test_a_message_too_long_is_skipped_by_name(
     store: Store, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(
-        "compression_eval.conversations.readers.hermes_database.MAX_LINE_BYTES", 2**20
-    )
+    monkeypatch.setattr("compression_eval.conversations.readers.hermes.MAX_LINE_BYTES", 2**20)
     assert MAX_LINE_BYTES > 2**20
     store.add("s1", [user("go"), says("x" * (2**20 + 1)), says("end")])
     built = only(store)

@@ -9,12 +9,13 @@ from typing import Any
 import pytest
 
 from compression_eval.conversations.building import Built, build
-from compression_eval.conversations.readers import hermes_database, inspect_log
-from compression_eval.conversations.readers.hermes_session import FORMAT
+from compression_eval.conversations.formats import formats
 from compression_eval.conversations.sources import source_file
 from compression_eval.fixtures.errors import DataError
 
 from .hermes_stores import SUMMARY, SUMMARY_TEXT, calls, result, says, turn, user
+
+FORMAT = formats()["hermes-jsonl"]
 
 TOOL = {"type": "function", "function": {"name": "bash", "parameters": {"type": "object"}}}
 META = {"role": "session_meta", "tools": [TOOL], "model": "some/model", "timestamp": 1.0}
@@ -268,5 +269,5 @@ def test_real_sessions_of_other_formats_are_not_claimed() -> None:
     paths = [path for path in Path(samples).rglob("*") if path.is_file()]
     assert len(paths) > 20
     for path in paths:
-        for known in (FORMAT, hermes_database.FORMAT, inspect_log.FORMAT):
+        for known in (FORMAT, formats()["hermes-db"], formats()["inspect"]):
             assert known.recognise(source_file(path)) is None, (path.name, known.name)

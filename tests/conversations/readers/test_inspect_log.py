@@ -29,16 +29,18 @@ from inspect_ai.model import (
 from inspect_ai.tool import ToolCall, ToolCallError, ToolInfo
 
 from compression_eval.cli import main
+from compression_eval.conversations.account import Line
 from compression_eval.conversations.building import Built
-from compression_eval.conversations.ledger import Line
-from compression_eval.conversations.readers.inspect_log import FORMAT
-from compression_eval.conversations.readers.inspect_messages import drafts_of
+from compression_eval.conversations.formats import formats
+from compression_eval.conversations.readers.inspect_history import drafts_of
 from compression_eval.conversations.sources import source_file
 from compression_eval.fixtures.loading import load_fixture
 from compression_eval.fixtures.models import Message
 from tests.conversations.readers.reading import json_file
 
 from .inspect_logs import NAME, agent, look, looks, path_of, read, run
+
+FORMAT = formats()["inspect"]
 
 SUMMARY = "[CONTEXT COMPACTION SUMMARY]"
 

@@ -7,11 +7,13 @@ from typing import Any
 
 import pytest
 
-from compression_eval.conversations.readers.inspect_log import FORMAT
+from compression_eval.conversations.formats import formats
 from compression_eval.conversations.sources import source_file
 from compression_eval.fixtures.errors import DataError
 
 from .inspect_logs import agent, looks, path_of, read, run
+
+FORMAT = formats()["inspect"]
 
 
 @pytest.fixture(scope="module")

@@ -8,7 +8,7 @@ import anyio
 import pytest
 from inspect_ai.model import ChatMessageAssistant, messages_from_openai
 
-from compression_eval.conversations.readers.mini_swe_agent import FORMAT
+from compression_eval.conversations.formats import formats
 from compression_eval.conversations.sources import source_file
 from compression_eval.fixtures.errors import DataError
 from tests.conversations.readers.reading import (
@@ -21,6 +21,8 @@ from tests.conversations.readers.reading import (
     said,
     sample,
 )
+
+FORMAT = formats()["mini-swe-agent"]
 
 SYSTEM = {"role": "system", "content": "one command in a block"}
 TASK = {"role": "user", "content": "go"}

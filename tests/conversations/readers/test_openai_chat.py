@@ -8,7 +8,7 @@ from typing import Any, cast
 import pytest
 from inspect_ai.model import ChatMessageAssistant, ChatMessageTool, messages_from_openai
 
-from compression_eval.conversations.readers.openai_chat import FORMAT
+from compression_eval.conversations.formats import formats
 from compression_eval.conversations.sources import source_file
 from compression_eval.fixtures.errors import DataError
 from compression_eval.fixtures.finding_files import shipped_fixtures
@@ -26,6 +26,8 @@ from tests.conversations.readers.reading import (
     said,
     sample,
 )
+
+FORMAT = formats()["openai-chat"]
 
 
 def call(call_id: str, arguments: Any = "{}", name: str = "shell") -> dict[str, Any]:

@@ -12,7 +12,7 @@ from inspect_ai.model import (
     messages_from_openai_responses,
 )
 
-from compression_eval.conversations.readers.openai_responses import FORMAT
+from compression_eval.conversations.formats import formats
 from compression_eval.conversations.sources import source_file
 from compression_eval.fixtures.errors import DataError
 from compression_eval.fixtures.markers import NO_RESULT
@@ -27,6 +27,8 @@ from tests.conversations.readers.reading import (
     results,
     said,
 )
+
+FORMAT = formats()["openai-responses"]
 
 Item = dict[str, Any]
 

@@ -7,7 +7,7 @@ import pytest
 
 from compression_eval.conversations.building import build
 from compression_eval.conversations.drafts import Draft
-from compression_eval.conversations.readers.openhands_events import FORMAT
+from compression_eval.conversations.formats import formats
 from compression_eval.conversations.sources import source_file
 from compression_eval.fixtures.errors import DataError
 from tests.conversations.readers.reading import (
@@ -21,6 +21,8 @@ from tests.conversations.readers.reading import (
     said,
     sample,
 )
+
+FORMAT = formats()["openhands-events"]
 
 SESSION = "11111111-2222-3333-4444-555566667777"
 

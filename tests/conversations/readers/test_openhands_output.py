@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from compression_eval.conversations.readers.openhands_output import FORMAT
+from compression_eval.conversations.formats import formats
 from compression_eval.conversations.sources import source_file
 from compression_eval.fixtures.errors import DataError
 from tests.conversations.readers.reading import (
@@ -20,6 +20,8 @@ from tests.conversations.readers.reading import (
     said,
     sample,
 )
+
+FORMAT = formats()["openhands-output"]
 
 
 def _action(number: int, kind: str, source: str = "agent", **args: Any) -> dict[str, Any]:

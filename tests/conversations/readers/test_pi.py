@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from compression_eval.conversations import sources
-from compression_eval.conversations.readers.pi import FORMAT
+from compression_eval.conversations.formats import formats
 from compression_eval.conversations.sources import source_file
 from compression_eval.fixtures.errors import DataError
 from tests.conversations.readers.reading import (
@@ -20,6 +20,8 @@ from tests.conversations.readers.reading import (
     said,
     sample,
 )
+
+FORMAT = formats()["pi"]
 
 SESSION = "11111111-2222-3333-4444-555566667777"
 OLD_HEADER = {

@@ -8,7 +8,7 @@ import anyio
 import pytest
 from inspect_ai.model import ChatMessageAssistant, ChatMessageTool, messages_from_openai
 
-from compression_eval.conversations.readers.swe_agent import FORMAT
+from compression_eval.conversations.formats import formats
 from compression_eval.conversations.sources import source_file
 from compression_eval.fixtures.errors import DataError
 from tests.conversations.readers.reading import (
@@ -23,6 +23,8 @@ from tests.conversations.readers.reading import (
     said,
     sample,
 )
+
+FORMAT = formats()["swe-agent"]
 
 SYSTEM = {"role": "system", "content": "be good", "agent": "main", "message_type": "system_prompt"}
 TASK = {"role": "user", "content": "go", "agent": "main", "message_type": "observation"}

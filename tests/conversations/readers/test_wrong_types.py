@@ -8,27 +8,7 @@ from typing import Any
 import pytest
 
 from compression_eval.conversations.building import build
-from compression_eval.conversations.formats import Format
-from compression_eval.conversations.readers import (
-    amp,
-    atif,
-    claude_code_stream,
-    cline,
-    codex_exec,
-    copilot_cli,
-    cursor,
-    droid,
-    gemini_cli,
-    goose,
-    mini_swe_agent,
-    opencode,
-    openhands_events,
-    openhands_output,
-    otel,
-    pi,
-    qwen_code,
-    swe_agent,
-)
+from compression_eval.conversations.formats import Format, formats
 from compression_eval.conversations.sources import source_file
 from compression_eval.fixtures.errors import DataError
 from tests.conversations.readers.agent_sessions import (
@@ -67,14 +47,17 @@ _PARTS = [{"type": "text", "text": "go"}, {"type": "image", "data": "AA", "mimeT
 _SESSION = OPENCODE["messages"]
 
 WHOLE: list[tuple[Format, list[Any]]] = [
-    (copilot_cli.FORMAT, [COPILOT[number] for number in (0, 2, 4, 6, 8, 10)]),
-    (claude_code_stream.FORMAT, [STREAM[number] for number in (0, 3, 4, 6, 10, 11)]),
-    (codex_exec.FORMAT, [EXEC[number] for number in (0, 1, 4, 5, 6)]),
-    (qwen_code.FORMAT, [QWEN[number] for number in (0, 1, 2, 4)]),
-    (cursor.FORMAT, [*CURSOR[:2], CURSOR_STREAM[0], CURSOR_STREAM[7]]),
-    (opencode.FORMAT, [{**OPENCODE, "messages": [_SESSION[number] for number in (0, 1, 5, 6)]}]),
+    (formats()["copilot-cli"], [COPILOT[number] for number in (0, 2, 4, 6, 8, 10)]),
+    (formats()["claude-code-stream"], [STREAM[number] for number in (0, 3, 4, 6, 10, 11)]),
+    (formats()["codex-exec"], [EXEC[number] for number in (0, 1, 4, 5, 6)]),
+    (formats()["qwen-code"], [QWEN[number] for number in (0, 1, 2, 4)]),
+    (formats()["cursor"], [*CURSOR[:2], CURSOR_STREAM[0], CURSOR_STREAM[7]]),
     (
-        amp.FORMAT,
+        formats()["opencode"],
+        [{**OPENCODE, "messages": [_SESSION[number] for number in (0, 1, 5, 6)]}],
+    ),
+    (
+        formats()["amp"],
         [
             {
                 "v": 1, "id": "T-1", "relationships": [{"type": "fork"}],
@@ -96,7 +79,7 @@ WHOLE: list[tuple[Format, list[Any]]] = [
         ],
     ),
     (
-        otel.FORMAT,
+        formats()["otel"],
         [
             {"resourceSpans": [{"scopeSpans": [{"spans": [
                 {"traceId": "t", "spanId": "s", "startTimeUnixNano": "1",
@@ -117,7 +100,7 @@ WHOLE: list[tuple[Format, list[Any]]] = [
         ],
     ),
     (
-        goose.FORMAT,
+        formats()["goose"],
         [
             {"working_dir": "/w", "description": "x"},
             {"role": "user", "content": [{"type": "text", "text": "go"}],
@@ -135,7 +118,7 @@ WHOLE: list[tuple[Format, list[Any]]] = [
         ],
     ),
     (
-        droid.FORMAT,
+        formats()["droid"],
         [
             {"type": "session_start", "id": "s", "parent": "p", "version": 2, "cwd": "/w"},
             {"type": "message", "id": "a", "message": {"role": "user", "content": "go"}},
@@ -151,7 +134,7 @@ WHOLE: list[tuple[Format, list[Any]]] = [
         ],
     ),
     (
-        cline.FORMAT,
+        formats()["cline"],
         [
             [
                 {"role": "user", "content": [{"type": "text", "text": "<task>go</task>"}], "ts": 1},
@@ -171,7 +154,7 @@ WHOLE: list[tuple[Format, list[Any]]] = [
         ],
     ),
     (
-        pi.FORMAT,
+        formats()["pi"],
         [
             {"type": "session", "version": 3, "id": "s", "timestamp": "t", "cwd": "/w"},
             {"type": "message", "id": "a", "parentId": None, "timestamp": "t",
@@ -191,7 +174,7 @@ WHOLE: list[tuple[Format, list[Any]]] = [
         ],
     ),
     (
-        gemini_cli.FORMAT,
+        formats()["gemini-cli"],
         [
             {"sessionId": "s", "projectHash": "p", "kind": "main"},
             {"id": "a", "type": "user", "content": [
@@ -205,7 +188,7 @@ WHOLE: list[tuple[Format, list[Any]]] = [
         ],
     ),
     (
-        openhands_events.FORMAT,
+        formats()["openhands-events"],
         [
             {"id": "0", "source": "agent", "timestamp": "t", "kind": "SystemPromptEvent",
              "system_prompt": {"text": "s"},
@@ -232,7 +215,7 @@ WHOLE: list[tuple[Format, list[Any]]] = [
         ],
     ),
     (
-        openhands_output.FORMAT,
+        formats()["openhands-output"],
         [
             {
                 "instance_id": "i", "instruction": "go", "issue": {"owner": "o", "number": 1},
@@ -257,7 +240,7 @@ WHOLE: list[tuple[Format, list[Any]]] = [
         ],
     ),
     (
-        swe_agent.FORMAT,
+        formats()["swe-agent"],
         [
             {
                 "trajectory": [{}],
@@ -274,7 +257,7 @@ WHOLE: list[tuple[Format, list[Any]]] = [
         ],
     ),
     (
-        mini_swe_agent.FORMAT,
+        formats()["mini-swe-agent"],
         [
             {
                 "trajectory_format": "mini-swe-agent-1.1", "instance_id": "i",
@@ -293,7 +276,7 @@ WHOLE: list[tuple[Format, list[Any]]] = [
         ],
     ),
     (
-        atif.FORMAT,
+        formats()["atif"],
         [
             {
                 "schema_version": "ATIF-v1.7", "session_id": "s",
@@ -357,7 +340,7 @@ def test_no_field_of_a_wrong_type_breaks_a_store(tmp_path: Path) -> None:
     changed += [(COMPOSER, each) for each in _variants(BUBBLES)]
     store = cursor_store(tmp_path / "state.vscdb", *changed)
     read = 0
-    for conversation in cursor.FORMAT.read(source_file(store)):
+    for conversation in formats()["cursor"].read(source_file(store)):
         try:
             account = build(conversation).account
         except DataError:

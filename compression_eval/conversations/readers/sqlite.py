@@ -2,15 +2,25 @@
 
 import shutil
 import sqlite3
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
 from pathlib import Path
 from tempfile import TemporaryDirectory
+from typing import Any
 
+from compression_eval.conversations.fields import from_json
+from compression_eval.conversations.sources import MAX_LINE_BYTES, SourceFile
 from compression_eval.fixtures.errors import DataError
+
+TOO_LONG = f"more than {MAX_LINE_BYTES // 2**20} MiB"
 
 _COMPANIONS = ("", "-wal", "-shm", "-journal")
 _ATTEMPTS = 5
+
+
+def is_database(source: SourceFile) -> bool:
+    """Return whether a file is an SQLite database."""
+    return source.magic.startswith(b"SQLite format 3")
 
 
 @contextmanager
@@ -18,9 +28,7 @@ def opened(path: Path) -> Iterator[sqlite3.Connection]:
     """Open a copy of a database, with what is not yet merged into it.
 
     The agent may be at work in it, so nothing is locked, written or left behind where it lies.
-
-    Args:
-        path: The database.
+    Bytes of texts that are not UTF-8 are replaced.
 
     Raises:
         DataError: It cannot be copied or read, or is no database.
@@ -32,6 +40,7 @@ def opened(path: Path) -> Iterator[sqlite3.Connection]:
             # The copy is writable, or what a crash left half-merged could not be merged.
             with closing(sqlite3.connect(copy, isolation_level=None)) as connection:
                 connection.row_factory = sqlite3.Row
+                connection.text_factory = lambda raw: raw.decode("utf-8", errors="replace")
                 connection.execute("PRAGMA query_only = ON")
                 yield connection
         except sqlite3.Error as error:
@@ -44,17 +53,40 @@ def columns(connection: sqlite3.Connection, table: str) -> set[str]:
     return {str(row[0]) for row in rows}
 
 
-def has_tables(path: Path, tables: Sequence[str], *, column: str = "") -> bool:
+def tables(
+    connection: sqlite3.Connection, path: Path, product: str, wanted: Mapping[str, set[str]]
+) -> dict[str, set[str]]:
+    """Return the columns of some tables.
+
+    Args:
+        connection: To the database.
+        path: For the error.
+        product: The agent whose database it should be.
+        wanted: By table, the columns without which nothing can be read.
+
+    Raises:
+        DataError: One is missing.
+    """
+    there = {table: columns(connection, table) for table in wanted}
+    for table, names in wanted.items():
+        if missing := sorted(names - there[table]):
+            raise DataError(
+                f"{path}: expected the database of {product}, {table} has no column {missing[0]}"
+            )
+    return there
+
+
+def has_tables(path: Path, names: Sequence[str], *, column: str = "") -> bool:
     """Whether a database has tables of these names; nothing is copied to find out.
 
     Args:
         path: The database.
-        tables: Names of the tables.
+        names: Of the tables.
         column: What the last of them has among its columns, if that tells it from another's.
     """
 
     def found(connection: sqlite3.Connection) -> bool:
-        there = [columns(connection, table) for table in tables]
+        there = [columns(connection, table) for table in names]
         return all(there) and (not column or column in there[-1])
 
     try:
@@ -104,8 +136,15 @@ def _stamps(path: Path) -> list[tuple[int, int] | None]:
     for companion in _COMPANIONS:
         try:
             stat = path.with_name(path.name + companion).stat()
+            stamps.append((stat.st_size, stat.st_mtime_ns))
         except OSError:
             stamps.append(None)
-        else:
-            stamps.append((stat.st_size, stat.st_mtime_ns))
     return stamps
+
+
+def stored_object(text: Any) -> tuple[dict[str, Any], str]:
+    """Return the JSON object that a text holds, or why there is none."""
+    value = from_json(text)
+    if isinstance(value, dict):
+        return value, ""
+    return {}, "not JSON" if value is None and text != "null" else "expected an object"
