@@ -1,13 +1,30 @@
-"""A probe on its way into a bank, and why others did not get there."""
+"""Probes on their way into a bank: what each has to hold to, and which of them are taken."""
 
-from collections.abc import Sequence
+import re
+from collections import Counter
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
+from difflib import SequenceMatcher
+from typing import get_args
 
+from compression_eval.authoring.asking import guessable
 from compression_eval.authoring.history import History, Third
-from compression_eval.fixtures.banks import AnswerKey, ExpectedFact, Probe, ProbeType
+from compression_eval.compressors.distortion import variants
+from compression_eval.fixtures.banks import ExpectedFact, Probe, ProbeType
+from compression_eval.fixtures.base_names import others, paths_of
+from compression_eval.fixtures.errors import shorten
+from compression_eval.fixtures.matching import Text, normalise
 
-DRAFT = "draft"
-"""The id of a probe before it has its place in a bank."""
+TYPES: tuple[ProbeType, ...] = get_args(ProbeType)
+
+_MAX_QUESTION = 700
+_MAX_FACT = 300
+_MAX_FACTS = 8
+_ALIKE = 0.85
+_SHORT_NUMBER = re.compile(r"\W*\d{1,2}\W*")
+_SPECIFIC = re.compile(r"[\w./:#-]*(?:[\d_/]|\w\.\w)[\w./:#-]*")
+_QUOTED = re.compile(r"[`“‘「『]([^`”’」』]+)")
+_SCRIPTS = {"zh": re.compile("[\u4e00-\u9fff]"), "ja": re.compile("[\u3040-\u30ff]")}
 
 
 @dataclass(frozen=True)
@@ -18,8 +35,24 @@ class Candidate:
     template: str
     """What it is made after; few of one kind are taken."""
     third: Third
+    """The third of the compressed part that it is about."""
     warnings: tuple[str, ...] = ()
     """What a person should look at."""
+
+    @classmethod
+    def of(
+        cls, probe: Probe, history: History, template: str, warnings: Sequence[str] = ()
+    ) -> "Candidate":
+        """Return a probe as a candidate.
+
+        It is about where those facts first stand that the kept parts do not give; the middle one
+        of several.
+        """
+        facts = probe.expected_facts
+        needed = [item for item in facts if not history.kept(item.forms)] or facts
+        places = sorted(min(item.evidence) for item in needed if item.evidence)
+        third = history.third(places[len(places) // 2] if places else history.start)
+        return cls(probe, template, third, tuple(warnings))
 
 
 @dataclass(frozen=True)
@@ -30,6 +63,11 @@ class Dropped:
     origin: str
     question: str
     reasons: tuple[str, ...]
+
+    @classmethod
+    def of(cls, probe: Probe, reasons: Sequence[str]) -> "Dropped":
+        """Return a probe as one that was dropped."""
+        return cls(probe.type, probe.origin, probe.question, tuple(reasons))
 
 
 @dataclass
@@ -45,51 +83,193 @@ class Harvest:
         self.dropped.extend(other.dropped)
 
 
-def draft(
-    history: History,
-    kind: ProbeType,
-    question: str,
-    facts: Sequence[ExpectedFact],
-    answer: str,
-    origin: str,
-    key: AnswerKey | None = None,
-) -> Probe:
-    """Return a probe without an id; only fields with a value are set, so only they are written."""
-    more = {"answer_key": key} if key is not None else {}
-    return Probe(
-        id=DRAFT,
-        type=kind,
-        question=question,
-        expected_facts=list(facts),
-        reference_answer=answer,
-        cut=history.cut,
-        origin=origin,
-        **more,
-    )
+def faults(probe: Probe, history: History) -> list[str]:
+    """Return what is wrong with a probe, each in a sentence; nothing if it can be taken.
 
-
-def fact(
-    text: str,
-    evidence: Sequence[int],
-    any_of: Sequence[str] = (),
-    superseded: Sequence[str] = (),
-) -> ExpectedFact:
-    """Return an expected fact; only fields with a value are set."""
-    others = list(dict.fromkeys(form for form in any_of if form != text))
-    fields: dict[str, object] = {"fact": text}
-    if others:
-        fields["any_of"] = others
-    fields["evidence"] = sorted(set(evidence))
-    if superseded:
-        fields["superseded"] = list(dict.fromkeys(superseded))
-    return ExpectedFact.model_validate(fields)
-
-
-def third_of(probe: Probe, history: History) -> Third:
-    """Return the third of the compressed part that a probe is about.
-
-    It is where those facts first stand that the kept parts do not give; the middle one of several.
+    Args:
+        probe: The probe, with evidence for each fact.
+        history: The history before its cut.
     """
-    needed = [item for item in probe.expected_facts if not history.kept(item.forms)]
-    places = sorted(min(item.evidence) for item in needed or probe.expected_facts if item.evidence)
-    return history.third(places[len(places) // 2] if places else history.start)
+    facts = probe.expected_facts
+    found = list(_question_faults(probe, history))
+    for number, item in enumerate(facts):
+        found.extend(f"facts[{number}]: {fault}" for fault in _fact_faults(item, probe, history))
+    guessed = [item.fact for item in facts if guessable(item.forms, probe.question)]
+    if not found and 2 * len(guessed) > len(facts):
+        found.append(f"{shorten(guessed[0])} could be guessed, from convention or the question")
+    answer = Text(probe.reference_answer)
+    if not probe.reference_answer.strip():
+        found.append("reference_answer: there is none")
+    else:
+        found.extend(
+            f"reference_answer: does not contain {shorten(item.fact)}"
+            for item in facts
+            if not answer.has_any(item.forms)
+        )
+    if not found and all(history.kept(item.forms) for item in facts):
+        found.append(
+            f"every fact also stands in what is kept verbatim (messages {history.tail_start} "
+            f"to {history.cut - 1}, or the system prompt)"
+        )
+    return found
+
+
+def _question_faults(probe: Probe, history: History) -> Iterator[str]:
+    question = probe.question
+    if not question.strip() or len(question) > _MAX_QUESTION:
+        yield f"question: must have 1 to {_MAX_QUESTION} characters"
+    if not question.replace("\n", "").isprintable():
+        yield "question: has control characters"
+    script = _SCRIPTS.get(history.language)
+    if script and not script.search(question):
+        yield f"question: must be written in the language of the conversation ({history.language})"
+    if len(probe.expected_facts) > _MAX_FACTS:
+        yield f"facts: {len(probe.expected_facts)} of them; at most {_MAX_FACTS}"
+    text = Text(question)
+    for form in (form for item in probe.expected_facts for form in item.forms):
+        if text.has(form):
+            yield f"question: gives away {shorten(form)}"
+
+
+def _fact_faults(item: ExpectedFact, probe: Probe, history: History) -> Iterator[str]:
+    unusable = False
+    for form in item.forms:
+        bare = normalise(form)
+        if not bare or len(form) > _MAX_FACT or not form.isprintable():
+            yield f"{shorten(form)} cannot be looked up: give 1 to {_MAX_FACT} plain characters"
+            unusable = True
+        elif _SHORT_NUMBER.fullmatch(bare) or (len(bare) < 2 and bare.isascii()):
+            yield f"{shorten(form)} is too short to be found safely: add its name or unit"
+            unusable = True
+    if unusable:
+        return
+    stating = history.stated_in(item.forms, item.evidence)
+    silent = [index for index in item.evidence if index not in stating]
+    if outside := [index for index in item.evidence if not 0 <= index < history.cut]:
+        yield f"evidence {outside} does not lie before the cut at {history.cut}"
+    elif silent or not item.evidence:
+        stated = history.stated_in(item.forms)
+        hint = f"it stands in {stated[:8]}" if stated else "it stands nowhere before the cut"
+        where = f"is not in its evidence messages {silent}" if silent else "has no evidence"
+        yield f"{shorten(item.fact)} {where}; {hint}"
+    for value in item.superseded:
+        yield from _superseded_faults(value, item, probe, history)
+    for form in item.forms:  # a base name that counts for a path may be that of another file
+        name = normalise(form)
+        paths = paths_of(name, [normalise(other) for other in item.forms])
+        if paths and any(others(name, paths, text.normalised) for text in history.texts):
+            yield f"{shorten(form)} is also the name of another file"
+
+
+def _superseded_faults(
+    value: str, item: ExpectedFact, probe: Probe, history: History
+) -> Iterator[str]:
+    said = f"the superseded {shorten(value)}"
+    if any(Text(value).spells(form) or Text(form).spells(value) for form in item.forms):
+        yield f"{said} cannot be told from the current value"
+        return
+    stated = history.stated_in([value])
+    if not stated:
+        yield f"{said} is nowhere before the cut"
+    elif stated[0] > max(item.evidence, default=-1):
+        yield f"{said} first stands after the value that replaced it"
+    if probe.reference_answer and Text(probe.reference_answer).spells(value):
+        yield f"the reference answer contains {said}"
+
+
+def warnings(probe: Probe, history: History) -> list[str]:
+    """Return what may be wrong, but only a reader can tell: a later message with another value."""
+    found: list[str] = []
+    for item in probe.expected_facts:
+        names = [re.split(r"[^\w.-]", normalise(form))[0] for form in item.forms]
+        for index in range(max(item.evidence, default=history.cut) + 1, history.cut):
+            text = history.texts[index].normalised
+            if not any(name and name in text for name in names):
+                continue
+            if (other := next(iter(variants(item.forms, text)), None)) is not None:
+                found.append(f"message {index} says {shorten(other)} after {shorten(item.fact)}")
+                break
+    return found
+
+
+def duplicate(probe: Probe, taken: Sequence[Probe]) -> str | None:
+    """Return which probe asks the same already; None if none does.
+
+    Two ask the same if they expect the same facts, if all of several facts are asked for already,
+    or if the questions are nearly equal and name the same things.
+    """
+
+    def facts(asked: Probe) -> frozenset[str]:
+        return frozenset(normalise(item.fact) for item in asked.expected_facts)
+
+    def gives(asked: Probe, other: Probe) -> bool:
+        question = Text(asked.question)
+        return any(question.has_any(item.forms) for item in other.expected_facts)
+
+    own = facts(probe)
+    for other in taken:
+        said = shorten(other.question)
+        if own == facts(other) or (len(own) > 1 and own <= facts(other)):
+            return f"asks for the facts of another probe: {said}"
+        if gives(probe, other) and gives(other, probe):
+            return f"its question and that of another give each other away: {said}"
+        if _alike(probe.question, other.question):
+            return f"nearly the question of another probe: {said}"
+    return None
+
+
+def _alike(first: str, second: str) -> bool:
+    one, two = normalise(first), normalise(second)
+    if set(_SPECIFIC.findall(one)) != set(_SPECIFIC.findall(two)):
+        return False
+    if set(_QUOTED.findall(first)) != set(_QUOTED.findall(second)):
+        return False
+    return SequenceMatcher(None, one, two, autojunk=False).ratio() >= _ALIKE
+
+
+def choose(candidates: Sequence[Candidate], per_type: int) -> tuple[list[Candidate], list[Dropped]]:
+    """Choose probes for one cut.
+
+    One of each type is taken in turn. Of those that are left, the one wins whose third of the
+    history, then whose template, has been taken least for its type; then whose third has been taken
+    least at all; then the one that came first. What a type comes short of, others make up for.
+
+    Args:
+        candidates: Fit ones, the better first.
+        per_type: How many of each type.
+
+    Returns:
+        The chosen, by type; and those dropped since they ask what another asks already.
+    """
+    left = {kind: [c for c in candidates if c.probe.type == kind] for kind in TYPES}
+    chosen: list[Candidate] = []
+    dropped: list[Dropped] = []
+
+    def take(kind: ProbeType) -> bool:
+        """Take the best of a type, dropping duplicates that are met on the way."""
+        same = [item for item in chosen if item.probe.type == kind]
+        thirds, overall = Counter(c.third for c in same), Counter(c.third for c in chosen)
+        templates = Counter(c.template for c in same)
+        while left[kind]:
+            best = min(
+                left[kind],
+                key=lambda c: (thirds[c.third], templates[c.template], overall[c.third]),
+            )
+            left[kind].remove(best)
+            reason = duplicate(best.probe, [item.probe for item in chosen])
+            if reason is None:
+                chosen.append(best)
+                return True
+            dropped.append(Dropped.of(best.probe, [reason]))
+        return False
+
+    for _ in range(per_type):
+        # The scarce first: a twin must not cost a type the only one that it has.
+        for kind in sorted(TYPES, key=lambda kind: len(left[kind])):
+            take(kind)
+    while len(chosen) < per_type * len(TYPES):
+        counts = Counter(item.probe.type for item in chosen)
+        if not any(take(kind) for kind in sorted(TYPES, key=lambda kind: counts[kind])):
+            break
+    chosen.sort(key=lambda item: TYPES.index(item.probe.type))
+    return chosen, dropped

@@ -8,14 +8,14 @@ from functools import cached_property
 from itertools import accumulate, pairwise
 from typing import Literal
 
-from compression_eval.compressors.arguments import WindowArguments
+from compression_eval.compressors.budget import DEFAULT_TAIL_TOKENS, split
 from compression_eval.compressors.tokens import token_counter
-from compression_eval.compressors.window import split
 from compression_eval.fixtures.artifacts.calls import calls_of_fixture
 from compression_eval.fixtures.artifacts.events import Call, Reading
 from compression_eval.fixtures.artifacts.history import history_files
 from compression_eval.fixtures.artifacts.inventory import Inventory, inventory_of
 from compression_eval.fixtures.artifacts.reading import read_calls
+from compression_eval.fixtures.artifacts.tools import command_of, deed_of
 from compression_eval.fixtures.conversation import conversation
 from compression_eval.fixtures.matching import Text
 from compression_eval.fixtures.models import Fixture, Language, Message
@@ -23,9 +23,13 @@ from compression_eval.fixtures.models import Fixture, Language, Message
 Third = Literal["early", "middle", "late"]
 THIRDS: tuple[Third, ...] = ("early", "middle", "late")
 
+TAIL_TOKENS: int = DEFAULT_TAIL_TOKENS
+"""Tokens that the strategies keep verbatim at the end by default."""
+
+_MAX_COMMAND = 20_000
 _MAX_LABEL = 90
 _MIN_LABEL_WORDS = 3
-_MIN_REQUEST = 4
+_MIN_REQUEST_WORDS = 4
 _WORDS = re.compile(r"[^\W\d_]{2,}")
 _UNQUOTABLE = re.compile(r"[`“”「」]|https?://|^'?/|^[^\w\s(#'\"@¿¡]")
 
@@ -44,50 +48,36 @@ class Turn:
     """Whether it may ask for something; "yes" and "go on" do not."""
 
 
-TAIL_TOKENS: int = WindowArguments().tail_tokens
-"""Tokens that the strategies keep verbatim at the end by default."""
-
-
+@dataclass(frozen=True, eq=False)
 class History:
-    """What lies before a cut, in three parts: a head and a tail that are kept, and the middle.
+    """What lies before a cut, in three parts: a head and a tail that are kept, and the middle."""
 
-    Args:
-        fixture: The conversation.
-        cut: Number of messages before the cut.
-        tail_start: Index of the first message of the kept tail.
-        sizes: Tokens of each message before the cut.
-        texts: Every message before the cut, prepared for look-ups.
-        continuation: What the recorded agent went on with, up to the next cut.
-    """
-
-    def __init__(
-        self,
-        fixture: Fixture,
-        cut: int,
-        tail_start: int,
-        sizes: Sequence[int],
-        texts: Sequence[Text],
-        continuation: Sequence[Message],
-    ) -> None:
-        self.fixture = fixture
-        self.cut = cut
-        self.tail_start = tail_start
-        self.sizes = list(sizes)
-        self.texts = list(texts)
-        self.continuation = list(continuation)
-        roles = [message.role for message in fixture.messages[:cut]]
-        self.start = next((i for i, role in enumerate(roles) if role != "system"), cut)
-        """Index of the first message that is not kept as part of the system prompt."""
+    fixture: Fixture
+    cut: int
+    """Number of messages before the cut."""
+    tail_start: int
+    """Index of the first message of the kept tail."""
+    sizes: Sequence[int]
+    """Tokens of each message before the cut."""
+    texts: Sequence[Text]
+    """Every message before the cut, prepared for look-ups."""
+    continuation: Sequence[Message]
+    """What the recorded agent went on with, up to the next cut."""
 
     @property
     def language(self) -> Language:
         """The language to ask in."""
         return self.fixture.language
 
-    @property
+    @cached_property
     def messages(self) -> list[Message]:
         """The messages before the cut."""
         return self.fixture.messages[: self.cut]
+
+    @cached_property
+    def start(self) -> int:
+        """Index of the first message that is not kept as part of the system prompt."""
+        return next((i for i, m in enumerate(self.messages) if m.role != "system"), self.cut)
 
     @property
     def compressed(self) -> range:
@@ -110,36 +100,41 @@ class History:
         return inventory_of(self.reading.events)
 
     @cached_property
-    def turns(self) -> list[Turn]:
-        """What followed each message that a person typed."""
-        typed = [index for index, message in enumerate(self.messages) if message.typed.strip()]
-        labels = [_label(self.messages[index].typed) for index in typed]
-        ends = [*typed[1:], self.cut][: len(typed)]
-        return [
-            Turn(start, end, label if labels.count(label) == 1 else "", self._asks(start))
-            for start, end, label in zip(typed, ends, labels, strict=True)
-        ]
-
-    def _asks(self, message: int) -> bool:
-        text = self.messages[message].typed
-        return not text.isascii() or len(text.split()) >= _MIN_REQUEST
-
-    @cached_property
     def files(self) -> list[str]:
         """Every file that the history names."""
         return list(history_files(self.messages))
 
-    def reading_path(self, path: str) -> str:
+    @cached_property
+    def turns(self) -> list[Turn]:
+        """What followed each message that a person typed."""
+        typed = [index for index, message in enumerate(self.messages) if message.typed.strip()]
+        labels = [_label(self.messages[index].typed) for index in typed]
+        turns: list[Turn] = []
+        for start, end, label in zip(typed, [*typed[1:], self.cut], labels, strict=False):
+            text = self.messages[start].typed
+            request = not text.isascii() or len(text.split()) >= _MIN_REQUEST_WORDS
+            turns.append(Turn(start, end, label if labels.count(label) == 1 else "", request))
+        return turns
+
+    def project_path(self, path: str) -> str:
         """Return a path as it is written in probes: without the folder of the project."""
         root = self.reading.root
         return path.removeprefix(f"{root}/") if root else path
 
-    def results_of(self, call: Call) -> list[int]:
-        """Return the indices of the tool messages that answer the message of a call."""
-        end = call.message + 1
-        while end < self.cut and self.messages[end].role == "tool":
-            end += 1
-        return list(range(call.message + 1, end))
+    def still_there(self, path: str) -> bool:
+        """Return whether the agent wrote a file, and it is neither gone nor moved."""
+        state = self.inventory.states.get(path)
+        return state is not None and state.status in ("created", "modified")
+
+    def with_results(self, *messages: int) -> list[int]:
+        """Return indices of messages with those of the results of their calls, rising."""
+        found: list[int] = []
+        for message in sorted(messages):
+            end = message + 1
+            while end < self.cut and self.messages[end].role == "tool":
+                end += 1
+            found.extend(range(message, end))
+        return found
 
     def stated_in(self, forms: Iterable[str], among: Iterable[int] | None = None) -> list[int]:
         """Return the indices of the messages that state one of ``forms``, rising."""
@@ -158,11 +153,6 @@ class History:
         place = min(max(index - self.start, 0), len(ends) - 1)
         before = ends[place] - self.sizes[self.start + place]
         return THIRDS[min(2, 3 * before // max(ends[-1], 1))]
-
-    def in_third(self, third: Third) -> range:
-        """Return the indices of the messages that begin in a third."""
-        found = [index for index in self.compressed if self.third(index) == third]
-        return range(found[0], found[-1] + 1) if found else range(0)
 
     @cached_property
     def _ends(self) -> list[int]:
@@ -192,6 +182,17 @@ def _label(text: str) -> str:
     return line if told and line.isprintable() and not _UNQUOTABLE.search(line) else ""
 
 
+def command_line(call: Call) -> str:
+    """Return the command line of a shell call, bounded; empty for any other call."""
+    if deed_of(call.name) != "shell":
+        return ""
+    command = command_of(call.arguments)
+    if isinstance(command, list):
+        wrapped = len(command) == 3 and command[1] in ("-c", "-lc")
+        command = command[2] if wrapped else " ".join(command)
+    return (command or "")[:_MAX_COMMAND]
+
+
 async def histories(
     fixture: Fixture, cuts: Sequence[int], tail_tokens: int = TAIL_TOKENS
 ) -> list[History]:
@@ -208,17 +209,8 @@ async def histories(
     sizes = [counter.message(message) for message in messages[:last]]
     texts = [Text(message.searchable()) for message in fixture.messages[:last]]
     found: list[History] = []
-    for number, cut in enumerate(cuts):
-        end = cuts[number + 1] if number + 1 < len(cuts) else len(fixture.messages)
-        tail = split(messages[:cut], 0, tail_tokens, counter).tail
-        found.append(
-            History(
-                fixture,
-                cut,
-                cut - len(tail),
-                sizes[:cut],
-                texts[:cut],
-                fixture.messages[cut:end],
-            )
-        )
+    for cut, end in zip(cuts, [*cuts[1:], len(fixture.messages)], strict=True):
+        tail = cut - len(split(messages[:cut], 0, tail_tokens).tail)
+        continuation = fixture.messages[cut:end]
+        found.append(History(fixture, cut, tail, sizes[:cut], texts[:cut], continuation))
     return found

@@ -1,35 +1,50 @@
-"""Questions about files, from what the tool calls did to them."""
+"""Questions about files, and about the names and values in them, from what tool calls did."""
 
 import posixpath
 import re
-from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections import Counter, defaultdict
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import pairwise
+from typing import Any
 
-from compression_eval.authoring.candidates import fact
-from compression_eval.authoring.edits import EDITING, edits_of
-from compression_eval.authoring.history import History
-from compression_eval.authoring.identifiers import tells
-from compression_eval.authoring.making import evidence, made, path_fact
-from compression_eval.authoring.runs import shell_of
-from compression_eval.authoring.templates import wordings
-from compression_eval.fixtures.artifacts.events import FileEvent
+from compression_eval.authoring.asking import Ask, path_fact, stated_fact, tells, wording
+from compression_eval.authoring.history import History, command_line
+from compression_eval.fixtures.artifacts.events import Call, FileEvent
 from compression_eval.fixtures.artifacts.inventory import Status
 from compression_eval.fixtures.artifacts.outcomes import file_outcome
-from compression_eval.fixtures.artifacts.tools import deed_of, paths_of
-from compression_eval.fixtures.banks import AnswerKey, Probe, ProbeType
+from compression_eval.fixtures.artifacts.tools import (
+    PATCH_KEYS,
+    TEXT_KEYS,
+    deed_of,
+    paths_of,
+    text_of,
+)
+from compression_eval.fixtures.banks import AnswerKey
 
-_ORIGIN = "files"
 _MAX_LISTED = 8
-_MAX_NAMES = 8
+_MAX_READ = 20_000
+_MAX_SOURCE = 200_000
+_MAX_RENAMED_WORDS = 5_000
 _UNSURE = frozenset({"path", "git", "code", "syntax", "tool", "unanswered", "outcome"})
 """Kinds of calls that may have touched files nobody can name; then no list is complete.
 
 Programs of the project stay out: the questions are about what the agent itself did to files.
 """
-_SCANNED = 20_000
-_PUTS_BACK = re.compile(r"\bgit\b[^|;&\n]*\b(?:checkout|restore)\b")
 _TEMPORARY = ("/tmp/", "/private/tmp/", "/var/tmp/", "/private/var/folders/", "/var/folders/")  # noqa: S108
 """Where files are nobody's work; the wordings leave them out."""
+_EDITING = ("write", "edit", "editor", "patch")
+"""What calls do whose arguments show what became of each line."""
+_OLD = ("old_string", "old_str", "oldString", "old", "old_text", "oldText", "search")
+_NEW = ("new_string", "new_str", "newString", "new", "new_text", "newText", "replace")
+_PATCHED_FILE = re.compile(r"^(?:\*\*\* (?:Update|Add) File: |\+\+\+ (?:b/)?)(\S.*?)\s*$")
+_PUTS_BACK = re.compile(r"\bgit\b[^|;&\n]*\b(?:checkout|restore)\b")
+_COMMITS = re.compile(r"\bgit\b[^|;&\n]*\bcommit\b")
+_SETTLES = re.compile(r"\bgit\b[^|;&\n]*\b(?:commit|stash|checkout|restore|reset)\b")
+_COMMITTED = re.compile(r"^\[[\w./#-]+ [0-9a-f]{7,40}\] ", re.MULTILINE)
+_NOT_THERE = re.compile(r"does not exist|no such file|file not found|ENOENT", re.IGNORECASE)
+_TEST = re.compile(r"(?:^|[_.-])(?:tests?|specs?)[_.-]|Tests?\.\w+$")
 _START = r"^(?:[ ]{0,4}|\t)"
 _SCRIPT = _START + (
     r"(?:export\s+)?(?:default\s+)?(?:abstract\s+)?(?:async\s+)?"
@@ -48,242 +63,153 @@ _DEFINED = {
     **dict.fromkeys((".java", ".kt", ".cs", ".swift", ".scala", ".php"), (_CLASSES, '"""')),
 }
 """What a file of each kind defines, and what opens and ends its texts of several lines."""
-_NOT_THERE = re.compile(r"does not exist|no such file|file not found|ENOENT", re.IGNORECASE)
-_TEST = re.compile(r"(?:^|[_.-])(?:tests?|specs?)[_.-]|Tests?\.\w+$")
+_SETTING = re.compile(
+    r"^[ \t]*(?:export |const |let |var |final |static )*[\"']?"
+    r"(?P<name>[A-Za-z_][\w.-]{2,60})[\"']?"
+    r"(?: ?: ?[A-Za-z_][\w\[\], |]*)?[ \t]*(?::=|[:=])[ \t]*"
+    r"(?P<value>-?\d[\d_.]*[a-z%]{0,3}|\"[^\"\n]{1,40}\"|'[^'\n]{1,40}'|[Tt]rue|[Ff]alse)"
+    r"[ \t]*[,;]?[ \t]*(?:(?:#|//).*)?$",
+    re.MULTILINE,
+)
+_MIN_TELLING_VALUE = 3
+"""Characters from which a value with a digit counts without its name."""
 
 
-def file_probes(history: History) -> Iterator[tuple[str, Probe]]:
-    """Yield probes about files, each with the name of its template."""
-    yield from _added(history)
-    yield from _after_requests(history)
-    yield from _lists(history)
-    yield from _groups(history)
+def ask_about_files(history: History) -> Iterator[Ask]:
+    """Yield questions about files, the most telling first."""
+    edits = list(_edits(history))
+    yield from _definitions(history, edits)
+    yield from _changed_lists(history)
     yield from _read_first(history)
-    yield from _renamed(history)
-    yield from _defining(history)
+    for state in history.inventory.states.values():
+        if state.status == "renamed" and state.original and not state.folder:
+            facts = [path_fact(history, state.path, _touching(history, state.path))]
+            yield Ask("file_renamed", facts, {"old": state.original})
+    yield from _defining(history, edits)
     yield from _missing(history)
     yield from _uncommitted(history)
 
 
-def _unsure(history: History, start: int, end: int) -> bool:
-    """Return whether a call in a range may have touched files that nobody can name."""
-    return any(
-        item.kind in _UNSURE and start <= item.message < end
-        for item in history.reading.unclassified
-    )
+@dataclass(frozen=True)
+class _Span:
+    """Some messages of a history, and the files that were written in them."""
 
+    history: History
+    start: int
+    end: int
 
-def _changes(history: History, start: int, end: int) -> tuple[list[FileEvent], bool]:
-    """Return what was written in a range, and whether that is only what editing tools wrote."""
-    only_tools = _unsure(history, start, end)
-    given: dict[int, list[str]] = {}
-    patched: set[int] = set()
-    for call in history.calls:
-        if deed_of(call.name) in EDITING:
-            given.setdefault(call.message, []).extend(paths_of(call.arguments))
-            if deed_of(call.name) == "patch":
-                patched.add(call.message)
-    found = [
-        event
-        for event in history.reading.events
-        if start <= event.message < end
-        and event.action in ("created", "modified")
-        and not event.folder
-        and not event.path.startswith(_TEMPORARY)
-        and (
-            not only_tools
-            or event.message in patched
-            or any(f"/{path}".endswith(f"/{event.path}") for path in given.get(event.message, ()))
+    @cached_property
+    def unsure(self) -> bool:
+        """Whether a call may have touched files that nobody can name."""
+        return any(
+            item.kind in _UNSURE and self.start <= item.message < self.end
+            for item in self.history.reading.unclassified
         )
-    ]
-    return found, only_tools
 
-
-def _list(
-    history: History,
-    template: str,
-    events: Sequence[FileEvent],
-    only_tools: bool,
-    values: dict[str, str],
-) -> Iterator[tuple[str, Probe]]:
-    """Ask for the files of some events, if they are few enough to be told."""
-    paths = list(dict.fromkeys(event.path for event in events))
-    if not 0 < len(paths) <= _MAX_LISTED:
-        return
-    created = {event.path for event in events if event.action == "created"}
-    key = AnswerKey(
-        files_created=[path for path in paths if path in created],
-        files_modified=[path for path in paths if path not in created],
-    )
-    facts = [
-        path_fact(history, path, _beside(history, {e.message for e in events if e.path == path}))
-        for path in paths
-    ]
-    values = {"only": wordings(history.language).only_tools if only_tools else "", **values}
-    kind: ProbeType = "continuation" if template == "uncommitted" else "artifact"
-    yield template, made(history, kind, template, facts, _ORIGIN, values, key=key)
-
-
-def _after_requests(history: History) -> Iterator[tuple[str, Probe]]:
-    """Ask what was changed after each request of the user."""
-    for turn in history.turns if len(history.turns) > 1 else ():
-        if not turn.label or turn.end > history.tail_start:
-            continue
-        values = {"asked": turn.label}
-        events, only_tools = _changes(history, turn.message, turn.end)
-        yield from _list(history, "turn_changed", events, only_tools, values)
-
-
-def _lists(history: History) -> Iterator[tuple[str, Probe]]:
-    if _unsure(history, 0, history.cut):
-        events, only_tools = _changes(history, 0, history.cut)
-        yield from _list(history, "files_changed", events, only_tools, {})
-        return
-    wanted: dict[str, tuple[Status, ...]] = {
-        "files_modified": ("modified",),
-        "files_created": ("created",),
-        "files_deleted": ("deleted",),
-        "files_read": ("read",),
-    }
-    for template, statuses in wanted.items():
-        if template == "files_modified" and _restored(history):
-            continue
-        paths = [
-            path
-            for path in history.inventory.with_status(*statuses)
-            if not path.startswith(_TEMPORARY)
+    @cached_property
+    def written(self) -> list[FileEvent]:
+        """What was written; if there is a doubt, by editing tools only."""
+        given: defaultdict[int, list[str]] = defaultdict(list)
+        patched: set[int] = set()
+        for call in self.history.calls if self.unsure else ():
+            deed = deed_of(call.name)
+            if deed in _EDITING:
+                given[call.message].extend(paths_of(call.arguments))
+            if deed == "patch":
+                patched.add(call.message)
+        return [
+            event
+            for event in self.history.reading.events
+            if self.start <= event.message < self.end
+            and event.action in ("created", "modified")
+            and not event.folder
+            and not event.path.startswith(_TEMPORARY)
+            and (
+                not self.unsure
+                or event.message in patched
+                or any(f"/{path}".endswith(f"/{event.path}") for path in given[event.message])
+            )
         ]
-        fewest = 2 if template == "files_read" else 1
-        if fewest <= len(paths) <= _MAX_LISTED:
-            facts = [path_fact(history, path, _touching(history, path)) for path in paths]
-            key = None
-            if template != "files_deleted":
-                key = AnswerKey.model_validate({template: paths})
-            yield template, made(history, "artifact", template, facts, _ORIGIN, key=key)
+
+    def ask(self, row: str, events: Sequence[FileEvent], **values: str) -> Iterator[Ask]:
+        """Ask for the files of some of the events, if they are few enough to be told."""
+        paths = list(dict.fromkeys(event.path for event in events))
+        if not 0 < len(paths) <= _MAX_LISTED:
+            return
+        created = {event.path for event in events if event.action == "created"}
+        key = AnswerKey(
+            files_created=[path for path in paths if path in created],
+            files_modified=[path for path in paths if path not in created],
+        )
+        facts = []
+        for path in paths:
+            messages = {event.message for event in events if event.path == path}
+            places = self.history.with_results(*messages)
+            facts.append(path_fact(self.history, path, places))
+        only = wording("only_tools", self.history.language) if self.unsure else ""
+        yield Ask(row, facts, {"only": only, **values}, key)
 
 
-def _restored(history: History) -> bool:
-    """Return whether git put a file back: then it was changed, and is not changed any more."""
-    written = {event.message for event in history.reading.events if event.action == "modified"}
-    return any(
-        call.message in written and _PUTS_BACK.search(shell_of(call)) for call in history.calls
-    )
+def _touching(history: History, path: str) -> list[int]:
+    """Return the messages whose calls touched a file under its last path, with their results."""
+    events = history.reading.events
+    return history.with_results(*{e.message for e in events if path in (e.path, e.to)})
 
 
-def _groups(history: History) -> Iterator[tuple[str, Probe]]:
-    """Ask for the changed files of one folder, and for the tests among them."""
-    events, only_tools = _changes(history, 0, history.cut)
-    paths = dict.fromkeys(event.path for event in events)
-    folders = Counter(posixpath.dirname(path) for path in paths)
-    for folder, number in folders.items():
+def _changed_lists(history: History) -> Iterator[Ask]:
+    """Ask for what was changed after each request, in all, in one folder, and of the tests."""
+    for turn in history.turns if len(history.turns) > 1 else ():
+        if turn.label and turn.end <= history.tail_start:
+            span = _Span(history, turn.message, turn.end)
+            yield from span.ask("turn_changed", span.written, asked=turn.label)
+    span = _Span(history, 0, history.cut)
+    if span.unsure:
+        yield from span.ask("files_changed", span.written)
+    else:
+        yield from _inventory_lists(history)
+    paths = dict.fromkeys(event.path for event in span.written)
+    for folder, number in Counter(map(posixpath.dirname, paths)).items():
         if folder and 1 < number < len(paths):
-            inside = [event for event in events if posixpath.dirname(event.path) == folder]
-            values = {"folder": f"{folder}/"}
-            yield from _list(history, "folder_changed", inside, only_tools, values)
-    tests = [event for event in events if _TEST.search(posixpath.basename(event.path))]
+            inside = [event for event in span.written if posixpath.dirname(event.path) == folder]
+            yield from span.ask("folder_changed", inside, folder=f"{folder}/")
+    tests = [event for event in span.written if _TEST.search(posixpath.basename(event.path))]
     if 1 < len({event.path for event in tests}) < len(paths):
-        yield from _list(history, "tests_changed", tests, only_tools, {})
+        yield from span.ask("tests_changed", tests)
 
 
-def _read_first(history: History) -> Iterator[tuple[str, Probe]]:
+def _inventory_lists(history: History) -> Iterator[Ask]:
+    """Ask for all files of each status."""
+    modified = {event.message for event in history.reading.events if event.action == "modified"}
+    put_back = any(
+        call.message in modified and _PUTS_BACK.search(command_line(call)) for call in history.calls
+    )
+    statuses: tuple[Status, ...] = ("modified", "created", "deleted", "read")
+    for status in statuses:
+        if status == "modified" and put_back:
+            continue  # a file that git put back was changed, and is not changed any more
+        paths = history.inventory.with_status(status)
+        paths = [path for path in paths if not path.startswith(_TEMPORARY)]
+        if (2 if status == "read" else 1) <= len(paths) <= _MAX_LISTED:
+            facts = [path_fact(history, path, _touching(history, path)) for path in paths]
+            row = f"files_{status}"
+            key = None if status == "deleted" else AnswerKey.model_validate({row: paths})
+            yield Ask(row, facts, key=key)
+
+
+def _read_first(history: History) -> Iterator[Ask]:
     """Ask which files were read before the first change."""
     events = history.reading.events
-    first = next((e.message for e in events if e.action != "read"), None)
-    if first is None or _unsure(history, 0, first):
+    first = next((event.message for event in events if event.action != "read"), None)
+    if first is None or _Span(history, 0, first).unsure:
         return
-    paths = [e.path for e in events if e.message < first and not e.folder]
-    paths = list(dict.fromkeys(paths))
+    read = [event.path for event in events if event.message < first and not event.folder]
+    paths = list(dict.fromkeys(read))
     if 1 < len(paths) <= _MAX_LISTED:
         facts = [path_fact(history, path, _touching(history, path)) for path in paths]
-        key = AnswerKey(files_read=paths)
-        yield "read_first", made(history, "artifact", "read_first", facts, _ORIGIN, key=key)
+        yield Ask("read_first", facts, key=AnswerKey(files_read=paths))
 
 
-def _renamed(history: History) -> Iterator[tuple[str, Probe]]:
-    for state in history.inventory.states.values():
-        if state.status == "renamed" and state.original and not state.folder:
-            facts = [path_fact(history, state.path, _touching(history, state.path))]
-            values = {"old": state.original}
-            yield "file_renamed", made(history, "artifact", "file_renamed", facts, _ORIGIN, values)
-
-
-def _definitions(path: str, text: str) -> list[str]:
-    """Return what a piece of source defines by telling names; not what its long texts quote."""
-    pattern, quote = _DEFINED.get(posixpath.splitext(path)[1], ("", ""))
-    matches = re.finditer(pattern, text[:200_000], re.MULTILINE) if pattern else ()
-    names = [match[1] for match in matches if text.count(quote, 0, match.start()) % 2 == 0]
-    return [name for name in dict.fromkeys(names) if tells(name)]
-
-
-def _added(history: History) -> Iterator[tuple[str, Probe]]:
-    """Ask which functions and types were added to a file, or taken out of it."""
-    before: dict[str, set[str]] = {}
-    new: dict[str, dict[str, list[int]]] = {}
-    gone: dict[str, dict[str, list[int]]] = {}
-    messages: dict[str, set[int]] = {}
-    for edit in edits_of(history):
-        messages.setdefault(edit.path, set()).add(edit.message)
-        old, now = _definitions(edit.path, edit.old), _definitions(edit.path, edit.new)
-        known = before.setdefault(edit.path, set())
-        for name in now:
-            taken_back = gone.get(edit.path, {}).pop(name, None) is not None
-            if name not in old and not taken_back and name not in known:
-                new.setdefault(edit.path, {}).setdefault(name, []).append(edit.message)
-        for name in old:
-            if name not in now and new.get(edit.path, {}).pop(name, None) is None:
-                gone.setdefault(edit.path, {}).setdefault(name, []).append(edit.message)
-        known.update(old)
-    for template, found in (("names_added", new), ("names_removed", gone)):
-        for path, names in found.items():
-            state = history.inventory.states.get(path)
-            if state is None or state.status not in ("created", "modified"):
-                continue
-            if path.startswith(_TEMPORARY) or not 0 < len(names) <= _MAX_NAMES:
-                continue
-            if not _written(history, path) <= messages[path]:
-                continue  # some command wrote to it as well
-            facts = [fact(name, evidence(history, [name], at)) for name, at in names.items()]
-            values = {"path": path}
-            yield template, made(history, "artifact", template, facts, _ORIGIN, values)
-
-
-def _written(history: History, path: str) -> set[int]:
-    return {
-        event.message
-        for event in history.reading.events
-        if path in (event.path, event.to) and event.action != "read"
-    }
-
-
-def _defining(history: History) -> Iterator[tuple[str, Probe]]:
-    """Ask where a function or type was written, if that was one file only, which is still there."""
-    places: dict[str, set[str]] = {}
-    written: dict[str, list[int]] = {}
-    for edit in edits_of(history):
-        now = _definitions(edit.path, edit.new)
-        for name in _definitions(edit.path, edit.old):
-            if name not in now:
-                places.pop(name, None)  # taken out again
-        for name in now:
-            places.setdefault(name, set()).add(edit.path)
-            written.setdefault(name, []).append(edit.message)
-    asked: set[str] = set()
-    for name, paths in places.items():
-        (path, *more) = sorted(paths)
-        state = history.inventory.states.get(path)
-        there = state is not None and state.status in ("created", "modified")
-        there = there and not path.startswith(_TEMPORARY)
-        if more or not there or path in asked:
-            continue
-        asked.add(path)
-        facts = [path_fact(history, path, written[name])]
-        yield (
-            "file_defines",
-            made(history, "artifact", "file_defines", facts, _ORIGIN, {"name": name}),
-        )
-
-
-def _missing(history: History) -> Iterator[tuple[str, Probe]]:
+def _missing(history: History) -> Iterator[Ask]:
     """Ask for the files that the agent looked for in vain."""
     missing: dict[str, list[int]] = {}
     for call in history.calls:
@@ -291,46 +217,246 @@ def _missing(history: History) -> Iterator[tuple[str, Probe]]:
         if deed_of(call.name) != "read" or len(given) != 1 or not call.result:
             continue
         outcome = file_outcome(call.result, call.error, shows_content=True)
-        if outcome.failed and _NOT_THERE.search(outcome.text[:_SCANNED]):
-            missing.setdefault(history.reading_path(given[0]), []).append(call.message)
-    if 0 < len(missing) <= _MAX_NAMES:
+        if outcome.failed and _NOT_THERE.search(outcome.text[:_MAX_READ]):
+            missing.setdefault(history.project_path(given[0]), []).append(call.message)
+    if 0 < len(missing) <= _MAX_LISTED:
         facts = [path_fact(history, path, at) for path, at in missing.items()]
-        yield "files_missing", made(history, "recall", "files_missing", facts, _ORIGIN)
+        yield Ask("files_missing", facts)
 
 
-def _uncommitted(history: History) -> Iterator[tuple[str, Probe]]:
-    """Ask what was changed after the last commit."""
-    git = [
-        call.message
-        for call in history.calls
-        if re.search(
-            r"\bgit\b[^|;&\n]*\b(?:commit|stash|checkout|restore|reset)\b",
-            shell_of(call),
-        )
-    ]
+def _uncommitted(history: History) -> Iterator[Ask]:
+    """Ask what was changed after the last commit, if git did nothing to the files since."""
+    lines = [(call, command_line(call)) for call in history.calls]
+    settled = [call.message for call, line in lines if _SETTLES.search(line)]
     commits = [
         call.message
-        for call in history.calls
-        if re.search(r"\bgit\b[^|;&\n]*\bcommit\b", shell_of(call))
-        and re.search(r"^\[[\w./#-]+ [0-9a-f]{7,40}\] ", call.result or "", re.MULTILINE)
+        for call, line in lines
+        if _COMMITS.search(line) and _COMMITTED.search(call.result or "")
     ]
-    if commits and commits[-1] == git[-1]:
-        events, only_tools = _changes(history, commits[-1] + 1, history.cut)
-        yield from _list(history, "uncommitted", events, only_tools, {})
+    if commits and commits[-1] == settled[-1]:
+        span = _Span(history, commits[-1] + 1, history.cut)
+        yield from span.ask("uncommitted", span.written)
 
 
-def _touching(history: History, path: str) -> Sequence[int]:
-    """Return the messages whose calls touched a file under its last path, with their results."""
-    events = history.reading.events
-    return _beside(history, {event.message for event in events if path in (event.path, event.to)})
+@dataclass(frozen=True)
+class Edit:
+    """One replacement that was carried out; ``old`` is empty for a new file."""
+
+    message: int
+    path: str
+    old: str
+    new: str
+
+    @cached_property
+    def defined_before(self) -> list[str]:
+        """The functions and types in the old text."""
+        return _defined(self.path, self.old)
+
+    @cached_property
+    def defined(self) -> list[str]:
+        """The functions and types in the new text."""
+        return _defined(self.path, self.new)
 
 
-def _beside(history: History, messages: set[int]) -> list[int]:
-    """Return messages with the results of their calls."""
-    found: list[int] = []
-    for message in sorted(messages):
-        end = message + 1
-        while end < history.cut and history.messages[end].role == "tool":
-            end += 1
-        found.extend(range(message, end))
-    return found
+def _edits(history: History) -> Iterator[Edit]:
+    """Yield the replacements before the cut, in their order."""
+    done: defaultdict[int, dict[str, str]] = defaultdict(dict)
+    for event in history.reading.events:
+        if event.action in ("created", "modified"):
+            done[event.message][event.path] = event.action
+    for call in history.calls:
+        touched = done[call.message]
+        for given, old, new in _replacements(call) if touched else ():
+            path = next((p for p in touched if given == p or given.endswith("/" + p)), None)
+            # Of a file that was written over, nobody knows what it was before.
+            if path and (old or touched[path] == "created" or deed_of(call.name) == "patch"):
+                yield Edit(call.message, path, old, new)
+
+
+def _replacements(call: Call) -> Iterator[tuple[str, str, str]]:
+    """Yield path, old text and new text of each replacement that a call makes."""
+    deed, arguments = deed_of(call.name), call.arguments
+    if deed == "patch" and (patch := text_of(arguments, PATCH_KEYS)):
+        path, old, new = "", [""], [""]
+        for line in [*patch.split("\n"), "+++ end"]:
+            if named := _PATCHED_FILE.match(line):
+                if path:
+                    yield path, "\n".join(old), "\n".join(new)
+                path, old, new = named[1], [], []
+            elif line.startswith("-"):
+                old.append(line[1:])
+            elif line.startswith("+"):
+                new.append(line[1:])
+    paths = paths_of(arguments)
+    if deed not in _EDITING or not paths:
+        return
+    parts: list[Mapping[str, Any]] = [arguments]
+    for key in ("edits", "replacements"):
+        items = arguments.get(key)
+        if isinstance(items, list):
+            parts += [item for item in items if isinstance(item, dict)]
+    for part in parts:
+        before, after = text_of(part, _OLD), text_of(part, _NEW)
+        if before and after is not None:
+            yield paths[0], before, after
+    if deed in ("write", "editor") and (text := text_of(arguments, TEXT_KEYS)):
+        yield paths[0], "", text
+
+
+def _defined(path: str, text: str) -> list[str]:
+    """Return what a piece of source defines by telling names; not what its long texts quote."""
+    pattern, quote = _DEFINED.get(posixpath.splitext(path)[1], ("", ""))
+    matches = re.finditer(pattern, text[:_MAX_SOURCE], re.MULTILINE) if pattern else ()
+    names = [match[1] for match in matches if text.count(quote, 0, match.start()) % 2 == 0]
+    return [name for name in dict.fromkeys(names) if tells(name)]
+
+
+def _definitions(history: History, edits: Sequence[Edit]) -> Iterator[Ask]:
+    """Ask which functions and types were added to a file, or taken out of it."""
+    before: defaultdict[str, set[str]] = defaultdict(set)
+    new: dict[str, dict[str, list[int]]] = {}  # by file and name: the messages that wrote it
+    gone: dict[str, dict[str, list[int]]] = {}
+    for edit in edits:
+        path, old = edit.path, edit.defined_before
+        for name in edit.defined:
+            taken_back = gone.get(path, {}).pop(name, None) is not None
+            if name not in old and not taken_back and name not in before[path]:
+                new.setdefault(path, {}).setdefault(name, []).append(edit.message)
+        for name in old:
+            if name not in edit.defined and new.get(path, {}).pop(name, None) is None:
+                gone.setdefault(path, {}).setdefault(name, []).append(edit.message)
+        before[path].update(old)
+    for row, found in (("names_added", new), ("names_removed", gone)):
+        for path, names in found.items():
+            if not history.still_there(path) or path.startswith(_TEMPORARY):
+                continue
+            events = [e for e in history.reading.events if path in (e.path, e.to)]
+            written = {event.message for event in events if event.action != "read"}
+            # A command that wrote to it as well may have added others.
+            edited = written <= {edit.message for edit in edits if edit.path == path}
+            if edited and 0 < len(names) <= _MAX_LISTED:
+                facts = [stated_fact(history, name, at) for name, at in names.items()]
+                yield Ask(row, facts, {"path": path})
+
+
+def _defining(history: History, edits: Sequence[Edit]) -> Iterator[Ask]:
+    """Ask where a function or type was written, if that was one file only, which is still there."""
+    places: dict[str, set[str]] = {}
+    written: defaultdict[str, list[int]] = defaultdict(list)
+    for edit in edits:
+        for name in edit.defined_before:
+            if name not in edit.defined:
+                places.pop(name, None)  # taken out again
+        for name in edit.defined:
+            places.setdefault(name, set()).add(edit.path)
+            written[name].append(edit.message)
+    asked: set[str] = set()
+    for name, paths in places.items():
+        path = min(paths)
+        there = history.still_there(path) and not path.startswith(_TEMPORARY)
+        if len(paths) == 1 and there and path not in asked:
+            asked.add(path)
+            facts = [path_fact(history, path, written[name])]
+            yield Ask("file_defines", facts, {"name": name})
+
+
+@dataclass(frozen=True)
+class _Change:
+    """A value that an edit replaced."""
+
+    message: int
+    before: str
+    after: str
+
+
+def ask_about_values(history: History) -> Iterator[Ask]:
+    """Yield questions about names and values that edits replaced."""
+    edits = list(_edits(history))
+    yield from _replaced_names(history, edits)
+    changes: defaultdict[tuple[str, str], list[_Change]] = defaultdict(list)
+    for edit in edits:
+        before, after = _settings(edit.old), _settings(edit.new)
+        for name, value in after.items():
+            if name in before and _bare(before[name]) != _bare(value):
+                step = _Change(edit.message, before[name], value)
+                changes[edit.path, name].append(step)
+
+    def without_digit(item: tuple[tuple[str, str], list[_Change]]) -> bool:
+        return not any(map(str.isdigit, item[1][-1].after))
+
+    # A number follows from nothing; ``error = red`` may.
+    for (path, name), steps in sorted(changes.items(), key=without_digit):
+        last = steps[-1]
+        followed = all(later.before == earlier.after for earlier, later in pairwise(steps))
+        if not followed or last.after == steps[0].before:
+            continue  # one name in two places of a file, or a change that was taken back
+        if not _still_holds(history, path, last.message):
+            continue
+        shown, *forms = _forms(name, last.after)
+        # An old value is looked for in the spelling that the history has it in.
+        old = [
+            next((form for form in _forms(name, step.before) if history.stated_in([form])), "")
+            for step in steps
+            if step.before != last.after
+        ]
+        item = stated_fact(history, shown, [last.message], forms, filter(None, old))
+        row = "value_set" if len(steps) == 1 else "value_settled"
+        yield Ask(row, [item], {"name": name, "path": path})
+
+
+def _replaced_names(history: History, edits: Sequence[Edit]) -> Iterator[Ask]:
+    """Ask for the new names of what an edit renamed and changed in no other way."""
+    renamed: defaultdict[tuple[str, str], dict[str, int]] = defaultdict(dict)
+    for edit in edits:
+        before, after = (re.findall(r"\w+|[^\w\s]", text) for text in (edit.old, edit.new))
+        if len(before) == len(after) <= _MAX_RENAMED_WORDS:
+            pairs = {(a, b) for a, b in zip(before, after, strict=True) if a != b}
+            if len(pairs) == 1:
+                ((old, name),) = pairs
+                if tells(old) and tells(name):
+                    renamed[edit.path, old][name] = edit.message
+    for (path, old), names in renamed.items():
+        ((name, at), *more) = names.items()
+        later = " ".join(edit.new for edit in edits if edit.path == path and edit.message > at)
+        if not more and not re.search(rf"\b{re.escape(old)}\b", later):
+            facts = [stated_fact(history, name, [at])]
+            yield Ask("name_changed", facts, {"old": old, "path": path})
+
+
+def _still_holds(history: History, path: str, since: int) -> bool:
+    """Return whether nothing after a message can have changed a file in a way no edit shows."""
+    reading = history.reading
+    git = any(item.kind == "git" and item.message > since for item in reading.unclassified)
+    shown = {
+        call.message for call in history.calls if deed_of(call.name) in ("edit", "editor", "patch")
+    }
+    hidden = any(
+        event.path == path
+        and event.action != "read"
+        and event.message > since
+        and event.message not in shown
+        for event in reading.events
+    )
+    return history.still_there(path) and not git and not hidden
+
+
+def _forms(name: str, value: str) -> list[str]:
+    """Return how a value can be given, the shown form first."""
+    bare = _bare(value)
+    forms = [f"{name} = {bare}", f"{name}: {bare}", f"{name} is {bare}"]
+    if bare != value:
+        forms += [f"{name} = {value}", f"{name}: {value}"]
+    telling = len(bare) >= _MIN_TELLING_VALUE and any(map(str.isdigit, bare))
+    return [*forms, bare] if telling else forms
+
+
+def _bare(value: str) -> str:
+    return value.strip("\"'")
+
+
+def _settings(text: str) -> dict[str, str]:
+    """Return the values of the names that are set once in a text."""
+    found: defaultdict[str, list[str]] = defaultdict(list)
+    for match in _SETTING.finditer(text):
+        found[match["name"]].append(match["value"])
+    return {name: values[0] for name, values in found.items() if len(values) == 1}

@@ -8,7 +8,7 @@ facts beside right ones cap accuracy at 3.
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from compression_eval.offline.format_check import share_kept
+from compression_eval.grading.form import constraint_score, format_score
 from compression_eval.offline.ground_truth import Case, is_code
 from compression_eval.offline.question import content_terms
 
@@ -147,27 +147,11 @@ def _reasoning(case: Case) -> Outcome:
 
 
 def _format(case: Case) -> Outcome:
-    if case.empty:
-        return Outcome(0.0, "The answer is empty.")
-    form = case.ground_truth.requested_format
-    if form is None:
-        return Outcome(_BEST, "No format was asked for; any text meets that.")
-    share, reason = share_kept(case.model_response, form.kind, form.keys, form.items)
-    return Outcome(round(_BEST * share, 2), reason)
+    return Outcome(*format_score(case.model_response, case.ground_truth.requested_format))
 
 
 def _constraints(case: Case) -> Outcome:
-    standing = case.ground_truth.standing_constraint
-    if standing is None:
-        return Outcome(None, "No constraint was stated.")
-    if case.empty:
-        return Outcome(0.0, "The answer is empty.")
-    if not standing.violated_by:
-        return Outcome(None, "The ground truth does not say what would break the constraint.")
-    broken = [form for form in standing.violated_by if case.text.spells(form)]
-    if broken:
-        return Outcome(0.0, f"The answer holds {len(broken)} texts that break the constraint.")
-    return Outcome(_BEST, "Nothing that breaks the constraint is in the answer.")
+    return Outcome(*constraint_score(case.model_response, case.ground_truth.standing_constraint))
 
 
 FORMULAS: dict[str, Formula] = {

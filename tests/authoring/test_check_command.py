@@ -7,7 +7,8 @@ import pytest
 from click.testing import CliRunner, Result
 
 from compression_eval.cli import main
-from compression_eval.fixtures.models import Fixture
+from compression_eval.conversations import scrubbing
+from compression_eval.fixtures.errors import DataError
 from tests.fixtures.building import (
     Json,
     assistant,
@@ -266,13 +267,10 @@ def test_a_file_that_cannot_be_read_does_not_keep_the_others_from_it(tmp_path: P
 def test_a_missing_scrubber_is_said_and_the_rest_is_checked(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from compression_eval.authoring import checking
-    from compression_eval.fixtures.errors import DataError
-
-    def refuse(_: Fixture) -> None:
+    def refuse(*_: object) -> None:
         raise DataError("pip install compression_eval[scrub]")
 
-    monkeypatch.setattr(checking, "ScrubbedCopy", refuse)
+    monkeypatch.setattr(scrubbing, "scrub", refuse)
     done = check(pair(tmp_path, good()))
     assert done.exit_code == 0
     assert "not held against the scrubber: pip install compression_eval[scrub]" in done.stderr

@@ -136,6 +136,7 @@ def test_no_probe_is_answered_by_the_kept_tail_alone(fixture: Path) -> None:
     report = fixture.with_name("report.json")
     assert generate(fixture, "--tail-tokens", 90, "--report", report).exit_code == 0
     data: Any = json.loads(report.read_text(encoding="utf-8"))
+    assert data["schema"] == 1
     (cut,) = data["fixtures"][0]["cuts"]
     assert cut["tail_starts_at"] == 18
     assert sum(cut["spread"].values()) == len(cut["probes"]) == sum(cut["by_type"].values())

@@ -260,7 +260,8 @@ def graded(call: Call, accuracy: float, completeness: float) -> str:
         {"criterionId": id_, "score": scores.get(id_.split("_")[0], 3), "reasoning": "Because."}
         for id_ in scripted.criteria_in(call.text)
     ]
-    return json.dumps({"criterionResults": results})
+    facts = scripted.fact_words(scripted.facts_in(call.text))
+    return json.dumps({"criterionResults": results, "facts": facts})
 
 
 def test_a_grader_can_judge_instead(path: Path, script: Script) -> None:

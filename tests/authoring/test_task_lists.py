@@ -2,15 +2,29 @@
 
 import pytest
 
-from compression_eval.authoring.task_lists import latest_tasks
+from compression_eval.authoring.mechanical import latest_tasks
 from compression_eval.fixtures.artifacts.events import Call
 from tests.fixtures.building import Json
 
+ONE = {"id": "a", "content": "One", "status": "pending"}
+TWO = {"id": "b", "content": "Two", "status": "pending"}
+DONE = {"status": "completed"}
 
-def states(*calls: Call) -> dict[str, str]:
-    found = latest_tasks(list(calls))
-    assert found is not None
-    return {task.text: task.state for task in found.tasks}
+
+def whole(message: int, *todos: Json, **arguments: object) -> Call:
+    return Call(message, "todo", {"todos": list(todos), **arguments}, "ok")
+
+
+NO_TODOS: list[Json] = [
+    {},
+    {"todos": []},
+    {"todos": "none"},
+    {"todos": [{"content": "A", "status": "strange"}]},
+    {"todos": [{"content": 7, "status": "pending"}]},
+    {"files": [{"path": "a.py"}]},
+    {"todos": [None]},
+]
+NO_LISTS = [Call(1, "TodoWrite", arguments, "ok") for arguments in NO_TODOS]
 
 
 @pytest.mark.parametrize(
@@ -24,58 +38,47 @@ def states(*calls: Call) -> dict[str, str]:
     ],
 )
 def test_a_whole_list_is_read(name: str, arguments: Json) -> None:
-    assert states(Call(3, name, arguments, "ok")) == {"A b": "current"}
-
-
-def test_the_latest_list_replaces_the_one_before() -> None:
-    first = Call(1, "update_plan", {"plan": [{"step": "One", "status": "pending"}]})
-    second = Call(5, "update_plan", {"plan": [{"step": "Two", "status": "completed"}]})
-    assert states(first, second) == {"Two": "done"}
-
-
-def test_entries_are_merged_by_id() -> None:
-    first = Call(
-        1,
-        "todo",
-        {
-            "todos": [
-                {"id": "a", "content": "One", "status": "pending"},
-                {"id": "b", "content": "Two", "status": "pending"},
-            ]
-        },
-    )
-    second = Call(5, "todo", {"todos": [{"id": "b", "status": "completed"}], "merge": True})
-    third = Call(
-        7, "todo", {"todos": [{"id": "a", "content": "One", "status": "done"}], "merge": True}
-    )
-    assert states(first, third) == {"One": "done", "Two": "open"}
-    # An update that names no text is still an update.
-    assert states(first, second, third) == {"One": "done", "Two": "done"}
-
-
-def test_tasks_are_made_and_changed_one_by_one() -> None:
-    calls = [
-        Call(1, "TaskCreate", {"subject": "One", "description": "long"}, "Task #1 created"),
-        Call(1, "TaskCreate", {"subject": "Two", "description": "long"}, "Task #2 created"),
-        Call(3, "TaskUpdate", {"taskId": "1", "status": "completed"}, "ok"),
-    ]
-    assert states(*calls) == {"One": "done", "Two": "open"}
-    found = latest_tasks(calls)
-    assert found is not None
-    assert found.messages == (1, 3)
+    tasks, messages = latest_tasks([Call(3, name, arguments, "ok")])
+    assert [(task.text, task.state) for task in tasks] == [("A b", "current")]
+    assert messages == [3]
 
 
 @pytest.mark.parametrize(
-    "arguments",
+    ("calls", "states", "messages"),
     [
-        {},
-        {"todos": []},
-        {"todos": "none"},
-        {"todos": [{"content": "A", "status": "strange"}]},
-        {"todos": [{"content": 7, "status": "pending"}]},
-        {"files": [{"path": "a.py"}]},
-        {"todos": [None]},
+        pytest.param(
+            [whole(1, ONE), whole(5, {**TWO, **DONE})],
+            {"Two": "done"},
+            [5],
+            id="the latest list replaces the one before",
+        ),
+        pytest.param(
+            [whole(1, ONE, TWO), whole(7, {**ONE, **DONE}, merge=True)],
+            {"One": "done", "Two": "open"},
+            [1, 7],
+            id="entries are merged by id",
+        ),
+        pytest.param(
+            [whole(1, ONE, TWO), whole(5, {"id": "b", **DONE}, merge=True)],
+            {"One": "open", "Two": "done"},
+            [1, 5],
+            id="an update that names no text is still an update",
+        ),
+        pytest.param(
+            [
+                Call(1, "TaskCreate", {"subject": "One", "description": "x"}, "Task #1 created"),
+                Call(1, "TaskCreate", {"subject": "Two", "description": "x"}, "Task #2 created"),
+                Call(3, "TaskUpdate", {"taskId": "1", **DONE}, "ok"),
+                Call(4, "TaskUpdate", {"taskId": "9", **DONE}, "ok"),
+            ],
+            {"One": "done", "Two": "open"},
+            [1, 3],
+            id="tasks are made and changed one by one",
+        ),
+        *(pytest.param([call], {}, [], id="no list") for call in NO_LISTS),
     ],
 )
-def test_other_arguments_are_no_list(arguments: Json) -> None:
-    assert latest_tasks([Call(1, "TodoWrite", arguments, "ok")]) is None
+def test_what_calls_leave(calls: list[Call], states: dict[str, str], messages: list[int]) -> None:
+    tasks, written = latest_tasks(calls)
+    assert {task.text: task.state for task in tasks} == states
+    assert written == messages

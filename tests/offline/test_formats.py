@@ -4,7 +4,7 @@ import pytest
 from inspect_ai.model import ChatMessage
 
 from compression_eval.fixtures.banks import FormatKind
-from compression_eval.offline.format_check import share_kept
+from compression_eval.grading.form import share_kept
 from compression_eval.offline.formats import requested
 
 from .conftest import Ask

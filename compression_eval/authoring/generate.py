@@ -1,0 +1,382 @@
+"""``probes generate``: a bank for each fixture, of the best candidates from every source."""
+
+import re
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import asdict, dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+import anyio
+import click
+
+from compression_eval.authoring.by_model import CHUNK_TOKENS, ModelGenerator, Usage
+from compression_eval.authoring.candidates import TYPES, Candidate, Dropped, Harvest, choose
+from compression_eval.authoring.history import THIRDS, History, histories
+from compression_eval.authoring.mechanical import mechanical
+from compression_eval.command_line import model_by_name, say_passed_over
+from compression_eval.fixtures.bank_checks import bank_findings
+from compression_eval.fixtures.banks import ProbeBank
+from compression_eval.fixtures.cuts import CutArgument, resolve_cut
+from compression_eval.fixtures.errors import (
+    DataError,
+    PassedOverError,
+    nothing_left,
+    one_line,
+    shorten,
+)
+from compression_eval.fixtures.finding_files import BANK_SUFFIX, find_bank, find_fixtures
+from compression_eval.fixtures.loading import load_fixture
+from compression_eval.fixtures.models import Fixture
+from compression_eval.fixtures.writing import fixture_text, versioned_json, write_whole
+
+_MAX_DROPPED_SHOWN = 12
+_MAX_REASON = 200
+_POSITION = re.compile(r"probes\[(\d+)\]")
+
+
+@dataclass(frozen=True)
+class Wanted:
+    """What is to be made."""
+
+    per_type: int
+    """Probes of each type and cut."""
+    tail_tokens: int
+    """Budget of the kept tail."""
+    cuts: tuple[CutArgument, ...] = ()
+    """As the task takes them; none for the fixture's own, else the end."""
+    mechanical: bool = True
+    """Whether to ask what needs no model."""
+    model: str | None = None
+    """Who proposes probes beside that."""
+
+
+@dataclass
+class CutResult:
+    """What was made for one cut."""
+
+    history: History
+    chosen: list[Candidate] = field(default_factory=list)
+    """Those that the bank has, with their ids."""
+    dropped: list[Dropped] = field(default_factory=list)
+    left_over: int = 0
+    """Candidates that were fit and not needed."""
+
+    @property
+    def by_type(self) -> dict[str, int]:
+        """How many probes of each type there are."""
+        counts = Counter(item.probe.type for item in self.chosen)
+        return {kind: counts[kind] for kind in TYPES}
+
+    @property
+    def spread(self) -> dict[str, int]:
+        """How many probes there are about each third of the compressed part."""
+        counts = Counter(item.third for item in self.chosen)
+        return {third: counts[third] for third in THIRDS}
+
+    def notes(self, wanted: Wanted) -> Iterator[str]:
+        """Yield which types have fewer probes than were wanted, and why."""
+        for kind, count in self.by_type.items():
+            if count >= wanted.per_type:
+                continue
+            dropped = sum(item.type == kind for item in self.dropped)
+            why = f"{dropped} dropped" if dropped else "nothing more was found"
+            if kind == "decision" and wanted.model is None:
+                why = "tool calls tell no reasons: decisions need a model (--model)"
+            elif kind == "continuation" and wanted.model is None and not self.history.continuation:
+                why = f"nothing is recorded after the cut; {why}"
+            yield f"{kind}: {count} of {wanted.per_type}: {why}"
+
+
+@dataclass
+class FixtureResult:
+    """What was made for one fixture."""
+
+    fixture: Fixture
+    path: Path
+    target: Path
+    """Where its bank goes."""
+    cuts: list[CutResult] = field(default_factory=list)
+
+    @property
+    def bank(self) -> ProbeBank | None:
+        """The bank; None if nothing could be asked."""
+        probes = [item.probe for cut in self.cuts for item in cut.chosen]
+        if not probes:
+            return None
+        return ProbeBank(fixture=self.fixture.name, language=self.fixture.language, probes=probes)
+
+    def why_none(self) -> PassedOverError:
+        """Return why there is no bank."""
+        if all(not cut.history.compressed for cut in self.cuts):
+            reason = "nothing is compressed: all of it fits the kept tail"
+        else:
+            dropped = sum(len(cut.dropped) for cut in self.cuts)
+            reason = f"{dropped} candidates were dropped" if dropped else "nothing to ask was found"
+        reason = f"no probe could be made: {reason}"
+        return PassedOverError(f"{self.path}: {reason}", self.path, reason)
+
+    def lines(self, wanted: Wanted) -> Iterator[str]:
+        """Yield what became of the fixture, a line each."""
+
+        def counts(found: dict[str, int]) -> str:
+            return ", ".join(f"{name} {count}" for name, count in found.items())
+
+        for cut in self.cuts:
+            history = cut.history
+            name = f"{self.fixture.name}, cut {history.cut}"
+            if not history.compressed:
+                tail = f"the tail of {wanted.tail_tokens} tokens"
+                yield f"{name}: nothing is compressed: all fits {tail}"
+                continue
+            compressed = f"messages {history.start} to {history.tail_start - 1} are compressed"
+            yield f"{name}: {len(cut.chosen)} probes ({compressed})"
+            yield f"  {counts(cut.by_type)}; {counts(cut.spread)}"
+            for note in cut.notes(wanted):
+                yield f"  {note}"
+            for item in cut.chosen:
+                for warning in item.warnings:
+                    yield f"  look at {item.probe.id}: {warning}"
+            for dropped in cut.dropped[:_MAX_DROPPED_SHOWN]:
+                asked = f" {shorten(dropped.question)}" if dropped.question else ""
+                reason, *others = dropped.reasons
+                more = f" (and {len(others)} more)" if others else ""
+                reason = one_line(reason, len(reason))[:_MAX_REASON]
+                yield f"  dropped: {dropped.type} ({dropped.origin}){asked}: {reason}{more}"
+            if len(cut.dropped) > _MAX_DROPPED_SHOWN:
+                number = len(cut.dropped) - _MAX_DROPPED_SHOWN
+                yield f"  dropped: {number} more (--report FILE lists them)"
+
+    def as_data(self, wanted: Wanted) -> dict[str, Any]:
+        """Return everything, as the report file holds it."""
+        return {
+            "fixture": self.fixture.name,
+            "bank": str(self.target) if self.bank else None,
+            "cuts": [
+                {
+                    "cut": cut.history.cut,
+                    "compressed_from": cut.history.start,
+                    "tail_starts_at": cut.history.tail_start,
+                    "by_type": cut.by_type,
+                    "spread": cut.spread,
+                    "notes": list(cut.notes(wanted)),
+                    "left_over": cut.left_over,
+                    "probes": [
+                        {
+                            "id": item.probe.id,
+                            "origin": item.probe.origin,
+                            "third": item.third,
+                            "question": item.probe.question,
+                            "facts": [fact.fact for fact in item.probe.expected_facts],
+                            "warnings": list(item.warnings),
+                        }
+                        for item in cut.chosen
+                    ],
+                    "dropped": [asdict(item) for item in cut.dropped],
+                }
+                for cut in self.cuts
+            ],
+        }
+
+
+def cuts_of(fixture: Fixture, wanted: Sequence[CutArgument]) -> list[int]:
+    """Return the numbers of messages at which a fixture is cut, rising.
+
+    Args:
+        fixture: The conversation.
+        wanted: Each as in `resolve_cut`, or ``recorded`` for where the recorded agent compacted,
+            or ``auto``, as none at all, for the fixture's own cuts.
+
+    Raises:
+        PassedOverError: One that is wanted is out of range, or parts a call from its result, or
+            the recorded agent never compacted.
+    """
+    recorded = [compaction.cut for compaction in fixture.recorded_compactions]
+    points: set[int] = set()
+    for cut in wanted or ["auto"]:
+        if cut == "auto":
+            points.update(fixture.cuts or recorded or [resolve_cut(fixture, "end")])
+        elif cut != "recorded":
+            points.add(resolve_cut(fixture, cut))
+        elif recorded:
+            points.update(recorded)
+        else:
+            name = shorten(fixture.name)
+            raise PassedOverError(f"cut: 'recorded', but the agent of {name} compacted nothing")
+    return sorted(points)
+
+
+async def generate_bank(
+    result: FixtureResult,
+    wanted: Wanted,
+    generator: ModelGenerator | None,
+    progress: Callable[[str], None],
+) -> None:
+    """Fill in the cuts of a result.
+
+    Args:
+        result: The fixture, without cuts.
+        wanted: What is to be made.
+        generator: Asks a model; None for none.
+        progress: Told one line at a time.
+
+    Raises:
+        DataError: A cut does not fit the fixture.
+    """
+    cuts = cuts_of(result.fixture, wanted.cuts)
+    for history in await histories(result.fixture, cuts, wanted.tail_tokens):
+        done = CutResult(history)
+        result.cuts.append(done)
+        if not history.compressed:
+            progress(f"cut {history.cut}: everything is kept")
+            continue
+        harvest = Harvest()
+        if generator:
+            harvest.add(await generator.generate(history))
+        if wanted.mechanical:
+            progress(f"cut {history.cut}: reading {len(history.calls)} tool calls")
+            harvest.add(mechanical(history))
+        chosen, twins = choose(harvest.candidates, wanted.per_type)
+        done.left_over = len(harvest.candidates) - len(chosen) - len(twins)
+        fit, unfit = _checked(_with_ids(chosen, history.cut), result)
+        done.dropped = [*harvest.dropped, *twins, *unfit]
+        done.chosen = _with_ids(fit, history.cut)
+
+
+def _with_ids(chosen: Sequence[Candidate], cut: int) -> list[Candidate]:
+    numbers: Counter[str] = Counter()
+    named: list[Candidate] = []
+    for item in chosen:
+        kind = item.probe.type
+        numbers[kind] += 1
+        identifier = f"{kind}-c{cut}-{numbers[kind]:02d}"
+        named.append(replace(item, probe=item.probe.model_copy(update={"id": identifier})))
+    return named
+
+
+def _checked(
+    chosen: Sequence[Candidate], result: FixtureResult
+) -> tuple[list[Candidate], list[Dropped]]:
+    """Return what passes the check that every bank has to pass, and what does not."""
+    if not chosen:
+        return [], []
+    wrong: dict[int, list[str]] = {}
+    bank = ProbeBank(fixture=result.fixture.name, probes=[item.probe for item in chosen])
+    for finding in bank_findings(bank, result.fixture, result.target, shipped=False):
+        found = _POSITION.search(finding.where.rpartition(": ")[2])
+        if found and finding.severity == "error":
+            wrong.setdefault(int(found[1]), []).append(finding.text)
+    fit = [item for position, item in enumerate(chosen) if position not in wrong]
+    return fit, [Dropped.of(chosen[at].probe, reasons) for at, reasons in wrong.items()]
+
+
+def generate(
+    paths: Sequence[str],
+    wanted: Wanted,
+    *,
+    out: Path | None,
+    force: bool,
+    report: Path | None,
+    chunk_tokens: int | None,
+    model_options: dict[str, Any],
+) -> None:
+    """Make the banks of some fixtures; a bank is written as soon as it is there.
+
+    Args:
+        paths: Names, files, folders or patterns.
+        wanted: What is to be made.
+        out: Folder for the banks; None for beside the fixtures.
+        force: Whether to overwrite banks.
+        report: Where to write all details as JSON.
+        chunk_tokens: Tokens of history in one request to the model.
+        model_options: As `model_by_name` takes them.
+
+    Raises:
+        DataError: A file, a cut or the model is wrong, or nothing could be made.
+    """
+    results: list[FixtureResult] = []
+    without: list[PassedOverError] = []
+    targets: dict[Path, Path] = {}
+    for path in find_fixtures(paths):
+        try:
+            result = FixtureResult(load_fixture(path), path, _target(path, out, force=force))
+            cuts_of(result.fixture, wanted.cuts)  # said before any call is paid
+        except PassedOverError as error:
+            without.append(error)
+            continue
+        results.append(result)
+    if not results:
+        raise nothing_left(without)
+    for result in results:
+        other = targets.setdefault(result.target.absolute(), result.path)
+        if other is not result.path:
+            raise DataError(f"{result.target}: {other} and {result.path} would both write it")
+    model = model_by_name(wanted.model, model_options) if wanted.model else None
+    usage = Usage()
+
+    async def run() -> None:
+        for number, result in enumerate(results, 1):
+            label = f"[{number}/{len(results)}] {result.fixture.name}"
+
+            def progress(text: str, label: str = label) -> None:
+                click.echo(f"{label}: {text}", err=True)
+
+            generator = None
+            if model:
+                chunk = chunk_tokens or CHUNK_TOKENS
+                generator = ModelGenerator(model, wanted.per_type, chunk, usage, progress)
+            await generate_bank(result, wanted, generator, progress)
+            if generator and generator.requests and not usage.calls:
+                raise DataError(f"model {model}: {generator.failure}")
+            for line in result.lines(wanted):
+                click.echo(line)
+            if (bank := result.bank) is not None:
+                result.target.parent.mkdir(parents=True, exist_ok=True)
+                write_whole(result.target, fixture_text(bank))
+                click.echo(f"wrote {result.target}")
+
+    anyio.run(run)
+    _conclude(results, without, wanted, usage, report)
+
+
+def _conclude(
+    results: Sequence[FixtureResult],
+    without: Sequence[PassedOverError],
+    wanted: Wanted,
+    usage: Usage,
+    report: Path | None,
+) -> None:
+    """Say what it took, write the report, and name the fixtures without a bank."""
+    total = usage.total
+    if wanted.model:
+        cache = total.input_tokens_cache_read
+        cached = f", {cache} read from cache" if cache else ""
+        sent = f"{usage.calls} calls, {total.input_tokens} tokens in{cached}"
+        click.echo(f"{wanted.model}: {sent}, {total.output_tokens} out")
+    if report:
+        data = {
+            "model": wanted.model,
+            "mechanical": wanted.mechanical,
+            "per_type": wanted.per_type,
+            "tail_tokens": wanted.tail_tokens,
+            "usage": {"calls": usage.calls, **total.model_dump(exclude_none=True)},
+            "fixtures": [result.as_data(wanted) for result in results],
+        }
+        report.parent.mkdir(parents=True, exist_ok=True)
+        write_whole(report, versioned_json(data))
+    unasked = [result.why_none() for result in results if result.bank is None]
+    say_passed_over([*without, *unasked], results[len(unasked) :])
+
+
+def _target(path: Path, out: Path | None, *, force: bool) -> Path:
+    """Return where a fixture's bank goes; one that it has already is not overwritten."""
+    target = (out or path.parent) / (path.stem + BANK_SUFFIX)
+    if out is None:
+        try:
+            target = find_bank(path, None)
+        except DataError:
+            return target
+    if target.exists() and not force:
+        reason = "exists already; give --force to overwrite it, or --out FOLDER"
+        raise PassedOverError(f"{target}: {reason}", target, reason)
+    return target

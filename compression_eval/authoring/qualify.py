@@ -1,0 +1,529 @@
+"""``probes qualify``: put probes to a model with the full history, with nothing, with the tail.
+
+Each condition is a run of the ordinary task with a control for a compressor, so states, questions
+and look-ups are those of every other run, and the log can be opened in the viewer. The logs lie in
+a folder of their own: what qualifies a probe must not be what is then scored.
+
+A probe counts if the full history passes and nothing fails: then an answer can be had, and only
+from the history. If the kept tail passes by itself, no compression can lose the answer; that does
+not disqualify the probe, but it is kept as its region.
+"""
+
+import json
+import math
+import os
+import re
+import sys
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import redirect_stdout
+from contextvars import ContextVar
+from dataclasses import dataclass, replace
+from pathlib import Path
+from statistics import fmean
+from typing import Any, Literal, get_args
+
+import anyio
+import click
+from inspect_ai import eval as inspect_eval
+from inspect_ai.dataset import Sample
+from inspect_ai.hooks import Hooks, SampleEnd, hooks
+from inspect_ai.log import EvalLog, EvalSample
+from inspect_ai.model import ChatMessageUser
+
+from compression_eval.arguments import TaskArguments
+from compression_eval.command_line import say_passed_over
+from compression_eval.compressors.budget import plan_window
+from compression_eval.compressors.prompts import prompt
+from compression_eval.compressors.tokens import token_counter
+from compression_eval.dataset import dataset_of
+from compression_eval.fixtures.banks import Probe, ProbeBank, Qualification, QualifyingRuns
+from compression_eval.fixtures.conversation import conversation
+from compression_eval.fixtures.cuts import CutArgument
+from compression_eval.fixtures.errors import DataError, PassedOverError, shorten
+from compression_eval.fixtures.finding_files import find_fixtures
+from compression_eval.fixtures.loading import (
+    FixtureWithBank,
+    load_bank,
+    load_pair,
+    refuse_shared_names,
+)
+from compression_eval.fixtures.verdicts import verdict_digest
+from compression_eval.fixtures.writing import write_whole
+from compression_eval.grading.request import grading_request
+from compression_eval.grading.rubric import load_rubric
+from compression_eval.grading.sample import Sample as ScoredSample
+from compression_eval.probing.prompts import question_preamble
+from compression_eval.probing.record import ProbeRecord, StateRecord
+
+Condition = Literal["full", "none", "tail"]
+"""Names of the control compressions whose states a probe is put at."""
+
+CONDITIONS: tuple[Condition, ...] = get_args(Condition)
+TASK = "compression_eval/compression"
+EMBEDDED = "embedded/lexical"
+FACTS = "facts: every expected one, and no superseded or forbidden value"
+
+_RUBRIC_KEYS = ("accuracy", "completeness")
+"""Both must reach the threshold: an answer that gives one fact of three can be wholly accurate."""
+_INDENT = re.compile(r"^[{\[]\r?\n( +|\t)")
+_DIGITS = 3
+
+
+@dataclass(frozen=True)
+class QualifySettings:
+    """How probes are put to a model and judged."""
+
+    model: str = EMBEDDED
+    grader: str | None = None
+    """Who judges by the rubric; None to look the facts up."""
+    threshold: float = 4.0
+    """Least score for accuracy and for completeness, 0 to 5; with a grader only."""
+    epochs: int = 3
+    tail_tokens: int = 2_000
+    cut: CutArgument | None = None
+    """Where history ends; the task's own default if None."""
+    log_dir: str = "logs/qualify"
+    model_base_url: str | None = None
+    temperature: float | None = None
+    max_connections: int | None = None
+
+    @property
+    def judged_by(self) -> str:
+        """What decides that an answer passes, in words."""
+        if self.grader is None:
+            return FACTS
+        return f"rubric: {' and '.join(_RUBRIC_KEYS)} of {self.threshold:g}, by {self.grader}"
+
+
+@dataclass(frozen=True)
+class Asked:
+    """One probe put to the model once, and what came of it."""
+
+    condition: Condition
+    fixture: str
+    probe: str
+    epoch: int
+    cut: int = 0
+    digest: str = ""
+    """Of the fixture, the probe and the cut as they were asked."""
+    model: str = ""
+    fact_share: float = 0.0
+    """Share of the expected facts that the answer holds."""
+    passed: bool = False
+    failure: str = ""
+    """Why nothing can be said; empty if the answer was judged."""
+    nothing_removed: bool = False
+    """Whether the control would have kept everything, so that nothing was asked."""
+
+
+def qualify(
+    fixtures: Sequence[str],
+    probes: Path | None,
+    out: Path | None,
+    settings: QualifySettings,
+    *,
+    dry_run: bool,
+) -> None:
+    """Qualify the probes of some fixtures and write the verdicts into their banks.
+
+    Args:
+        fixtures: Names, files, folders or patterns.
+        probes: A bank or a folder with banks; None for where the fixtures have them.
+        out: Folder to write banks to; None to rewrite each where it lies.
+        settings: How they are put to a model and judged.
+        dry_run: Whether only to say what would be asked and what it costs.
+
+    Raises:
+        DataError: A file, a model or an argument is wrong.
+        Exit: With 1, as a probe could not be judged.
+    """
+    pairs, samples = _samples(_pairs(fixtures, probes), settings)
+    targets = {
+        pair.fixture.name: out / pair.bank_path.name if out else pair.bank_path for pair in pairs
+    }
+    if len(set(targets.values())) < len(targets):
+        raise DataError(f"--out: {out}: two of the banks have the same file name")
+    for target in () if dry_run else targets.values():
+        if not os.access(target.resolve().parent, os.W_OK):
+            raise DataError(f"{target}: the folder cannot be written to; name another with --out")
+    _say_what_is_asked(pairs, samples, settings)
+    if dry_run:
+        return
+    runs: dict[str, dict[str, list[Asked]]] = {pair.fixture.name: {} for pair in pairs}
+    for asked in _ask_all(pairs, samples, settings):
+        runs[asked.fixture].setdefault(asked.probe, []).append(asked)
+    failed = False
+    for pair in pairs:
+        name = pair.fixture.name
+        verdicts = {probe: verdict(items, settings) for probe, items in runs[name].items()}
+        click.echo(f"{name}:")
+        width = max(map(len, verdicts), default=0)
+        for probe, found in verdicts.items():
+            click.echo(f"  {probe.ljust(width)}  {_line(found)}")
+        judged = {probe: v for probe, v in verdicts.items() if isinstance(v, Qualification)}
+        qualified = [found for found in judged.values() if found.qualified]
+        by_tail = sum(found.region == "tail" for found in qualified)
+        click.echo(
+            f"  {len(qualified)} of {len(verdicts)} qualify, "
+            f"{by_tail} of them answered by the kept tail alone"
+        )
+        failed = failed or len(judged) < len(verdicts)
+        if judged:
+            write_verdicts(pair.bank_path, judged, targets[name])
+            click.echo(f"  wrote {targets[name]}")
+    click.echo(f"logs: {settings.log_dir}")
+    if failed:
+        raise click.exceptions.Exit(1)
+
+
+def _line(verdict: Qualification | str) -> str:
+    if isinstance(verdict, str):
+        return f"no verdict: {verdict}"
+    parts = (("full", verdict.full), ("none", verdict.none), ("tail", verdict.tail))
+    runs = "  ".join(f"{name} {part.passed}/{part.runs}" for name, part in parts)
+    word = "qualified" if verdict.qualified else "not qualified"
+    return f"{runs}  {word}{' (tail)' if verdict.region == 'tail' else ''}"
+
+
+def _pairs(fixtures: Sequence[str], probes: Path | None) -> list[FixtureWithBank]:
+    """Return fixtures with their banks; those without one are passed over."""
+    pairs: list[FixtureWithBank] = []
+    names: dict[str, str] = {}
+    without: list[PassedOverError] = []
+    for path in find_fixtures(fixtures):
+        try:
+            pairs.append(load_pair(path, probes))
+        except PassedOverError as error:
+            without.append(error)
+            continue
+        refuse_shared_names(pairs[-1], names)
+    say_passed_over(without, pairs)
+    return pairs
+
+
+def _tasks(
+    condition: Condition, pairs: Sequence[FixtureWithBank], settings: QualifySettings
+) -> Iterator[tuple[set[str], dict[str, Any]]]:
+    """Yield names of fixtures, with the arguments of the task that puts them into a condition.
+
+    Banks that lie in one folder, beside or for all fixtures, go into one task.
+    """
+    by_bank: dict[Path, list[FixtureWithBank]] = {}
+    for pair in pairs:
+        named = f"{pair.fixture_path.stem}.probes.json" == pair.bank_path.name
+        bank = pair.bank_path.resolve()
+        by_bank.setdefault(bank.parent if named else bank, []).append(pair)
+    arguments: dict[str, Any] = {
+        "compressor": condition,
+        "grader_context": "none",
+        "state_facts": "match",
+    }
+    if condition == "tail":
+        # A short conversation is hardly longer than its tail, and that is no failure here.
+        arguments |= {"compressor_args": {"tail_tokens": settings.tail_tokens}, "min_removed": 0.0}
+    if settings.cut is not None:
+        arguments["cut"] = settings.cut
+    for banks, group in by_bank.items():
+        paths = [str(pair.fixture_path.resolve()) for pair in group]
+        names = {pair.fixture.name for pair in group}
+        yield names, {**arguments, "fixtures": paths, "probes": str(banks)}
+
+
+def _samples(
+    pairs: Sequence[FixtureWithBank], settings: QualifySettings
+) -> tuple[list[FixtureWithBank], list[Sample]]:
+    """Return the samples that the task makes of these banks, and the banks that have any."""
+    samples: list[Sample] = []
+    reasons: list[PassedOverError] = []
+    for _, arguments in _tasks("full", pairs, settings):
+        try:
+            dataset = dataset_of(TaskArguments(**arguments))
+        except PassedOverError as error:
+            reasons.append(error)
+            continue
+        samples.extend(dataset.samples)
+        reasons.extend(dataset.passed_over)
+    say_passed_over(reasons, samples)
+    asked = {_place(sample)[0] for sample in samples}
+    return [pair for pair in pairs if pair.fixture.name in asked], samples
+
+
+def _place(sample: Sample) -> tuple[str, int, str]:
+    """Return the fixture, the cut and the probe of a sample."""
+    metadata = sample.metadata or {}
+    return str(metadata["fixture"]), int(metadata["cut"]), str(metadata["probe_id"])
+
+
+def _say_what_is_asked(
+    pairs: Sequence[FixtureWithBank], samples: Sequence[Sample], settings: QualifySettings
+) -> None:
+    asked = {(name, probe) for name, _, probe in map(_place, samples)}
+    for pair in pairs:
+        name = pair.fixture.name
+        left = [probe.id for probe in pair.bank.probes if (name, probe.id) not in asked]
+        if left:
+            shown = ", ".join(map(shorten, left))
+            click.echo(f"{name}: not asked, they belong to another cut: {shown}", err=True)
+    click.echo(
+        f"{len(asked)} probes, {settings.epochs} epochs, answered by {settings.model}, "
+        f"judged by {settings.judged_by}"
+    )
+    sent, judged = anyio.run(_tokens, pairs, samples, settings)
+    calls = len(samples) * settings.epochs
+    graded = ""
+    if settings.grader:
+        graded = f"; grader {calls:,} calls, {judged:,} tokens and the answers"
+    for condition in CONDITIONS:
+        click.echo(f"  {condition}: {calls:,} calls, {sent[condition]:,} tokens{graded}")
+    all_calls = calls * len(CONDITIONS) * (2 if settings.grader else 1)
+    tokens = sum(sent.values()) + judged * len(CONDITIONS)
+    click.echo(f"  together: {all_calls:,} calls, {tokens:,} tokens sent")
+
+
+async def _tokens(
+    pairs: Sequence[FixtureWithBank], samples: Sequence[Sample], settings: QualifySettings
+) -> tuple[Counter[Condition], int]:
+    """Return the tokens that each condition sends, and those sent to the grader for each of them.
+
+    All epochs are counted; answers are not, which are not known beforehand.
+    """
+    counter = token_counter()
+    by_name = {pair.fixture.name: pair for pair in pairs}
+    mark = ChatMessageUser(content=prompt("carrier_empty"))
+    messages = {name: await conversation(pair.fixture) for name, pair in by_name.items()}
+    states: dict[tuple[str, int], dict[Condition, int]] = {}
+    sent: Counter[Condition] = Counter()
+    judged = 0
+    for sample in samples:
+        name, cut, identifier = _place(sample)
+        if (name, cut) not in states:
+            history = messages[name][:cut]
+            window = plan_window(history, mark, tail_tokens=settings.tail_tokens)
+            states[name, cut] = {
+                "full": counter.messages(history),
+                "none": counter.messages([m for m in history if m.role == "system"]),
+                "tail": counter.messages([*window.head, mark, *window.tail]),
+            }
+        question = ChatMessageUser(content=f"{question_preamble()}\n\n\n{sample.input}")
+        for condition in CONDITIONS:
+            sent[condition] += states[name, cut][condition] + counter.message(question)
+        if settings.grader:
+            pair = by_name[name]
+            probe = next(probe for probe in pair.bank.probes if probe.id == identifier)
+            rubric = load_rubric(pair.bank.language or pair.fixture.language)
+            request = grading_request(
+                rubric=rubric,
+                criteria=rubric.criteria_for(probe, "by_type"),
+                probe=probe,
+                answer="",
+                state=StateRecord(state_id="", status="ok"),
+                context=[],
+                grader_context="none",
+            )
+            judged += sum(counter.message(message) for message in request.messages)
+    for condition in sent:
+        sent[condition] *= settings.epochs
+    return sent, judged * settings.epochs
+
+
+_bar: ContextVar[Any] = ContextVar("bar", default=None)
+"""The bar of the run that is under way; None between runs."""
+
+
+@hooks(name="compression_eval_qualify", description="Shows how far a qualifying run has come.")
+class _ProgressHooks(Hooks):
+    def enabled(self) -> bool:
+        """Be silent in every run that is not started here."""
+        return _bar.get() is not None
+
+    async def on_sample_end(self, data: SampleEnd) -> None:
+        """Count a sample."""
+        del data
+        _bar.get().update(1)
+
+
+def _ask_all(
+    pairs: Sequence[FixtureWithBank], samples: Sequence[Sample], settings: QualifySettings
+) -> Iterator[Asked]:
+    """Run the tasks of all conditions and yield what came of every sample."""
+    for condition in CONDITIONS:
+        for names, arguments in _tasks(condition, pairs, settings):
+            count = sum(_place(sample)[0] in names for sample in samples) * settings.epochs
+            log = _run(condition, arguments, settings, count)
+            if log.status == "cancelled":
+                raise click.Abort
+            if log.status != "success":
+                message = log.error.message if log.error else log.status
+                click.echo(f"{condition}: the run ended early: {message}", err=True)
+            for sample in log.samples or []:
+                yield _asked(sample, condition, settings)
+
+
+def _run(
+    condition: Condition, arguments: dict[str, Any], settings: QualifySettings, count: int
+) -> EvalLog:
+    """Run one task and return its log, whatever became of it.
+
+    Raises:
+        DataError: The run could not be started: a model, a key or a folder is wrong.
+    """
+    names = ("model_base_url", "temperature", "max_connections")
+    options: dict[str, Any] = {name: getattr(settings, name) for name in names}
+    label = f"{condition} ({count} questions)"
+    # Inspect greets on stdout, where the verdicts are to stand alone.
+    with (
+        click.progressbar(length=count, label=label, file=sys.stderr) as bar,
+        redirect_stdout(sys.stderr),
+    ):
+        token = _bar.set(bar)
+        try:
+            (log,) = inspect_eval(
+                TASK,
+                task_args=arguments,
+                model=settings.model,
+                model_roles={"grader": settings.grader or EMBEDDED},
+                epochs=settings.epochs,
+                log_dir=settings.log_dir,
+                log_samples=True,
+                fail_on_error=False,
+                tags=["qualify"],
+                display="none",
+                **{name: value for name, value in options.items() if value is not None},
+            )
+        except Exception as error:  # a provider raises whatever it likes over a name or a key
+            reason = _one_line(str(error))
+            raise DataError(f"{condition}: the run could not start: {reason}") from error
+        finally:
+            _bar.reset(token)
+    return log
+
+
+def _asked(sample: EvalSample, condition: Condition, settings: QualifySettings) -> Asked:
+    """Return what came of a sample of a run."""
+    metadata = sample.metadata
+    asked = Asked(condition, str(metadata["fixture"]), str(metadata["probe_id"]), sample.epoch)
+    found = sample.store_as(ProbeRecord).sample
+    if sample.error is not None or found is None:
+        message = sample.error.message if sample.error else "nothing was recorded"
+        return replace(asked, failure=_one_line(message))
+    record = ScoredSample(found, [])
+    asked = replace(
+        asked,
+        cut=found.cut,
+        digest=verdict_digest(found.digests["fixture"], found.probe, found.cut),
+        model=record.answer.model,
+    )
+    if condition == "tail" and record.state.status in ("not_applied", "not_smaller"):
+        return replace(asked, nothing_removed=True)
+    failure = record.compression_failure or record.answer_failure
+    facts = _values(sample, "fact_retention")
+    share = facts.get("fact_recall", math.nan)
+    if failure or math.isnan(share):
+        return replace(asked, failure=failure or "the facts were not looked up")
+    if settings.grader is None:
+        violations = facts.get("fact_violations", math.nan)
+        clean = math.isnan(violations) or violations == 0
+        return replace(asked, fact_share=share, passed=share == 1 and clean)
+    grades = _values(sample, "six_dimensions")
+    scores = [grades.get(key, math.nan) for key in _RUBRIC_KEYS]
+    if any(math.isnan(score) for score in scores):
+        score = (sample.scores or {}).get("six_dimensions")
+        reason = score.reason if score and score.reason else "the grader gave no score"
+        return replace(asked, failure=reason)
+    return replace(asked, fact_share=share, passed=min(scores) >= settings.threshold)
+
+
+def _values(sample: EvalSample, scorer: str) -> dict[str, float]:
+    score = (sample.scores or {}).get(scorer)
+    values = score.value if score and isinstance(score.value, dict) else {}
+    return {key: float(value) for key, value in values.items() if isinstance(value, int | float)}
+
+
+def _one_line(text: str) -> str:
+    return " ".join(text.split())[:200] or "unknown error"
+
+
+def verdict(asked: Sequence[Asked], settings: QualifySettings) -> Qualification | str:
+    """Return the verdict on a probe, or why there is none.
+
+    A probe that belongs to several cuts is judged at the last of them. Where the tail is the
+    whole history, the answers with the whole history count for it.
+
+    Args:
+        asked: What came of every run of every condition.
+        settings: How many runs each condition is to have, and what decided that an answer passed.
+    """
+    last = max(item.cut for item in asked)
+    runs = {
+        condition: [
+            item
+            for item in asked
+            if item.condition == condition and (item.failure or item.cut == last)
+        ]
+        for condition in CONDITIONS
+    }
+    if runs["tail"] and all(item.nothing_removed for item in runs["tail"]):
+        runs["tail"] = runs["full"]
+    for condition, items in runs.items():
+        for item in items:
+            if item.failure:
+                return f"{condition}, epoch {item.epoch}: {item.failure}"
+        if len(items) != settings.epochs:
+            return f"{condition}: {len(items)} of {settings.epochs} runs came to an end"
+    if len({item.digest for items in runs.values() for item in items}) > 1:
+        return "the fixture or the probe was changed while it was put to the model"
+    counted = {
+        condition: QualifyingRuns(
+            fact_share=round(fmean(item.fact_share for item in items), _DIGITS),
+            passed=sum(item.passed for item in items),
+            runs=len(items),
+        )
+        for condition, items in runs.items()
+    }
+    first = runs["full"][0]
+    return Qualification(
+        **counted,
+        qualified=counted["full"].passes and not counted["none"].passes,
+        region="tail" if counted["tail"].passes else "history",
+        model=first.model,
+        judged_by=settings.judged_by,
+        tail_tokens=settings.tail_tokens,
+        cut=first.cut,
+        digest=first.digest,
+    )
+
+
+def write_verdicts(bank: Path, verdicts: Mapping[str, Qualification], target: Path) -> None:
+    """Write a bank with new verdicts, as a whole or not at all, and nothing else in it changed.
+
+    The file is read again, so that what was edited during the runs is kept; a verdict on a probe
+    that was edited is then out of date by its digest.
+
+    Args:
+        bank: The bank's file.
+        verdicts: By probe id; probes without one keep what they have.
+        target: Where to write; the same file as a rule.
+
+    Raises:
+        DataError: The bank can no longer be read as one, or lacks one of the probes.
+        OSError: The folder cannot be written to.
+    """
+
+    def bare(bank: ProbeBank) -> list[Probe]:
+        return [probe.model_copy(update={"qualification": None}) for probe in bank.probes]
+
+    before = load_bank(bank)
+    missing = sorted(set(verdicts) - {probe.id for probe in before.probes})
+    if missing:
+        raise DataError(f"{bank}: probes: {', '.join(missing)} went away while they were asked")
+    text = bank.read_bytes().decode("utf-8-sig")
+    data = json.loads(text)
+    for item in data["probes"]:
+        if found := verdicts.get(item["id"]):
+            item["qualification"] = found.model_dump(mode="json")
+    if bare(ProbeBank.model_validate(data)) != bare(before):
+        raise DataError(f"{bank}: could not be rewritten without a change of its probes")
+    indent = _INDENT.match(text)
+    written = json.dumps(data, indent=indent[1] if indent else 1, ensure_ascii=False)
+    write_whole(target.resolve(), written + "\n")
