@@ -2,36 +2,299 @@
 
 Source: "Evaluating Context Compression for AI Agents" (Factory, 2025) describes the idea: fixed
 sections, and only the newly dropped span is summarised. The typed operations, the merge by code
-and the eviction rule are ours.
+and the eviction rule are ours. A model proposes operations and code carries them out: an entry
+that no operation names stays byte for byte what it was, and what does not fit the budget goes by a
+stated rule.
 """
 
 import re
-from typing import Any
+from bisect import bisect_left, insort
+from collections import deque
+from collections.abc import Callable, Iterator, Sequence
+from typing import Annotated, Literal, get_args
 
 from inspect_ai.model import (
     ChatMessage,
     ChatMessageAssistant,
     ChatMessageUser,
-    CompactionStrategy,
     GenerateConfig,
     Model,
     ResponseSchema,
 )
 from inspect_ai.tool import ToolInfo
 from inspect_ai.util import JSONSchema
-from pydantic import ValidationError
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
-from compression_eval.compressors.arguments import SummaryArguments
-from compression_eval.compressors.budget import plan_summary
 from compression_eval.compressors.errors import CompressionError
-from compression_eval.compressors.material import data_block
-from compression_eval.compressors.memory import SECTIONS, Memory, Operations
 from compression_eval.compressors.prompts import prompt
-from compression_eval.compressors.summarising import carrier, completion, request
+from compression_eval.compressors.summarising import SummarisingCompaction, carrier, completion
 from compression_eval.compressors.tokens import token_counter
 
-_KEY = "compression_eval_memory"
-_REPAIRS = 1
+Section = Literal["intent", "constraints", "files", "decisions", "state", "problems", "next_steps"]
+SECTIONS: tuple[Section, ...] = get_args(Section)
+
+_PREFIXES = dict(zip(SECTIONS, "icfdspn", strict=True))
+_TITLES = {name: name.replace("_", " ").capitalize() for name in SECTIONS}
+_EVICTION_ORDER: tuple[str, ...] = ("problems", "state", "files", "decisions", "next_steps")
+"""Sections that give up entries when the budget is short; intent and constraints come last."""
+
+
+class _Model(BaseModel):
+    model_config = ConfigDict(extra="forbid")
+
+
+class Add(_Model):
+    """Put a new entry into a section."""
+
+    op: Literal["add"]
+    section: Section
+    text: str = Field(min_length=1)
+
+
+class Supersede(_Model):
+    """Replace what an entry says by what holds now."""
+
+    op: Literal["supersede"]
+    id: str
+    text: str = Field(min_length=1)
+
+
+class Close(_Model):
+    """Mark an entry as done or settled."""
+
+    op: Literal["close"]
+    id: str
+    text: str = ""
+
+
+class Operations(_Model):
+    """A model's reply."""
+
+    operations: list[Annotated[Add | Supersede | Close, Field(discriminator="op")]]
+
+
+class Entry(_Model):
+    """One fact of the memory."""
+
+    id: str
+    text: str
+    closed: bool = False
+    cycle: int
+    """The compression that wrote it, from 1."""
+
+
+def _no_entries() -> dict[Section, list[Entry]]:
+    return {name: [] for name in SECTIONS}
+
+
+class Memory(_Model):
+    """All entries by section, with what is needed to go on with them."""
+
+    sections: dict[Section, list[Entry]] = Field(default_factory=_no_entries)
+    cycle: int = 0
+    next_number: int = 1
+    evicted: int = 0
+    """Entries given up so far to stay within the budget."""
+    refused: int = 0
+    """Operations that named no existing entry, or were to write a blank one."""
+
+    def merged(self, operations: Operations) -> "Memory":
+        """Return this memory after a model's operations; `self` is left as it was.
+
+        An operation on an id that does not exist, or with a blank text, is not carried out;
+        `refused` counts it.
+        """
+        memory = self.model_copy(deep=True)
+        memory.cycle += 1
+        known = {entry.id: entry for entries in memory.sections.values() for entry in entries}
+        for operation in operations.operations:
+            if isinstance(operation, Add):
+                if not (text := _one_line(operation.text)):
+                    memory.refused += 1
+                    continue
+                entry = Entry(
+                    id=f"{_PREFIXES[operation.section]}{memory.next_number}",
+                    text=text,
+                    cycle=memory.cycle,
+                )
+                memory.next_number += 1
+                memory.sections[operation.section].append(entry)
+            elif (target := known.get(operation.id)) is None:
+                memory.refused += 1
+            elif isinstance(operation, Supersede):
+                if not (text := _one_line(operation.text)):
+                    memory.refused += 1
+                    continue
+                target.text = text
+                target.closed = False
+                target.cycle = memory.cycle
+            else:
+                target.closed = True
+                if operation.text:
+                    target.text = f"{target.text} -> {_one_line(operation.text)}"
+        return memory
+
+    def fitted(self, budget: int, count: Callable[[str], int]) -> "Memory":
+        """Return this memory with entries given up until its text fits the budget.
+
+        Closed entries go first, oldest first; then the oldest entry of the longest section among
+        problems, state, files, decisions and next steps; then, if nothing else is left, of
+        constraints and intent.
+
+        Args:
+            budget: Tokens for the rendered text.
+            count: Counts the tokens of a text.
+        """
+        memory = self.model_copy(deep=True)
+        if count(memory.render()) <= budget:
+            return memory
+        order = list(memory._eviction_order(count))
+        # Counting the whole text after each of thousands of evictions would take minutes.
+        enough = bisect_left(
+            range(1, len(order) + 1),
+            True,
+            key=lambda number: count(memory._without(order[:number]).render()) <= budget,
+        )
+        return memory._without(order[: enough + 1])
+
+    def _without(self, victims: Sequence[Entry]) -> "Memory":
+        gone = {id(entry) for entry in victims}
+        return self.model_copy(
+            update={
+                "sections": {
+                    name: [entry for entry in entries if id(entry) not in gone]
+                    for name, entries in self.sections.items()
+                },
+                "evicted": self.evicted + len(victims),
+            }
+        )
+
+    def _eviction_order(self, count: Callable[[str], int]) -> Iterator[Entry]:
+        """Yield every entry, those first that are given up first."""
+        # Within a section the oldest go first; the sort keeps the order of those of one cycle.
+        by_age = {
+            name: sorted(enumerate(entries), key=lambda item: item[1].cycle)
+            for name, entries in self.sections.items()
+        }
+        closed = {
+            name: deque((entry.cycle, position, entry) for position, entry in items if entry.closed)
+            for name, items in by_age.items()
+        }
+        gone: dict[str, list[int]] = {name: [] for name in closed}
+        while filled := [name for name in closed if closed[name]]:
+            # Of those of one cycle the one that stands higher in its section, as it is by now.
+            name = min(
+                filled,
+                key=lambda name: (
+                    closed[name][0][0],
+                    closed[name][0][1] - bisect_left(gone[name], closed[name][0][1]),
+                    name,
+                ),
+            )
+            _, position, entry = closed[name].popleft()
+            insort(gone[name], position)
+            yield entry
+        left = {
+            name: deque(entry for _, entry in items if not entry.closed)
+            for name, items in by_age.items()
+        }
+        tokens = {name: {id(e): count(e.text) for e in entries} for name, entries in left.items()}
+        totals = {name: sum(each.values()) for name, each in tokens.items()}
+        for choice in (_EVICTION_ORDER, ("constraints", "intent")):
+            while filled := [name for name in left if name in choice and left[name]]:
+                longest = max(filled, key=totals.__getitem__)
+                entry = left[longest].popleft()
+                totals[longest] -= tokens[longest][id(entry)]
+                yield entry
+
+    def render(self) -> str:
+        """Return the memory as the agent reads it; an empty section says so."""
+        blocks: list[str] = []
+        for name, entries in self.sections.items():
+            lines = [
+                f"- {entry.text}" if not entry.closed else f"- [closed] {entry.text}"
+                for entry in entries
+            ]
+            blocks.append("\n".join([f"## {_TITLES[name]}", *(lines or ["(none)"])]))
+        if self.evicted:
+            blocks.append(f"({self.evicted} older entries were dropped to stay within the budget.)")
+        return "\n\n".join(blocks)
+
+    def for_model(self) -> dict[str, dict[str, Sequence[dict[str, str]]]]:
+        """Return the memory as the summarising model reads it, with ids to refer to."""
+        return {
+            "sections": {
+                name: [
+                    {
+                        "id": entry.id,
+                        "text": entry.text,
+                        **({"closed": "yes"} if entry.closed else {}),
+                    }
+                    for entry in entries
+                ]
+                for name, entries in self.sections.items()
+            }
+        }
+
+
+def _one_line(text: str) -> str:
+    return " ".join(text.split())
+
+
+class AnchoredCompaction(SummarisingCompaction):
+    """Replace the middle of a conversation by a memory that survives from cycle to cycle.
+
+    The memory lives in the metadata of the message that carries it, not in this object, so that
+    one object can serve many conversations at once.
+    """
+
+    key = "compression_eval_memory"
+    instructions = "anchored"
+
+    async def compact(
+        self, model: Model, messages: list[ChatMessage], tools: list[ToolInfo]
+    ) -> tuple[list[ChatMessage], ChatMessageUser | None]:
+        """Compress a conversation.
+
+        Returns:
+            Head, memory and tail; and the message that carries the memory.
+
+        Raises:
+            CompressionError: Nothing to summarise, or no usable reply.
+        """
+        plan = self.plan(messages)
+        memory = Memory()
+        if plan.previous:
+            memory = Memory.model_validate((plan.previous.metadata or {})[self.key])
+        request = self.request(plan, {"current_summary": memory.for_model()})
+        memory = memory.merged(await _operations(model, request))
+        memory = memory.fitted(plan.summary_tokens, token_counter().count)
+        if not any(memory.sections.values()):
+            raise CompressionError("empty", "the memory holds no entry")
+        message = carrier(memory.render(), {self.key: memory.model_dump(mode="json")})
+        return plan.state(message), message
+
+
+async def _operations(model: Model, messages: list[ChatMessage]) -> Operations:
+    """Return the operations that a model proposes; it may repair its reply once."""
+    config = GenerateConfig(response_schema=_schema())
+    reason = ""
+    for _ in range(2):
+        text = completion(await model.generate(messages, config=config))
+        # There may be a code fence or prose around the object.
+        found = re.search(r"\{.*\}", text, re.DOTALL)
+        try:
+            return Operations.model_validate_json(found[0] if found else text)
+        except ValidationError as error:
+            detail = error.errors(include_url=False, include_input=False)[0]
+            where = ".".join(str(part) for part in detail["loc"])
+            reason = f"{where}: {detail['msg']}" if where else detail["msg"]
+        messages = [
+            *messages,
+            ChatMessageAssistant(content=text),
+            ChatMessageUser(content=f"{prompt('repair')}\n\n{reason}"),
+        ]
+    raise CompressionError("error", f"the summarising model's operations are unusable: {reason}")
 
 
 def _schema() -> ResponseSchema:
@@ -65,89 +328,3 @@ def _schema() -> ResponseSchema:
         ),
         strict=True,
     )
-
-
-class AnchoredCompaction(CompactionStrategy):
-    """Replace the middle of a conversation by a memory that survives from cycle to cycle.
-
-    The memory lives in the metadata of the message that carries it, not in this object, so that
-    one object can serve many conversations at once.
-
-    Args:
-        arguments: Budgets, prompt and focus topic.
-        threshold: When an agent that uses this strategy compresses; see Inspect.
-    """
-
-    def __init__(self, arguments: SummaryArguments, *, threshold: int | float = 0.9) -> None:
-        super().__init__(type="summary", threshold=threshold, memory=False)
-        self.arguments = arguments
-
-    async def compact(
-        self,
-        model: Model,
-        messages: list[ChatMessage],
-        tools: list[ToolInfo],  # noqa: ARG002
-    ) -> tuple[list[ChatMessage], ChatMessageUser | None]:
-        """Compress a conversation.
-
-        Args:
-            model: Writes the operations; one call, and one more if its reply cannot be read.
-            messages: The conversation, perhaps with the memory of an earlier compression.
-            tools: Not used.
-
-        Returns:
-            Head, memory and tail; and the message that carries the memory.
-
-        Raises:
-            CompressionError: Nothing to summarise, or no usable reply.
-        """
-        counter = token_counter()
-        arguments = self.arguments
-        plan = plan_summary(messages, _KEY, arguments, counter)
-        memory = _memory_of(plan.span.previous)
-        header: dict[str, Any] = {"current_summary": memory.for_model()}
-        header["budget_tokens"] = plan.summary_tokens
-        if arguments.focus_topic:
-            header["focus_topic"] = arguments.focus_topic
-        operations = await _operations(
-            model,
-            request(
-                arguments.prompt or prompt("anchored"),
-                "anchored_protocol",
-                data_block(header, plan.span.dropped),
-            ),
-        )
-        memory = memory.merged(operations).fitted(plan.summary_tokens, counter.count)
-        if not any(memory.sections.values()):
-            raise CompressionError("empty", "the memory holds no entry")
-        message = carrier(memory.render(), {_KEY: memory.model_dump(mode="json")})
-        return plan.state(message), message
-
-
-def _memory_of(message: ChatMessageUser | None) -> Memory:
-    return Memory.model_validate((message.metadata or {})[_KEY]) if message else Memory()
-
-
-async def _operations(model: Model, messages: list[ChatMessage]) -> Operations:
-    config = GenerateConfig(response_schema=_schema())
-    reason = ""
-    for _ in range(1 + _REPAIRS):
-        text = completion(await model.generate(messages, config=config))
-        try:
-            return Operations.model_validate_json(_json_part(text))
-        except ValidationError as error:
-            detail = error.errors(include_url=False, include_input=False)[0]
-            where = ".".join(str(part) for part in detail["loc"])
-            reason = f"{where}: {detail['msg']}" if where else detail["msg"]
-        messages = [
-            *messages,
-            ChatMessageAssistant(content=text),
-            ChatMessageUser(content=f"{prompt('repair')}\n\n{reason}"),
-        ]
-    raise CompressionError("error", f"the summarising model's operations are unusable: {reason}")
-
-
-def _json_part(text: str) -> str:
-    """Return the JSON object in a reply that may have a code fence or prose around it."""
-    found = re.search(r"\{.*\}", text, re.DOTALL)
-    return found.group() if found else text

@@ -1,20 +1,22 @@
 """``compression-eval compressors …``: what can be done with strategies outside of an eval."""
 
 import json
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
 import click
+from pydantic.fields import FieldInfo
+from pydantic_core import to_jsonable_python
 
 from compression_eval.command_line import CleanGroup
-from compression_eval.compressors.artifacts import SUFFIX, with_artifacts
+from compression_eval.compressors.artifacts import SUFFIX
 from compression_eval.compressors.hermes.interpreter import DEFAULT_VERSION
-from compression_eval.compressors.listing import as_data, details, table
-from compression_eval.compressors.registry import COMPRESSORS
+from compression_eval.compressors.registry import COMPRESSORS, find_compressor
 from compression_eval.compressors.spec import Compressor
-from compression_eval.compressors.yours import user_compressor
 from compression_eval.fixtures.errors import DataError, shorten
+
+_COLUMNS = ("name", "calls a model", "state can be read", "takes a target", "parameters")
 
 
 @click.group(cls=CleanGroup)
@@ -33,11 +35,11 @@ def list_command(names: Sequence[str], as_json: bool) -> None:
     """
     chosen = [_named(name) for name in names] or list(COMPRESSORS.values())
     if as_json:
-        click.echo(json.dumps([as_data(c) for c in chosen], ensure_ascii=False, indent=2))
+        click.echo(json.dumps([_data(c) for c in chosen], ensure_ascii=False, indent=2))
     elif names:
-        click.echo("\n\n".join("\n".join(details(compressor)) for compressor in chosen))
+        click.echo("\n\n".join("\n".join(_details(compressor)) for compressor in chosen))
     else:
-        click.echo("\n".join(table(chosen)))
+        click.echo("\n".join(_table(chosen)))
         click.echo(
             "\nYours: module:name, path/file.py@name (their parameters are those of the code)"
         )
@@ -58,15 +60,79 @@ def install_command(name: str, version: str, python: Path | None) -> None:  # no
     Nothing is added to the environment that this command runs in. Needs the package index, about
     a minute and 250 MB. To remove it, delete the folder that is printed.
     """
-    from compression_eval.compressors.hermes.install import install
+    from compression_eval.compressors.hermes.interpreter import install
 
     folder, description = install(version, str(python) if python else None)
     click.echo(f"hermes-agent {description.version} is ready in {folder}")
 
 
-def _named(name: str) -> Compressor[Any]:
-    inner = name.removesuffix(SUFFIX)
-    found = COMPRESSORS.get(inner) or user_compressor(inner)
+def _named(name: str) -> Compressor:
+    found = find_compressor(name)
     if found is None:
         raise DataError(f"unknown strategy {shorten(name)}, there are {', '.join(COMPRESSORS)}")
-    return found if inner == name else with_artifacts(found)
+    return found
+
+
+def _table(compressors: Iterable[Compressor]) -> list[str]:
+    """Return one line per strategy under a line of heads."""
+    rows = [_COLUMNS, *map(_row, compressors)]
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)][:-1]
+    return [
+        "  ".join([*(cell.ljust(width) for cell, width in zip(row, widths, strict=False)), row[-1]])
+        for row in rows
+    ]
+
+
+def _row(compressor: Compressor) -> tuple[str, ...]:
+    takes_target = "target_tokens" in compressor.arguments.model_fields
+    answers = (compressor.calls_model, compressor.readable, takes_target)
+    fields = compressor.arguments.model_fields.items()
+    parameters = ", ".join(f"{name}{_default(field)}" for name, field in fields)
+    return (
+        compressor.name,
+        *("yes" if answer else "no" for answer in answers),
+        parameters or "-",
+    )
+
+
+def _details(compressor: Compressor) -> Iterator[str]:
+    """Yield a strategy's summary and a line or two for each of its parameters."""
+    yield f"{compressor.name}: {compressor.summary}"
+    for heading, cell in zip(_COLUMNS[1:-1], _row(compressor)[1:-1], strict=True):
+        yield f"  {heading}: {cell}"
+    for name, field in compressor.arguments.model_fields.items():
+        yield f"  {name}{_default(field)}"
+        if field.description:
+            yield f"      {field.description}"
+
+
+def _default(field: FieldInfo) -> str:
+    """Return a default as it would be written on the command line, which is YAML."""
+    if field.is_required():
+        return " (required)"
+    value = field.default
+    if value is None:
+        return "=null"
+    return f"={str(value).lower()}" if isinstance(value, bool) else f"={value}"
+
+
+def _data(compressor: Compressor) -> dict[str, Any]:
+    """Return a strategy as JSON data."""
+    fields = compressor.arguments.model_fields
+    return {
+        "name": compressor.name,
+        "summary": compressor.summary,
+        "calls_model": compressor.calls_model,
+        "readable": compressor.readable,
+        "takes_target": "target_tokens" in fields,
+        "parameters": {
+            name: {
+                "required": field.is_required(),
+                "default": None
+                if field.is_required()
+                else to_jsonable_python(field.default, fallback=str),
+                "description": field.description or "",
+            }
+            for name, field in fields.items()
+        },
+    }

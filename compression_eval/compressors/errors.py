@@ -1,12 +1,15 @@
-"""How a compression says that it failed, and what is no failure of it."""
+"""How a compression says that it failed, what is no failure of it, and how a reply ended."""
 
 import traceback
 from collections.abc import Iterator
 
-from inspect_ai.model import Model, RetryDecision
+from inspect_ai.model import ContentText, Model, ModelOutput, RetryDecision
 
 from compression_eval.compressors.state import StateStatus
 from compression_eval.fixtures.errors import one_line
+
+NO_CHOICES = "the model's reply holds no choices"
+"""What is wrong with a reply that has nothing in it, which providers do send."""
 
 _OUTAGE_STATUSES = frozenset({401, 402, 403, 407, 408, 409, 425, 429})
 """HTTP statuses that turn on keys, quotas and traffic, not on what was asked; so all from 500."""
@@ -117,3 +120,23 @@ def _came_through(error: Exception, model: Model) -> bool:
     provider = {kind.__module__ for kind in type(model.api).__mro__}
     frames = traceback.walk_tb(error.__traceback__)
     return any(frame.f_globals.get("__name__") in provider for frame, _ in frames)
+
+
+def stop_reason(output: ModelOutput) -> str:
+    """Return why a reply ended; empty for one without choices."""
+    return "" if output.empty else output.stop_reason
+
+
+def refused(output: ModelOutput) -> bool:
+    """Return whether the model declined: by its stop reason, or by text marked as a refusal.
+
+    OpenAI ends a refusal like any other reply; only the text itself is marked there.
+    """
+    if output.empty:
+        return False
+    if output.stop_reason == "content_filter":
+        return True
+    content = output.message.content
+    if isinstance(content, str):
+        return False
+    return any(isinstance(part, ContentText) and bool(part.refusal) for part in content)

@@ -20,7 +20,6 @@ from langgraph.runtime import Runtime
 from langsmith import tracing_context
 
 from compression_eval.compressors.errors import CompressionError
-from compression_eval.compressors.products import nothing_to_do
 from compression_eval.compressors.summarising import completion
 
 _KEY = "compression_eval_langchain"
@@ -98,7 +97,9 @@ async def middleware_result(
     except _ModelFailedError as failed:
         raise failed.reason from failed
     if update is None:
-        raise nothing_to_do(f"LangChain keeps everything: keep is {keep[0]} {keep[1]}")
+        raise CompressionError(
+            "not_applied", f"LangChain keeps everything: keep is {keep[0]} {keep[1]}"
+        )
     _, summary, *kept = update["messages"]
     if chat.calls == 0:
         raise CompressionError(

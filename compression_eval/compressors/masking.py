@@ -13,63 +13,45 @@ from inspect_ai.model import (
     Model,
 )
 from inspect_ai.tool import ToolInfo
-from pydantic import Field
+from pydantic import NonNegativeInt, validate_call
 
-from compression_eval.compressors.arguments import Arguments
-from compression_eval.compressors.products import filled, nothing_to_do
-from compression_eval.compressors.spec import Compressor
+from compression_eval.compressors.errors import CompressionError
+from compression_eval.compressors.prompts import filled
 
 _KEY = "compression_eval_masked"
 
 
-class MaskingArguments(Arguments):
-    """What is kept."""
-
-    keep: int = Field(default=10, ge=0)
-    """Tool results kept whole, newest first."""
-
-
-class Masking(CompactionStrategy):
+class MaskingCompaction(CompactionStrategy):
     """Replace every tool result but the newest by a note that says how many lines it had.
 
     Args:
-        arguments: How many are kept.
+        keep: Tool results kept whole, newest first.
         threshold: When an agent that uses this strategy compresses; see Inspect.
     """
 
-    def __init__(self, arguments: MaskingArguments, *, threshold: int | float = 0.9) -> None:
+    @validate_call
+    def __init__(self, *, keep: NonNegativeInt = 10, threshold: int | float = 0.9) -> None:
         super().__init__(type="edit", threshold=threshold, memory=False)
-        self.arguments = arguments
+        self.keep = keep
 
     async def compact(
-        self,
-        model: Model,  # noqa: ARG002
-        messages: list[ChatMessage],
-        tools: list[ToolInfo],  # noqa: ARG002
+        self, model: Model, messages: list[ChatMessage], tools: list[ToolInfo]
     ) -> tuple[list[ChatMessage], ChatMessageUser | None]:
         """Return the messages with older tool results masked.
 
         Raises:
             CompressionError: No result is older than those that are kept.
         """
-        results = [index for index, message in enumerate(messages) if message.role == "tool"]
-        old = set(results[: max(len(results) - self.arguments.keep, 0)])
-        masked = [
-            _masked(message)
-            if index in old and isinstance(message, ChatMessageTool) and not _is_masked(message)
-            else message
-            for index, message in enumerate(messages)
-        ]
-        if all(new is given for new, given in zip(masked, messages, strict=True)):
-            raise nothing_to_do(
+        results = [m for m in messages if isinstance(m, ChatMessageTool)]
+        old = results[: max(len(results) - self.keep, 0)]
+        masked = {id(m): _masked(m) for m in old if _KEY not in (m.metadata or {})}
+        if not masked:
+            raise CompressionError(
+                "not_applied",
                 f"nothing to mask: of {len(results)} tool results the last "
-                f"{self.arguments.keep} are kept, and older ones are masked already"
+                f"{self.keep} are kept, and older ones are masked already",
             )
-        return masked, None
-
-
-def _is_masked(message: ChatMessage) -> bool:
-    return _KEY in (message.metadata or {})
+        return [masked.get(id(message), message) for message in messages], None
 
 
 def _masked(message: ChatMessageTool) -> ChatMessageTool:
@@ -80,12 +62,3 @@ def _masked(message: ChatMessageTool) -> ChatMessageTool:
         function=message.function,
         metadata={**(message.metadata or {}), _KEY: lines},
     )
-
-
-COMPRESSOR = Compressor(
-    "masking",
-    "tool results but for the last few become a note with their number of lines",
-    MaskingArguments,
-    Masking,
-    calls_model=False,
-)

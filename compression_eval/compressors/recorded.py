@@ -9,9 +9,7 @@ from collections.abc import Sequence
 from inspect_ai.model import ChatMessage, ChatMessageUser, CompactionStrategy, Model
 from inspect_ai.tool import ToolInfo
 
-from compression_eval.compressors.arguments import Arguments
 from compression_eval.compressors.errors import CompressionError
-from compression_eval.compressors.spec import Compressor, PerFixture
 from compression_eval.compressors.summarising import carrier
 from compression_eval.fixtures.conversation import message_index, recorded_state
 from compression_eval.fixtures.errors import PassedOverError, shorten
@@ -33,16 +31,11 @@ class RecordedState(CompactionStrategy):
 
     async def compact(
         self,
-        model: Model,  # noqa: ARG002
+        model: Model,
         messages: list[ChatMessage],
-        tools: list[ToolInfo],  # noqa: ARG002
+        tools: list[ToolInfo],
     ) -> tuple[list[ChatMessage], ChatMessageUser | None]:
         """Return the recorded state at the cut that the messages end at.
-
-        Args:
-            model: Not called.
-            messages: The conversation before the cut, or an earlier state with what followed it.
-            tools: Not looked at.
 
         Returns:
             The messages that were kept, with their ids, and those that the compaction made, marked
@@ -120,13 +113,3 @@ def _unreadable(compaction: RecordedCompaction) -> str | None:
         # What was kept beside it may be known, but without the summary it is not the state.
         return "the recorded summary is encrypted: only its vendor can read what was left"
     return None if compaction.state else "the recording does not hold what its compaction left"
-
-
-COMPRESSOR = Compressor(
-    "recorded",
-    "what the recorded agent's own compaction left, at the cuts where it happened",
-    Arguments,
-    lambda _: RecordedState(),
-    calls_model=False,
-    per_fixture=PerFixture(lambda _, fixture: RecordedState(fixture), unsupported),
-)

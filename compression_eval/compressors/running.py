@@ -14,25 +14,29 @@ from inspect_ai.model import ChatMessage, CompactionResult, CompactionStrategy, 
 from inspect_ai.tool import ToolInfo
 from inspect_ai.util import LimitExceededError
 
-from compression_eval.compressors.errors import CompressionError, is_outage
+from compression_eval.compressors.budget import CUT_KEY
+from compression_eval.compressors.errors import (
+    NO_CHOICES,
+    CompressionError,
+    is_outage,
+    stop_reason,
+)
 from compression_eval.compressors.facts import (
     StaleValues,
     TrackedFact,
     decoded_text,
     fact_records,
 )
-from compression_eval.compressors.refusal import NO_CHOICES, stop_reason
-from compression_eval.compressors.regions import regions
 from compression_eval.compressors.spec import CompressorSpec
-from compression_eval.compressors.state import CycleRecord, State, StateStatus
-from compression_eval.compressors.suspicion import suspicions
+from compression_eval.compressors.state import CycleRecord, Region, State, StateStatus
 from compression_eval.compressors.tokens import is_opaque, message_text, token_counter
 from compression_eval.compressors.validity import (
     DEFAULT_MIN_REMOVED,
     size_problem,
     structural_problem,
+    suspicions,
 )
-from compression_eval.compressors.vendors.accounting import vendor_call
+from compression_eval.compressors.vendors.calls import vendor_call
 from compression_eval.fixtures.conversation import conversation
 from compression_eval.fixtures.models import Fixture
 from compression_eval.fixtures.sources import StoredFixture
@@ -313,3 +317,40 @@ def _check(
         failure = "invalid_structure", problem
     if failure:
         raise CompressionError(*failure)
+
+
+def regions(original: Sequence[ChatMessage], state: Sequence[ChatMessage]) -> list[Region]:
+    """Return the region of each message of a state.
+
+    A message counts as kept if it stands in the original history word for word, or did until it
+    was cut to fit a budget. Kept messages are the head as long as nothing has been left out before
+    them, and the tail after that.
+
+    Args:
+        original: The whole history before the cut.
+        state: What the compression left.
+    """
+    by_id = {message.id: (index, message) for index, message in enumerate(original)}
+    result: list[Region] = []
+    expected = 0
+    for message in state:
+        index, source = by_id.get(message.id, (-1, None))
+        if source is None or not _kept(source, message):
+            result.append("summary")
+            expected = -1
+        elif index == expected:
+            result.append("head")
+            expected += 1
+        else:
+            result.append("tail")
+            expected = -1
+    return result
+
+
+def _kept(source: ChatMessage, message: ChatMessage) -> bool:
+    # The mark can only come from our own cutting: a fixture's messages have no metadata.
+    if CUT_KEY in (message.metadata or {}):
+        return True
+    before, after = message_text(source), message_text(message)
+    # Hermes ends the system prompt with a note, and it is the system prompt all the same.
+    return after == before or (message.role == "system" and after.startswith(before))

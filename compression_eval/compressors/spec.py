@@ -1,38 +1,46 @@
-"""What is known of a named strategy, and a strategy with its arguments."""
+"""What is known of a strategy by name, its arguments, and a strategy together with them.
 
+The arguments of a strategy are the keyword arguments of its class, and are written there once:
+name, type, bounds and default in the signature, the meaning in the docstring. What the command
+line, a YAML file or a log holds of them is checked by a model that is derived from both.
+"""
+
+import inspect
+import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any, Generic, TypeVar
+from typing import Annotated, Any, get_type_hints
 
 from inspect_ai.model import CompactionStrategy, Model
+from pydantic import BaseModel, ConfigDict, Field, create_model
 
-from compression_eval.compressors.arguments import Arguments
 from compression_eval.fixtures.models import Fixture
 
-A = TypeVar("A", bound=Arguments)
+Text = Annotated[str, Field(min_length=1)]
+"""A text that may not be empty."""
+
+_NO_ARGUMENTS = ("threshold", "fixture")
+"""Parameters of a strategy that are not set by name: when an agent compresses, and what."""
+
+_ARGS_SECTION = re.compile(r"^Args:\n(.*?)(?=^\S|\Z)", re.MULTILINE | re.DOTALL)
+
+
+class Arguments(BaseModel):
+    """No arguments; the base of all."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
 
 
 @dataclass(frozen=True)
-class PerFixture(Generic[A]):
-    """How a strategy is made that needs more of a fixture than the messages before the cut."""
-
-    build: Callable[[A, Fixture], CompactionStrategy]
-    unsupported: Callable[[Fixture, Sequence[int]], str | None]
-    """Returns why every compression of a fixture at some cuts must fail; None if it need not.
-
-    Raises `DataError` where the strategy has nothing at all to do with a cut.
-    """
-
-
-@dataclass(frozen=True)
-class Compressor(Generic[A]):
+class Compressor:
     """A strategy as it is known by name."""
 
     name: str
     summary: str
     """What it does, in one line."""
-    arguments: type[A]
-    build: Callable[[A], CompactionStrategy]
+    arguments: type[Arguments]
+    build: Callable[[Any, Fixture | None], CompactionStrategy]
+    """Makes a new strategy from checked arguments, and what is to be compressed if it is known."""
     calls_model: bool
     exempt: bool = False
     """A control that need not shrink anything nor leave anything."""
@@ -40,15 +48,69 @@ class Compressor(Generic[A]):
     """Whether the state that it leaves can be read; false for an encrypted one."""
     check_model: Callable[[Model], object] | None = None
     """Raises `CompressionError` for a model that this strategy cannot work with at all."""
-    per_fixture: PerFixture[A] | None = None
-    """Set for one that is made anew for each fixture; ``build`` then only checks arguments."""
+    unsupported: Callable[[Fixture, Sequence[int]], str | None] | None = None
+    """Set for one that needs more of a fixture than its messages; see `CompressorSpec`."""
+
+
+def compressor(
+    name: str,
+    summary: str,
+    make: Callable[..., CompactionStrategy],
+    *,
+    calls_model: bool,
+    **more: Any,
+) -> Compressor:
+    """Return the entry of a strategy, its arguments as the class or function takes them.
+
+    Args:
+        name: What it is called on the command line.
+        summary: What it does, in one line.
+        make: The class, or a function that returns the strategy. Its docstring describes every
+            parameter under ``Args:``. One that is called ``fixture`` is given what is to be
+            compressed; ``threshold`` is left to agents.
+        calls_model: Whether it calls a model.
+        more: Further fields of `Compressor`.
+    """
+    # A class may inherit its constructor, and then the description of the arguments with it.
+    owner: Any = make
+    if inspect.isclass(make):
+        owner = next(kind for kind in make.__mro__ if "__init__" in vars(kind))
+    hints = get_type_hints(owner.__init__ if inspect.isclass(make) else make, include_extras=True)
+    meanings = _meanings(inspect.getdoc(owner) or "")
+    parameters = inspect.signature(make).parameters
+    fields: dict[str, Any] = {
+        each.name: (
+            hints[each.name],
+            Field(
+                default=... if each.default is inspect.Parameter.empty else each.default,
+                description=meanings.get(each.name),
+            ),
+        )
+        for each in parameters.values()
+        if each.name not in _NO_ARGUMENTS
+    }
+
+    def build(given: Arguments, fixture: Fixture | None = None) -> CompactionStrategy:
+        values = {field: getattr(given, field) for field in fields}
+        return make(**values, fixture=fixture) if "fixture" in parameters else make(**values)
+
+    arguments = create_model(f"{make.__name__}Arguments", __base__=Arguments, **fields)
+    return Compressor(name, summary, arguments, build, calls_model=calls_model, **more)
+
+
+def _meanings(docstring: str) -> dict[str, str]:
+    """Return what the ``Args:`` of a docstring say of each argument, on one line."""
+    section = _ARGS_SECTION.search(docstring)
+    entries = re.split(r"^    (?=\w+: )", section[1] if section else "", flags=re.MULTILINE)
+    named = (entry.partition(": ") for entry in entries)
+    return {name: " ".join(text.split()) for name, _, text in named}
 
 
 @dataclass(frozen=True)
 class CompressorSpec:
     """A named strategy with its checked arguments: what a log and a YAML file can hold."""
 
-    compressor: Compressor[Any]
+    compressor: Compressor
     arguments: Arguments
 
     @property
@@ -63,9 +125,7 @@ class CompressorSpec:
             fixture: What is to be compressed; without it a strategy that needs one can be built,
                 but not used.
         """
-        if fixture is not None and self.compressor.per_fixture is not None:
-            return self.compressor.per_fixture.build(self.arguments, fixture)
-        return self.compressor.build(self.arguments)
+        return self.compressor.build(self.arguments, fixture)
 
     def unsupported(self, fixture: Fixture, cuts: Sequence[int]) -> str | None:
         """Return why every compression of a fixture at some cuts must fail; None if it need not.
@@ -73,8 +133,8 @@ class CompressorSpec:
         Raises:
             DataError: The strategy has nothing at all to do with one of the cuts.
         """
-        found = self.compressor.per_fixture
-        return found.unsupported(fixture, cuts) if found else None
+        check = self.compressor.unsupported
+        return check(fixture, cuts) if check else None
 
     def described(self) -> dict[str, Any]:
         """Return name and effective arguments as plain data."""

@@ -80,7 +80,7 @@ class State(BaseModel):
     failure: str = ""
     """Why the status is not ``ok``."""
     suspect: list[str] = Field(default_factory=list)
-    """Signs that its summary is none, as `suspicion.suspicions` tells them; it counts all the
+    """Signs that its summary is none, as `validity.suspicions` tells them; it counts all the
     same."""
     messages: list[ChatMessage] = Field(default_factory=list)
     regions: list[Region] = Field(default_factory=list)

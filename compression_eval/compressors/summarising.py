@@ -1,75 +1,113 @@
-"""What the summarising strategies share: what they replace, and what they replace it by."""
+"""How a model is asked for a summary, and how its reply is read.
 
+Conversations are shown as data, one JSON object a line: no text inside them can then pass for the
+end of the data. Only where a product itself puts its request after the conversation's own messages
+is that done here too (`asked_after`).
+"""
+
+import json
+import re
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
-from inspect_ai.model import ChatMessage, ChatMessageSystem, ChatMessageUser, ModelOutput
+from inspect_ai.model import (
+    ChatMessage,
+    ChatMessageAssistant,
+    ChatMessageSystem,
+    ChatMessageUser,
+    CompactionStrategy,
+    GenerateConfig,
+    Model,
+    ModelOutput,
+)
+from inspect_ai.tool import ToolInfo
+from pydantic import NonNegativeInt, PositiveInt, validate_call
 
-from compression_eval.compressors.errors import CompressionError
-from compression_eval.compressors.prompts import prompt
-from compression_eval.compressors.refusal import NO_CHOICES, refused
-from compression_eval.compressors.tokens import TokenCounter
-from compression_eval.compressors.window import split
+from compression_eval.compressors.budget import DEFAULT_TAIL_TOKENS, SummaryPlan, plan_summary
+from compression_eval.compressors.errors import NO_CHOICES, CompressionError, refused
+from compression_eval.compressors.prompts import filled, prompt
+from compression_eval.compressors.spec import Text
+from compression_eval.compressors.tokens import content_text, token_counter
+
+_SEPARATORS = re.compile("[\x7f-\x9f\u2028\u2029\ud800-\udfff]")
+"""What JSON leaves as it is but some readers take for a line break, and lone surrogates."""
 
 
-@dataclass(frozen=True)
-class Span:
-    """The part of a conversation to be summarised, and what stays around it."""
-
-    head: list[ChatMessage]
-    previous: ChatMessageUser | None
-    """The message that carries the earlier summary."""
-    dropped: list[ChatMessage]
-    tail: list[ChatMessage]
-
-
-def find_span(
-    messages: Sequence[ChatMessage],
-    carrier_key: str,
-    head_tokens: int,
-    tail_tokens: int,
-    counter: TokenCounter,
-    *,
-    keep_last: bool = True,
-) -> Span:
-    """Find what is to be summarised; an earlier summary is set apart from the messages.
+class SummarisingCompaction(CompactionStrategy):
+    """Replace the middle of a conversation by what a model writes about it; base of our own two.
 
     Args:
-        messages: The conversation, perhaps with a message from an earlier compression.
-        carrier_key: Metadata key that marks such a message.
-        head_tokens: Budget of the verbatim head.
-        tail_tokens: Budget of the verbatim tail.
-        counter: Counts the tokens.
-        keep_last: Whether the last turn stays in the tail even if it alone is over the budget.
-
-    Raises:
-        CompressionError: Everything fits the head and tail, so there is nothing to summarise.
+        head_tokens: Tokens kept at the start, beyond the system messages.
+        tail_tokens: Tokens kept at the end; with a budget above 0 at least the last turn is kept.
+        target_tokens: Wanted tokens of the whole state, system prompt included; it is filled as
+            far as it goes. With it, ``tail_tokens`` (and ``summary_tokens``, where there is a
+            summary) are no longer budgets: only their proportion counts, by which the target is
+            divided. ``tail`` gives all of it to the tail.
+        summary_tokens: Budget of the summary in tokens. ``anchored`` enforces it; to a model it is
+            a request. With ``target_tokens`` only its proportion to ``tail_tokens`` counts, and it
+            is enforced.
+        prompt: Text that replaces the strategy's instructions; the reply form is always added.
+        focus_topic: A topic that deserves the most room.
+        threshold: When an agent that uses this strategy compresses; see Inspect.
     """
-    carriers = [m for m in messages if carrier_key in (m.metadata or {})]
-    previous = carriers[-1] if carriers else None
-    rest = [message for message in messages if message not in carriers]
-    window = split(rest, head_tokens, tail_tokens, counter, keep_last=keep_last)
-    if not window.span:
-        raise CompressionError(
-            "not_applied",
-            f"nothing to summarise: the conversation fits the head and tail budgets "
-            f"({head_tokens} and {tail_tokens} tokens)",
+
+    key: ClassVar[str]
+    """Metadata key of the message that carries the summary from one compression to the next."""
+    instructions: ClassVar[str]
+    """Name of the text with the instructions; ``…_protocol`` is the one with the reply form."""
+
+    @validate_call
+    def __init__(
+        self,
+        *,
+        head_tokens: NonNegativeInt = 0,
+        tail_tokens: NonNegativeInt = DEFAULT_TAIL_TOKENS,
+        target_tokens: PositiveInt | None = None,
+        summary_tokens: PositiveInt = 1_500,
+        prompt: Text | None = None,
+        focus_topic: Text | None = None,
+        threshold: int | float = 0.9,
+    ) -> None:
+        super().__init__(type="summary", threshold=threshold, memory=False)
+        self.head_tokens = head_tokens
+        self.tail_tokens = tail_tokens
+        self.target_tokens = target_tokens
+        self.summary_tokens = summary_tokens
+        self.prompt = prompt
+        self.focus_topic = focus_topic
+
+    def plan(self, messages: Sequence[ChatMessage]) -> SummaryPlan:
+        """Divide the budget and find what is to be summarised; see `plan_summary`."""
+        return plan_summary(
+            messages,
+            self.key,
+            token_counter().message(carrier("", {})),
+            head_tokens=self.head_tokens,
+            tail_tokens=self.tail_tokens,
+            summary_tokens=self.summary_tokens,
+            target_tokens=self.target_tokens,
         )
-    return Span(
-        head=window.head,
-        previous=previous if isinstance(previous, ChatMessageUser) else None,
-        dropped=window.span,
-        tail=window.tail,
-    )
+
+    def request(self, plan: SummaryPlan, earlier: dict[str, Any]) -> list[ChatMessage]:
+        """Return the messages of a summarising call: instructions as system, material as user.
+
+        Args:
+            plan: What is summarised, and how long the summary may be.
+            earlier: The summary so far, if there is one, under the name that the instructions use.
+        """
+        header: dict[str, Any] = {**earlier, "budget_tokens": plan.summary_tokens}
+        if self.focus_topic:
+            header["focus_topic"] = self.focus_topic
+        told = (self.prompt or prompt(self.instructions)).strip()
+        return [
+            ChatMessageSystem(content=f"{told}\n\n{prompt(f'{self.instructions}_protocol')}"),
+            ChatMessageUser(content=data_block(header, plan.window.span)),
+        ]
 
 
-def request(instructions: str, protocol: str, data: str) -> list[ChatMessage]:
-    """Return the messages of a summarising call: instructions as system, material as user."""
-    return [
-        ChatMessageSystem(content=f"{instructions.strip()}\n\n{prompt(protocol)}"),
-        ChatMessageUser(content=data),
-    ]
+def carrier(text: str, metadata: dict[str, Any]) -> ChatMessageUser:
+    """Return the message that stands in a state for what was removed."""
+    return ChatMessageUser(content=f"{prompt('carrier')}\n\n{text}", metadata=metadata)
 
 
 def completion(output: ModelOutput) -> str:
@@ -94,6 +132,112 @@ def completion(output: ModelOutput) -> str:
     return text
 
 
-def carrier(text: str, metadata: dict[str, Any]) -> ChatMessageUser:
-    """Return the message that stands in a state for what was removed."""
-    return ChatMessageUser(content=f"{prompt('carrier')}\n\n{text}", metadata=metadata)
+def one_line_json(data: Any) -> str:
+    """Return data as JSON that is one line to every reader."""
+    text = json.dumps(data, ensure_ascii=False)
+    return _SEPARATORS.sub(lambda match: f"\\u{ord(match[0]):04x}", text)
+
+
+def data_block(header: dict[str, Any], messages: Sequence[ChatMessage]) -> str:
+    """Return what a summarising model is shown: one JSON object a line.
+
+    Args:
+        header: Each entry becomes a line of its own, in order.
+        messages: The conversation to be summarised: position, role, text and tool calls of each.
+    """
+    lines = [one_line_json({key: value}) for key, value in header.items()]
+    for index, message in enumerate(messages):
+        line: dict[str, Any] = {
+            "index": index,
+            "role": message.role,
+            "text": content_text(message),
+        }
+        if isinstance(message, ChatMessageAssistant) and message.tool_calls:
+            line["calls"] = [
+                {"name": call.function, "arguments": call.arguments} for call in message.tool_calls
+            ]
+        lines.append(one_line_json(line))
+    return "\n".join(lines)
+
+
+def instructions(name: str, replacement: str | None, focus_topic: str | None) -> str:
+    """Return the instructions of a product: its text or the one in its place, and the focus.
+
+    Args:
+        name: Name of the text.
+        replacement: Text of the user's that stands in its place.
+        focus_topic: A topic that deserves the most room.
+    """
+    text = replacement or prompt(name)
+    return f"{text}\n\n{filled('focus', topic=focus_topic)}" if focus_topic else text
+
+
+async def asked_after(
+    model: Model, messages: Sequence[ChatMessage], tools: Sequence[ToolInfo], request: str
+) -> ModelOutput:
+    """Return the reply to a request that stands after the messages themselves.
+
+    Args:
+        model: Writes the summary.
+        messages: The conversation, system messages included.
+        tools: The tools it was had with; some providers demand them where there are tool calls.
+        request: The instructions.
+    """
+    return await model.generate(
+        [*messages, ChatMessageUser(content=request)], tools=list(tools), tool_choice="none"
+    )
+
+
+async def asked_about(
+    model: Model,
+    messages: Sequence[ChatMessage],
+    header: dict[str, Any],
+    request: str,
+    max_tokens: int | None = None,
+) -> str:
+    """Return the text of the reply to a request that stands after the messages as data.
+
+    Args:
+        model: Writes the summary.
+        messages: What is to be summarised.
+        header: Further data, each entry on a line of its own before the messages.
+        request: The instructions.
+        max_tokens: Limit of the reply.
+
+    Raises:
+        CompressionError: The reply is unusable; see `completion`.
+    """
+    output = await model.generate(
+        [
+            ChatMessageSystem(content=prompt("summariser")),
+            ChatMessageUser(content=f"{data_block(header, messages)}\n\n{request}"),
+        ],
+        config=GenerateConfig(max_tokens=max_tokens),
+    )
+    return completion(output)
+
+
+def set_apart(
+    messages: Sequence[ChatMessage], key: str
+) -> tuple[list[ChatMessage], Any, list[ChatMessage]]:
+    """Part a conversation into system messages, the result of an earlier compression, and the rest.
+
+    Args:
+        messages: The conversation.
+        key: Metadata key that marks a message which carries an earlier result.
+
+    Returns:
+        The leading system messages; what the newest carrier holds under the key, or None; all
+        other messages but the carriers.
+    """
+    start = 0
+    while start < len(messages) and messages[start].role == "system":
+        start += 1
+    previous: Any = None
+    body: list[ChatMessage] = []
+    for message in messages[start:]:
+        if key in (message.metadata or {}):
+            previous = (message.metadata or {})[key]
+        else:
+            body.append(message)
+    return list(messages[:start]), previous, body

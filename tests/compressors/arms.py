@@ -1,15 +1,16 @@
-"""Run a strategy as a run does, without its name being registered."""
+"""Run a strategy as a run does."""
 
 import json
 from collections.abc import Mapping, Sequence
 from typing import Any
 
 import anyio
-from inspect_ai.model import ChatMessage, Model
+from inspect_ai.model import ChatMessage, CompactionStrategy, Model
 
 from compression_eval.compressors.facts import track
+from compression_eval.compressors.registry import compressor_spec
 from compression_eval.compressors.running import CompressionPlan, compress
-from compression_eval.compressors.spec import Compressor, CompressorSpec
+from compression_eval.compressors.spec import Arguments, Compressor, CompressorSpec
 from compression_eval.compressors.state import State
 from compression_eval.fixtures.banks import Probe
 from compression_eval.fixtures.conversation import conversation, declared_tools
@@ -17,9 +18,15 @@ from compression_eval.fixtures.models import Fixture
 from tests.compressors.conftest import Reply, model_replying
 
 
+def spec_of(strategy: CompactionStrategy) -> CompressorSpec:
+    """A strategy that has no name, as a run takes it."""
+    compressor = Compressor("own", "", Arguments, lambda *_: strategy, calls_model=False)
+    return CompressorSpec(compressor, Arguments())
+
+
 def compressed(
     fixture: Fixture,
-    compressor: Compressor[Any],
+    compressor: str | CompactionStrategy,
     arguments: Mapping[str, Any] | None = None,
     reply: Reply = lambda _: "What was done.",
     cuts: tuple[int, ...] = (),
@@ -28,12 +35,17 @@ def compressed(
 ) -> tuple[State, list[list[Any]]]:
     """Return the state, and what the model was asked."""
     scripted, asked = model_replying(reply)
+    spec = (
+        compressor_spec(compressor, arguments)
+        if isinstance(compressor, str)
+        else spec_of(compressor)
+    )
     cuts = cuts or (len(fixture.messages),)
     plan = CompressionPlan(
         fixture=fixture,
         tools=declared_tools(fixture, cuts[-1]),
         cuts=cuts,
-        spec=CompressorSpec(compressor, compressor.arguments.model_validate(dict(arguments or {}))),
+        spec=spec,
         tracked=track(fixture, cuts[-1], probes),
     )
     return anyio.run(compress, plan, 0, model or scripted), asked

@@ -9,7 +9,7 @@ from inspect_ai.model import (
 )
 from inspect_ai.tool import ToolCall
 
-from compression_eval.compressors.artifact_index import ArtifactIndex
+from compression_eval.compressors.artifacts import ArtifactIndex
 from compression_eval.compressors.tokens import token_counter
 
 

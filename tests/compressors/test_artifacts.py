@@ -19,16 +19,17 @@ from inspect_ai.model import (
 )
 from inspect_ai.tool import ToolCall, ToolInfo
 
-from compression_eval.compressors.arguments import Arguments
+from compression_eval.compressors.anchored import AnchoredCompaction
 from compression_eval.compressors.artifacts import ArtifactIndexCompaction, with_artifacts
 from compression_eval.compressors.facts import track
 from compression_eval.compressors.registry import COMPRESSORS, compressor_spec
 from compression_eval.compressors.running import CompressionPlan, compress
-from compression_eval.compressors.spec import Compressor, CompressorSpec
+from compression_eval.compressors.spec import CompressorSpec
 from compression_eval.compressors.state import State
 from compression_eval.compressors.validity import structural_problem
 from compression_eval.fixtures.errors import DataError
 from compression_eval.fixtures.models import Fixture
+from tests.compressors.arms import spec_of
 from tests.compressors.conftest import Reply, conversation_fixture, model_replying
 
 COMMANDS = ("cat README.md", "echo x > made.py", "sed -i s/a/b/ src/app.py", "make test")
@@ -91,7 +92,8 @@ def test_arguments_are_checked_with_those_of_the_strategy() -> None:
     strategy = spec.build()
     assert isinstance(strategy, ArtifactIndexCompaction)
     assert strategy.index_tokens == 50
-    assert strategy.inner.arguments.tail_tokens == 7  # type: ignore[attr-defined]
+    assert isinstance(strategy.inner, AnchoredCompaction)
+    assert strategy.inner.tail_tokens == 7
     for bad in ({"index_tokens": 0}, {"tail_tokens": -1}, {"index": 1}):
         with pytest.raises(DataError, match=r"anchored\+artifacts"):
             compressor_spec("anchored+artifacts", bad)
@@ -326,10 +328,7 @@ def test_a_strategy_in_a_file_can_be_wrapped(tmp_path: Path) -> None:
 
 
 def test_a_strategy_of_ones_own_can_be_wrapped() -> None:
-    own: Compressor[Arguments] = Compressor(
-        "own", "mine", Arguments, lambda _: _Returning("parts"), calls_model=False
-    )
-    wrapped = with_artifacts(own)
+    wrapped = with_artifacts(spec_of(_Returning("parts")).compressor)
     assert wrapped.name == "own+artifacts"
     state, _ = run(CompressorSpec(wrapped, wrapped.arguments()), working_fixture())
     assert state.status == "ok"

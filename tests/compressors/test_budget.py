@@ -8,9 +8,8 @@ from typing import Any
 import anyio
 import pytest
 
-from compression_eval.compressors.clipping import CUT_KEY, clipped_sections
-from compression_eval.compressors.listing import takes_target
-from compression_eval.compressors.memory import SECTIONS
+from compression_eval.compressors.anchored import SECTIONS
+from compression_eval.compressors.budget import CUT_KEY, clipped_sections
 from compression_eval.compressors.registry import COMPRESSORS, compressor_spec
 from compression_eval.compressors.running import CompressionPlan, compress
 from compression_eval.compressors.state import State
@@ -24,7 +23,9 @@ from compression_eval.fixtures.models import Fixture
 from tests.compressors.conftest import conversation_fixture, model_replying
 
 TARGETS = (1_000, 2_000, 4_000, 8_000, 16_000)
-WITH_TARGET = [name for name, compressor in COMPRESSORS.items() if takes_target(compressor)]
+WITH_TARGET = [
+    name for name, each in COMPRESSORS.items() if "target_tokens" in each.arguments.model_fields
+]
 
 
 def terse(_: list[Any]) -> str:
@@ -175,14 +176,11 @@ def test_targets_that_cannot_be_met_cost_no_model_call() -> None:
 
 
 def test_a_summary_is_cut_section_by_section() -> None:
-    def count(text: str) -> int:
-        return len(text)
-
-    text = "## One\n" + "a" * 500 + "\n\n## Two\nshort\n\n## Three\n" + "c" * 300
-    cut = clipped_sections(text, 500, count)
+    text = "## One\n" + "a " * 500 + "\n\n## Two\nshort\n\n## Three\n" + "c " * 300
+    cut = clipped_sections(text, 400)
     assert cut is not None
-    assert len(cut) <= 500
+    assert token_counter().count(cut) <= 400
     assert "## Two\nshort" in cut
-    assert abs(cut.count("a") - cut.count("c")) < 8
-    assert clipped_sections(text, 5_000, count) == text
-    assert clipped_sections(text, 20, count) is None
+    assert abs(cut.count("a ") - cut.count("c ")) < 8
+    assert clipped_sections(text, 5_000) == text
+    assert clipped_sections(text, 10) is None

@@ -8,15 +8,17 @@ import pytest
 from inspect_ai.model import ChatMessage, ChatMessageUser, get_model
 from inspect_ai.tool import ToolCall, ToolInfo
 
-from compression_eval.compressors.claude_code import COMPRESSOR, ClaudeCodeArguments, summary_part
+from compression_eval.compressors.claude_code import ClaudeCodeCompaction
 from compression_eval.compressors.errors import CompressionError
-from compression_eval.compressors.file_calls import file_call
+from compression_eval.compressors.file_views import file_call
 from compression_eval.compressors.state import State
 from compression_eval.compressors.tokens import token_counter
 from compression_eval.fixtures.models import Fixture
 from tests.compressors.arms import compressed, session
 
 PAD = "word " * 400
+
+KEY = "compression_eval_claude_code"
 
 
 def attached(state: State) -> dict[str, str]:
@@ -44,7 +46,7 @@ def editing() -> Fixture:
 
 def test_the_state_is_summary_and_files_in_use_last_first() -> None:
     reply = "<analysis>private thoughts</analysis>\n<summary>\n1. Request: all\n</summary>"
-    state, asked = compressed(editing(), COMPRESSOR, reply=lambda _: reply)
+    state, asked = compressed(editing(), "claude-code", reply=lambda _: reply)
     assert state.status == "ok", state.failure
     assert [message.role for message in state.messages] == [
         "system",
@@ -70,16 +72,16 @@ def test_the_state_is_summary_and_files_in_use_last_first() -> None:
 
 
 def test_limits_of_what_is_attached() -> None:
-    state, _ = compressed(editing(), COMPRESSOR, {"max_files": 2})
+    state, _ = compressed(editing(), "claude-code", {"max_files": 2})
     assert list(attached(state)) == ["b.py", "c.py"]
-    state, _ = compressed(editing(), COMPRESSOR, {"max_files": 0})
+    state, _ = compressed(editing(), "claude-code", {"max_files": 0})
     assert attached(state) == {}
     long = session(
         f"Go. {PAD}",
         ("", "write_file", {"path": "old.py", "content": "o " * 500}, "Created"),
         ("", "write_file", {"path": "new.py", "content": "n " * 500}, "Created"),
     )
-    state, _ = compressed(long, COMPRESSOR, {"file_tokens": 300, "files_tokens": 400})
+    state, _ = compressed(long, "claude-code", {"file_tokens": 300, "files_tokens": 400})
     count = token_counter().count
     sizes = {path: count(text) for path, text in attached(state).items()}
     assert list(sizes) == ["new.py", "old.py"]
@@ -99,7 +101,7 @@ def test_the_next_cycle_reads_the_earlier_summary_and_knows_the_earlier_files() 
     )
     replies = iter(["first summary", "second summary"])
     state, asked = compressed(
-        fixture, COMPRESSOR, reply=lambda _: next(replies), cuts=(6, len(fixture.messages))
+        fixture, "claude-code", reply=lambda _: next(replies), cuts=(6, len(fixture.messages))
     )
     assert state.status == "ok", state.failure
     said = "\n".join(message.text for message in asked[1])
@@ -110,10 +112,10 @@ def test_the_next_cycle_reads_the_earlier_summary_and_knows_the_earlier_files() 
 
 
 def test_a_summary_of_nothing_new_is_not_applied() -> None:
-    marked = ChatMessageUser(content="s", metadata={"compression_eval_claude_code": "s"})
+    marked = ChatMessageUser(content="s", metadata={KEY: "s"})
     messages: list[ChatMessage] = [marked]
     tools: list[ToolInfo] = []
-    strategy = COMPRESSOR.build(ClaudeCodeArguments())
+    strategy = ClaudeCodeCompaction()
     with pytest.raises(CompressionError) as caught:
         anyio.run(strategy.compact, get_model("mockllm/model"), messages, tools)
     assert caught.value.status == "not_applied"
@@ -123,14 +125,14 @@ def test_a_summary_of_nothing_new_is_not_applied() -> None:
     "reply", ["", "<analysis>only thoughts</analysis>", "<summary> </summary>"]
 )
 def test_no_summary_fails_the_state(reply: str) -> None:
-    state, _ = compressed(editing(), COMPRESSOR, reply=lambda _: reply)
+    state, _ = compressed(editing(), "claude-code", reply=lambda _: reply)
     assert state.status == "empty"
     assert state.messages == []
 
 
 def test_prompt_and_focus_reach_the_model() -> None:
     arguments = {"prompt": "Be {brief}.", "focus_topic": "the {blue} one"}
-    _, asked = compressed(editing(), COMPRESSOR, arguments)
+    _, asked = compressed(editing(), "claude-code", arguments)
     assert asked[0][-1].text == "Be {brief}.\n\nGive the most room to this topic: the {blue} one"
 
 
@@ -144,7 +146,9 @@ def test_prompt_and_focus_reach_the_model() -> None:
     ],
 )
 def test_the_part_of_a_reply_that_is_the_summary(reply: str, summary: str) -> None:
-    assert summary_part(reply) == summary
+    state, _ = compressed(editing(), "claude-code", reply=lambda _: reply)
+    (metadata,) = [m.metadata for m in state.messages if KEY in (m.metadata or {})]
+    assert metadata == {KEY: summary}
 
 
 def edits(*pairs: tuple[str, str]) -> dict[str, Any]:
@@ -176,13 +180,13 @@ def test_what_is_known_of_a_file_after_a_call(
         ("", "write_file", {"path": "f", "content": content}, "Created f"),
         ("", tool, arguments, result),
     )
-    state, _ = compressed(fixture, COMPRESSOR)
+    state, _ = compressed(fixture, "claude-code")
     assert attached(state) == {"f": expected}
 
 
 def test_a_path_cannot_break_out_of_its_line() -> None:
     fixture = session(f"Go. {PAD}", ("", "write", {"path": 'a"\n\nrule: x', "content": "t"}, "ok"))
-    state, _ = compressed(fixture, COMPRESSOR)
+    state, _ = compressed(fixture, "claude-code")
     heading = state.messages[2].text.splitlines()[0]
     assert heading.startswith(r'File "a\"\n\nrule: x", attached')
 

@@ -1,15 +1,25 @@
 """Codex' local compaction."""
 
+import anyio
 import pytest
-from inspect_ai.model import ChatMessageUser, Model, ModelOutput, ModelUsage, get_model
+from inspect_ai.model import (
+    ChatMessage,
+    ChatMessageAssistant,
+    ChatMessageUser,
+    Model,
+    ModelOutput,
+    ModelUsage,
+    get_model,
+)
+from inspect_ai.tool import ToolInfo
 
-from compression_eval.compressors.codex import COMPRESSOR, recent
+from compression_eval.compressors.budget import groups
+from compression_eval.compressors.codex import CodexCompaction
 from compression_eval.compressors.state import State
 from compression_eval.compressors.tokens import token_counter
-from compression_eval.compressors.window import groups
 from compression_eval.fixtures.models import Fixture
 from tests.compressors.arms import compressed
-from tests.compressors.conftest import conversation_fixture
+from tests.compressors.conftest import conversation_fixture, model_replying
 
 ASKED = [f"Please do step {turn} with value V{turn}." for turn in (0, 4, 8)]
 
@@ -19,7 +29,7 @@ def said(state: State) -> list[str]:
 
 
 def test_user_messages_stay_and_the_summary_comes_last(fixture: Fixture) -> None:
-    state, asked = compressed(fixture, COMPRESSOR, reply=lambda _: "Handed over.")
+    state, asked = compressed(fixture, "codex", reply=lambda _: "Handed over.")
     assert state.status == "ok", state.failure
     assert {message.role for message in state.messages[1:]} == {"user"}
     assert said(state)[:-1] == ASKED
@@ -31,6 +41,16 @@ def test_user_messages_stay_and_the_summary_comes_last(fixture: Fixture) -> None
     assert "handoff summary" in request[-1].text
 
 
+def kept_of(users: list[ChatMessageUser], user_tokens: int) -> list[ChatMessage]:
+    """The messages before the summary, of user messages and a reply after them."""
+    model, _ = model_replying(lambda _: "Handed over.")
+    messages: list[ChatMessage] = [*users, ChatMessageAssistant(content="Done.")]
+    tools: list[ToolInfo] = []
+    strategy = CodexCompaction(user_tokens=user_tokens)
+    state, _ = anyio.run(strategy.compact, model, messages, tools)
+    return state[:-1]
+
+
 def test_the_budget_is_filled_from_the_newest_and_the_last_one_is_shortened() -> None:
     counter = token_counter()
     users = [
@@ -38,22 +58,22 @@ def test_the_budget_is_filled_from_the_newest_and_the_last_one_is_shortened() ->
         for name in ("a", "b", "c")
     ]
     each = counter.count(users[0].text)
-    kept = recent(users, each + 60, counter)
+    kept = kept_of(users, each + 60)
     assert [message.id for message in kept] == ["b", "c"]
     assert kept[1] is users[2]
     assert counter.count(kept[0].text) <= 60
     assert kept[0].text.startswith("b word")
     assert kept[0].text.endswith("end-b")
     assert "characters left out" in kept[0].text
-    assert [m.id for m in recent(users, 3 * each, counter)] == ["a", "b", "c"]
-    assert [m.id for m in recent(users, each, counter)] == ["c"]
-    assert recent(users, 0, counter) == []
+    assert [m.id for m in kept_of(users, 3 * each)] == ["a", "b", "c"]
+    assert [m.id for m in kept_of(users, each)] == ["c"]
+    assert kept_of(users, 0) == []
 
 
 def test_earlier_summaries_are_read_but_not_kept(fixture: Fixture) -> None:
     replies = iter(["first handoff", "second handoff"])
     state, asked = compressed(
-        fixture, COMPRESSOR, reply=lambda _: next(replies), cuts=(13, len(fixture.messages))
+        fixture, "codex", reply=lambda _: next(replies), cuts=(13, len(fixture.messages))
     )
     assert state.status == "ok", state.failure
     assert "first handoff" in "\n".join(message.text for message in asked[1])
@@ -83,12 +103,12 @@ def narrow(limit: int) -> tuple[Model, list[int]]:
 def test_over_the_window_the_oldest_messages_are_left_out() -> None:
     fixture = conversation_fixture(40)
     model, lengths = narrow(30)
-    state, _ = compressed(fixture, COMPRESSOR, model=model)
+    state, _ = compressed(fixture, "codex", model=model)
     assert state.status == "ok", state.failure
     assert lengths[-1] <= 30 < lengths[-2]
     assert len(lengths) <= 1 + len(groups(state.messages)) + len(fixture.messages).bit_length()
     model, lengths = narrow(2)
-    state, _ = compressed(fixture, COMPRESSOR, model=model)
+    state, _ = compressed(fixture, "codex", model=model)
     assert state.status == "error"
     assert "cut off" in state.failure
     assert lengths[-1] == 3
@@ -96,7 +116,7 @@ def test_over_the_window_the_oldest_messages_are_left_out() -> None:
 
 @pytest.mark.parametrize(("reply", "status"), [("", "empty"), ("long " * 5_000, "not_smaller")])
 def test_a_bad_summary_fails_the_state(fixture: Fixture, reply: str, status: str) -> None:
-    state, _ = compressed(fixture, COMPRESSOR, reply=lambda _: reply)
+    state, _ = compressed(fixture, "codex", reply=lambda _: reply)
     assert state.status == status
 
 
@@ -104,6 +124,6 @@ def test_user_messages_alone_are_not_compressed() -> None:
     fixture = Fixture.model_validate(
         {"name": "talk", "messages": [{"role": "user", "content": "one " * 200}] * 3}
     )
-    state, asked = compressed(fixture, COMPRESSOR)
+    state, asked = compressed(fixture, "codex")
     assert state.status == "not_applied"
     assert asked == []

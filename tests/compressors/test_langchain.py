@@ -5,7 +5,6 @@ import sys
 import pytest
 from inspect_ai.util import LimitExceededError
 
-from compression_eval.compressors.langchain import COMPRESSOR
 from compression_eval.compressors.registry import compressor_spec
 from compression_eval.fixtures.errors import DataError
 from compression_eval.fixtures.models import Fixture
@@ -31,7 +30,7 @@ def test_without_the_package_it_is_refused_before_anything_runs(
 @pytest.mark.usefixtures("_installed")
 class TestInstalled:
     def test_the_last_messages_stay_with_their_ids(self, fixture: Fixture) -> None:
-        state, asked = compressed(fixture, COMPRESSOR, KEEP, lambda _: "Their summary.")
+        state, asked = compressed(fixture, "langchain", KEEP, lambda _: "Their summary.")
         assert state.status == "ok", state.failure
         assert [message.role for message in state.messages[:2]] == ["system", "user"]
         assert state.messages[1].text.endswith("Their summary.")
@@ -42,26 +41,26 @@ class TestInstalled:
         assert "You are a coding agent." not in asked[0][-1].text
 
     def test_it_keeps_twenty_by_default(self) -> None:
-        state, _ = compressed(conversation_fixture(20), COMPRESSOR)
+        state, _ = compressed(conversation_fixture(20), "langchain")
         assert state.status == "ok", state.failure
         # Twenty would begin with a result, whose call is kept as well.
         assert [message.id for message in state.messages[2:]] == [f"m{i}" for i in range(26, 47)]
-        state, asked = compressed(conversation_fixture(8), COMPRESSOR)
+        state, asked = compressed(conversation_fixture(8), "langchain")
         assert state.status == "not_applied"
         assert asked == []
 
     def test_the_model_reads_only_the_newest_4000_tokens(self) -> None:
         fixture = conversation_fixture(60)
-        state, asked = compressed(fixture, COMPRESSOR)
+        state, asked = compressed(fixture, "langchain")
         assert state.status == "ok", state.failure
         assert "code E000" not in asked[0][-1].text
         assert "code E4800" in asked[0][-1].text
-        _, asked = compressed(fixture, COMPRESSOR, {"trim_tokens_to_summarize": None})
+        _, asked = compressed(fixture, "langchain", {"trim_tokens_to_summarize": None})
         assert "code E000" in asked[0][-1].text
 
     def test_a_fixed_sentence_instead_of_a_summary_is_a_fallback(self) -> None:
         many = [("", "bash", {"command": str(n)}, "word " * 600) for n in range(20)]
-        state, asked = compressed(session("Go.", *many), COMPRESSOR, KEEP)
+        state, asked = compressed(session("Go.", *many), "langchain", KEEP)
         assert asked == []
         assert state.status == "fallback"
         assert "no user message in the last 4000 tokens" in state.failure
@@ -69,7 +68,7 @@ class TestInstalled:
     def test_the_next_cycle_reads_the_earlier_summary(self, fixture: Fixture) -> None:
         replies = iter(["First.", "Second."])
         state, asked = compressed(
-            fixture, COMPRESSOR, KEEP, lambda _: next(replies), (19, len(fixture.messages))
+            fixture, "langchain", KEEP, lambda _: next(replies), (19, len(fixture.messages))
         )
         assert state.status == "ok", state.failure
         assert "First." in asked[1][-1].text
@@ -78,11 +77,11 @@ class TestInstalled:
         assert "First." not in text
 
     def test_a_replaced_prompt_keeps_its_braces(self, fixture: Fixture) -> None:
-        _, asked = compressed(fixture, COMPRESSOR, {**KEEP, "prompt": "Keep {only} colours."})
+        _, asked = compressed(fixture, "langchain", {**KEEP, "prompt": "Keep {only} colours."})
         assert asked[0][-1].text.startswith("Keep {only} colours.\n\n<message")
 
     def test_a_failure_passes_through_once(self, fixture: Fixture) -> None:
-        state, asked = compressed(fixture, COMPRESSOR, KEEP, lambda _: "")
+        state, asked = compressed(fixture, "langchain", KEEP, lambda _: "")
         assert state.status == "empty"
         assert len(asked) == 1
 
@@ -91,7 +90,7 @@ class TestInstalled:
             raise LimitExceededError("token", value=2, limit=1)
 
         with pytest.raises(LimitExceededError):
-            compressed(fixture, COMPRESSOR, KEEP, reply)
+            compressed(fixture, "langchain", KEEP, reply)
 
     def test_nothing_is_recorded_elsewhere(
         self, fixture: Fixture, monkeypatch: pytest.MonkeyPatch
@@ -102,6 +101,6 @@ class TestInstalled:
         monkeypatch.setattr(Client, "create_run", lambda *_, **kwargs: sent.append(kwargs))
         client = Client(api_url="http://127.0.0.1:9", api_key="none", auto_batch_tracing=False)
         with tracing_context(enabled=True, client=client):
-            state, _ = compressed(fixture, COMPRESSOR, KEEP)
+            state, _ = compressed(fixture, "langchain", KEEP)
         assert state.status == "ok", state.failure
         assert sent == []

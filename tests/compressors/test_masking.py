@@ -5,9 +5,8 @@ from typing import Any
 import pytest
 from pydantic import ValidationError
 
-from compression_eval.compressors.clear_tools import COMPRESSOR as CLEAR
-from compression_eval.compressors.clear_tools import ClearToolsArguments
-from compression_eval.compressors.masking import COMPRESSOR as MASK
+from compression_eval.compressors.clear_tools import ClearToolsCompaction
+from compression_eval.compressors.masking import MaskingCompaction
 from compression_eval.compressors.state import State
 from compression_eval.fixtures.models import Fixture
 from tests.compressors.arms import compressed, session
@@ -32,7 +31,7 @@ def calls(state: State) -> list[tuple[str, dict[str, Any]]]:
 def test_masking_keeps_the_last_results_and_counts_the_lines_of_the_others(
     fixture: Fixture,
 ) -> None:
-    state, asked = compressed(fixture, MASK, {"keep": 3})
+    state, asked = compressed(fixture, "masking", {"keep": 3})
     assert state.status == "ok", state.failure
     assert asked == []
     note = "[An older tool result stood here and was left out. Lines: 2]"
@@ -46,20 +45,20 @@ def test_masking_keeps_the_last_results_and_counts_the_lines_of_the_others(
 
 
 def test_masking_by_default_keeps_ten() -> None:
-    state, _ = compressed(conversation_fixture(16), MASK)
+    state, _ = compressed(conversation_fixture(16), "masking")
     assert ["left out" in text for text in results(state)] == [True] * 6 + [False] * 10
 
 
 def test_a_second_cycle_leaves_what_is_masked(fixture: Fixture) -> None:
-    state, _ = compressed(fixture, MASK, {"keep": 2}, cuts=(10, len(fixture.messages)))
+    state, _ = compressed(fixture, "masking", {"keep": 2}, cuts=(10, len(fixture.messages)))
     assert state.status == "ok", state.failure
     assert [text.rsplit(" ", 1)[-1] for text in results(state)[:-2]] == ["2]"] * 10
 
 
 def test_nothing_old_enough_is_not_a_compression(fixture: Fixture) -> None:
-    for compressor in (MASK, CLEAR):
+    for compressor in ("masking", "clear-tools"):
         state, _ = compressed(fixture, compressor, {"keep": 12})
-        assert state.status == "not_applied", compressor.name
+        assert state.status == "not_applied", compressor
         assert state.messages == []
 
 
@@ -73,7 +72,7 @@ def test_an_error_goes_with_the_result_it_was_in() -> None:
         content="", tool_call_id="a", error=ToolCallError("timeout", "took over 120 s")
     )
     model = get_model("mockllm/model")
-    strategy = MASK.build(MASK.arguments(keep=0))
+    strategy = MaskingCompaction(keep=0)
     (message,), _ = anyio.run(strategy.compact, model, [failed], tools)
     assert isinstance(message, ChatMessageTool)
     assert message.error is None
@@ -81,7 +80,7 @@ def test_an_error_goes_with_the_result_it_was_in() -> None:
 
 
 def test_clearing_keeps_the_last_three_uses_and_their_arguments(fixture: Fixture) -> None:
-    state, _ = compressed(fixture, CLEAR)
+    state, _ = compressed(fixture, "clear-tools")
     assert state.status == "ok", state.failure
     assert results(state)[:-3] == [CLEARED] * 9
     assert CLEARED not in results(state)[-3:]
@@ -90,7 +89,7 @@ def test_clearing_keeps_the_last_three_uses_and_their_arguments(fixture: Fixture
 
 @pytest.mark.parametrize("inputs", [True, ["bash"]])
 def test_clearing_takes_the_arguments_along_if_asked(fixture: Fixture, inputs: Any) -> None:
-    state, _ = compressed(fixture, CLEAR, {"clear_tool_inputs": inputs})
+    state, _ = compressed(fixture, "clear-tools", {"clear_tool_inputs": inputs})
     assert [arguments for _, arguments in calls(state)[:-3]] == [{}] * 9
     assert calls(state)[-1] == ("bash", {"command": "run 11"})
     assert len({message.id for message in state.messages}) == len(state.messages)
@@ -106,7 +105,7 @@ def test_clearing_leaves_excluded_tools_and_arguments_of_other_tools() -> None:
         ("", "read_file", {"path": "d"}, f"d {long}"),
     )
     arguments = {"keep": 1, "exclude_tools": ["read_file"], "clear_tool_inputs": ["read_file"]}
-    state, _ = compressed(fixture, CLEAR, arguments)
+    state, _ = compressed(fixture, "clear-tools", arguments)
     assert [text[0] for text in results(state)] == ["a", "[", "[", "d"]
     assert [list(arguments.values()) for _, arguments in calls(state)] == [
         ["a"],
@@ -117,20 +116,20 @@ def test_clearing_leaves_excluded_tools_and_arguments_of_other_tools() -> None:
 
 
 def test_clearing_less_than_asked_for_clears_nothing(fixture: Fixture) -> None:
-    state, _ = compressed(fixture, CLEAR, {"clear_at_least": 300})
+    state, _ = compressed(fixture, "clear-tools", {"clear_at_least": 300})
     assert state.status == "ok"
-    state, _ = compressed(fixture, CLEAR, {"clear_at_least": 5_000})
+    state, _ = compressed(fixture, "clear-tools", {"clear_at_least": 5_000})
     assert state.status == "not_applied"
     assert "5000" in state.failure
 
 
 def test_a_second_clearing_counts_only_what_is_new(fixture: Fixture) -> None:
     cuts = (19, len(fixture.messages))
-    whole, _ = compressed(fixture, CLEAR, cuts=cuts)
+    whole, _ = compressed(fixture, "clear-tools", cuts=cuts)
     assert whole.status == "ok", whole.failure
     assert results(whole)[:-3] == [CLEARED] * 9
     first = whole.cycles[0].tokens_before - whole.cycles[0].tokens_after
-    state, _ = compressed(fixture, CLEAR, {"clear_at_least": first - 10}, cuts=cuts)
+    state, _ = compressed(fixture, "clear-tools", {"clear_at_least": first - 10}, cuts=cuts)
     assert state.status == "not_applied"
     assert "tokens could be cleared" in state.failure
     assert state.cycles[0].tokens_after < state.cycles[0].tokens_before
@@ -138,6 +137,6 @@ def test_a_second_clearing_counts_only_what_is_new(fixture: Fixture) -> None:
 
 def test_unknown_arguments_are_refused() -> None:
     with pytest.raises(ValidationError):
-        ClearToolsArguments.model_validate({"trigger": 100_000})
+        ClearToolsCompaction(trigger=100_000)  # type: ignore[call-arg]
     with pytest.raises(ValidationError):
-        MASK.arguments.model_validate({"keep": -1})
+        MaskingCompaction(keep=-1)

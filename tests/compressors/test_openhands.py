@@ -4,10 +4,10 @@ import json
 
 import pytest
 from inspect_ai.model import ChatMessage, Model, ModelOutput, ModelUsage, get_model
-from pydantic import ValidationError
 
-from compression_eval.compressors.openhands import COMPRESSOR, OpenHandsArguments, forget
-from compression_eval.compressors.window import groups
+from compression_eval.compressors.budget import groups
+from compression_eval.compressors.registry import compressor_spec
+from compression_eval.fixtures.errors import DataError
 from compression_eval.fixtures.models import Fixture
 from tests.compressors.arms import compressed, messages_of, session
 from tests.compressors.conftest import conversation_fixture
@@ -18,7 +18,7 @@ def data(request: list[ChatMessage]) -> list[dict[str, object]]:
 
 
 def test_half_of_the_events_go_and_the_first_two_stay(fixture: Fixture) -> None:
-    state, asked = compressed(fixture, COMPRESSOR, reply=lambda _: "Condensed.")
+    state, asked = compressed(fixture, "openhands", reply=lambda _: "Condensed.")
     assert state.status == "ok", state.failure
     assert [message.id for message in state.messages[:2]] == ["m0", "m1"]
     assert state.messages[2].text.endswith("Condensed.")
@@ -28,23 +28,28 @@ def test_half_of_the_events_go_and_the_first_two_stay(fixture: Fixture) -> None:
     assert str(data(asked[0])[0]["text"]) == "Step 0."
 
 
+def forgotten(fixture: Fixture, **arguments: int) -> tuple[int, int]:
+    """Where the range that is forgotten begins and ends, in groups that stay together."""
+    state, _ = compressed(fixture, "openhands", arguments, lambda _: "Condensed.")
+    written = state.regions.index("summary")
+    whole = len(groups(messages_of(fixture)))
+    last = groups(state.messages[written + 1 :])
+    return len(groups(state.messages[:written])), whole - len(last)
+
+
 @pytest.mark.parametrize(
-    ("turns", "arguments", "start", "end", "events"),
+    ("arguments", "start", "end"),
     [
-        (12, {}, 2, 11, 17),  # 18 would part a call from its result, so one event more goes
-        (12, {"keep_first": 0}, 0, 10, 17),
-        (12, {"keep_first": 3}, 3, 11, 15),
-        (12, {"max_size": 20}, 2, 13, 20),
+        ({}, 2, 11),  # 18 events would part a call from its result, so one more stays
+        ({"keep_first": 0}, 1, 10),  # the system prompt is put back all the same
+        ({"keep_first": 3}, 3, 11),
+        ({"max_size": 20}, 2, 13),
     ],
 )
 def test_the_range_lies_between_places_where_nothing_is_parted(
-    turns: int, arguments: dict[str, int], start: int, end: int, events: int
+    arguments: dict[str, int], start: int, end: int
 ) -> None:
-    pieces = groups(messages_of(conversation_fixture(turns)))
-    found = forget(pieces, OpenHandsArguments.model_validate(arguments))
-    first = [message.id for piece in pieces[: found.start] for message in piece]
-    last = [message.id for piece in pieces[found.end :] for message in piece]
-    assert (found.start, found.end, found.events) == (start, end, events), (first, last)
+    assert forgotten(conversation_fixture(12), **arguments) == (start, end)
 
 
 def test_a_message_with_several_calls_is_several_events() -> None:
@@ -64,17 +69,14 @@ def test_a_message_with_several_calls_is_several_events() -> None:
         ]
         return Fixture.model_validate(plain)
 
-    arguments = OpenHandsArguments()
-    plain = forget(groups(messages_of(calling(0))), arguments)
-    several = forget(groups(messages_of(calling(3))), arguments)
-    assert (plain.end, plain.events) == (6, 8)
-    assert (several.end, several.events) == (4, 10)
+    assert forgotten(calling(0))[1] == 6
+    assert forgotten(calling(3))[1] == 4
 
 
 def test_the_earlier_summary_is_an_input_of_the_next(fixture: Fixture) -> None:
     replies = iter(["First.", "Second."])
     state, asked = compressed(
-        fixture, COMPRESSOR, reply=lambda _: next(replies), cuts=(19, len(fixture.messages))
+        fixture, "openhands", reply=lambda _: next(replies), cuts=(19, len(fixture.messages))
     )
     assert state.status == "ok", state.failure
     assert data(asked[1])[0] == {"previous_summary": "First."}
@@ -119,36 +121,36 @@ def failing(times: int) -> tuple[Model, list[int]]:
 
 def test_where_no_range_can_go_everything_is_summarised_ever_shorter() -> None:
     model, shown = failing(2)
-    state, _ = compressed(one_big_batch(), COMPRESSOR, model=model)
+    state, _ = compressed(one_big_batch(), "openhands", model=model)
     assert state.status == "ok", state.failure
     assert [message.role for message in state.messages] == ["system", "user"]
     assert "All of it." in state.messages[1].text
     assert len(shown) == 3
     assert shown[0] > shown[1] > shown[2] > 0.5 * shown[0]
     model, shown = failing(9)
-    state, _ = compressed(one_big_batch(), COMPRESSOR, model=model)
+    state, _ = compressed(one_big_batch(), "openhands", model=model)
     assert state.status == "error"
     assert len(shown) == 5
 
 
 def test_a_failing_call_for_a_range_is_not_repeated(fixture: Fixture) -> None:
     model, shown = failing(1)
-    state, _ = compressed(fixture, COMPRESSOR, model=model)
+    state, _ = compressed(fixture, "openhands", model=model)
     assert state.status == "error"
     assert len(shown) == 1
 
 
 def test_too_few_events_are_not_applied() -> None:
-    state, asked = compressed(session("Hi."), COMPRESSOR)
+    state, asked = compressed(session("Hi."), "openhands")
     assert state.status == "not_applied"
     assert asked == []
 
 
 def test_sizes_that_leave_no_tail_are_refused() -> None:
-    with pytest.raises(ValidationError, match="keep_first"):
-        OpenHandsArguments(max_size=10, keep_first=4)
+    with pytest.raises(DataError, match="keep_first"):
+        compressor_spec("openhands", {"max_size": 10, "keep_first": 4})
 
 
 def test_an_empty_summary_fails_the_state(fixture: Fixture) -> None:
-    state, _ = compressed(fixture, COMPRESSOR, reply=lambda _: " ")
+    state, _ = compressed(fixture, "openhands", reply=lambda _: " ")
     assert state.status == "empty"

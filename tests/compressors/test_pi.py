@@ -2,18 +2,20 @@
 
 import json
 
+import anyio
 import pytest
 from inspect_ai.model import ChatMessage, ChatMessageAssistant, ChatMessageTool, ChatMessageUser
-from inspect_ai.tool import ToolCall
+from inspect_ai.tool import ToolCall, ToolInfo
 
-from compression_eval.compressors.pi import COMPRESSOR, cut_point
+from compression_eval.compressors.errors import CompressionError
+from compression_eval.compressors.pi import PiCompaction
 from compression_eval.compressors.state import State
-from compression_eval.compressors.tokens import TokenCounter
+from compression_eval.compressors.tokens import token_counter
 from compression_eval.fixtures.models import Fixture
 from tests.compressors.arms import compressed, session
+from tests.compressors.conftest import model_replying
 
 BUDGET = {"keep_recent_tokens": 200}
-BY_CHARACTERS = TokenCounter("characters", len)
 
 
 def carrier(state: State) -> str:
@@ -26,10 +28,10 @@ def data(request: list[ChatMessage]) -> list[dict[str, object]]:
 
 
 def talk(*roles_and_sizes: tuple[str, int]) -> list[ChatMessage]:
-    """Messages of sizes in characters, the four of a message's frame included."""
+    """Messages of sizes in tokens, the four of a message's frame included."""
     messages: list[ChatMessage] = []
     for role, size in roles_and_sizes:
-        text = "x" * (size - 4)
+        text = " ".join("x" * (size - 4))
         if role == "call":
             call = ToolCall(id="1", function="f", arguments={})
             messages.append(ChatMessageAssistant(content=text, tool_calls=[call]))
@@ -40,27 +42,36 @@ def talk(*roles_and_sizes: tuple[str, int]) -> list[ChatMessage]:
     return messages
 
 
+def cut_before(messages: list[ChatMessage], keep: int) -> int:
+    """The position of the first message that stays word for word; 0 if nothing is compressed."""
+    model, _ = model_replying(lambda _: "Summary.")
+    tools: list[ToolInfo] = []
+    try:
+        state, _ = anyio.run(PiCompaction(keep_recent_tokens=keep).compact, model, messages, tools)
+    except CompressionError:
+        return 0
+    return len(messages) - (len(state) - 1)
+
+
 @pytest.mark.parametrize(
     ("keep", "cut"),
     [(10, 4), (100, 4), (101, 3), (200, 3), (300, 2), (301, 1), (400, 1), (401, 0), (1_000, 0)],
 )
 def test_the_message_that_reaches_the_number_is_kept(keep: int, cut: int) -> None:
-    messages = talk(*[("user", 100)] * 5)
-    assert cut_point(messages, keep, BY_CHARACTERS) == cut
+    assert cut_before(talk(*[("user", 100)] * 5), keep) == cut
 
 
 def test_no_cut_between_a_call_and_its_result() -> None:
     messages = talk(("user", 50), ("user", 50), ("call", 60), ("tool", 100), ("user", 50))
-    sizes = [BY_CHARACTERS.message(message) for message in messages]
-    assert sizes[3:] == [100, 50]
-    assert cut_point(messages, 51, BY_CHARACTERS) == 4  # the result reaches it: cut after it
-    assert cut_point(messages, 151, BY_CHARACTERS) == 2  # the call reaches it
-    assert cut_point(messages[:4], 10, BY_CHARACTERS) == 2  # no place after the result
+    assert [token_counter().message(message) for message in messages[3:]] == [100, 50]
+    assert cut_before(messages, 51) == 4  # the result reaches it: cut after it
+    assert cut_before(messages, 151) == 2  # the call reaches it
+    assert cut_before(messages[:4], 10) == 2  # no place after the result
 
 
 def test_recent_messages_stay_and_long_results_are_cut_for_the_model(fixture: Fixture) -> None:
     arguments = {**BUDGET, "tool_result_chars": 40}
-    state, asked = compressed(fixture, COMPRESSOR, arguments, lambda _: "The summary.")
+    state, asked = compressed(fixture, "pi", arguments, lambda _: "The summary.")
     assert state.status == "ok", state.failure
     assert "The summary." in carrier(state)
     kept = [m.id for m, r in zip(state.messages, state.regions, strict=True) if r == "tail"]
@@ -75,7 +86,7 @@ def test_recent_messages_stay_and_long_results_are_cut_for_the_model(fixture: Fi
 
 def test_a_turn_that_is_parted_gets_a_summary_of_its_start(fixture: Fixture) -> None:
     replies = iter(["Before.", "Start of turn."])
-    state, asked = compressed(fixture, COMPRESSOR, BUDGET, lambda _: next(replies))
+    state, asked = compressed(fixture, "pi", BUDGET, lambda _: next(replies))
     assert len(asked) == 2
     history, turn = (data(request) for request in asked)
     assert [line["text"] for line in turn if line["role"] == "user"] == [
@@ -88,7 +99,7 @@ def test_a_turn_that_is_parted_gets_a_summary_of_its_start(fixture: Fixture) -> 
 
 def test_a_cut_at_a_user_message_needs_one_call() -> None:
     fixture = session("Old. " + "word " * 300, ("", "bash", {"command": "x"}, "y"), "New.")
-    state, asked = compressed(fixture, COMPRESSOR, {"keep_recent_tokens": 12})
+    state, asked = compressed(fixture, "pi", {"keep_recent_tokens": 12})
     assert state.status == "ok", state.failure
     assert len(asked) == 1
     assert [message.text for message in state.messages[-2:]] == ["New.", "Done for now."]
@@ -109,7 +120,7 @@ def test_files_are_listed_by_code_over_all_cycles() -> None:
     replies = iter(["First.", "Second."])
     cuts = (11, len(fixture.messages))
     arguments = {"keep_recent_tokens": 20}
-    state, asked = compressed(fixture, COMPRESSOR, arguments, lambda _: next(replies), cuts)
+    state, asked = compressed(fixture, "pi", arguments, lambda _: next(replies), cuts)
     assert state.status == "ok", state.failure
     assert carrier(state).endswith(
         "Second.\n\n<read-files>\nb.py\n</read-files>\n\n"
@@ -130,7 +141,7 @@ def test_an_earlier_summary_is_not_lost_where_only_a_turn_start_is_new() -> None
     replies = iter(["First part.", "Second part."])
     cuts = (5, len(fixture.messages))
     arguments = {"keep_recent_tokens": 6}
-    state, asked = compressed(fixture, COMPRESSOR, arguments, lambda _: next(replies), cuts)
+    state, asked = compressed(fixture, "pi", arguments, lambda _: next(replies), cuts)
     assert state.status == "ok", state.failure
     assert "First part." in carrier(state)
     assert "Second part." in carrier(state)
@@ -139,7 +150,7 @@ def test_an_earlier_summary_is_not_lost_where_only_a_turn_start_is_new() -> None
 
 
 def test_everything_recent_is_not_applied(fixture: Fixture) -> None:
-    state, asked = compressed(fixture, COMPRESSOR)
+    state, asked = compressed(fixture, "pi")
     assert state.status == "not_applied"
     assert "keep_recent_tokens (20000)" in state.failure
     assert asked == []
@@ -147,5 +158,5 @@ def test_everything_recent_is_not_applied(fixture: Fixture) -> None:
 
 @pytest.mark.parametrize(("reply", "status"), [("", "empty"), ("long " * 5_000, "not_smaller")])
 def test_a_bad_summary_fails_the_state(fixture: Fixture, reply: str, status: str) -> None:
-    state, _ = compressed(fixture, COMPRESSOR, BUDGET, lambda _: reply)
+    state, _ = compressed(fixture, "pi", BUDGET, lambda _: reply)
     assert state.status == status

@@ -5,16 +5,7 @@ from typing import Any
 
 import pytest
 
-from compression_eval.compressors import (
-    claude_code,
-    clear_tools,
-    codex,
-    langchain,
-    masking,
-    openhands,
-    pi,
-)
-from compression_eval.compressors.spec import Compressor
+from compression_eval.compressors.registry import COMPRESSORS
 from compression_eval.compressors.state import State
 from compression_eval.compressors.validity import structural_problem
 from compression_eval.fixtures.banks import ProbeBank
@@ -24,10 +15,7 @@ from compression_eval.fixtures.models import Fixture
 from tests.compressors.arms import compressed
 
 NAMES = ("pr-triage", "feature-impl", "cron-config", "401-debug")
-COMPRESSORS: dict[str, Compressor[Any]] = {
-    module.COMPRESSOR.name: module.COMPRESSOR
-    for module in (claude_code, clear_tools, codex, langchain, masking, openhands, pi)
-}
+PRODUCTS = ("claude-code", "clear-tools", "codex", "langchain", "masking", "openhands", "pi")
 SCALED: dict[str, dict[str, Any]] = {
     "pi": {"keep_recent_tokens": 1_500},
     "masking": {"keep": 3},
@@ -52,12 +40,12 @@ def run(
         pytest.skip("langchain is not installed")
     conversation, bank = pairs[fixture]
     cuts = chain(conversation, len(conversation.messages), cycles)
-    state, _ = compressed(conversation, COMPRESSORS[name], arguments, cuts=cuts, probes=bank.probes)
+    state, _ = compressed(conversation, name, arguments, cuts=cuts, probes=bank.probes)
     return state
 
 
 @pytest.mark.parametrize("fixture", NAMES)
-@pytest.mark.parametrize("name", COMPRESSORS)
+@pytest.mark.parametrize("name", PRODUCTS)
 def test_published_defaults(
     pairs: dict[str, tuple[Fixture, ProbeBank]], name: str, fixture: str
 ) -> None:
@@ -75,7 +63,7 @@ def test_published_defaults(
 
 
 @pytest.mark.parametrize("fixture", ["pr-triage", "401-debug"])
-@pytest.mark.parametrize("name", COMPRESSORS)
+@pytest.mark.parametrize("name", PRODUCTS)
 def test_three_cycles(pairs: dict[str, tuple[Fixture, ProbeBank]], name: str, fixture: str) -> None:
     state = run(pairs, name, fixture, SCALED.get(name, {}), 3)
     assert state.status == "ok", state.failure

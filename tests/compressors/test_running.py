@@ -17,16 +17,16 @@ from inspect_ai.model import (
 from inspect_ai.tool import ToolInfo
 from inspect_ai.util import LimitExceededError
 
-from compression_eval.compressors.arguments import Arguments
 from compression_eval.compressors.facts import track
 from compression_eval.compressors.registry import compressor_spec
 from compression_eval.compressors.running import CompressionPlan, compress
-from compression_eval.compressors.spec import Compressor, CompressorSpec
+from compression_eval.compressors.spec import CompressorSpec
 from compression_eval.compressors.state import State
 from compression_eval.compressors.tokens import token_counter
 from compression_eval.fixtures.banks import Probe
 from compression_eval.fixtures.errors import DataError
 from compression_eval.fixtures.models import Fixture
+from tests.compressors.arms import spec_of
 from tests.compressors.conftest import Reply, conversation_fixture, model_replying
 
 PROBE = Probe.model_validate(
@@ -238,10 +238,7 @@ class _Misbehaving(CompactionStrategy):
 
 
 def misbehaving(deed: str) -> CompressorSpec:
-    compressor: Compressor[Arguments] = Compressor(
-        "bad", "", Arguments, lambda _: _Misbehaving(deed), calls_model=False
-    )
-    return CompressorSpec(compressor, Arguments())
+    return spec_of(_Misbehaving(deed))
 
 
 @pytest.mark.parametrize(

@@ -12,10 +12,8 @@ from inspect_ai.model import (
 )
 from inspect_ai.tool import ToolInfo
 
-from compression_eval.compressors.arguments import Arguments
 from compression_eval.compressors.registry import compressor_spec
 from compression_eval.compressors.running import CompressionPlan, compress
-from compression_eval.compressors.spec import Compressor, CompressorSpec
 from compression_eval.compressors.state import State
 from compression_eval.compressors.tokens import token_counter
 from compression_eval.compressors.validity import (
@@ -23,6 +21,7 @@ from compression_eval.compressors.validity import (
     size_problem,
     structural_problem,
 )
+from tests.compressors.arms import spec_of
 from tests.compressors.conftest import conversation_fixture, model_replying
 
 WORD = "word "
@@ -88,14 +87,11 @@ class _Shortening(CompactionStrategy):
 
 
 def shortened(first: float, later: float, cuts: tuple[int, ...], min_removed: float) -> State:
-    compressor: Compressor[Arguments] = Compressor(
-        "short", "", Arguments, lambda _: _Shortening(first, later), calls_model=False
-    )
     plan = CompressionPlan(
         fixture=conversation_fixture(),
         tools=[],
         cuts=cuts,
-        spec=CompressorSpec(compressor, Arguments()),
+        spec=spec_of(_Shortening(first, later)),
         tracked=[],
         min_removed=min_removed,
     )

@@ -10,12 +10,10 @@ from inspect_ai.model import (
 )
 from inspect_ai.tool import ToolCall
 
-from compression_eval.compressors.tokens import TokenCounter
+from compression_eval.compressors.budget import split
 from compression_eval.compressors.validity import structural_problem
-from compression_eval.compressors.window import split
 
-# Ten tokens a message, four of them the frame that the counter adds.
-COUNTER = TokenCounter("words", lambda text: len(text.split()))
+# Ten tokens a message, four of them the frame that the counter adds; a call has three more.
 SIX = "one two three four five six"
 
 
@@ -49,27 +47,27 @@ def talk() -> list[ChatMessage]:
         (0, 0, (1, 8, 0)),
         (10, 0, (2, 7, 0)),
         (9, 0, (1, 8, 0)),
-        (31, 0, (2, 7, 0)),
-        (32, 0, (4, 5, 0)),
+        (32, 0, (2, 7, 0)),
+        (33, 0, (4, 5, 0)),
         (0, 10, (1, 7, 1)),
         (0, 1, (1, 7, 1)),
         (0, 20, (1, 6, 2)),
-        (0, 41, (1, 6, 2)),
-        (0, 42, (1, 4, 4)),
+        (0, 42, (1, 6, 2)),
+        (0, 43, (1, 4, 4)),
         (10_000, 10_000, (9, 0, 0)),
         (10, 10_000, (2, 0, 7)),
     ],
 )
 def test_split(head: int, tail: int, expected: tuple[int, int, int]) -> None:
     messages = talk()
-    window = split(messages, head, tail, COUNTER)
+    window = split(messages, head, tail)
     assert (len(window.head), len(window.span), len(window.tail)) == expected
     assert [*window.head, *window.span, *window.tail] == messages
 
 
 def test_the_last_turn_is_kept_though_larger_than_the_budget() -> None:
     messages = [*talk()[:-2]]
-    window = split(messages, 0, 5, COUNTER)
+    window = split(messages, 0, 5)
     assert [message.role for message in window.tail] == ["assistant", "tool"]
 
 

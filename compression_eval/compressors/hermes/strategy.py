@@ -5,92 +5,84 @@ package pins libraries that ours cannot live with, so it runs in a process of it
 us over JSON and a loopback endpoint.
 """
 
+import json
+from collections.abc import Mapping, Sequence
 from datetime import date
-from typing import Any
+from typing import Annotated, Any, cast
 
 import anyio
 from inspect_ai.log import transcript
-from inspect_ai.model import ChatMessage, ChatMessageUser, CompactionStrategy, Model
+from inspect_ai.model import (
+    ChatMessage,
+    ChatMessageUser,
+    CompactionStrategy,
+    Model,
+    messages_from_openai,
+    messages_to_openai,
+)
 from inspect_ai.tool import ToolInfo
 from inspect_ai.util import LimitExceededError
-from pydantic import Field, JsonValue, field_validator
+from pydantic import AfterValidator, Field, JsonValue, PositiveFloat, PositiveInt, validate_call
 
-from compression_eval.compressors.arguments import Arguments
 from compression_eval.compressors.errors import CompressionError
-from compression_eval.compressors.hermes.child import WorkerReply, run_worker
-from compression_eval.compressors.hermes.endpoint import Address, chat_endpoint
-from compression_eval.compressors.hermes.forwarding import MODEL_NAME, Forwarder
-from compression_eval.compressors.hermes.interpreter import DEFAULT_VERSION, find_interpreter
-from compression_eval.compressors.hermes.messages import (
-    earlier_compressions,
-    from_hermes,
-    to_hermes,
+from compression_eval.compressors.hermes.endpoint import (
+    MODEL_NAME,
+    Address,
+    Forwarder,
+    chat_endpoint,
 )
-from compression_eval.compressors.hermes.outcome import check_outcome
-from compression_eval.compressors.spec import Compressor
+from compression_eval.compressors.hermes.interpreter import (
+    DEFAULT_VERSION,
+    VERSION_PATTERN,
+    WorkerReply,
+    find_interpreter,
+    run_worker,
+)
+from compression_eval.compressors.spec import Text
 from compression_eval.fixtures.errors import DataError
 
-VERSION_PATTERN = r"^\d+(\.\d+){0,3}((a|b|rc|\.post|\.dev)\d+)?$"
-"""A release as package indexes write it; it becomes a folder name."""
+_EXTRAS = "hermes_extras"
+"""Metadata key of what Hermes put on a message beside the chat form; it gets it back."""
+_COMPRESSIONS = "hermes_compressions"
+"""Metadata key on rewritten messages: how many compressions the conversation has been through."""
+
+_CHAT_FORM = frozenset({"role", "content", "tool_calls", "tool_call_id", "name", "refusal"})
 
 _OURS = frozenset(
     {
-        "model",
-        "base_url",
-        "api_key",
-        "provider",
-        "api_mode",
-        "config_context_length",
-        "summary_model_override",
-        "quiet_mode",
+        *("model", "base_url", "api_key", "provider", "api_mode", "config_context_length"),
+        *("summary_model_override", "quiet_mode"),
     }
 )
+"""Constructor arguments that this strategy has to set itself."""
+
 _OF_OTHER_VERSIONS = frozenset(
     {
-        "abort_on_summary_failure",
-        "max_tokens",
-        "model_thresholds",
-        "threshold_tokens_cap",
-        "min_tail_user_messages",
-        "tail_mode",
+        *("abort_on_summary_failure", "max_tokens", "model_thresholds", "threshold_tokens_cap"),
+        *("min_tail_user_messages", "tail_mode"),
     }
 )
 """Constructor arguments that some versions take; where they are not taken, they are left out."""
 
 
-class HermesArguments(Arguments):
-    """What Hermes' compressor is told."""
-
-    version: str = Field(default=DEFAULT_VERSION, pattern=VERSION_PATTERN)
-    """Version of ``hermes-agent``; each has to be installed once."""
-    python: str | None = Field(default=None, min_length=1)
-    """An interpreter of yours that can import Hermes, in place of an installed version."""
-    focus_topic: str | None = Field(default=None, min_length=1)
-    """A topic that deserves the most room; without one, Hermes may derive its own."""
-    context_length: int = Field(default=200_000, gt=0)
-    """The context window in tokens that Hermes' own budgets are shares of."""
-    constructor: dict[str, JsonValue] = Field(default_factory=dict)
-    """More arguments of ``ContextCompressor``, such as ``protect_last_n``."""
-    timeout: float = Field(default=300, gt=0)
-    """Seconds that Hermes may take; the model calls do not count."""
-    today: date = date(2026, 9, 1)
-    """The date that newer versions put into their prompt: fixed, so that a prompt is the same
-    tomorrow."""
-
-    @field_validator("constructor")
-    @classmethod
-    def _no_wiring(cls, value: dict[str, JsonValue]) -> dict[str, JsonValue]:
-        """Refuse what this strategy has to set itself."""
-        if taken := sorted(_OURS & set(value)):
-            raise ValueError(f"{', '.join(taken)}: set by the strategy itself")
-        return value
+def _no_wiring(constructor: dict[str, JsonValue]) -> dict[str, JsonValue]:
+    if taken := sorted(_OURS & set(constructor)):
+        raise ValueError(f"{', '.join(taken)}: set by the strategy itself")
+    return constructor
 
 
 class HermesCompaction(CompactionStrategy):
     """Compress with Hermes' ``ContextCompressor``.
 
     Args:
-        arguments: Version, focus and budgets.
+        version: Version of ``hermes-agent``; each has to be installed once.
+        python: An interpreter of yours that can import Hermes, in place of an installed version.
+        focus_topic: A topic that deserves the most room; without one, Hermes may derive its own.
+        context_length: The context window in tokens that Hermes' own budgets are shares of.
+        constructor: More arguments of ``ContextCompressor``, such as ``protect_last_n``.
+        timeout: Seconds that Hermes may take; the model calls do not count.
+        today: The date that newer versions put into their prompt: fixed, so that a prompt is the
+            same tomorrow.
         threshold: When an agent that uses this strategy compresses; see Inspect.
 
     Raises:
@@ -98,30 +90,38 @@ class HermesCompaction(CompactionStrategy):
             compressor has no such constructor argument.
     """
 
-    def __init__(self, arguments: HermesArguments, *, threshold: int | float = 0.9) -> None:
+    @validate_call
+    def __init__(
+        self,
+        *,
+        version: Annotated[str, Field(pattern=VERSION_PATTERN)] = DEFAULT_VERSION,
+        python: Text | None = None,
+        focus_topic: Text | None = None,
+        context_length: PositiveInt = 200_000,
+        constructor: Annotated[dict[str, JsonValue], AfterValidator(_no_wiring)] = {},  # noqa: B006 - the check makes a copy
+        timeout: PositiveFloat = 300,
+        today: date = date(2026, 9, 1),
+        threshold: int | float = 0.9,
+    ) -> None:
         super().__init__(type="summary", threshold=threshold, memory=False)
-        self.arguments = arguments
-        self.python, description = find_interpreter(arguments.version, arguments.python)
+        self.python, description = find_interpreter(version, python)
         known = _OF_OTHER_VERSIONS | set(description.constructor)
-        if unknown := sorted(set(arguments.constructor) - known):
+        if unknown := sorted(set(constructor) - known):
             taken = ", ".join(name for name in description.constructor if name not in _OURS)
             raise DataError(
                 f"hermes: constructor: {', '.join(unknown)}: no such argument of Hermes "
                 f"{description.version}, which takes {taken}"
             )
+        self.focus_topic = focus_topic
+        self.context_length = context_length
+        self.constructor = constructor
+        self.timeout = timeout
+        self.today = today
 
     async def compact(
-        self,
-        model: Model,
-        messages: list[ChatMessage],
-        tools: list[ToolInfo],  # noqa: ARG002
+        self, model: Model, messages: list[ChatMessage], tools: list[ToolInfo]
     ) -> tuple[list[ChatMessage], ChatMessageUser | None]:
         """Compress a conversation in Hermes' own process.
-
-        Args:
-            model: Answers the requests that Hermes makes.
-            messages: The conversation, perhaps compressed by Hermes before.
-            tools: Not used.
 
         Returns:
             What Hermes left, and None: its summary may be part of another message.
@@ -130,13 +130,14 @@ class HermesCompaction(CompactionStrategy):
             CompressionError: Hermes failed, or says itself that it did not compress.
             LimitExceededError: A limit of the sample was hit.
         """
-        sent = await to_hermes(messages)
-        earlier = earlier_compressions(messages)
-        limit = anyio.move_on_after(self.arguments.timeout)
+        sent = await _to_hermes(messages)
+        earlier = max((int((m.metadata or {}).get(_COMPRESSIONS, 0)) for m in messages), default=0)
+        limit = anyio.move_on_after(self.timeout)
         forwarder = Forwarder(model, limit)
         try:
             reply = await self._exchange(forwarder, limit, sent, earlier)
-            transcript().info(_report(reply), source="hermes")
+            report = reply.model_dump(mode="json", exclude={"messages"})
+            transcript().info({**report, "messages": len(reply.messages)}, source="hermes")
         except LimitExceededError:
             raise
         except Exception:
@@ -145,8 +146,8 @@ class HermesCompaction(CompactionStrategy):
                 raise
         if forwarder.outage:
             raise forwarder.outage
-        check_outcome(reply, forwarder.error, forwarder.refused)
-        return await from_hermes(reply.messages, sent, messages, earlier + 1), None
+        _check_outcome(reply, forwarder.error, forwarder.refused)
+        return await _from_hermes(reply.messages, sent, messages, earlier + 1), None
 
     async def _exchange(
         self,
@@ -163,32 +164,29 @@ class HermesCompaction(CompactionStrategy):
                     return await run_worker(self.python, request)
             except BaseExceptionGroup as group:
                 raise _the_one(group) from None
-        raise CompressionError(
-            "error", f"Hermes took longer than {self.arguments.timeout:g} seconds"
-        )
+        raise CompressionError("error", f"Hermes took longer than {self.timeout:g} seconds")
 
     def _request(
         self, sent: list[dict[str, Any]], earlier: int, address: Address
     ) -> dict[str, Any]:
-        arguments = self.arguments
         return {
             "action": "compress",
             "messages": sent,
             "earlier": earlier,
-            "today": arguments.today.isoformat(),
+            "today": self.today.isoformat(),
             "constructor": {
-                **arguments.constructor,
+                **self.constructor,
                 "model": MODEL_NAME,
                 # Otherwise Hermes may look for another model and window in its configuration.
                 "summary_model_override": MODEL_NAME,
-                "config_context_length": arguments.context_length,
+                "config_context_length": self.context_length,
                 "provider": "custom",
                 "base_url": address.base_url,
                 "api_key": address.api_key,
                 "api_mode": "chat_completions",
                 "quiet_mode": True,
             },
-            "compress": {"focus_topic": arguments.focus_topic},
+            "compress": {"focus_topic": self.focus_topic},
         }
 
 
@@ -207,17 +205,84 @@ def _the_one(group: BaseExceptionGroup[BaseException]) -> BaseException:
     return group
 
 
-def _report(reply: WorkerReply) -> dict[str, Any]:
-    """Return what the transcript shows of a call, beside its messages."""
-    shown = reply.model_dump(mode="json", exclude={"messages"})
-    shown["messages"] = len(reply.messages)
-    return shown
+def _check_outcome(reply: WorkerReply, model_error: str, model_refused: bool) -> None:
+    """Raise if a call of Hermes' compressor is not to be taken for a compression.
+
+    Not every version has every flag; one that is missing says nothing.
+
+    Args:
+        reply: What the worker returned.
+        model_error: Why a model call failed; empty if none did.
+        model_refused: Whether the model declined to summarise.
+
+    Raises:
+        CompressionError: It gave up, put a substitute in the place of a summary, or found nothing
+            to compress; or its summary is a refusal.
+    """
+    flags = reply.flags
+    cause = model_error or str(flags.get("_last_summary_error") or "no reason given")
+    if flags.get("_last_compress_aborted"):
+        raise CompressionError("aborted", f"Hermes gave up and kept the conversation: {cause}")
+    if flags.get("_last_summary_fallback_used"):
+        dropped = flags.get("_last_summary_dropped_count")
+        raise CompressionError(
+            "fallback",
+            f"Hermes dropped {dropped} messages for a fixed text instead of a summary: {cause}",
+        )
+    if flags.get("_last_compression_made_progress") is False or reply.compressions == 0:
+        tail = reply.budgets.get("tail_token_budget")
+        raise CompressionError(
+            "not_applied",
+            f"Hermes found nothing to summarise (its own budget for the tail: {tail} tokens)",
+        )
+    if model_refused:
+        raise CompressionError("aborted", "the summarising model refused")
 
 
-COMPRESSOR: Compressor[HermesArguments] = Compressor(
-    "hermes",
-    "Hermes' own ContextCompressor, in an interpreter of its own",
-    HermesArguments,
-    HermesCompaction,
-    calls_model=True,
-)
+async def _to_hermes(messages: Sequence[ChatMessage]) -> list[dict[str, Any]]:
+    """Return messages as OpenAI chat dicts, one for one."""
+    plain = [cast(dict[str, Any], dict(item)) for item in await messages_to_openai(list(messages))]
+    for source, item in zip(messages, plain, strict=True):
+        for call in item.get("tool_calls") or []:
+            # Escapes such as \u30a8 would reach the summarising model as they stand.
+            arguments = json.loads(call["function"]["arguments"])
+            call["function"]["arguments"] = json.dumps(arguments, ensure_ascii=False)
+        item.update((source.metadata or {}).get(_EXTRAS, {}))
+    return plain
+
+
+async def _from_hermes(
+    returned: Sequence[Mapping[str, Any]],
+    sent: Sequence[Mapping[str, Any]],
+    originals: Sequence[ChatMessage],
+    compressions: int,
+) -> list[ChatMessage]:
+    """Return Hermes' messages in our form; those it left as they were are the same objects.
+
+    Args:
+        returned: What Hermes returned.
+        sent: What it was given, in order.
+        originals: The messages behind ``sent``.
+        compressions: How many compressions the conversation has now been through.
+    """
+    result: list[ChatMessage] = []
+    position = 0
+    for item in returned:
+        same = next((i for i in range(position, len(sent)) if sent[i] == item), None)
+        if same is not None:
+            result.append(originals[same])
+            position = same + 1
+            continue
+        (message,) = await messages_from_openai(
+            cast(Any, [{key: value for key, value in item.items() if key in _CHAT_FORM}])
+        )
+        extras = {key: value for key, value in item.items() if key not in _CHAT_FORM}
+        metadata: dict[str, Any] = {_COMPRESSIONS: compressions}
+        if extras:
+            metadata[_EXTRAS] = extras
+        update: dict[str, Any] = {"source": None, "metadata": metadata}
+        if message.role == "system" and not result and originals[0].role == "system":
+            # The system prompt with a note at its end is still the system prompt.
+            update["id"] = originals[0].id
+        result.append(message.model_copy(update=update))
+    return result

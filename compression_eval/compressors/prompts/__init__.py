@@ -1,6 +1,7 @@
 """The texts that a summarising strategy sends to its model, as data, one file each."""
 
 import hashlib
+import re
 from functools import cache
 from importlib.resources import files
 
@@ -9,6 +10,14 @@ from importlib.resources import files
 def prompt(name: str) -> str:
     """Return the text of ``NAME.md`` in this folder."""
     return (files(__package__) / f"{name}.md").read_text(encoding="utf-8").strip()
+
+
+def filled(name: str, **values: object) -> str:
+    """Return the text of ``NAME.md`` with its ``{names}`` filled in.
+
+    Braces that hold no such name stay as they are, and so does whatever the values hold.
+    """
+    return re.sub(r"\{(\w+)\}", lambda found: str(values.get(found[1], found[0])), prompt(name))
 
 
 def prompts_digest() -> str:

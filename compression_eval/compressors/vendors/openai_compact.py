@@ -18,18 +18,19 @@ from inspect_ai.model import (
 )
 from inspect_ai.tool import ToolInfo
 
-from compression_eval.compressors.arguments import Arguments
 from compression_eval.compressors.errors import CompressionError, is_outage
-from compression_eval.compressors.spec import Compressor
 from compression_eval.compressors.tokens import OPAQUE_TOKENS
-from compression_eval.compressors.vendors.accounting import VendorCall, record_call
-from compression_eval.compressors.vendors.answering import require_vendor_to_answer
+from compression_eval.compressors.vendors.calls import (
+    VendorCall,
+    record_call,
+    require_vendor_to_answer,
+)
 
 _ITEM = "openai_compact"
 _TOO_LONG = ("context_length_exceeded", "string_above_max_length")
 
 
-class OpenAICompact(CompactionStrategy):
+class OpenAICompaction(CompactionStrategy):
     """Replace a conversation by what OpenAI's compaction endpoint returns, item for item.
 
     Args:
@@ -49,11 +50,6 @@ class OpenAICompact(CompactionStrategy):
     ) -> tuple[list[ChatMessage], ChatMessageUser | None]:
         """Compress a conversation with one call of the endpoint.
 
-        Args:
-            model: A model of OpenAI, reached through its Responses interface.
-            messages: The conversation, perhaps with the item of an earlier compression.
-            tools: Not sent; the endpoint takes none.
-
         Returns:
             The returned items in their order, without the system messages.
 
@@ -62,7 +58,7 @@ class OpenAICompact(CompactionStrategy):
                 over the model's window and other refusals, ``empty`` without an item or without
                 content in it.
         """
-        _require_responses(model)
+        require_responses(model)
         returned, usage = await _call(model, messages, tools)
         items = [message for message in returned if _content(message) is not None]
         record_call(
@@ -85,7 +81,7 @@ class OpenAICompact(CompactionStrategy):
         return _originals(kept, messages), None
 
 
-def _require_responses(model: Model) -> None:
+def require_responses(model: Model) -> None:
     """Raise unless this model and the answering one speak OpenAI's Responses interface."""
     from openai import AsyncOpenAI
 
@@ -174,14 +170,3 @@ def _originals(
                 continue
         result.append(message)
     return result
-
-
-COMPRESSOR = Compressor(
-    "openai-compact",
-    "OpenAI's /responses/compact: user messages and one encrypted item",
-    Arguments,
-    lambda _: OpenAICompact(),
-    calls_model=True,
-    check_model=_require_responses,
-    readable=False,
-)

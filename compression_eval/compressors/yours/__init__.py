@@ -1,25 +1,24 @@
 """Compressors of the user: ``module:name``, ``path/file.py@name``, and any command."""
 
 import hashlib
-from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, Self
+from typing import Any
 
 from inspect_ai.model import CompactionStrategy
-from pydantic import Field
+from pydantic import PositiveFloat, create_model
 
-from compression_eval.compressors.spec import Compressor, CompressorSpec
-from compression_eval.compressors.yours.adapting import adapt
-from compression_eval.compressors.yours.command import CommandArguments, command_folder
+from compression_eval.compressors.spec import Arguments, Compressor, CompressorSpec
+from compression_eval.compressors.yours.adapting import adapt, given
+from compression_eval.compressors.yours.command import command_folder
 from compression_eval.compressors.yours.loading import load
-from compression_eval.compressors.yours.signatures import UserArguments, given
+from compression_eval.fixtures.models import Fixture
 
 DEFAULT_TIMEOUT = 600.0
 """Seconds that one compression by a function of the user may take, if nothing else is said."""
 
 
 @dataclass(frozen=True)
-class UserCompressor(Compressor[UserArguments]):
+class UserCompressor(Compressor):
     """A strategy of the user."""
 
     source_digest: str = ""
@@ -29,8 +28,7 @@ class UserCompressor(Compressor[UserArguments]):
 def user_compressor(name: str) -> UserCompressor | None:
     """Return the strategy that a name with ``:`` or ``@`` stands for; None for any other name.
 
-    Arguments are checked against its signature, and what has to be constructed is constructed
-    once to see that it can be.
+    Its arguments are those of its signature, and the time limit of one compression.
 
     Raises:
         DataError: It cannot be imported, is not there, or cannot be used as a strategy.
@@ -39,16 +37,20 @@ def user_compressor(name: str) -> UserCompressor | None:
         return None
     loaded = load(name)
     adapted = adapt(name, loaded.target)
+    # A function may have an argument of that name itself.
+    own = "timeout_seconds" in adapted.arguments.model_fields
+    limit: dict[str, Any] = {"timeout_seconds": (PositiveFloat, DEFAULT_TIMEOUT)}
 
-    def build(arguments: UserArguments) -> CompactionStrategy:
-        own = "timeout_seconds" in adapted.arguments.model_fields
+    def build(arguments: Arguments, fixture: Fixture | None = None) -> CompactionStrategy:  # noqa: ARG001
         seconds = DEFAULT_TIMEOUT if own else getattr(arguments, "timeout_seconds", DEFAULT_TIMEOUT)
         return adapted.build(given(arguments, adapted.arguments), seconds)
 
     return UserCompressor(
         name=name,
         summary="yours",
-        arguments=_tried(adapted.arguments, build),
+        arguments=adapted.arguments
+        if own
+        else create_model(adapted.arguments.__name__, __base__=adapted.arguments, **limit),
         build=build,
         calls_model=True,
         source_digest=loaded.source_digest,
@@ -64,37 +66,12 @@ def source_digest(spec: CompressorSpec) -> str | None:
     """
     if isinstance(spec.compressor, UserCompressor):
         return spec.compressor.source_digest
-    if not isinstance(spec.arguments, CommandArguments):
+    if spec.name.removesuffix("+artifacts") != "command":
         return None
+    command: list[str] = spec.arguments.command  # type: ignore[attr-defined]
     whole = hashlib.sha256()
-    for part in spec.arguments.command:
-        file = command_folder(spec.arguments.command) / part
+    for part in command:
+        file = command_folder(command) / part
         if file.is_file():
             whole.update(hashlib.sha256(file.read_bytes()).digest())
     return whole.hexdigest()
-
-
-def _tried(
-    arguments: type[UserArguments], build: Callable[[UserArguments], CompactionStrategy]
-) -> type[UserArguments]:
-    """Return the model, made to build the strategy once whenever arguments are checked.
-
-    A validator would not do: pydantic would wrap the error that says what is wrong.
-    """
-
-    class Limited(arguments):  # type: ignore[misc, valid-type]
-        timeout_seconds: float = Field(default=DEFAULT_TIMEOUT, gt=0)
-        """Time limit of one compression by a function."""
-
-    # A function may have an argument of that name itself.
-    own = "timeout_seconds" in arguments.model_fields
-
-    class Tried(arguments if own else Limited):  # type: ignore[misc]
-        @classmethod
-        def model_validate(cls, *args: Any, **kwargs: Any) -> Self:
-            checked: Self = super().model_validate(*args, **kwargs)
-            build(checked)
-            return checked
-
-    Tried.__name__ = arguments.__name__
-    return Tried

@@ -1,60 +1,49 @@
-"""``command``: a program of the user compresses; messages as JSON in, messages as JSON out."""
+"""``command``: a program of the user compresses; messages as JSON in, messages as JSON out.
 
+It is run without a shell, with bounded output and within a time limit, and neither it nor what it
+started outlives the compression.
+"""
+
+import contextlib
 import json
 import os
 import shutil
+import signal
+from collections.abc import Sequence
 from pathlib import Path
+from typing import Annotated
+from uuid import uuid4
 
+import anyio
+import psutil  # type: ignore[import-untyped]
+from anyio.abc import ByteReceiveStream, ByteSendStream, Process
 from inspect_ai.model import ChatMessage, ChatMessageUser, CompactionStrategy, Model
 from inspect_ai.tool import ToolInfo
-from pydantic import Field, field_validator
+from pydantic import AfterValidator, Field, PositiveFloat, PositiveInt, validate_call
 from pydantic_core import PydanticCustomError
 
-from compression_eval.compressors.arguments import Arguments
 from compression_eval.compressors.errors import CompressionError
-from compression_eval.compressors.spec import Compressor
-from compression_eval.compressors.yours.processes import ProgramError, run_program
 from compression_eval.compressors.yours.wire import from_wire, to_wire
 from compression_eval.fixtures.invoked_paths import invoked_folder
 
+_KEPT_ERROR_BYTES = 4_000
 
-class CommandArguments(Arguments):
-    """How the program is run."""
+MARK = "COMPRESSION_EVAL_COMMAND"
+"""Environment variable that a program's descendants inherit, whatever session they move to."""
 
-    command: list[str] = Field(min_length=1)
-    """The program and its arguments, as a list; no shell reads it."""
-    timeout_seconds: float = Field(default=120.0, gt=0)
-    """Time limit of one compression."""
-    max_output_bytes: int = Field(default=10_000_000, gt=0)
-    """Limit of what it may write to standard output."""
-    environment: list[str] = Field(default_factory=list)
-    """Names of environment variables that it gets besides the usual ones, such as a key."""
+_INHERITED = frozenset(
+    {
+        *("PATH", "HOME", "USER", "LOGNAME", "SHELL", "LANG", "LANGUAGE", "TZ", "TERM", "PWD"),
+        *("TMPDIR", "TEMP", "TMP", "VIRTUAL_ENV", "PYTHONPATH", "PYTHONUTF8", "NODE_PATH"),
+        *("SSL_CERT_FILE", "SSL_CERT_DIR", "NO_PROXY", "no_proxy", "LD_LIBRARY_PATH"),
+        *("SYSTEMROOT", "SYSTEMDRIVE", "WINDIR", "COMSPEC", "PATHEXT", "USERPROFILE", "APPDATA"),
+        *("LOCALAPPDATA", "PROGRAMDATA", "PROGRAMFILES", "NUMBER_OF_PROCESSORS"),
+    }
+)
+"""Environment variables that programs need and that hold no secrets, besides ``LC_…``."""
 
-    @field_validator("environment")
-    @classmethod
-    def _are_set(cls, environment: list[str]) -> list[str]:
-        missing = [name for name in environment if name not in os.environ]
-        if missing:
-            raise PydanticCustomError(
-                "no_variable",
-                "there is no environment variable {name}; give names, not values",
-                # What stands here may be the key itself.
-                {"name": repr(missing[0]) if missing[0].isupper() else "of that name"},
-            )
-        return environment
-
-    @field_validator("command")
-    @classmethod
-    def _can_be_found(cls, command: list[str]) -> list[str]:
-        if any("\0" in part for part in command):
-            raise PydanticCustomError("null_character", "an argument holds a null character")
-        if program_path(command) is None:
-            raise PydanticCustomError(
-                "no_program",
-                "there is no program {program} that can be run",
-                {"program": repr(command[0])},
-            )
-        return command
+_SWEEPS = 3
+"""Looks at all processes: one that is killed may just have started another."""
 
 
 def command_folder(command: list[str]) -> Path:
@@ -72,6 +61,30 @@ def program_path(command: list[str]) -> str | None:
     return shutil.which(program)
 
 
+def _can_be_found(command: list[str]) -> list[str]:
+    if any("\0" in part for part in command):
+        raise PydanticCustomError("null_character", "an argument holds a null character")
+    if program_path(command) is None:
+        raise PydanticCustomError(
+            "no_program",
+            "there is no program {program} that can be run",
+            {"program": repr(command[0])},
+        )
+    return command
+
+
+def _are_set(environment: list[str]) -> list[str]:
+    missing = [name for name in environment if name not in os.environ]
+    if missing:
+        raise PydanticCustomError(
+            "no_variable",
+            "there is no environment variable {name}; give names, not values",
+            # What stands here may be the key itself.
+            {"name": repr(missing[0]) if missing[0].isupper() else "of that name"},
+        )
+    return environment
+
+
 class CommandCompaction(CompactionStrategy):
     """Replace a conversation by what a program makes of it.
 
@@ -79,26 +92,34 @@ class CommandCompaction(CompactionStrategy):
     input, and writes such a list to standard output. It must exit with 0.
 
     Args:
-        arguments: The command and its limits.
+        command: The program and its arguments, as a list; no shell reads it.
+        timeout_seconds: Time limit of one compression.
+        max_output_bytes: Limit of what it may write to standard output.
+        environment: Names of environment variables that it gets besides the usual ones, such as a
+            key.
         threshold: When an agent that uses this strategy compresses; see Inspect.
     """
 
-    def __init__(self, arguments: CommandArguments, *, threshold: int | float = 0.9) -> None:
+    @validate_call
+    def __init__(
+        self,
+        *,
+        command: Annotated[list[str], Field(min_length=1), AfterValidator(_can_be_found)],
+        timeout_seconds: PositiveFloat = 120.0,
+        max_output_bytes: PositiveInt = 10_000_000,
+        environment: Annotated[list[str], AfterValidator(_are_set)] = [],  # noqa: B006 - the check makes a copy
+        threshold: int | float = 0.9,
+    ) -> None:
         super().__init__(type="summary", threshold=threshold, memory=False)
-        self.arguments = arguments
+        self.command = command
+        self.timeout_seconds = timeout_seconds
+        self.max_output_bytes = max_output_bytes
+        self.environment = environment
 
     async def compact(
-        self,
-        model: Model,  # noqa: ARG002
-        messages: list[ChatMessage],
-        tools: list[ToolInfo],  # noqa: ARG002
+        self, model: Model, messages: list[ChatMessage], tools: list[ToolInfo]
     ) -> tuple[list[ChatMessage], ChatMessageUser | None]:
         """Compress a conversation by one run of the program.
-
-        Args:
-            model: Not used; a program brings its own.
-            messages: The conversation.
-            tools: Not used.
 
         Returns:
             The messages of its reply, and None.
@@ -106,38 +127,126 @@ class CommandCompaction(CompactionStrategy):
         Raises:
             CompressionError: It failed, or its reply is not a list of messages.
         """
-        arguments = self.arguments
-        command = arguments.command
+        output, said = await self._run(json.dumps(to_wire(messages), ensure_ascii=False).encode())
         try:
-            finished = await run_program(
-                [program_path(command) or command[0], *command[1:]],
-                json.dumps(to_wire(messages), ensure_ascii=False).encode(),
-                seconds=arguments.timeout_seconds,
-                most_bytes=arguments.max_output_bytes,
-                folder=command_folder(command),
-                variables=arguments.environment,
-            )
-        except ProgramError as error:
-            raise CompressionError("error", str(error)) from error
-        if finished.exit_code != 0:
-            text = finished.error_text or "it wrote nothing to standard error"
-            raise CompressionError("error", f"the command exited with {finished.exit_code}: {text}")
-        try:
-            reply = json.loads(finished.output)
+            reply = json.loads(output)
         except (ValueError, RecursionError) as error:
-            what = f"not JSON ({error})" if finished.output.strip() else "empty"
+            what = f"not JSON ({error})" if output.strip() else "empty"
+            told = f"; on standard error: {said}" if said else ""
             raise CompressionError(
-                "error",
-                f"the command's standard output is {what}"
-                + (f"; on standard error: {finished.error_text}" if finished.error_text else ""),
+                "error", f"the command's standard output is {what}{told}"
             ) from error
         return await from_wire(reply, messages), None
 
+    async def _run(self, given: bytes) -> tuple[bytes, str]:
+        """Run the program, and return its output and the end of its standard error in one line.
 
-COMPRESSOR = Compressor(
-    "command",
-    "yours: a program that reads messages as JSON and writes them",
-    CommandArguments,
-    CommandCompaction,
-    calls_model=False,
-)
+        It never outlives this call, nor does what it started.
+
+        Raises:
+            CompressionError: It could not be started, reached a limit, or failed.
+        """
+        mark = uuid4().hex
+        try:
+            process = await anyio.open_process(
+                [program_path(self.command) or self.command[0], *self.command[1:]],
+                cwd=command_folder(self.command),
+                env=plain_environment(self.environment) | {MARK: mark},
+                start_new_session=os.name == "posix",
+            )
+        except (OSError, ValueError) as error:
+            raise CompressionError("error", f"the command could not be started: {error}") from error
+        output, errors = bytearray(), bytearray()
+        reached = ""
+        try:
+            with anyio.fail_after(self.timeout_seconds):
+                async with anyio.create_task_group() as group:
+                    group.start_soon(_feed, process.stdin, given)
+                    group.start_soon(_keep_end, process.stderr, errors)
+                    if not await _read(process.stdout, output, self.max_output_bytes):
+                        reached = f"the command wrote more than {self.max_output_bytes} bytes"
+                        group.cancel_scope.cancel()
+                if not reached:
+                    await process.wait()
+        except TimeoutError:
+            reached = f"no reply within {self.timeout_seconds:g} seconds"
+        finally:
+            await _end(process, mark)
+        line = " ".join(errors.decode("utf-8", "replace").split())
+        said = "".join(character for character in line if character.isprintable())[-1_000:]
+        if reached:
+            told = f": {said}" if said and len(output) <= self.max_output_bytes else ""
+            raise CompressionError("error", reached + told)
+        if process.returncode:
+            told = said or "it wrote nothing to standard error"
+            raise CompressionError("error", f"the command exited with {process.returncode}: {told}")
+        return bytes(output), said
+
+
+def plain_environment(more: Sequence[str] = ()) -> dict[str, str]:
+    """Return the environment of this process without what may be a secret.
+
+    Args:
+        more: Names of variables that are wanted besides.
+    """
+    wanted = _INHERITED | set(more)
+    return {
+        name: value
+        for name, value in os.environ.items()
+        if name in wanted or name.startswith("LC_")
+    }
+
+
+async def _feed(stream: ByteSendStream | None, data: bytes) -> None:
+    if stream is None:
+        return
+    # A program may answer without reading everything.
+    with contextlib.suppress(anyio.BrokenResourceError, anyio.ClosedResourceError, OSError):
+        await stream.send(data)
+    with contextlib.suppress(anyio.BrokenResourceError, anyio.ClosedResourceError, OSError):
+        await stream.aclose()
+
+
+async def _read(stream: ByteReceiveStream | None, into: bytearray, most: int) -> bool:
+    """Read a stream to its end; return False as soon as there is more than so many bytes."""
+    if stream is not None:
+        async for chunk in stream:
+            into += chunk
+            if len(into) > most:
+                return False
+    return True
+
+
+async def _keep_end(stream: ByteReceiveStream | None, into: bytearray) -> None:
+    """Read a stream to its end, which alone is kept."""
+    if stream is not None:
+        async for chunk in stream:
+            into += chunk
+            del into[:-_KEPT_ERROR_BYTES]
+
+
+async def _end(process: Process, mark: str) -> None:
+    """Kill what is left of a program and of what it started, and close its streams."""
+    if os.name == "posix":
+        # It leads a group of its own, so this reaches the children that it left behind too.
+        with contextlib.suppress(ProcessLookupError, PermissionError):
+            os.killpg(process.pid, signal.SIGKILL)
+    elif process.returncode is None:
+        process.kill()
+    with anyio.CancelScope(shield=True):
+        await anyio.to_thread.run_sync(kill_marked, mark)
+        await process.aclose()
+
+
+def kill_marked(mark: str) -> None:
+    """Kill processes that left the group, and perhaps lost their parent, but kept the mark."""
+    for _ in range(_SWEEPS):
+        found = False
+        for process in psutil.process_iter():
+            # Those of other users cannot be read, and some end meanwhile.
+            with contextlib.suppress(psutil.Error, OSError):
+                if process.environ().get(MARK) == mark and process.is_running():
+                    found |= process.status() != psutil.STATUS_ZOMBIE
+                    process.kill()
+        if not found:
+            return

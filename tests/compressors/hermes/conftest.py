@@ -10,9 +10,8 @@ import pytest
 from inspect_ai.model import Model
 
 from compression_eval.compressors.facts import track
-from compression_eval.compressors.hermes.strategy import COMPRESSOR, HermesArguments
+from compression_eval.compressors.registry import compressor_spec
 from compression_eval.compressors.running import CompressionPlan, compress
-from compression_eval.compressors.spec import CompressorSpec
 from compression_eval.compressors.state import State
 from compression_eval.fixtures.banks import Probe
 from compression_eval.fixtures.models import Fixture
@@ -42,13 +41,12 @@ def run(fake_python: Path, fixture: Fixture) -> Run:
         probes: list[Probe] | None = None,
         **arguments: Any,
     ) -> State:
-        given = HermesArguments(python=str(fake_python), **arguments)
         chain = cuts or (len(fixture.messages),)
         plan = CompressionPlan(
             fixture=fixture,
             tools=[],
             cuts=chain,
-            spec=CompressorSpec(COMPRESSOR, given),
+            spec=compressor_spec("hermes", {"python": str(fake_python), **arguments}),
             tracked=track(fixture, chain[-1], probes or []),
         )
         return anyio.run(compress, plan, 0, model)

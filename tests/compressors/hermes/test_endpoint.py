@@ -12,10 +12,10 @@ from inspect_ai.util import LimitExceededError
 
 from compression_eval.compressors.hermes.endpoint import (
     Address,
+    Forwarder,
     RefusedRequestError,
     chat_endpoint,
 )
-from compression_eval.compressors.hermes.forwarding import Forwarder
 from tests.compressors.conftest import model_replying
 
 MESSAGES: list[Any] = [{"role": "user", "content": "Summarise: é 総"}]

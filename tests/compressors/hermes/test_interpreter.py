@@ -10,10 +10,8 @@ import pytest
 from click.testing import CliRunner
 
 from compression_eval.cli import main
-from compression_eval.compressors.hermes import install as installing
 from compression_eval.compressors.hermes import interpreter
-from compression_eval.compressors.hermes.strategy import COMPRESSOR, HermesArguments
-from compression_eval.compressors.spec import CompressorSpec
+from compression_eval.compressors.registry import compressor_spec
 from compression_eval.fixtures.errors import DataError
 from tests.compressors.hermes.conftest import FAKE_HERMES
 
@@ -27,7 +25,7 @@ def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def build(**arguments: object) -> None:
-    CompressorSpec(COMPRESSOR, HermesArguments.model_validate(arguments)).build()
+    compressor_spec("hermes", arguments)
 
 
 def wheel(folder: Path, version: str) -> Path:
@@ -108,7 +106,7 @@ def test_install_makes_an_environment_once_and_leaves_nothing_half_made(
 ) -> None:
     file = wheel(tmp_path, "0.19.0")
     pin(tmp_path, "0.19.0", hashlib.sha256(file.read_bytes()).hexdigest())
-    monkeypatch.setattr(installing, "PINNED", tmp_path)
+    monkeypatch.setattr(interpreter, "PINNED", tmp_path)
     monkeypatch.setenv("PIP_NO_INDEX", "1")
     monkeypatch.setenv("PIP_FIND_LINKS", str(tmp_path))
     command = ["compressors", "install", "hermes"]
@@ -117,7 +115,7 @@ def test_install_makes_an_environment_once_and_leaves_nothing_half_made(
     assert f"hermes-agent 0.19.0 is ready in {cache / 'hermes' / '0.19.0'}" in result.output
     build()
 
-    monkeypatch.setattr(installing, "_fill", lambda *_: pytest.fail("made again"))
+    monkeypatch.setattr(interpreter, "_fill", lambda *_: pytest.fail("made again"))
     assert CliRunner().invoke(main, command).exit_code == 0
     monkeypatch.undo()
     monkeypatch.setattr(interpreter, "user_cache_path", lambda *_, **__: cache)
@@ -135,7 +133,7 @@ def test_another_package_than_the_pinned_one_is_not_installed(
 ) -> None:
     wheel(tmp_path, "0.19.0")
     pin(tmp_path, "0.19.0", "0" * 64)
-    monkeypatch.setattr(installing, "PINNED", tmp_path)
+    monkeypatch.setattr(interpreter, "PINNED", tmp_path)
     monkeypatch.setenv("PIP_NO_INDEX", "1")
     monkeypatch.setenv("PIP_FIND_LINKS", str(tmp_path))
     result = CliRunner().invoke(main, ["compressors", "install", "hermes"])
@@ -167,7 +165,7 @@ def test_the_installer_gets_wheels_only_and_no_keys(monkeypatch: pytest.MonkeyPa
 
 
 def test_all_that_the_default_version_needs_is_pinned() -> None:
-    lines = (installing.PINNED / f"{interpreter.DEFAULT_VERSION}.txt").read_text().splitlines()
+    lines = (interpreter.PINNED / f"{interpreter.DEFAULT_VERSION}.txt").read_text().splitlines()
     packages = [line for line in lines if not line.startswith(" ")]
     assert f"hermes-agent=={interpreter.DEFAULT_VERSION} \\" in packages
     assert all(line.endswith("\\") for line in packages), "each is followed by its hashes"

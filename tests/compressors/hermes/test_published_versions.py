@@ -15,9 +15,8 @@ from compression_eval.compressors.hermes.interpreter import (
     install_command,
     python_of,
 )
-from compression_eval.compressors.hermes.strategy import COMPRESSOR, HermesArguments
+from compression_eval.compressors.registry import compressor_spec
 from compression_eval.compressors.running import CompressionPlan, compress
-from compression_eval.compressors.spec import CompressorSpec
 from compression_eval.compressors.state import State
 from compression_eval.fixtures.finding_files import shipped_fixtures
 from compression_eval.fixtures.loading import load_fixture
@@ -50,7 +49,7 @@ def run(version: str, fixture: str | Fixture, model: Model, cuts: tuple[int, ...
         fixture=loaded,
         tools=[],
         cuts=cuts or (len(loaded.messages),),
-        spec=CompressorSpec(COMPRESSOR, HermesArguments(version=version, focus_topic="envelopes")),
+        spec=compressor_spec("hermes", {"version": version, "focus_topic": "envelopes"}),
         tracked=[],
     )
     return anyio.run(compress, plan, 0, model)

@@ -12,7 +12,7 @@ from inspect_ai.event import InfoEvent
 from inspect_ai.log import transcript
 from inspect_ai.model import GenerateConfig, Model, ModelOutput, ModelUsage, get_model
 
-from compression_eval.compressors.hermes.strategy import HermesArguments
+from compression_eval.compressors.hermes.strategy import HermesCompaction
 from compression_eval.fixtures.banks import Probe
 from compression_eval.fixtures.models import Fixture
 from tests.compressors.conftest import model_replying
@@ -195,6 +195,6 @@ def test_a_process_that_hangs_is_ended(run: Run) -> None:
 
 def test_arguments_that_the_strategy_sets_are_refused() -> None:
     with pytest.raises(ValueError, match="base_url: set by the strategy itself"):
-        HermesArguments(constructor={"base_url": "http://elsewhere"})
+        HermesCompaction(constructor={"base_url": "http://elsewhere"})
     with pytest.raises(ValueError, match="version"):
-        HermesArguments(version="../../etc")
+        HermesCompaction(version="../../etc")

@@ -9,8 +9,8 @@ import pytest
 from inspect_ai.model import Model, get_model
 
 from compression_eval.compressors.facts import track
+from compression_eval.compressors.registry import compressor_spec
 from compression_eval.compressors.running import CompressionPlan, compress
-from compression_eval.compressors.spec import Compressor, CompressorSpec
 from compression_eval.compressors.state import State
 from compression_eval.fixtures.banks import Probe
 from compression_eval.fixtures.conversation import declared_tools
@@ -49,7 +49,7 @@ class Service:
 
     def compress(
         self,
-        compressor: Compressor[Any],
+        compressor: str,
         arguments: Mapping[str, Any] | None = None,
         cuts: tuple[int, ...] | None = None,
         fixture: Fixture | None = None,
@@ -61,7 +61,7 @@ class Service:
             fixture=fixture,
             tools=declared_tools(fixture, cuts[-1]),
             cuts=cuts,
-            spec=CompressorSpec(compressor, compressor.arguments(**(arguments or {}))),
+            spec=compressor_spec(compressor, arguments),
             tracked=track(fixture, cuts[-1], [PROBE]),
         )
         return anyio.run(compress, plan, 0, self.model)

@@ -6,8 +6,8 @@ import pytest
 from anthropic.types.beta import BetaUsage
 from inspect_ai.event import InfoEvent
 
-from compression_eval.compressors.vendors.accounting import SOURCE, VendorCall, vendor_call
-from compression_eval.compressors.vendors.anthropic_call import billed
+from compression_eval.compressors.vendors.anthropic_api import billed
+from compression_eval.compressors.vendors.calls import SOURCE, VendorCall, vendor_call
 
 
 def entry(kind: str, read: int, written: int) -> dict[str, Any]:

@@ -4,7 +4,6 @@ from typing import Any
 
 import pytest
 
-from compression_eval.compressors.vendors.anthropic_clear_tools import COMPRESSOR
 from tests.compressors.conftest import conversation_fixture
 from tests.compressors.vendors.conftest import Service, facts
 
@@ -14,7 +13,7 @@ def results(state: Any) -> list[str]:
 
 
 def test_what_the_server_clears_is_cleared_in_the_state(anthropic: Service) -> None:
-    state = anthropic.compress(COMPRESSOR, {"keep": 4})
+    state = anthropic.compress("anthropic-clear-tools", {"keep": 4})
     assert state.status == "ok", state.failure
     texts = results(state)
     assert ["code E" in text for text in texts] == [False] * 8 + [True] * 4
@@ -27,7 +26,7 @@ def test_what_the_server_clears_is_cleared_in_the_state(anthropic: Service) -> N
 
 def test_a_second_compression_clears_what_has_become_old(anthropic: Service) -> None:
     cuts = (13, len(conversation_fixture().messages))
-    state = anthropic.compress(COMPRESSOR, cuts=cuts)
+    state = anthropic.compress("anthropic-clear-tools", cuts=cuts)
     assert state.status == "ok", state.failure
     assert ["code E" in text for text in results(state)] == [False] * 9 + [True] * 3
 
@@ -45,10 +44,10 @@ def test_no_clearing_and_other_counts_are_failures(
     anthropic: Service, arguments: dict[str, Any], miscounts: int, status: str, reason: str
 ) -> None:
     anthropic.rules.miscounts = miscounts
-    state = anthropic.compress(COMPRESSOR, arguments)
+    state = anthropic.compress("anthropic-clear-tools", arguments)
     assert (state.status, state.messages) == (status, [])
     assert reason in state.failure
 
 
 def test_models_of_others_are_unsupported(openai: Service) -> None:
-    assert openai.compress(COMPRESSOR).status == "unsupported"
+    assert openai.compress("anthropic-clear-tools").status == "unsupported"

@@ -1,30 +1,25 @@
 """The artifact index beside a vendor's own item, which has to go back as it came."""
 
 import json
-from typing import Any
 
 import anyio
 import pytest
 from inspect_ai.model import ChatMessageUser
 
-from compression_eval.compressors.artifacts import with_artifacts
-from compression_eval.compressors.spec import Compressor
 from compression_eval.compressors.state import State
 from compression_eval.compressors.tokens import is_opaque
-from compression_eval.compressors.vendors import anthropic_on_demand, openai_compact
-from compression_eval.compressors.vendors.anthropic_messages import BLOCK
-from compression_eval.compressors.vendors.anthropic_replay import exact_replay
+from compression_eval.compressors.vendors.anthropic_api import BLOCK, exact_replay
 from compression_eval.fixtures.conversation import declared_tools
 from tests.compressors.conftest import conversation_fixture
 from tests.compressors.vendors.conftest import Service
 
 TITLE = "Files of this session"
-NATIVE, PROJECTION = anthropic_on_demand.COMPRESSORS
+NATIVE, PROJECTION = "anthropic-native", "anthropic-text-projection"
 
 
-def both(service: Service, compressor: Compressor[Any]) -> tuple[State, State]:
+def both(service: Service, compressor: str) -> tuple[State, State]:
     plain = service.compress(compressor)
-    wrapped = service.compress(with_artifacts(compressor))
+    wrapped = service.compress(f"{compressor}+artifacts")
     assert (plain.status, wrapped.status) == ("ok", "ok"), wrapped.failure
     return plain, wrapped
 
@@ -43,7 +38,7 @@ def ask(service: Service, state: State) -> str:
 
 
 def test_an_encrypted_item_is_left_alone_and_the_index_follows_it(openai: Service) -> None:
-    plain, wrapped = both(openai, openai_compact.COMPRESSOR)
+    plain, wrapped = both(openai, "openai-compact")
     assert [m.text for m in wrapped.messages[:-1]] == [m.text for m in plain.messages]
     assert is_opaque(wrapped.messages[-2])
     assert len(wrapped.messages[-2].content) == len(plain.messages[-1].content) == 1
@@ -54,7 +49,7 @@ def test_an_encrypted_item_is_left_alone_and_the_index_follows_it(openai: Servic
 
 def test_a_later_compression_of_the_vendor_never_sees_the_index(openai: Service) -> None:
     cuts = (13, len(conversation_fixture().messages))
-    state = openai.compress(with_artifacts(openai_compact.COMPRESSOR), cuts=cuts)
+    state = openai.compress("openai-compact+artifacts", cuts=cuts)
     assert state.status == "ok", state.failure
     assert openai.refused == []
     assert not any(TITLE in json.dumps(asked.body) for asked in openai.vendor.asked)
@@ -73,7 +68,7 @@ def test_a_signed_block_goes_back_as_it_came_and_the_index_follows_it(anthropic:
 @pytest.mark.parametrize("cycles", [1, 2])
 def test_a_summary_as_text_carries_the_index(anthropic: Service, cycles: int) -> None:
     end = len(conversation_fixture().messages)
-    state = anthropic.compress(with_artifacts(PROJECTION), cuts=(13, end)[2 - cycles :])
+    state = anthropic.compress(f"{PROJECTION}+artifacts", cuts=(13, end)[2 - cycles :])
     assert state.status == "ok", state.failure
     assert [TITLE in message.text for message in state.messages] == [False, True]
     assert state.messages[1].text.count(TITLE) == 1

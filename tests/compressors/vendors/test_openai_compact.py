@@ -5,7 +5,6 @@ import pytest
 from inspect_ai.model import GenerateConfig, get_model
 
 from compression_eval.compressors.tokens import OPAQUE_TOKENS, is_opaque
-from compression_eval.compressors.vendors.openai_compact import COMPRESSOR
 from tests.compressors.conftest import conversation_fixture
 from tests.compressors.vendors.conftest import GPT, Service, facts
 from tests.compressors.vendors.openai_rules import ITEM_TOKENS
@@ -13,7 +12,7 @@ from tests.e2e.vendors.wire import Failed
 
 
 def test_user_messages_and_the_item_are_the_state(openai: Service) -> None:
-    state = openai.compress(COMPRESSOR)
+    state = openai.compress("openai-compact")
     assert state.status == "ok", state.failure
     assert [message.role for message in state.messages] == ["system", *["user"] * 4]
     assert state.regions == ["head", "head", "tail", "tail", "summary"]
@@ -22,7 +21,7 @@ def test_user_messages_and_the_item_are_the_state(openai: Service) -> None:
 
 
 def test_an_encrypted_item_is_counted_and_not_read(openai: Service) -> None:
-    state = openai.compress(COMPRESSOR)
+    state = openai.compress("openai-compact")
     assert state.readable is False
     assert (state.messages[-1].metadata or {})[OPAQUE_TOKENS] == ITEM_TOKENS
     (cycle,) = state.cycles
@@ -30,18 +29,18 @@ def test_an_encrypted_item_is_counted_and_not_read(openai: Service) -> None:
     assert facts(state) == {"E000": (True, None), "E4401": (False, None)}
     smaller = openai
     smaller.rules.output_tokens = 7
-    assert state.state_tokens - smaller.compress(COMPRESSOR).state_tokens == ITEM_TOKENS - 7
+    assert state.state_tokens - smaller.compress("openai-compact").state_tokens == ITEM_TOKENS - 7
 
 
 def test_an_item_without_usage_is_counted_by_the_vendor(openai: Service) -> None:
     openai.rules.output_tokens = 0
-    state = openai.compress(COMPRESSOR)
+    state = openai.compress("openai-compact")
     assert state.status == "ok", state.failure
     assert (state.messages[-1].metadata or {})[OPAQUE_TOKENS] == 51
 
 
 def test_a_later_compression_starts_from_the_returned_items(openai: Service) -> None:
-    state = openai.compress(COMPRESSOR, cuts=(13, len(conversation_fixture().messages)))
+    state = openai.compress("openai-compact", cuts=(13, len(conversation_fixture().messages)))
     assert state.status == "ok", state.failure
     assert openai.refused == []
     second = openai.vendor.asked[-1].body["input"]
@@ -51,7 +50,7 @@ def test_a_later_compression_starts_from_the_returned_items(openai: Service) -> 
 
 
 def test_the_state_goes_back_whole_and_a_pruned_one_is_refused(openai: Service) -> None:
-    state = openai.compress(COMPRESSOR)
+    state = openai.compress("openai-compact")
     output = anyio.run(openai.model.generate, state.messages)
     assert "E4401" in output.completion
     without_first = [state.messages[0], *state.messages[2:]]
@@ -64,19 +63,19 @@ def test_the_state_goes_back_whole_and_a_pruned_one_is_refused(openai: Service) 
 @pytest.mark.parametrize("status", [404, 405])
 def test_a_missing_endpoint_is_unsupported(openai: Service, status: int) -> None:
     openai.rules.failed = Failed(status, "invalid_request_error", "no such route")
-    state = openai.compress(COMPRESSOR)
+    state = openai.compress("openai-compact")
     assert (state.status, state.messages) == ("unsupported", [])
     assert "not available" in state.failure
 
 
 def test_a_conversation_over_the_window_is_told_apart(openai: Service) -> None:
     openai.rules.window = 100
-    state = openai.compress(COMPRESSOR)
+    state = openai.compress("openai-compact")
     assert state.status == "error"
     assert "does not fit the model's window" in state.failure
     openai.rules.window = 1_000_000
     openai.rules.failed = Failed(400, "invalid_request_error", "bad input", "invalid_value")
-    state = openai.compress(COMPRESSOR)
+    state = openai.compress("openai-compact")
     assert state.status == "error"
     assert "refused: HTTP 400: " in state.failure
 
@@ -95,13 +94,13 @@ def test_an_unusable_reply_fails_the_state(
 ) -> None:
     for name, value in change.items():
         setattr(openai.rules, name, value)
-    state = openai.compress(COMPRESSOR)
+    state = openai.compress("openai-compact")
     assert (state.status, state.messages) == (status, [])
     assert reason in state.failure
 
 
 def test_other_models_are_unsupported(openai: Service, anthropic: Service) -> None:
-    state = anthropic.compress(COMPRESSOR)
+    state = anthropic.compress("openai-compact")
     assert state.status == "unsupported"
     assert "not reached through the openai package" in state.failure
     assert anthropic.vendor.asked == []
@@ -113,6 +112,6 @@ def test_other_models_are_unsupported(openai: Service, anthropic: Service) -> No
         responses_api=False,
         memoize=False,
     )
-    state = openai.compress(COMPRESSOR)
+    state = openai.compress("openai-compact")
     assert state.status == "unsupported"
     assert "Responses API" in state.failure

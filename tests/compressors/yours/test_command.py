@@ -15,7 +15,7 @@ from compression_eval.compressors.running import CompressionPlan, compress
 from compression_eval.compressors.spec import CompressorSpec
 from compression_eval.compressors.state import State
 from compression_eval.compressors.yours import command as command_module
-from compression_eval.compressors.yours import processes, source_digest
+from compression_eval.compressors.yours import source_digest
 from compression_eval.fixtures.errors import DataError
 from tests.compressors.conftest import conversation_fixture, model_replying
 from tests.compressors.yours.running_yours import run, written
@@ -23,14 +23,6 @@ from tests.compressors.yours.running_yours import run, written
 READ = (
     "import json, sys\nmessages = json.load(sys.stdin)\nNOTE = {'role': 'user', 'content': 'n'}\n"
 )
-
-
-@pytest.fixture(autouse=True)
-def _registered(monkeypatch: pytest.MonkeyPatch) -> None:
-    from compression_eval.compressors import registry
-
-    entry = command_module.COMPRESSOR
-    monkeypatch.setattr(registry, "COMPRESSORS", {**registry.COMPRESSORS, entry.name: entry})
 
 
 def program(folder: Path, source: str, **limits: Any) -> CompressorSpec:
@@ -259,7 +251,7 @@ class _Listed:
         self.killed, self._status = False, status
 
     def environ(self) -> dict[str, str]:
-        return {processes._MARK: "mark"}
+        return {command_module.MARK: "mark"}
 
     def is_running(self) -> bool:
         return True
@@ -278,6 +270,6 @@ def test_it_is_looked_again_after_a_kill_whatever_stands_behind_it_in_the_list(
     # What a process starts just before it is killed is in the next list only.
     lists = iter([[living, _Listed(psutil.STATUS_ZOMBIE)], [late]])
     monkeypatch.setattr(psutil, "process_iter", lambda: next(lists, []))
-    processes._kill_marked("mark")
+    command_module.kill_marked("mark")
     assert living.killed
     assert late.killed

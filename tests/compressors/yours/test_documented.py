@@ -8,7 +8,7 @@ import pytest
 from inspect_ai import eval as inspect_eval
 
 from compression_eval import safe_head, safe_tail
-from compression_eval.compressors.window import groups
+from compression_eval.compressors.budget import groups
 from compression_eval.fixtures.conversation import conversation
 from compression_eval.fixtures.cuts import boundaries
 from compression_eval.fixtures.finding_files import shipped_fixtures

@@ -1,4 +1,4 @@
-"""What a vendor's compaction endpoint was called with, and what it billed.
+"""Calls of vendors' compaction endpoints: what they cost, and who can read what they return.
 
 Such a call is no `generate()`, so that Inspect records no model event for it. It stands in the
 sample's transcript as an info event instead: people see it in the viewer, and the cost is added up
@@ -9,7 +9,10 @@ from typing import Any
 
 from inspect_ai.event import InfoEvent
 from inspect_ai.log import transcript
+from inspect_ai.model import Model, get_model
 from pydantic import BaseModel, ConfigDict, ValidationError
+
+from compression_eval.compressors.errors import CompressionError
 
 SOURCE = "compression_eval/vendor_call"
 """Source of the info events."""
@@ -45,3 +48,30 @@ def vendor_call(event: InfoEvent) -> VendorCall | None:
         return VendorCall.model_validate(event.data)
     except ValidationError:
         return None
+
+
+def require_vendor_to_answer(compressing: Model) -> Model | None:
+    """Check, before anything is paid for, that answers come from the vendor that compresses.
+
+    Args:
+        compressing: The model whose vendor makes the state.
+
+    Returns:
+        The model that answers; None outside of an eval, where it is not known.
+
+    Raises:
+        CompressionError: Another vendor's model answers; it could not read the state.
+    """
+    try:
+        answering = get_model()
+    except ValueError:
+        return None
+    provider = str(answering).partition("/")[0]
+    if provider == "none":
+        return None
+    if provider != str(compressing).partition("/")[0]:
+        raise CompressionError(
+            "unsupported",
+            f"only the vendor of {compressing} can read this state, but {answering} is to answer",
+        )
+    return answering

@@ -1,0 +1,363 @@
+"""Requests to Anthropic's messages interface with a beta of its context management.
+
+They go through the `anthropic` client that Inspect's model holds (``model.api.client``), so that
+address, key and proxies are the model's own. `Model.generate` does not serve: it cannot send the
+on-demand form, and it drops what the answer says of a block beyond its text. For the same reason
+a block that must go back as it came travels in the metadata of the message that stands for it
+(`BLOCK`), and `exact_replay` makes the model that is asked with it.
+"""
+
+from collections.abc import AsyncIterator, Sequence
+from contextlib import asynccontextmanager
+from typing import TYPE_CHECKING, Any, cast
+
+from inspect_ai.model import (
+    ChatMessage,
+    ChatMessageAssistant,
+    ChatMessageTool,
+    ChatMessageUser,
+    ContentData,
+    ContentReasoning,
+    ContentText,
+    Model,
+    get_model,
+)
+from inspect_ai.tool import ToolInfo
+
+from compression_eval.compressors.errors import CompressionError, is_outage
+from compression_eval.compressors.prompts import prompt
+from compression_eval.compressors.tokens import vendor_summary
+from compression_eval.compressors.vendors.calls import (
+    VendorCall,
+    record_call,
+    require_vendor_to_answer,
+)
+
+if TYPE_CHECKING:
+    from anthropic import APIStatusError, AsyncAnthropic
+    from anthropic.types.beta import BetaCompactionBlock, BetaMessage, BetaUsage
+
+BLOCK = "compression_eval_anthropic_block"
+"""Metadata key of a message: the compaction block it stands for, exactly as it was returned."""
+
+ON_DEMAND_BETA = "compact-2026-09-04"
+"""Needed to make a signed block, and by every later request that holds one."""
+
+_MAX_RETRIES = 4
+_UNKNOWN = ("does not support", "not supported", "unexpected value", "extra inputs")
+"""What a refusal says if the model or the service does not know the feature."""
+
+Block = dict[str, Any]
+
+
+async def ask(
+    model: Model,
+    messages: Sequence[ChatMessage],
+    tools: Sequence[ToolInfo],
+    *,
+    beta: str,
+    max_tokens: int,
+    fed: int,
+    **options: Any,
+) -> "BetaMessage":
+    """Send a conversation and return the vendor's reply, its cost recorded.
+
+    Args:
+        model: A model of Anthropic.
+        messages: The conversation to send, system messages included.
+        tools: Tools that its calls use.
+        beta: The beta that the request needs.
+        max_tokens: Most tokens of the reply.
+        fed: How many messages of the strategy's input these are, for the record.
+        options: Further parameters of the request.
+
+    Raises:
+        CompressionError: No such client, or the vendor refused.
+    """
+    from anthropic import APIStatusError
+
+    client = _client(model)
+    request: dict[str, Any] = {
+        "model": model.api.model_name,
+        "max_tokens": max_tokens,
+        "messages": wire_messages(messages),
+        "betas": [beta],
+        **options,
+    }
+    if system := system_blocks(messages):
+        request["system"] = system
+    if tools:
+        request["tools"] = wire_tools(tools)
+    retries = model.config.max_retries
+    patient = client.with_options(max_retries=_MAX_RETRIES if retries is None else retries)
+    try:
+        reply = cast("BetaMessage", await patient.beta.messages.create(**request))
+    except APIStatusError as error:
+        if is_outage(error):
+            raise
+        raise failure(error) from error
+    input_tokens, output_tokens = billed(reply.usage)
+    blocks = ", ".join(block.type for block in reply.content) or "no content"
+    record_call(
+        VendorCall(
+            endpoint=f"POST /v1/messages ({beta})",
+            model=str(model),
+            fed_messages=fed,
+            input_tokens=input_tokens,
+            output_tokens=output_tokens,
+            outcome=f"{blocks}; stop reason {reply.stop_reason}",
+            iterations=[
+                entry.model_dump(mode="json", exclude_none=True)
+                for entry in reply.usage.iterations or []
+            ],
+        )
+    )
+    return reply
+
+
+async def ask_for_edit(
+    model: Model,
+    messages: list[ChatMessage],
+    tools: Sequence[ToolInfo],
+    edit: Block,
+    *,
+    beta: str,
+    max_tokens: int,
+) -> "BetaMessage":
+    """Send a whole conversation with an edit that the server is to make; see `ask`."""
+    said: list[ChatMessage] = messages
+    if messages and messages[-1].role == "assistant":
+        # Newer models refuse a reply that has been begun for them.
+        said = [*messages, ChatMessageUser(content=prompt("anthropic_continue"))]
+    return await ask(
+        model,
+        said,
+        tools,
+        beta=beta,
+        max_tokens=max_tokens,
+        fed=len(messages),
+        context_management={"edits": [edit]},
+        **({"tool_choice": {"type": "none"}} if tools else {}),
+    )
+
+
+def compaction_block(reply: "BetaMessage", if_blank: str) -> "BetaCompactionBlock | None":
+    """Return the compaction block of a reply; None if there is none.
+
+    Args:
+        reply: A reply with status 200.
+        if_blank: What to say of a block without content.
+
+    Raises:
+        CompressionError: There are several, or it has no content.
+    """
+    blocks = [block for block in reply.content if block.type == "compaction"]
+    if len(blocks) > 1:
+        raise CompressionError("error", f"{len(blocks)} compaction blocks came back, not one")
+    if blocks and not (blocks[0].content or "").strip():
+        raise CompressionError("empty", if_blank)
+    return blocks[0] if blocks else None
+
+
+def require_client(model: Model) -> None:
+    """Raise unless a model is reached through Anthropic's own interface.
+
+    Raises:
+        CompressionError: It is not.
+    """
+    _client(model)
+
+
+def require_client_that_answers(model: Model) -> None:
+    """Raise unless a model is reached so, and its vendor also answers.
+
+    Raises:
+        CompressionError: It is not, or another vendor's model answers.
+    """
+    require_client(model)
+    require_vendor_to_answer(model)
+
+
+def _client(model: Model) -> "AsyncAnthropic":
+    from anthropic import AsyncAnthropic
+
+    client = getattr(model.api, "client", None)
+    # The clients of cloud services partly inherit from this one, but they lack these betas.
+    if type(client) is not AsyncAnthropic:
+        raise CompressionError(
+            "unsupported", f"{model} is not reached through Anthropic's own interface"
+        )
+    return client
+
+
+def billed(usage: "BetaUsage") -> tuple[int, int]:
+    """Return the input and output tokens of a request, cached input included.
+
+    The top-level numbers leave compaction out, so the iterations are added up; where a fallback
+    model stepped in, they list attempts that are not billed, and the top level is right.
+    """
+    iterations = usage.iterations or []
+    fell_back = any(entry.type == "fallback_message" for entry in iterations)
+    entries = iterations if iterations and not fell_back else [usage]
+    return (
+        sum(
+            entry.input_tokens
+            + (entry.cache_creation_input_tokens or 0)
+            + (entry.cache_read_input_tokens or 0)
+            for entry in entries
+        ),
+        sum(entry.output_tokens for entry in entries),
+    )
+
+
+def failure(error: "APIStatusError") -> CompressionError:
+    """Return the failure that an error status means."""
+    said = f"HTTP {error.status_code}: {' '.join(error.message.split())[:300]}"
+    lower = error.message.lower()
+    if error.status_code in (404, 405):
+        return CompressionError("unsupported", f"no such endpoint or model ({said})")
+    if error.status_code == 413 or "prompt is too long" in lower or "context limit" in lower:
+        return CompressionError(
+            "error", f"the conversation does not fit the model's window ({said})"
+        )
+    if error.status_code == 400 and any(phrase in lower for phrase in _UNKNOWN):
+        return CompressionError("unsupported", said)
+    return CompressionError("error", f"the vendor refused: {said}")
+
+
+def end_of_summary(reply: "BetaMessage") -> CompressionError:
+    """Return the failure of a reply with status 200 that holds no summary."""
+    reason = reply.stop_reason
+    if reason == "refusal":
+        return CompressionError("aborted", "the vendor's summary was refused (stop reason refusal)")
+    if reason == "model_context_window_exceeded":
+        return CompressionError(
+            "error", f"the conversation does not fit the model's window (stop reason {reason})"
+        )
+    if reason == "max_tokens":
+        return CompressionError("error", "the summary was cut off (stop reason max_tokens)")
+    return CompressionError(
+        "empty", f"the vendor answered with success but without a summary (stop reason {reason})"
+    )
+
+
+def system_blocks(messages: Sequence[ChatMessage]) -> list[Block]:
+    """Return the system messages as text blocks."""
+    return [
+        {"type": "text", "text": message.text}
+        for message in messages
+        if message.role == "system" and message.text.strip()
+    ]
+
+
+def wire_messages(messages: Sequence[ChatMessage]) -> list[dict[str, Any]]:
+    """Return all but the system messages, neighbours of the same role joined.
+
+    Args:
+        messages: A conversation whose tool calls have their results.
+
+    Raises:
+        CompressionError: A message holds something other than text and tool use.
+    """
+    result: list[dict[str, Any]] = []
+    for message in messages:
+        if message.role == "system":
+            continue
+        role, blocks = _blocks(message)
+        if not blocks:
+            continue
+        if result and result[-1]["role"] == role:
+            result[-1]["content"].extend(blocks)
+        else:
+            result.append({"role": role, "content": blocks})
+    return result
+
+
+def wire_tools(tools: Sequence[ToolInfo]) -> list[dict[str, Any]]:
+    """Return tools as they are declared to the vendor."""
+    return [
+        {
+            "name": tool.name,
+            "description": tool.description,
+            "input_schema": tool.parameters.model_dump(mode="json", exclude_none=True),
+        }
+        for tool in tools
+    ]
+
+
+def _blocks(message: ChatMessage) -> tuple[str, list[Block]]:
+    """Return the role that a message has on the wire, and its content."""
+    exact = (message.metadata or {}).get(BLOCK)
+    if exact is not None:
+        return "assistant", [dict(exact)]
+    if isinstance(message, ChatMessageTool):
+        text = message.error.message if message.error else message.text
+        block: Block = {"type": "tool_result", "tool_use_id": message.tool_call_id}
+        if text:
+            block["content"] = text
+        if message.error:
+            block["is_error"] = True
+        return "user", [block]
+    blocks = _content_blocks(message)
+    if isinstance(message, ChatMessageAssistant):
+        blocks += [
+            {"type": "tool_use", "id": call.id, "name": call.function, "input": call.arguments}
+            for call in message.tool_calls or []
+        ]
+    return message.role, blocks
+
+
+def _content_blocks(message: ChatMessage) -> list[Block]:
+    content = message.content
+    parts = [ContentText(text=content)] if isinstance(content, str) else content
+    blocks: list[Block] = []
+    for part in parts:
+        if isinstance(part, ContentText):
+            if part.text.strip():
+                blocks.append(_text_block(part))
+        elif isinstance(part, ContentData) and (summary := vendor_summary(part)):
+            blocks.append({"type": "compaction", "content": summary})
+        elif not isinstance(part, ContentReasoning):
+            # Reasoning of another request may not be shown again; everything else must be.
+            raise CompressionError(
+                "unsupported", f"a {message.role} message holds a part of type {part.type!r}"
+            )
+    return blocks
+
+
+def _text_block(part: ContentText) -> Block:
+    block: Block = {"type": "text", "text": part.text}
+    if part.cache_breakpoint:
+        block["cache_control"] = {"type": "ephemeral"}
+    return block
+
+
+@asynccontextmanager
+async def exact_replay(model: Model, messages: Sequence[ChatMessage]) -> AsyncIterator[Model]:
+    """Yield the model to put these messages to: as given, unless they hold a signed block.
+
+    Args:
+        model: The model that answers.
+        messages: All messages of the request.
+    """
+    if not any(BLOCK in (message.metadata or {}) for message in messages):
+        yield model
+        return
+    arguments = dict(model.model_args)
+    given = arguments.pop("betas", [])
+    betas = [given] if isinstance(given, str) else list(given)
+    body: dict[str, Any] = {
+        **(arguments.pop("extra_body", None) or {}),
+        "messages": wire_messages(messages),
+    }
+    async with get_model(
+        str(model),
+        config=model.config,
+        base_url=model.api.base_url,
+        api_key=model.api.api_key,
+        memoize=False,
+        betas=[*betas, ON_DEMAND_BETA],
+        extra_body=body,
+        **arguments,
+    ) as exact:
+        yield exact
