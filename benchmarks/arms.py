@@ -17,6 +17,7 @@ from inspect_ai.log import EvalLog
 from compression_eval.arguments import TaskArguments
 from compression_eval.compressors.registry import COMPRESSORS
 from compression_eval.fixtures.errors import DataError
+from compression_eval.grading.metrics import MEAN
 from compression_eval.offline.registration import EMBEDDED_MODEL
 from compression_eval.probing.record import ProbeRecord
 from compression_eval.task import compression_task
@@ -42,9 +43,9 @@ def row(arm: str, log: EvalLog) -> str:
     if log.results is None:
         return f"{arm:26} {log.status}"
     values = {
-        score.name: score.metrics["mean"].value
+        score.name: score.metrics[MEAN].value
         for score in log.results.scores
-        if "mean" in score.metrics
+        if MEAN in score.metrics
     }
     states: dict[str, str] = {}
     for sample in log.samples or []:

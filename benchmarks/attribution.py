@@ -15,19 +15,39 @@ test; where that comparison is wrong, it was put right by reading (`READ`).
 * stale: a line of the conversation with an earlier value was put into the summary, and the lines
   with the current one were taken out. The right stage is ``superseded``.
 
-Where labels of real summaries lie beside the checkout (see `benchmarks.matcher`), it is printed too
-how often the look-up tells rightly whether a fact is in the state. A fact that a reader could only
-derive counts for neither side, and in a second figure as absent.
+    python -m benchmarks.attribution --labels FOLDER [--labels-only] [--model MODEL] [--words FILE]
+
+Where labels of real summaries lie (beside the checkout, see `benchmarks.matcher`, or in FOLDER), it
+is printed too how often the stage is right on them. A stage is right if it is the one that follows
+from the label, all else being equal: what the summariser was fed as recorded, the answer as looked
+up, and what stands in the place of a missing fact as looked up. A fact that can only be derived
+counts as in the state. With ``--model`` each labelled state is read as in a run, one call for all
+its facts, and the stage is judged with the reader's words too; ``--words`` keeps these in a file,
+or takes them from it.
 """
 
+import argparse
+import json
 import re
+import sys
 from collections import Counter
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
+from typing import Any
 
 import anyio
-from inspect_ai.model import CompactionStrategy, get_model
+from inspect_ai.model import (
+    ChatMessage,
+    ChatMessageAssistant,
+    ChatMessageSystem,
+    ChatMessageTool,
+    ChatMessageUser,
+    CompactionStrategy,
+    Model,
+    get_model,
+)
+from inspect_ai.tool import ToolCall
 
 from benchmarks.corruptions import (
     SECTIONS,
@@ -36,20 +56,21 @@ from benchmarks.corruptions import (
     Truncating,
     holds_any,
 )
-from benchmarks.matcher import LABELS, Spelled, load_labels
-from compression_eval.compressors.arguments import Arguments
-from compression_eval.compressors.facts import track
+from benchmarks.matcher import LABELS, lines_of
+from compression_eval.compressors.facts import fact_records, track
 from compression_eval.compressors.running import CompressionPlan, compress
-from compression_eval.compressors.spec import Compressor, CompressorSpec
-from compression_eval.compressors.state import FactRecord, State
+from compression_eval.compressors.spec import Arguments, Compressor, CompressorSpec
+from compression_eval.compressors.state import FactRecord, Region, State
 from compression_eval.compressors.tokens import message_text
-from compression_eval.fixtures.banks import ExpectedFact
+from compression_eval.fixtures.banks import ExpectedFact, Probe
 from compression_eval.fixtures.conversation import declared_tools, message_id
 from compression_eval.fixtures.cuts import resolve_cut
 from compression_eval.fixtures.loading import FixtureWithBank, load_pairs
-from compression_eval.fixtures.matching import Text
-from compression_eval.grading.facts import Stage, follow_facts
+from compression_eval.fixtures.models import Language
+from compression_eval.grading.facts import FactWords, Stage, follow_facts
 from compression_eval.grading.stale import stale_values
+from compression_eval.grading.state_reader import StateFinding, read_state
+from compression_eval.probing.record import AskedProbe
 
 SHARE_GIVEN_UP = 0.6
 
@@ -172,9 +193,7 @@ def _judged(
 
 async def _state(pair: FixtureWithBank, strategy: CompactionStrategy) -> State:
     cut = resolve_cut(pair.fixture, "end")
-    compressor: Compressor[Arguments] = Compressor(
-        "spoilt", "", Arguments, lambda _: strategy, calls_model=True
-    )
+    compressor = Compressor("spoilt", "", Arguments, lambda *_: strategy, calls_model=True)
     plan = CompressionPlan(
         fixture=pair.fixture,
         tools=declared_tools(pair.fixture, cut),
@@ -208,23 +227,209 @@ def _print(found: list[Attribution]) -> None:
             )
 
 
-def _print_labels(folder: Path) -> None:
-    """Print how often the first question of the stage, is it in the state, is answered right."""
-    labels = load_labels(folder)
-    print("\nin the state or lost, on labelled facts of real summaries:")
-    for name, of in (("spelling", Spelled), ("notations", Text)):
-        texts = {text: of(text) for text in {item.text for item in labels}}
-        found = [(item.label, texts[item.text].has_any(item.fact.forms)) for item in labels]
-        clear = [(label == "stated") == hit for label, hit in found if label != "derivable"]
-        strict = [(label == "stated") == hit for label, hit in found]
-        print(
-            f"{name:10} {sum(clear):4} of {len(clear)} right ({sum(clear) / len(clear):.1%}); "
-            f"with derivable as absent {sum(strict)} of {len(strict)} "
-            f"({sum(strict) / len(strict):.1%})"
+Words = dict[tuple[str, str, str, str], StateFinding]
+"""A reader's words by fixture, arm, probe and fact."""
+
+
+@dataclass(frozen=True)
+class LabelledState:
+    """A state of a real run, with a careful reader's labels."""
+
+    fixture: str
+    arm: str
+    asked: list[AskedProbe]
+    context: list[ChatMessage]
+    regions: list[Region]
+    facts: "list[LabelledFact]"
+
+
+@dataclass(frozen=True)
+class LabelledFact:
+    """A fact that was labelled."""
+
+    probe: Probe
+    place: int
+    """Its place among the probe's facts."""
+    label: StateFinding
+    record: FactRecord
+    answer: str
+
+    def stage(self, word: StateFinding | None, language: Language) -> Stage:
+        """Return the stage with a reader's word on the state, or by look-up alone.
+
+        A label names one passage and not all, so that the two stages of a fact in state and answer
+        are taken as one.
+        """
+        words = [FactWords()] * len(self.probe.expected_facts)
+        words[self.place] = FactWords(state=word)
+        found = follow_facts(self.probe, [self.record], self.answer, language, words=words)
+        stage = found[self.place].stage
+        return "used" if stage == "verbatim" else stage
+
+
+def labelled_states(folder: Path) -> list[LabelledState]:
+    """Read the states of a real run that have labels.
+
+    Args:
+        folder: Holds ``states.jsonl``, ``answers.jsonl`` and ``fact_labels.jsonl``.
+    """
+    pairs = {pair.fixture.name: pair for pair in load_pairs("all", None)}
+    labels: dict[tuple[str, str], list[dict[str, Any]]] = {}
+    for row in lines_of(folder / "fact_labels.jsonl"):
+        labels.setdefault((row["fixture"], row["arm"]), []).append(row)
+    answers = {
+        (row["fixture"], row["arm"], row["probe_id"]): row
+        for row in lines_of(folder / "answers.jsonl")
+    }
+    result = []
+    for row in lines_of(folder / "states.jsonl"):
+        key = (row["fixture"], row["arm"])
+        if key not in labels:
+            continue
+        pair = pairs[row["fixture"]]
+        context = [_message(number, message) for number, message in enumerate(row["messages"])]
+        records = fact_records(
+            track(pair.fixture, row["cut"], pair.bank.probes),
+            cuts=[row["cut"]],
+            fed=None,
+            state=context,
+            regions=row["regions"],
+            readable=True,
+            stale=stale_values(pair.fixture.language),
         )
+        found = LabelledState(
+            *key,
+            asked=[AskedProbe.of(probe) for probe in pair.bank.probes],
+            context=context,
+            regions=row["regions"],
+            facts=[],
+        )
+        by_name = {(record.probe_id, record.fact): record for record in records}
+        for label in labels[key]:
+            record = by_name.get((label["probe_id"], label["fact"]))
+            answer = answers.get((*key, label["probe_id"]))
+            if record is None or answer is None:
+                continue  # the bank has changed since
+            (probe,) = [probe for probe in pair.bank.probes if probe.id == record.probe_id]
+            names = [fact.fact for fact in probe.expected_facts]
+            fed = {fact["fact"]: fact["fed"] for fact in answer["facts"]["facts"]}
+            found.facts.append(
+                LabelledFact(
+                    probe,
+                    names.index(record.fact),
+                    StateFinding(label["label"]),
+                    record.model_copy(update={"fed": fed.get(record.fact), "in_history": True}),
+                    answer["answer"] or "",
+                )
+            )
+        result.append(found)
+    return result
+
+
+def _message(number: int, said: dict[str, Any]) -> ChatMessage:
+    match said["role"]:
+        case "system":
+            return ChatMessageSystem(content=said["text"])
+        case "user":
+            return ChatMessageUser(content=said["text"])
+        case "tool":
+            return ChatMessageTool(content=said["text"])
+        case _:
+            calls = [
+                ToolCall(id=f"{number}-{place}", **call)
+                for place, call in enumerate(said["tool_calls"])
+            ]
+            return ChatMessageAssistant(content=said["text"], tool_calls=calls or None)
+
+
+async def _read(states: list[LabelledState], model: Model) -> list[dict[str, Any]]:
+    """Have a model read each state, and return its words as they are kept in a file."""
+    rows = []
+    for state in states:
+        reading = await read_state(
+            model,
+            context=state.context,
+            regions=state.regions,
+            asked=state.asked,
+            language="en",
+            state_id=f"{state.fixture} {state.arm}",
+        )
+        failure = f"; failed: {reading.failure}" if reading.failure else ""
+        print(f"read {state.fixture} {state.arm}: {reading.calls} calls{failure}", file=sys.stderr)
+        for probe in state.asked:
+            for forms, finding in zip(probe.facts, reading.findings[probe.probe_id], strict=True):
+                where = {"fixture": state.fixture, "arm": state.arm, "probe_id": probe.probe_id}
+                rows.append({**where, "fact": forms[0], **asdict(finding)})
+    return rows
+
+
+def _print_labels(states: list[LabelledState], words: Words) -> None:
+    """Print how often the stage is right, with the label's word on the state as the right one."""
+    facts = [(state, fact) for state in states for fact in state.facts]
+    print(f"\nfacts of real summaries, by a careful reader's labels ({len(facts)}):")
+    readings: dict[str, Words] = {"look-up": {}, **({"reader": words} if words else {})}
+    for name, said in readings.items():
+        right: Counter[str] = Counter()
+        wrong, unknown = [], 0
+        for state, fact in facts:
+            place = (state.fixture, state.arm, fact.probe.id, fact.record.fact)
+            word = said.get(place)
+            unknown += bool(said) and (word is None or word.word is None)
+            given, truth = fact.stage(word, "en"), fact.stage(fact.label, "en")
+            kinds = (f"{fact.label.word}", state.arm, "all")
+            right.update(kinds if given == truth else ())
+            if given != truth:
+                shown = word.word if word else fact.record.in_state
+                wrong.append(
+                    f"{' '.join(place)!r}: {given}, not {truth} ({fact.label.word}; {shown})"
+                )
+        total = Counter(
+            kind for state, fact in facts for kind in (f"{fact.label.word}", state.arm, "all")
+        )
+        print(f"\nstage right, {name}" + (f" ({unknown} without a word)" if said else "") + ":")
+        for kind, count in total.items():
+            print(f"  {kind:20} {right[kind]:4} of {count:4} ({right[kind] / count:.1%})")
+        print("".join(f"    {line}\n" for line in wrong), end="")
+    if words:
+        pairs = Counter(
+            (f"{fact.label.word}", f"{found.word}")
+            for state, fact in facts
+            if (found := words.get((state.fixture, state.arm, fact.probe.id, fact.record.fact)))
+        )
+        print("\nlabel and reader's word:")
+        for (label, given_word), count in sorted(pairs.items()):
+            print(f"  {label:10} {given_word:10} {count:4}")
+
+
+def _main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--labels", type=Path, default=LABELS, help="Labels of real summaries.")
+    parser.add_argument("--labels-only", action="store_true", help="Leave the corruptions out.")
+    parser.add_argument("--model", help="Have this Inspect model read the labelled states.")
+    parser.add_argument("--words", type=Path, help="Where a reader's words are kept, or go.")
+    given = parser.parse_args()
+    if not given.labels_only:
+        _print(anyio.run(attributions))
+    if not given.labels.is_dir():
+        print(f"\nno labels of real summaries: {given.labels} is no folder (see --labels)")
+        return
+    states = labelled_states(given.labels)
+    rows: list[dict[str, Any]] = []
+    if given.model:
+        rows = anyio.run(_read, states, get_model(given.model))
+        if given.words:
+            text = "".join(json.dumps(row, ensure_ascii=False) + "\n" for row in rows)
+            given.words.write_text(text, encoding="utf-8")
+    elif given.words:
+        rows = list(lines_of(given.words))
+    words = {
+        (row["fixture"], row["arm"], row["probe_id"], row["fact"]): StateFinding(
+            row["word"], tuple(row["quotes"]), tuple(row["regions"]), row["problem"]
+        )
+        for row in rows
+    }
+    _print_labels(states, words)
 
 
 if __name__ == "__main__":
-    _print(anyio.run(attributions))
-    if LABELS.is_dir():
-        _print_labels(LABELS)
+    _main()

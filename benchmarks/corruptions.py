@@ -16,13 +16,12 @@ from inspect_ai.model import (
 )
 from inspect_ai.tool import ToolInfo
 
-from compression_eval.compressors.arguments import SummaryArguments
+from compression_eval.compressors.budget import groups
 from compression_eval.compressors.facts import decoded_text
 from compression_eval.compressors.regenerative import RegenerativeCompaction
-from compression_eval.compressors.window import groups
 from compression_eval.fixtures.banks import ExpectedFact
 
-BUDGET = SummaryArguments(tail_tokens=200, summary_tokens=6_000)
+STRATEGY = RegenerativeCompaction(tail_tokens=200, summary_tokens=6_000)
 """Much room for the summary and little for the tail.
 
 So what is missing is missing for the reason that was seeded, and little is saved by the tail.
@@ -63,7 +62,7 @@ class Truncating(CompactionStrategy):
         known = {message.id for message in [*system, *kept]}
         self.gone = frozenset(message.id for message in messages if message.id not in known)
         self.left = "\n".join(decoded_text(message) for message in kept)
-        return await RegenerativeCompaction(BUDGET).compact(model, [*system, *kept], tools)
+        return await STRATEGY.compact(model, [*system, *kept], tools)
 
 
 class SectionDropping(CompactionStrategy):
@@ -83,7 +82,7 @@ class SectionDropping(CompactionStrategy):
         self, model: Model, messages: list[ChatMessage], tools: list[ToolInfo]
     ) -> tuple[list[ChatMessage], ChatMessageUser | None]:
         """Summarise, then cut the section out."""
-        state, carrier = await RegenerativeCompaction(BUDGET).compact(model, messages, tools)
+        state, carrier = await STRATEGY.compact(model, messages, tools)
         if carrier is None:
             raise ValueError("no summary to spoil")
         self.before = carrier.text
@@ -119,7 +118,7 @@ class StaleKeeping(CompactionStrategy):
         self, model: Model, messages: list[ChatMessage], tools: list[ToolInfo]
     ) -> tuple[list[ChatMessage], ChatMessageUser | None]:
         """Summarise, take out lines with current values, and put in lines with earlier ones."""
-        state, carrier = await RegenerativeCompaction(BUDGET).compact(model, messages, tools)
+        state, carrier = await STRATEGY.compact(model, messages, tools)
         if carrier is None:
             raise ValueError("no summary to spoil")
         lines = list(_said(messages))

@@ -175,11 +175,11 @@ def load_labels(folder: Path) -> list[Labelled]:
     }
     states = {
         (state["fixture"], state["arm"]): "\n".join(map(_said, state["messages"]))
-        for state in _lines(folder / "states.jsonl")
+        for state in lines_of(folder / "states.jsonl")
     }
     return [
         Labelled(row["arm"], fact, row["label"], states[row["fixture"], row["arm"]])
-        for row in _lines(folder / "fact_labels.jsonl")
+        for row in lines_of(folder / "fact_labels.jsonl")
         if (fact := facts.get((row["fixture"], row["probe_id"], row["fact"])))
     ]
 
@@ -191,12 +191,13 @@ def load_answers(folder: Path) -> Iterator[tuple[str, Probe, str]]:
         for pair in load_fixtures("all", None)
         for probe in pair.bank.probes
     }
-    for row in _lines(folder / "answers.jsonl"):
+    for row in lines_of(folder / "answers.jsonl"):
         if probe := probes.get((row["fixture"], row["probe_id"])):
             yield row["arm"], probe, row["answer"] or ""
 
 
-def _lines(path: Path) -> list[dict[str, Any]]:
+def lines_of(path: Path) -> list[dict[str, Any]]:
+    """Return the objects of a file of JSON lines."""
     return [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
 
 
@@ -285,3 +286,5 @@ if __name__ == "__main__":
         _print(load_pairs())
         if arguments.labels.is_dir():
             _print_labels(arguments.labels)
+        else:
+            print(f"\nno labels of real summaries: {arguments.labels} is no folder (see --labels)")

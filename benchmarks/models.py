@@ -85,6 +85,10 @@ def _grades(request: str) -> str:
             "criterionResults": [
                 {"criterionId": identifier, "score": 3, "reasoning": "as always"}
                 for identifier in data["rubric_criteria"]
-            ]
+            ],
+            "facts": [
+                {"factId": fact["id"], "verdict": "stated"}
+                for fact in data["ground_truth"]["expected_facts"]
+            ],
         }
     )

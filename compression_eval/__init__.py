@@ -13,10 +13,56 @@ if TYPE_CHECKING:
         samples_frame,
         states_frame,
     )
-    from compression_eval.compressors.window import safe_head, safe_tail
+    from compression_eval.compressors.anchored import AnchoredCompaction
+    from compression_eval.compressors.artifacts import ArtifactIndexCompaction
+    from compression_eval.compressors.budget import safe_head, safe_tail
+    from compression_eval.compressors.claude_code import ClaudeCodeCompaction
+    from compression_eval.compressors.clear_tools import ClearToolsCompaction
+    from compression_eval.compressors.codex import CodexCompaction
+    from compression_eval.compressors.controls import FullContext, NoContext, TailOnly
+    from compression_eval.compressors.errors import CompressionError
+    from compression_eval.compressors.hermes.strategy import HermesCompaction
+    from compression_eval.compressors.langchain import LangChainCompaction
+    from compression_eval.compressors.masking import MaskingCompaction
+    from compression_eval.compressors.openhands import OpenHandsCompaction
+    from compression_eval.compressors.pi import PiCompaction
+    from compression_eval.compressors.recorded import RecordedState
+    from compression_eval.compressors.regenerative import RegenerativeCompaction
+    from compression_eval.compressors.vendors.anthropic_clear_tools import (
+        AnthropicClearToolsCompaction,
+    )
+    from compression_eval.compressors.vendors.anthropic_edit import AnthropicEditCompaction
+    from compression_eval.compressors.vendors.anthropic_on_demand import (
+        AnthropicNativeCompaction,
+        AnthropicTextCompaction,
+    )
+    from compression_eval.compressors.vendors.openai_compact import OpenAICompaction
+    from compression_eval.compressors.yours.command import CommandCompaction
     from compression_eval.tasks import compression, grader_calibration
 
 __all__ = [
+    "AnchoredCompaction",
+    "AnthropicClearToolsCompaction",
+    "AnthropicEditCompaction",
+    "AnthropicNativeCompaction",
+    "AnthropicTextCompaction",
+    "ArtifactIndexCompaction",
+    "ClaudeCodeCompaction",
+    "ClearToolsCompaction",
+    "CodexCompaction",
+    "CommandCompaction",
+    "CompressionError",
+    "FullContext",
+    "HermesCompaction",
+    "LangChainCompaction",
+    "MaskingCompaction",
+    "NoContext",
+    "OpenAICompaction",
+    "OpenHandsCompaction",
+    "PiCompaction",
+    "RecordedState",
+    "RegenerativeCompaction",
+    "TailOnly",
     "__version__",
     "compression",
     "criteria_frame",
@@ -30,20 +76,44 @@ __all__ = [
 ]
 
 _PLACES = {
-    "compression": "compression_eval.tasks",
-    "criteria_frame": "compression_eval.analysis",
-    "facts_frame": "compression_eval.analysis",
-    "grader_calibration": "compression_eval.tasks",
-    "gradings_frame": "compression_eval.analysis",
-    "samples_frame": "compression_eval.analysis",
-    "states_frame": "compression_eval.analysis",
-    "safe_head": "compression_eval.compressors.window",
-    "safe_tail": "compression_eval.compressors.window",
+    "analysis": (
+        "criteria_frame",
+        "facts_frame",
+        "gradings_frame",
+        "samples_frame",
+        "states_frame",
+    ),
+    "compressors.anchored": ("AnchoredCompaction",),
+    "compressors.artifacts": ("ArtifactIndexCompaction",),
+    "compressors.budget": ("safe_head", "safe_tail"),
+    "compressors.claude_code": ("ClaudeCodeCompaction",),
+    "compressors.clear_tools": ("ClearToolsCompaction",),
+    "compressors.codex": ("CodexCompaction",),
+    "compressors.controls": ("FullContext", "NoContext", "TailOnly"),
+    "compressors.errors": ("CompressionError",),
+    "compressors.hermes.strategy": ("HermesCompaction",),
+    "compressors.langchain": ("LangChainCompaction",),
+    "compressors.masking": ("MaskingCompaction",),
+    "compressors.openhands": ("OpenHandsCompaction",),
+    "compressors.pi": ("PiCompaction",),
+    "compressors.recorded": ("RecordedState",),
+    "compressors.regenerative": ("RegenerativeCompaction",),
+    "compressors.vendors.anthropic_clear_tools": ("AnthropicClearToolsCompaction",),
+    "compressors.vendors.anthropic_edit": ("AnthropicEditCompaction",),
+    "compressors.vendors.anthropic_on_demand": (
+        "AnthropicNativeCompaction",
+        "AnthropicTextCompaction",
+    ),
+    "compressors.vendors.openai_compact": ("OpenAICompaction",),
+    "compressors.yours.command": ("CommandCompaction",),
+    "tasks": ("compression", "grader_calibration"),
 }
+"""What each module gives."""
 
 
 def __getattr__(name: str) -> Any:
     """Import what is asked for, and not before: it brings Inspect along."""
-    if name not in _PLACES:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    return getattr(import_module(_PLACES[name]), name)
+    for place, names in _PLACES.items():
+        if name in names:
+            return getattr(import_module(f"{__name__}.{place}"), name)
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -44,7 +44,9 @@ class TaskArguments:
     max_failed: float = 1.0
     criteria: Literal["by_type", "all"] = "by_type"
     grader_context: Literal["state", "none"] = "state"
+    state_facts: Literal["reader", "match"] | None = None
     language: Language | None = None
+    anchors: int = 0
 
 
 @dataclass(frozen=True)
@@ -69,13 +71,12 @@ def checked(arguments: TaskArguments) -> CheckedArguments:
     """
     _check(arguments)
     spec = _spec(arguments)
-    several = not isinstance(arguments.cut, int | float | str)
     sources = find_sources(_found(arguments.fixtures), _found_path(arguments.probes))
     return CheckedArguments(
         spec=spec,
         sources=sources if arguments.shard is None else shard(sources, arguments.shard),
         sharded=arguments.shard is not None and len(sources) > 1,
-        cuts=list(arguments.cut) if several else [arguments.cut],  # type: ignore[arg-type,list-item]
+        cuts=_cuts(arguments.cut),
         types=_probe_types(arguments.probe_types),
         arm=_arm(arguments, spec),
     )
@@ -83,10 +84,10 @@ def checked(arguments: TaskArguments) -> CheckedArguments:
 
 def _check(arguments: TaskArguments) -> None:
     _check_types(arguments)
-    for name in ("cycles", "answers"):
+    for name, least in (("cycles", 1), ("answers", 1), ("anchors", 0)):
         value = getattr(arguments, name)
-        if not isinstance(value, int) or isinstance(value, bool) or value < 1:
-            raise DataError(f"{name}: {value!r} is not a whole number of at least 1")
+        if not isinstance(value, int) or isinstance(value, bool) or value < least:
+            raise DataError(f"{name}: {value!r} is not a whole number of at least {least}")
     share = arguments.min_removed
     if isinstance(share, bool) or not isinstance(share, int | float) or not 0 <= share < 1:
         raise DataError(f"min_removed: {share!r} is not a share of at least 0 and less than 1")
@@ -96,6 +97,7 @@ def _check(arguments: TaskArguments) -> None:
     for name, allowed in (
         ("criteria", ("by_type", "all")),
         ("grader_context", ("state", "none")),
+        ("state_facts", (None, "reader", "match")),
         ("language", (None, *get_args(Language))),
     ):
         value = getattr(arguments, name)
@@ -106,6 +108,22 @@ def _check(arguments: TaskArguments) -> None:
                 f"{name}: unknown value {value!r}, expected one of {', '.join(expected)}"
                 + did_you_mean(str(value), expected)
             )
+
+
+def _cuts(given: CutArgument | Sequence[CutArgument]) -> list[CutArgument]:
+    """Return the cuts; of ``0.6,0.8`` Inspect's command line makes two texts, and a file one."""
+    items = [given] if isinstance(given, int | float | str) else given
+    found: list[CutArgument] = []
+    for item in items:
+        if not isinstance(item, str):
+            found.append(item)
+            continue
+        for text in map(str.strip, item.split(",")):
+            try:
+                found.append(int(text) if text.isdecimal() else float(text))
+            except ValueError:
+                found.append(text)  # a name of a cut, or what `resolve_cut` refuses
+    return found
 
 
 def _check_types(arguments: TaskArguments) -> None:

@@ -1,11 +1,43 @@
-"""What the subcommands of ``compression-eval`` share: clean errors, and examples in their help."""
+"""What the subcommands of ``compression-eval`` share: clean errors, examples, a model by name."""
 
-from collections.abc import Iterator
+import re
+from collections.abc import Callable, Iterator, Sequence, Sized
 from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
-from compression_eval.fixtures.errors import DataError
+from compression_eval.fixtures.errors import (
+    DataError,
+    NotFoundError,
+    PassedOverError,
+    nothing_left,
+    passed_over,
+    shorten,
+)
+
+if TYPE_CHECKING:
+    from inspect_ai.model import Model
+
+F = TypeVar("F", bound=Callable[..., object])
+
+_MARKUP = re.compile(r"\[/?[a-z ]+\]")
+"""What Inspect sets for a terminal's colours."""
+
+_MODEL_OPTIONS = (
+    click.option("--model-base-url", help="Address of the model's API."),
+    click.option(
+        "--model-args", "-M", multiple=True, metavar="NAME=VALUE", help="Argument of the model."
+    ),
+    click.option("--temperature", type=click.FloatRange(min=0), help="Sampling temperature."),
+    click.option("--max-connections", type=click.IntRange(min=1), help="Calls at a time."),
+)
+
+
+class _NotFoundError(click.ClickException):
+    """Ends as click does itself where a path does not exist."""
+
+    exit_code = 2
 
 
 @contextmanager
@@ -16,7 +48,8 @@ def clean_errors() -> Iterator[None]:
     except BrokenPipeError:
         raise  # the reader of a pipe has seen enough; click ends quietly
     except (DataError, OSError) as error:
-        raise click.ClickException(str(error)) from error
+        missing = isinstance(error, NotFoundError)
+        raise (_NotFoundError if missing else click.ClickException)(str(error)) from error
 
 
 class CleanCommand(click.Command):
@@ -45,3 +78,60 @@ def examples(*arguments: str) -> str:
     """
     lines = (f"  compression-eval {line}" for line in arguments)
     return "\b\n" + "\n".join(("Examples:", *lines))
+
+
+def say_passed_over(reasons: Sequence[PassedOverError], left: Sized) -> None:
+    """Name on stderr what was passed over.
+
+    Args:
+        reasons: An error for each fixture or cut that was.
+        left: What was not.
+
+    Raises:
+        PassedOverError: Nothing is left.
+    """
+    if not left:
+        raise nothing_left(reasons)
+    if reasons:
+        click.echo(passed_over(reasons), err=True)
+
+
+def model_options(command: F) -> F:
+    """Give a command the options of a model; `model_by_name` takes their values."""
+    for option in reversed(_MODEL_OPTIONS):
+        command = option(command)
+    return command
+
+
+def model_by_name(name: str, options: dict[str, Any]) -> "Model":
+    """Return a model by its name.
+
+    Args:
+        name: As Inspect takes it.
+        options: The values of `model_options`.
+
+    Raises:
+        DataError: An option is not what it must be, or there is no such model, or its package or
+            key is missing.
+    """
+    import yaml
+    from inspect_ai.model import GenerateConfig, get_model
+
+    arguments: dict[str, Any] = {}
+    for item in options["model_args"]:
+        key, separator, value = item.partition("=")
+        if not separator or not key.isidentifier():
+            raise DataError(f"-M: expected NAME=VALUE, got {shorten(item)}")
+        try:
+            arguments[key] = yaml.safe_load(value)
+        except yaml.YAMLError as error:
+            raise DataError(f"-M: {key}: not a YAML value") from error
+    config = GenerateConfig(
+        temperature=options["temperature"], max_connections=options["max_connections"]
+    )
+    try:
+        return get_model(name, config=config, base_url=options["model_base_url"], **arguments)
+    except Exception as error:
+        # Inspect and every provider have their own errors for a missing key, package or name.
+        reason = " ".join(_MARKUP.sub("", str(error)).split()) or type(error).__name__
+        raise DataError(f"model {shorten(name)}: cannot be used: {reason[:300]}") from error

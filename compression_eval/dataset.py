@@ -25,6 +25,7 @@ from compression_eval.grading.rubric import rubric_digest
 from compression_eval.grading.stale import stale_values
 from compression_eval.grading.verdicts import REGION, VERDICT
 from compression_eval.probing.prompts import preamble_digest
+from compression_eval.probing.record import AskedProbe
 from compression_eval.probing.solver import ProbePlan
 
 KEPT_MESSAGES = 20_000
@@ -202,11 +203,12 @@ class _Planner:
             "compressor_prompts": prompts_digest(),
         }
         self.rubrics[f"rubric {graded_in}"] = digests["rubric"]
+        asked = tuple(map(AskedProbe.of, probes))
         group = []
         for probe in probes:
             at = f"@{place.cut}" if several_cuts else ""
             sample_id = f"{pair.fixture.name}/{probe.id}{at}"
-            self.plans[sample_id] = ProbePlan(probe, graded_in, compression, digests)
+            self.plans[sample_id] = ProbePlan(probe, graded_in, compression, digests, asked)
             group.append(
                 _sample(
                     sample_id,

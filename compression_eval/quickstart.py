@@ -297,14 +297,13 @@ def _probes(files: Iterable[Path], limit: int) -> list[Path]:
     """Make a bank for each of the longest conversations; returns those that have one."""
     import anyio
 
-    from compression_eval.authoring.generating import FixtureResult, Wanted, generate_bank
-    from compression_eval.authoring.generation_report import lines, why_none
+    from compression_eval.authoring.generate import FixtureResult, Wanted, generate_bank
     from compression_eval.authoring.history import TAIL_TOKENS
     from compression_eval.fixtures.loading import load_fixture
 
     fixtures = [path for path in files if not path.name.endswith(BANK_SUFFIX)]
     fixtures.sort(key=lambda path: path.stat().st_size, reverse=True)
-    wanted = Wanted(per_type=3, tail_tokens=TAIL_TOKENS, cuts=(), mechanical=True)
+    wanted = Wanted(per_type=3, tail_tokens=TAIL_TOKENS)
     asked: list[FixtureResult] = []
     dropped: list[tuple[str, str]] = [
         (path.stem, "one of more conversations in these files than --limit")
@@ -314,16 +313,16 @@ def _probes(files: Iterable[Path], limit: int) -> list[Path]:
     for path in fixtures[:limit]:
         result = FixtureResult(load_fixture(path), path, path.with_name(path.stem + BANK_SUFFIX))
         anyio.run(generate_bank, result, wanted, None, said.append)
-        said.extend(lines(result, wanted, None))
+        said.extend(result.lines(wanted))
         if (bank := result.bank) is None:
-            dropped.append((path.stem, why_none(result).reason))
+            dropped.append((path.stem, result.why_none().reason))
             continue
         write_whole(result.target, fixture_text(bank))
         asked.append(result)
     details = fixtures[0].parent.parent / "probes.txt"
     said += ["", *(f"left out {name}: {reason}" for name, reason in dropped)]
     write_whole(details, "\n".join(said) + "\n")
-    count = sum(len(cut.probes) for result in asked for cut in result.cuts)
+    count = sum(len(cut.chosen) for result in asked for cut in result.cuts)
     _say(
         "asked",
         f"{_counted(count, 'probe')} about {_counted(len(asked), 'conversation')}, made from "
@@ -438,7 +437,7 @@ def _conclude(logs: "Sequence[EvalLog]", folder: Path, report: Path, *, embedded
     """Print the scores of each arm, and what to look at."""
     from compression_eval.analysis.text_tables import aligned
 
-    measures = ("overall", "fact_recall", "fact_survival", "tokens_retained", "failed_states")
+    measures = ("knowledge", "fact_recall", "fact_survival", "tokens_retained", "failed_states")
     rows = [("arm", "probes", *(name.replace("_", " ") for name in measures))]
     rows += [
         (_arm(log), str(log.eval.dataset.samples), *(_value(log, name) for name in measures))

@@ -32,6 +32,8 @@ from compression_eval.fixtures.errors import (
 from compression_eval.fixtures.finding_files import shipped_fixtures
 from compression_eval.grading.compression import compression as compression_scorer
 from compression_eval.grading.fact_retention import fact_retention
+from compression_eval.grading.metrics import MEAN
+from compression_eval.grading.rubric import KNOWLEDGE
 from compression_eval.grading.six_dimensions import six_dimensions
 from compression_eval.grading.verdicts import VERDICT, qualification
 from compression_eval.offline.registration import EMBEDDED_MODEL
@@ -90,6 +92,11 @@ def compression_task(arguments: TaskArguments) -> Task:
     )
     if dataset.passed_over:
         _warn_once(passed_over(dataset.passed_over))
+    if arguments.anchors > len(dataset.samples):
+        raise DataError(
+            f"anchors: {arguments.anchors} is more than the {len(dataset.samples)} samples of an "
+            "epoch, each of which takes one"
+        )
     parts = _parts(ready, dataset)
     version = result_version(parts.values())
     answerer = _active_model()
@@ -97,6 +104,7 @@ def compression_task(arguments: TaskArguments) -> Task:
     answerer = EMBEDDED_MODEL if nothing_chosen else answerer
     models = _models(answerer)
     _check_compressor_model(spec, answerer)
+    _check_reader(arguments, models)
     verdicts = _verdicts(dataset.samples)
     about = _about_models(models)
     return Task(
@@ -110,16 +118,20 @@ def compression_task(arguments: TaskArguments) -> Task:
             version=version,
         ),
         scorer=[
-            six_dimensions(criteria=arguments.criteria, grader_context=arguments.grader_context),
-            fact_retention(),
+            six_dimensions(
+                criteria=arguments.criteria,
+                grader_context=arguments.grader_context,
+                anchors=arguments.anchors,
+            ),
+            fact_retention(state_facts=arguments.state_facts),
             compression_scorer(),
             *([qualification()] if verdicts else []),
         ],
         # A default that stands in Task(model=...) would win over --model.
         model=EMBEDDED_MODEL if nothing_chosen else None,
         model_roles={"grader": EMBEDDED_MODEL} if nothing_chosen else None,
-        epochs=Epochs(DEFAULT_EPOCHS * arguments.answers, "median"),
-        headline_metric=HeadlineMetric(scorer="six_dimensions", score="overall", metric="mean"),
+        epochs=Epochs(DEFAULT_EPOCHS * arguments.answers, "mean"),
+        headline_metric=HeadlineMetric(scorer="six_dimensions", score=KNOWLEDGE, metric=MEAN),
         name=_task_name(ready.arm),
         version=version,
         metadata=_metadata(spec)
@@ -133,7 +145,11 @@ def compression_task(arguments: TaskArguments) -> Task:
         )
         | ({"probes_by_verdict": verdicts} if verdicts else {}),
         tags=[*ready.arm, *about.tags],
-        viewer=viewer_config(verdicts=bool(verdicts), trusted=_shipped(arguments, ready)),
+        viewer=viewer_config(
+            verdicts=bool(verdicts),
+            trusted=_shipped(arguments, ready),
+            read=arguments.state_facts != "match" and models.grades[0] != EMBEDDED_MODEL,
+        ),
     )
 
 
@@ -242,6 +258,16 @@ def _check_compressor_model(spec: CompressorSpec, answerer: str | None) -> None:
         check(cast(Model, found))
     except CompressionError as error:
         raise DataError(f"compressor: {spec.name}: {error.reason}") from error
+
+
+def _check_reader(arguments: TaskArguments, models: _Models) -> None:
+    """Refuse to have states read by a model that cannot; by default they are looked up then."""
+    reader = models.grades[0]
+    if arguments.state_facts == "reader" and reader == EMBEDDED_MODEL:
+        raise DataError(
+            f"state_facts: reader needs a language model, and the grader is {reader}; bind "
+            "another with --model-role grader=…, or give match"
+        )
 
 
 def _metadata(spec: CompressorSpec) -> dict[str, Any]:

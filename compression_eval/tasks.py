@@ -27,7 +27,9 @@ def compression(
     max_failed: float = 1.0,
     criteria: Literal["by_type", "all"] = "by_type",
     grader_context: Literal["state", "none"] = "state",
+    state_facts: Literal["reader", "match"] | None = None,
     language: Language | None = None,
+    anchors: int = 0,
     **unknown: Any,
 ) -> Task:
     """Measure what a coding agent still knows after its context was compressed.
@@ -56,7 +58,12 @@ def compression(
             a run without a single grade.
         criteria: ``by_type`` grades the criteria that fit a probe's type, ``all`` all 14.
         grader_context: ``state`` shows the grader the compressed state, ``none`` does not.
+        state_facts: ``reader`` has the grader say which facts each state holds, in one call per
+            state beside the look-ups; ``match`` looks up only. If not given, ``reader`` where the
+            grader is a language model.
         language: Language of the rubric: en, zh or ja; that of each fixture if not given.
+        anchors: How many answers of known worth are graded too, so that a change of the grader
+            can be told from one of the arm; at most one for each sample of an epoch.
         unknown: Refused, so that a misspelt argument is not silently ignored.
 
     Returns:
@@ -77,7 +84,9 @@ def compression(
         "max_failed": max_failed,
         "criteria": criteria,
         "grader_context": grader_context,
+        "state_facts": state_facts,
         "language": language,
+        "anchors": anchors,
     }
     if fixtures is not None:
         given["fixtures"] = fixtures

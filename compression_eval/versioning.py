@@ -11,7 +11,7 @@ from typing import Any
 from compression_eval._version import __version__
 from compression_eval.compressors.prompts import prompts_digest
 
-COMPARABLE = 1
+COMPARABLE = 2
 """Rises when scores stop being comparable with those of earlier releases."""
 
 
@@ -35,6 +35,19 @@ def made_from(version: str, parts: Mapping[str, str]) -> dict[str, dict[str, str
     """
     listed = parts if len(parts) <= MAX_LISTED else {}
     return {f"{MADE_FROM}{version}": {name: value[:12] for name, value in listed.items()}}
+
+
+def parts_of(version: str, metadata: Mapping[str, Any]) -> dict[str, str]:
+    """Return what a log's samples were made from; empty where its metadata does not say.
+
+    Args:
+        version: Of its task.
+        metadata: Of its log.
+    """
+    # A retry adds its own behind those of its log; only those of the first made samples.
+    first = next((name for name in metadata if name.startswith(MADE_FROM)), f"{MADE_FROM}{version}")
+    found = metadata.get(first)
+    return dict(found) if isinstance(found, dict) else {}
 
 
 def changed_since(version: str, metadata: Mapping[str, Any]) -> list[str] | None:
@@ -65,7 +78,7 @@ def _differences(before: Mapping[str, str], now: Mapping[str, str]) -> Iterator[
 
 
 def result_version(parts: Iterable[str]) -> str:
-    """Return a version such as ``1-3f2a9c0d11e4``.
+    """Return a version such as ``2-3f2a9c0d11e4``.
 
     Args:
         parts: Digests of everything that decides the results of one task.

@@ -10,6 +10,7 @@ from inspect_ai.viewer import (
 )
 
 _DIMENSIONS = {
+    "knowledge": "knowledge",
     "overall": "overall",
     "accuracy": "accuracy",
     "context_awareness": "context",
@@ -19,14 +20,24 @@ _DIMENSIONS = {
     "instruction_following": "instruction",
 }
 
+_READ = {
+    "fact_recall_read": "in answer, graded",
+    "fact_survival_read": "in state, read",
+    "fact_agreement": "look-up agrees",
+}
+"""Keys that rest on the words of a language model."""
 
-def viewer_config(*, verdicts: bool = False, trusted: bool = False) -> ViewerConfig:
+
+def viewer_config(
+    *, verdicts: bool = False, trusted: bool = False, read: bool = False
+) -> ViewerConfig:
     """Return one row per probe: its scores by dimension, then what happened to its facts.
 
     Args:
         verdicts: Whether some probe has a verdict, so that there is a column to show.
         trusted: Whether every conversation comes with this project. Of others the viewer shows
             all content as plain text: no Markdown, links or images.
+        read: Whether a language model reads the states for facts, beside the look-ups.
     """
     grade = ScoreColorScale(palette="good-high", min=0, max=5)
     share = ScoreColorScale(palette="good-high", min=0, max=1)
@@ -38,6 +49,7 @@ def viewer_config(*, verdicts: bool = False, trusted: bool = False) -> ViewerCon
         *(TaskSamplesColumn.score("six_dimensions", name) for name in _DIMENSIONS),
         TaskSamplesColumn.score("fact_retention", "fact_recall"),
         TaskSamplesColumn.score("fact_retention", "fact_survival"),
+        *(TaskSamplesColumn.score("fact_retention", key, visible=read) for key in _READ),
         TaskSamplesColumn.score("compression", "tokens_removed"),
         TaskSamplesColumn.score("compression", "tokens_retained"),
         TaskSamplesColumn.score("fact_retention", "fact_violations"),
@@ -58,6 +70,7 @@ def viewer_config(*, verdicts: bool = False, trusted: bool = False) -> ViewerCon
             **_DIMENSIONS,
             "fact_recall": "facts in answer",
             "fact_survival": "facts in state",
+            **_READ,
             "fact_violations": "stale values",
             "tokens_removed": "removed",
             "tokens_retained": "tokens left",
@@ -68,6 +81,7 @@ def viewer_config(*, verdicts: bool = False, trusted: bool = False) -> ViewerCon
             **dict.fromkeys(_DIMENSIONS, grade),
             "fact_recall": share,
             "fact_survival": share,
+            **dict.fromkeys(_READ, share),
             "fact_violations": ScoreColorScale(palette="good-low", min=0, max=1),
             "tokens_removed": ScoreColorScale(palette="neutral", min=0, max=1),
             **({"qualification": share} if verdicts else {}),
@@ -77,6 +91,6 @@ def viewer_config(*, verdicts: bool = False, trusted: bool = False) -> ViewerCon
     return ViewerConfig(
         trust_content=trusted,
         task_samples_view=view,
-        # In the order of the scorers, so that overall comes first.
+        # In the order of the scorers, so that knowledge comes first.
         sample_score_view=SampleScoreView(default="grid"),
     )

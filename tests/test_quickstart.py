@@ -10,7 +10,7 @@ from click.testing import CliRunner, Result
 from inspect_ai.log import list_eval_logs, read_eval_log
 
 from compression_eval import quickstart
-from compression_eval.authoring import generating
+from compression_eval.authoring import generate
 from compression_eval.cli import main
 from compression_eval.conversations import pipeline
 from tests.authoring import story
@@ -61,8 +61,8 @@ def sessions(tmp_path: Path) -> Path:
     return folder
 
 
-def refused(done: Result, *said: str) -> None:
-    assert done.exit_code == 1
+def refused(done: Result, *said: str, exit_code: int = 1) -> None:
+    assert done.exit_code == exit_code
     for part in said:
         assert part in done.output
 
@@ -102,7 +102,7 @@ def test_what_was_interrupted_is_gone_on_with(
     def interrupt(*_: Any) -> None:
         raise KeyboardInterrupt
 
-    for place, step in ((pipeline.Import, "run"), (generating, "generate_bank")):
+    for place, step in ((pipeline.Import, "run"), (generate, "generate_bank")):
         with monkeypatch.context() as patched:
             patched.setattr(place, step, interrupt)
             done = run(sessions)
@@ -159,7 +159,7 @@ def test_wrong_arguments_are_refused_before_anything_is_made(
     refused(run(sessions, "--arms", "anchord"), "did you mean 'anchored'")
     refused(run(sessions, "--model", "none-such/x"), "--model: 'none-such/x'")
     refused(run(sessions / "notes.txt"), "no session of a known format")
-    refused(run(tmp_path / "nowhere"), "no such file or folder")
+    refused(run(tmp_path / "nowhere"), "no such file or folder", exit_code=2)
     assert not (tmp_path / quickstart.DEFAULT_OUT).exists()
     assert [path.name for path in foreign.iterdir()] == ["a.txt"]
 

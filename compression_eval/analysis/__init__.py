@@ -1,5 +1,6 @@
 """From logs to tables: what people and other programs read of a run."""
 
+from compression_eval.analysis.comparison.measures import mean_score
 from compression_eval.analysis.frames import (
     criteria_frame,
     facts_frame,
@@ -8,4 +9,11 @@ from compression_eval.analysis.frames import (
     states_frame,
 )
 
-__all__ = ["criteria_frame", "facts_frame", "gradings_frame", "samples_frame", "states_frame"]
+__all__ = [
+    "criteria_frame",
+    "facts_frame",
+    "gradings_frame",
+    "mean_score",
+    "samples_frame",
+    "states_frame",
+]

@@ -28,9 +28,9 @@ def facts(
     are by stage and probe type, region of the state, age and cycles. docs/matching.md says what
     the stages mean and where look-ups err.
     """
+    from compression_eval.analysis.arms import arm_names
     from compression_eval.analysis.fact_tables import listing, totals
     from compression_eval.analysis.facts import fact_rows, rows_as_csv, rows_as_json
-    from compression_eval.analysis.frames import arm_names
     from compression_eval.analysis.logs import find_logs, one_per_run
 
     found = one_per_run(find_logs(logs))

@@ -1,17 +1,21 @@
 """``compression-eval compare``: is one arm better than another, or is it noise?"""
 
+import sys
 from collections.abc import Callable
+from contextlib import redirect_stdout
 from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
+from compression_eval.command_line import model_by_name, model_options
 from compression_eval.fixtures.errors import DataError
 from compression_eval.fixtures.writing import write_whole
 
 if TYPE_CHECKING:
     from compression_eval.analysis.comparison.result import Comparison
+    from compression_eval.analysis.comparison.sides import Side
 
 
 class _NotComparableError(click.ClickException):
@@ -78,6 +82,7 @@ def _allowed(_ctx: click.Context, _param: click.Parameter, names: tuple[str, ...
     "  compression-eval compare logs/before.eval --to logs/after.eval\n"
     "  compression-eval compare logs/main --to logs/branch --format markdown --out compare.md\n"
     "  compression-eval compare logs/main --to logs/branch --gate --junit compare.xml\n"
+    "  compression-eval compare logs/before.eval --to logs/after.eval --regrade openai/gpt-5\n"
     "  compression-eval compare logs/sweep --base-arm tail --to logs/sweep --new-arm anchored\n"
     "\n\b\nExit codes: 0 no regression, 1 regression, 2 could not be compared, 3 cannot tell.",
 )
@@ -86,11 +91,13 @@ def _allowed(_ctx: click.Context, _param: click.Parameter, names: tuple[str, ...
 @click.option("--base-arm", help="Which arm is the base where its logs hold several.")
 @click.option("--new-arm", help="Which arm is the new one where its logs hold several.")
 @click.option(
+    "--margin",
     "--threshold",
+    "margin",
     type=click.FloatRange(min=0, min_open=True, max=5),
     default=0.3,
     show_default=True,
-    help="Smallest change of a score (0 to 5) that counts; of a share, a fifth of it.",
+    help="Largest loss of knowledge (0 to 5) that is let pass; the least that counts elsewhere.",
 )
 @click.option(
     "--allow",
@@ -99,7 +106,13 @@ def _allowed(_ctx: click.Context, _param: click.Parameter, names: tuple[str, ...
     callback=_allowed,
     help="Let this differ, and compare what both have; can be given several times.",
 )
-@click.option("--gate", is_flag=True, help="For CI: only the headline, all of which must be told.")
+@click.option(
+    "--regrade",
+    metavar="MODEL[,MODEL]",
+    help="Have the answers of both sides graded together by this model, and compare by that.",
+)
+@model_options
+@click.option("--gate", is_flag=True, help="For CI: only the decision.")
 @click.option(
     "--format",
     "form",
@@ -112,50 +125,71 @@ def _allowed(_ctx: click.Context, _param: click.Parameter, names: tuple[str, ...
     "--junit",
     type=click.Path(path_type=Path),
     metavar="FILE",
-    help="Also write the verdicts as JUnit XML, a test case for each headline measure.",
+    help="Also write the verdicts as JUnit XML, a test case for the outcome and each measure.",
 )
 @click.pass_context
 def compare(
     ctx: click.Context,
+    /,
     base: tuple[str, ...],
     new: tuple[str, ...],
     base_arm: str | None,
     new_arm: str | None,
-    threshold: float,
+    margin: float,
     allow: tuple[str, ...],
     gate: bool,
     form: str,
     out: Path | None,
     junit: Path | None,
+    regrade: str | None,
+    **options: Any,
 ) -> None:
     """Say whether the arm of the NEW logs is better than that of the BASE logs, or worse.
 
-    BASE and NEW are logs of this eval, or folders of logs; each side is one arm. Compared are the
-    probes that both have, with an interval for these conversations and one for new ones.
-    docs/statistics.md says how, and what the verdicts mean.
+    BASE and NEW are logs of this eval, or folders of logs; each side is one arm. The score
+    knowledge decides, on the probes that both have: whether it is shown to be worse by less than
+    the margin. docs/statistics.md says how, and what the verdicts mean.
     """
     _need_scipy()
     _refuse_unwritable("--out", out)
     _refuse_unwritable("--junit", junit)
+    if regrade is None and (given := [name for name, value in options.items() if value]):
+        flags = ", ".join(f"--{name.replace('_', '-')}" for name in given)
+        raise DataError(f"{flags}: only with --regrade")
     from compression_eval.analysis.comparison.result import EXIT_CODES
     from compression_eval.analysis.comparison.result import compare as compared
     from compression_eval.analysis.comparison.sides import load_sides
 
     click.echo("reading logs", err=True)
-    sides = load_sides(base, new, base_arm, new_arm)
-    found = compared(*sides, threshold=threshold, allowed=allow, whole=not gate)
-    outcome, why = found.outcome(gate=gate)
+    sides = load_sides(base, new, base_arm, new_arm, scored=regrade is None)
+    if regrade is not None:
+        sides = _regraded(sides, regrade, options, allow)
+    found = compared(*sides, threshold=margin, allowed=allow, whole=not gate)
+    outcome, why = found.outcome
     text = _form(form)(found, gate)
     if junit is not None:
         from compression_eval.analysis.comparison.for_programs import as_junit
 
-        write_whole(junit, as_junit(found, gate=gate))
+        write_whole(junit, as_junit(found))
     if out is None:
         click.echo(text, nl=False)
     else:
         write_whole(out, text)
         click.echo(f"{outcome}: {why} ({out})")
     ctx.exit(EXIT_CODES[outcome])
+
+
+def _regraded(
+    sides: "tuple[Side, Side]", names: str, options: dict[str, Any], allowed: tuple[str, ...]
+) -> "tuple[Side, Side]":
+    from compression_eval.analysis.comparison.regrading import regraded
+
+    with redirect_stdout(sys.stderr):  # where Inspect greets when its first model is made
+        models = [model_by_name(name.strip(), options) for name in names.split(",")]
+    try:
+        return regraded(*sides, models, allowed)
+    except KeyboardInterrupt:
+        raise _NotComparableError("interrupted while grading; nothing was written") from None
 
 
 def _form(name: str) -> "Callable[[Comparison, bool], str]":

@@ -1,10 +1,10 @@
 """The facts of a sample, folded into one cell for reading and unfolded after."""
 
 import json
-from dataclasses import asdict, dataclass, fields
+from dataclasses import asdict, dataclass, fields, replace
 from typing import TYPE_CHECKING, Any
 
-from compression_eval.analysis.facts import FactRow, rows_of_record
+from compression_eval.analysis.facts import FactRow, rows_of_record, words_in
 from compression_eval.analysis.sample_columns import Cell, Seen
 
 if TYPE_CHECKING:
@@ -28,7 +28,10 @@ def as_cell(seen: Seen) -> Cell:
     if seen.record is None:
         return None
     rows = []
-    for row in rows_of_record(_Unnamed(), seen.sample.epoch, seen.record):
+    words = words_in(seen.sample.scores, seen.record.probe)
+    if seen.regradings is not None:  # what the graders of the log said of answers is not asked for
+        words = [replace(each, answer=None) for each in words]
+    for row in rows_of_record(_Unnamed(), seen.sample.epoch, seen.record, words):
         found = asdict(row)
         rows.append({name: found[name] for name in found if name not in _OF_RUN})
     return json.dumps(rows)

@@ -19,7 +19,7 @@ def totals(rows: Sequence[FactRow], arms: Mapping[str, str]) -> str:
         arms: The arm of each log, by the log's name.
     """
     parts = [
-        _failures(rows),
+        "\n".join([_failures(rows), *_agreement(rows)]),
         _crossed("by probe type", rows, lambda row: row.type, get_args(ProbeType)),
         _crossed("by region of the state", rows, lambda row: row.region or "none", ("none",)),
         _crossed("by age (part of the history)", rows, _age, AGE_GROUPS),
@@ -32,7 +32,10 @@ def totals(rows: Sequence[FactRow], arms: Mapping[str, str]) -> str:
 
 def listing(rows: Sequence[FactRow]) -> str:
     """Return the rows themselves as a table, the columns that tell most."""
-    heads = ("fixture", "probe", "fact", "epoch", "stage", "region", "ago", "cycles", "instead")
+    heads = (
+        *("fixture", "probe", "fact", "epoch", "stage", "region", "read"),
+        *("ago", "cycles", "instead"),
+    )
     lines = [
         (
             row.fixture,
@@ -41,6 +44,7 @@ def listing(rows: Sequence[FactRow]) -> str:
             str(row.epoch),
             row.stage,
             row.region,
+            row.in_state_read or "",
             "" if row.age_messages is None else f"{row.age_messages} ({row.age_share:.0%})",
             "" if row.cycles is None else str(row.cycles),
             ", ".join(row.instead),
@@ -62,6 +66,20 @@ def _failures(rows: Sequence[FactRow]) -> str:
         kinds = ", ".join(f"{status} {count}" for status, count in sorted(failed.items()))
         text += f", of which {failed.total()} failed ({kinds})"
     return text
+
+
+def _agreement(rows: Sequence[FactRow]) -> list[str]:
+    """Say how often look-up and reader say the same of a state, where it was read."""
+    both = [row for row in rows if row.in_state is not None and row.in_state_read is not None]
+    if not both:
+        return []
+    same = sum(row.in_state == (row.in_state_read != "absent") for row in both)
+    only = Counter(row.in_state for row in both if row.in_state == (row.in_state_read == "absent"))
+    return [
+        f"look-up and reader agree on the state for {same} of {_counted(len(both), 'fact')} "
+        f"({same / len(both):.0%}); found by look-up only {only[True]}, by the reader only "
+        f"{only[False]}"
+    ]
 
 
 def _counted(number: int, noun: str) -> str:

@@ -5,25 +5,29 @@ by ``sample_uuid`` and ``eval_id``. Every figure of a report or comparison comes
 """
 
 import json
-import re
-from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from compression_eval.analysis.arms import (
+    answered_by,
+    arguments_of,
+    arm_names,
+    graders_of,
+    settings_of,
+)
 from compression_eval.analysis.logs import Log, find_logs, one_per_run
 from compression_eval.fixtures.errors import DataError
 
 if TYPE_CHECKING:
     from pandas import DataFrame
 
+    from compression_eval.analysis.sample_columns import Regradings
+
 Logs = str | Path | Sequence[str | Path]
 
 _UNUSED = {"messages", "events", "attachments"}
 """Parts of a sample that no column is made of: most of a log, and not read."""
-
-_LONGEST_ARGUMENT = 40
-"""Characters of a text that a strategy was given; of a longer one the beginning is shown."""
 
 
 def samples_frame(logs: Logs) -> "DataFrame":
@@ -31,10 +35,13 @@ def samples_frame(logs: Logs) -> "DataFrame":
 
     Columns, beside those of the run (`log`, `log_path`, `eval_id`, `created`, `arm`, `compressor`,
     `compressor_args` as JSON, `settings` for people, `model`, `compressor_model`, `graders`,
+    `answered_by` and `graders_settings` (models with their settings, secrets as digests),
     `offline`, `run_status`, `version`), are those of `sample_columns.SAMPLE_COLUMNS`, and ``unit``
-    (the fixture at its cut). Scores are 0 to 5, `fact_recall`, `fact_survival` and
-    `tokens_removed` shares of 1, tokens those of the log's counter, times seconds. A value that was
-    not graded, or that failed, is missing and never 0; `failure` says why.
+    (the fixture at its cut). Scores are 0 to 5, `fact_recall`, `fact_survival`,
+    the same as models read it (`fact_recall_read`, `fact_survival_read`; `fact_agreement` of
+    look-up and reader on the state) and `tokens_removed` shares of 1, tokens those of the log's
+    counter, times seconds. A value that was not graded, or that failed, is missing and never 0;
+    `failure` says why.
 
     `compress_…` columns stand on one sample of each state, as a rule the one that carried the
     compression out, and are missing on the others, so that they can be added up.
@@ -75,7 +82,8 @@ def gradings_frame(logs: Logs) -> "DataFrame":
 
     Columns: those that name the run and sample, `grading` (0 for the first, 1 and up for those
     that were appended), `graded_by`, how it was set up (`criteria`, `grader_context`, `language`,
-    `rubric_digest`), `overall` and the dimensions (0 to 5, missing where there is no value).
+    `rubric_digest`), `knowledge`, `overall` and the dimensions (0 to 5, missing where there is no
+    value).
 
     Args:
         logs: As in `samples_frame`.
@@ -135,79 +143,6 @@ def states_of(samples: "DataFrame") -> "DataFrame":
     return first[list(kept)].sort_values(["log_path", "unit", "replicate"]).reset_index(drop=True)
 
 
-def arm_names(logs: Sequence[Log]) -> list[str]:
-    """Return the name that tables give to each log's arm.
-
-    It is the strategy's name, with what tells it from the other logs where that is not enough:
-    its arguments that differ and have a value, then the model. A prompt is named by its file.
-    Logs of one arm have one name.
-    """
-    plain = [log.compressor or log.name for log in logs]
-    names = list(plain)
-    described = [{**_arguments(log), **_chained(log)} for log in logs]
-    for index, name in enumerate(plain):
-        alike = [place for place, each in enumerate(plain) if each == name]
-        differing = [
-            key
-            for key in described[index]
-            if len({json.dumps(described[at].get(key), sort_keys=True) for at in alike}) > 1
-        ]
-        shown = _shown(logs[index], {key: described[index][key] for key in differing})
-        if shown:
-            names[index] = f"{name} ({', '.join(shown)})"
-    # Two files of one name may hold different prompts.
-    prompts = [str(arguments.get("prompt")) for arguments in described]
-    for index, name in enumerate(list(names)):
-        if len({text for text, other in zip(prompts, names, strict=True) if other == name}) > 1:
-            from compression_eval.fixtures.digests import digest
-
-            names[index] = f"{name} #{digest(prompts[index])[:6]}"
-    models = Counter((name, log.header.eval.model) for name, log in zip(names, logs, strict=True))
-    several = Counter(name for name, _ in models)
-    return [
-        f"{name} [{log.header.eval.model}]" if several[name] > 1 else name
-        for name, log in zip(names, logs, strict=True)
-    ]
-
-
-def settings_of(log: Log) -> str:
-    """Return every argument of a log's strategy that has a value, for people."""
-    return ", ".join(_shown(log, _arguments(log)))
-
-
-def prompt_file(log: Log) -> str | None:
-    """Return the name of the file that a log's prompt came from, if it came from one."""
-    given = (log.header.eval.task_args or {}).get("prompt")
-    # The folders before it are those of somebody's machine, and may be of another system.
-    return re.split(r"[/\\]", given)[-1] if isinstance(given, str) else None
-
-
-def _shown(log: Log, arguments: Mapping[str, Any]) -> list[str]:
-    """Return arguments for people: a prompt by its file's name, or by how it begins."""
-    found = []
-    for key, value in arguments.items():
-        file = prompt_file(log) if key == "prompt" else None
-        if file:
-            found.append(f"{key} {file}")
-        elif isinstance(value, str) and len(value) > _LONGEST_ARGUMENT:
-            found.append(f"{key} “{' '.join(value.split())[:_LONGEST_ARGUMENT]}…”")
-        elif value is not None:
-            found.append(f"{key}={value if isinstance(value, str) else json.dumps(value)}")
-    return found
-
-
-def _arguments(log: Log) -> dict[str, Any]:
-    described = (log.header.eval.metadata or {}).get("compressor")
-    found = described.get("arguments") if isinstance(described, dict) else None
-    return dict(found) if isinstance(found, dict) else {}
-
-
-def _chained(log: Log) -> dict[str, Any]:
-    """Return how many compressions each state has been through, which makes another arm of it."""
-    found = [step.params.get("cycles") for step in log.header.plan.steps]
-    return {"cycles": next((cycles for cycles in found if isinstance(cycles, int)), 1)}
-
-
 def _found(logs: Logs) -> list[Log]:
     paths = [logs] if isinstance(logs, str | Path) else list(logs)
     if not paths:
@@ -229,13 +164,16 @@ def _table(logs: Sequence[Log], columns: Any) -> "DataFrame":
     return joined([rows_of_log(log, arm, columns) for log, arm in arms])
 
 
-def rows_of_log(log: Log, arm: str, columns: Any) -> "DataFrame":
+def rows_of_log(
+    log: Log, arm: str, columns: Any, regradings: "Regradings | None" = None
+) -> "DataFrame":
     """Return the rows of one log, its types not settled yet; `joined` does that.
 
     Args:
         log: The log.
         arm: Name of its arm.
         columns: What to read of each sample, by name, as in `sample_columns.SAMPLE_COLUMNS`.
+        regradings: What takes the place of the rubric's scores in the log.
 
     Raises:
         DataError: The log cannot be read.
@@ -246,7 +184,10 @@ def rows_of_log(log: Log, arm: str, columns: Any) -> "DataFrame":
 
     try:
         part = samples_df(
-            log.path, inspect_columns(columns, log.path), quiet=True, exclude_fields=set(_UNUSED)
+            log.path,
+            inspect_columns(columns, log.path, regradings),
+            quiet=True,
+            exclude_fields=set(_UNUSED),
         )
     except (ValueError, OSError, KeyError) as error:
         raise DataError(f"{log.path}: {' '.join(str(error).split())[:200]}") from error
@@ -303,11 +244,13 @@ def _run(log: Log, arm: str) -> dict[str, Any]:
         "run_status": log.header.status,
         "arm": arm,
         "compressor": log.compressor,
-        "compressor_args": json.dumps(_arguments(log), sort_keys=True),
+        "compressor_args": json.dumps(arguments_of(log), sort_keys=True),
         "settings": settings_of(log),
         "model": spec.model,
         "compressor_model": models.get("compresses") or spec.model,
         "graders": ", ".join(str(name) for name in models.get("grades") or []),
+        "answered_by": answered_by(log),
+        "graders_settings": graders_of(log),
         "offline": "note" in metadata,
         "version": str(spec.task_version),
     }

@@ -4,6 +4,7 @@ import json
 from typing import TYPE_CHECKING, Any
 
 from compression_eval.analysis.sample_columns import Cell, Seen, graded_by, number
+from compression_eval.calibration.anchors import anchor_of
 from compression_eval.grading.six_dimensions import KEYS
 
 if TYPE_CHECKING:
@@ -11,6 +12,9 @@ if TYPE_CHECKING:
 
 GRADINGS = "gradings_json"
 """Name of the column that holds them folded."""
+
+ANCHOR = "anchor_json"
+"""Name of the column that holds what came of the anchor that was graded beside an answer."""
 
 _SETTINGS = ("criteria", "grader_context", "language", "rubric_digest")
 
@@ -25,6 +29,12 @@ def as_cell(seen: Seen) -> Cell:
         row |= {key: number(score, key) for key in KEYS}
         rows.append(row)
     return json.dumps(rows, ensure_ascii=False)
+
+
+def anchor_as_cell(seen: Seen) -> Cell:
+    """Return what came of a sample's anchor as JSON text; None if it carried none."""
+    found = anchor_of(seen.gradings[0]) if seen.gradings else None
+    return found.model_dump_json() if found else None
 
 
 def unfolded(frame: "DataFrame") -> "DataFrame":

@@ -3,7 +3,9 @@
 import logging
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
+from typing import Any
 from urllib.parse import urlsplit
 from urllib.request import url2pathname
 from zipfile import BadZipFile
@@ -14,11 +16,13 @@ from inspect_ai.log import (
     list_eval_logs,
     read_eval_log,
     read_eval_log_sample,
+    read_eval_log_sample_summaries,
     read_eval_log_samples,
 )
+from inspect_ai.scorer import Score
 
 from compression_eval.compressors.tokens import message_text
-from compression_eval.fixtures.errors import DataError
+from compression_eval.fixtures.errors import DataError, NotFoundError
 from compression_eval.grading.failures import FAILURES
 from compression_eval.probing.record import SampleRecord, recorded_in
 
@@ -47,6 +51,58 @@ class Log:
     def complete(self) -> bool:
         """Whether the run came to its end; one that counts as failed may have done so."""
         return self.header.status == "success" or FAILURES in self.header.metadata
+
+    @cached_property
+    def _gradings(self) -> dict[tuple[str | int, int], Score]:
+        """The first grading of each sample by id and epoch, as short as a log's overview has it."""
+        try:
+            summaries = read_eval_log_sample_summaries(self.path)
+        except (ValueError, OSError, KeyError, BadZipFile):
+            return {}
+        graded = ((each, (each.scores or {}).get("six_dimensions")) for each in summaries)
+        return {
+            (each.id, each.epoch): score
+            for each, score in graded
+            if score is not None and score.metadata
+        }
+
+    @cached_property
+    def graded_with(self) -> dict[str, str]:
+        """How it was graded, whatever the run was told: `criteria` and `grader_context`."""
+        told = [each.options or {} for each in self.header.eval.scorers or []]
+        found = {}
+        for name in ("criteria", "grader_context"):
+            # Where nothing was graded, the run can only say how it would have been.
+            values = [(score.metadata or {}).get(name) for score in self._gradings.values()]
+            known = values or [options[name] for options in told if name in options]
+            found[name] = " | ".join(sorted({str(value) for value in known if value is not None}))
+        return found
+
+    @cached_property
+    def graded_against(self) -> dict[str, str]:
+        """The digest of the rubric in each language that it was graded in."""
+        found = [score.metadata or {} for score in self._gradings.values()]
+        return {
+            f"rubric {each['language']}": str(each["rubric_digest"])[:12]
+            for each in found
+            if "language" in each and "rubric_digest" in each
+        }
+
+    @cached_property
+    def graders(self) -> list[dict[str, Any]]:
+        """What the first graded sample says of each grader; empty if none was graded."""
+        for sample_id, epoch in self._gradings:
+            try:
+                sample = read_eval_log_sample(
+                    self.path, sample_id, epoch, exclude_fields={"messages", "events", "store"}
+                )
+            except (ValueError, OSError, KeyError, IndexError, BadZipFile):
+                return []
+            score = (sample.scores or {}).get("six_dimensions")
+            found = (score.metadata or {}).get("graders") if score else None
+            if isinstance(found, list):
+                return found
+        return []
 
     def warn_of_lost(self, number: int) -> None:
         """Say that scored samples have no record, so that no table can show them."""
@@ -171,7 +227,7 @@ def _current(logs: Sequence[Log]) -> list[Log]:
 
 def _header(path: str) -> Log:
     if "://" not in path and not Path(path).is_file():
-        raise DataError(f"{path}: no such file or folder")
+        raise NotFoundError(f"{path}: no such file or folder")
     try:
         return Log(path, read_eval_log(path, header_only=True))
     except (ValueError, OSError, KeyError, BadZipFile) as error:

@@ -2,7 +2,6 @@
 
 import json
 import math
-import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
@@ -13,9 +12,12 @@ from inspect_ai.log import EvalSample, read_eval_log_sample
 from inspect_ai.model import ModelUsage
 from inspect_ai.scorer import Score
 
+from compression_eval.analysis.arms import decisive
 from compression_eval.fixtures.digests import digest
-from compression_eval.grading.rubric import structure
-from compression_eval.grading.six_dimensions import OVERALL
+from compression_eval.grading.fact_retention import READ_KEYS
+from compression_eval.grading.rubric import KNOWLEDGE, knowledge, structure
+from compression_eval.grading.six_dimensions import NO_KNOWLEDGE, OVERALL
+from compression_eval.grading.six_dimensions_report import SIX_DIMENSIONS
 from compression_eval.probing.record import Recorded, SampleRecord, recorded_in
 
 Cell = str | int | float | bool | None
@@ -23,7 +25,10 @@ Cell = str | int | float | bool | None
 _PINNED = ("parameters", "config")
 """What of a grader decides its scores, beside the model."""
 
-_GRADED = re.compile(r"six_dimensions-?(\d*)")
+Regradings = Mapping[tuple[str, str, int], Score]
+"""Scores of the rubric that take the place of those in logs, by path, sample id and epoch."""
+
+_RUBRIC = "six_dimensions"
 
 
 @dataclass(frozen=True)
@@ -34,6 +39,8 @@ class Seen:
     """Perhaps without its events, which are most of a log."""
     path: str = ""
     """The log that it is in."""
+    regradings: Regradings | None = None
+    """What takes the place of the rubric's scores in the log; None to take those."""
 
     @cached_property
     def recorded(self) -> Recorded | None:
@@ -56,9 +63,14 @@ class Seen:
         found = {
             int(match[1] or 0): score
             for name, score in (self.sample.scores or {}).items()
-            if (match := _GRADED.fullmatch(name))
+            if (match := SIX_DIMENSIONS.fullmatch(name))
         }
-        return [found[number] for number in sorted(found)]
+        kept = [found[number] for number in sorted(found)]
+        if self.regradings is None:
+            return kept
+        again = self.regradings.get((self.path, str(self.sample.id), self.sample.epoch))
+        # What was not graded again has no grade; the log may say why.
+        return [again] if again else [score for score in kept[:1] if score.reason]
 
     @cached_property
     def settings(self) -> Mapping[str, Any]:
@@ -68,6 +80,8 @@ class Seen:
     def score(self, scorer: str, key: str) -> float | None:
         """Return a value of a scorer; None if it is not there or not a number."""
         score = (self.sample.scores or {}).get(scorer)
+        if self.regradings is not None and scorer == _RUBRIC:
+            score = self.gradings[0] if self.gradings else None
         return number(score, key)
 
     def described(self, key: str) -> Cell:
@@ -83,8 +97,10 @@ class Seen:
             return f"limit: {self.sample.limit.type}"
         if not self.gradings:
             return "not scored"
-        if self.score("six_dimensions", OVERALL) is None:
+        if self.score(_RUBRIC, OVERALL) is None:
             return self.gradings[0].reason or "no score"
+        if self.score(_RUBRIC, KNOWLEDGE) is None:
+            return NO_KNOWLEDGE
         return ""
 
     @property
@@ -107,8 +123,16 @@ class Seen:
 
 
 def number(score: Score | None, key: str) -> float | None:
-    """Return one value of a score; None if it is not there or was not graded."""
-    value = score.value.get(key) if score and isinstance(score.value, dict) else None
+    """Return one value of a score; None if it is not there or was not graded.
+
+    Logs from before knowledge was a key have the dimensions that it is made of.
+    """
+    values = score.value if score and isinstance(score.value, dict) else {}
+    value = values.get(key)
+    if key == KNOWLEDGE and key not in values:
+        known = {name: number(score, name) for name in structure().dimensions}
+        found = knowledge({name: value for name, value in known.items() if value is not None})
+        value = round(found, 3)
     if not isinstance(value, int | float) or math.isnan(value):
         return None
     return float(value)
@@ -122,7 +146,12 @@ def graded_by(score: Score) -> str | None:
     graders = (score.metadata or {}).get("graders")
     named = []
     for grader in graders if isinstance(graders, list) else []:
-        given = {key: grader[key] for key in _PINNED if grader.get(key)}
+        pinned = {key: grader.get(key) for key in _PINNED}
+        given = {
+            key: decisive(value) if isinstance(value, Mapping) else value
+            for key, value in pinned.items()
+        }
+        given = {key: value for key, value in given.items() if value}
         settings = f" {json.dumps(given, sort_keys=True)}" if given else ""
         named.append(f"{grader.get('model')}{settings}")
     return ", ".join(named) or None
@@ -142,6 +171,13 @@ def _scored(scorer: str, key: str) -> Callable[[Seen], Cell]:
 
 def _setting(key: str) -> Callable[[Seen], Cell]:
     return lambda seen: cast(Cell, seen.settings.get(key))
+
+
+def _criteria(seen: Seen, *, ungraded: bool = False) -> Cell:
+    """Count the criteria of the first grading; None where nothing was graded."""
+    results = seen.settings.get("criterionResults") or []
+    without = [result for result in results if result.get("score") is None]
+    return len(without if ungraded else results) if results else None
 
 
 def _tokens(role: str, field: str) -> Callable[[Seen], Cell]:
@@ -201,12 +237,16 @@ SAMPLE_COLUMNS: dict[str, Callable[[Seen], Cell]] = {
     "computed_here": _of_record(lambda record: record.state.computed_here),
     "failure": lambda seen: seen.failure,
     "scored": lambda seen: not seen.failure,
+    KNOWLEDGE: _scored("six_dimensions", KNOWLEDGE),
     OVERALL: _scored("six_dimensions", OVERALL),
     **{name: _scored("six_dimensions", name) for name in structure().dimensions},
     "fact_recall": _scored("fact_retention", "fact_recall"),
     "fact_survival": _scored("fact_retention", "fact_survival"),
     "fact_violations": _scored("fact_retention", "fact_violations"),
+    **{name: _scored("fact_retention", name) for name in READ_KEYS},
     "abstained": _setting("abstained"),
+    "criteria_asked": _criteria,
+    "criteria_ungraded": lambda seen: _criteria(seen, ungraded=True),
     "gradings": lambda seen: len(seen.gradings),
     "token_counter": _of_record(lambda record: record.state.token_counter),
     "tokens_original": _of_record(lambda record: record.state.original_tokens),
@@ -241,22 +281,29 @@ SAMPLE_COLUMNS: dict[str, Callable[[Seen], Cell]] = {
 """Every column that comes from a sample, by name."""
 
 NUMBERS: tuple[str, ...] = (
+    KNOWLEDGE,
     OVERALL,
     *structure().dimensions,
-    *(name for name in SAMPLE_COLUMNS if name.startswith(("fact_", "tokens_", "compress_"))),
+    *(
+        name
+        for name in SAMPLE_COLUMNS
+        if name.startswith(("fact_", "tokens_", "compress_", "criteria_"))
+    ),
     *(name for name in SAMPLE_COLUMNS if name.endswith(("_tokens", "_seconds"))),
     "dollars",
 )
 """Columns of numbers that may be missing: floats in a frame, NaN where they are."""
 
 
-def inspect_columns(columns: Mapping[str, Callable[[Seen], Cell]], path: str) -> list[Column]:
+def inspect_columns(
+    columns: Mapping[str, Callable[[Seen], Cell]], path: str, regradings: Regradings | None = None
+) -> list[Column]:
     """Return columns for Inspect's `samples_df` of a log; each sample is looked into once."""
     last: list[Seen] = []
 
     def seen(sample: EvalSample) -> Seen:
         if not last or last[0].sample is not sample:
-            last[:] = [Seen(sample, path)]
+            last[:] = [Seen(sample, path, regradings)]
         return last[0]
 
     def column(name: str, read: Callable[[Seen], Cell]) -> Column:

@@ -1,28 +1,14 @@
 """``compression-eval grader``: is the grader any good?"""
 
-import json
-
 import click
 
-from compression_eval.fixtures.errors import DataError
-
-
-class _CleanErrors(click.Command):
-    """Ends with one clean message where a log is wrong, not with a traceback."""
-
-    def invoke(self, ctx: click.Context) -> object:
-        """Run the command."""
-        try:
-            return super().invoke(ctx)
-        except BrokenPipeError:
-            raise  # the reader of a pipe has seen enough; click ends quietly
-        except (DataError, OSError) as error:
-            raise click.ClickException(str(error)) from error
+from compression_eval.command_line import CleanCommand
+from compression_eval.fixtures.writing import versioned_json
 
 
 @click.command(
     "grader",
-    cls=_CleanErrors,
+    cls=CleanCommand,
     epilog="\b\nExamples:\n"
     "  inspect eval tasks/grader_calibration.py --model openai/gpt-5 -T variants=true\n"
     "  compression-eval grader logs\n"
@@ -46,7 +32,7 @@ def grader(logs: tuple[str, ...], form: str) -> None:
     results = read_results(logs)
     if form == "json":
         data = [as_data(result) for result in results]
-        click.echo(json.dumps(data, ensure_ascii=False, indent=2))
+        click.echo(versioned_json({"graders": data}), nl=False)
         return
     for number, result in enumerate(results):
         if number:

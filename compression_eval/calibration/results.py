@@ -13,7 +13,7 @@ from pydantic import ValidationError
 from compression_eval.calibration.cases import Case, GraderScores, Reference, compared
 from compression_eval.calibration.task import MARK
 from compression_eval.calibration.traps import sprung
-from compression_eval.fixtures.errors import DataError
+from compression_eval.fixtures.errors import DataError, NotFoundError
 
 SCORER = "grader_calibration"
 
@@ -91,7 +91,7 @@ def _logs(paths: Sequence[str]) -> Iterator[EvalLog]:
     for path in paths:
         folder = Path(path).is_dir()
         if not folder and "://" not in path and not Path(path).is_file():
-            raise DataError(f"{path}: no such file or folder")
+            raise NotFoundError(f"{path}: no such file or folder")
         names = [info.name for info in list_eval_logs(path, descending=False)] if folder else [path]
         headers = [(name, _read(name, header_only=True)) for name in names]
         ours = [name for name, header in headers if MARK in (header.eval.metadata or {})]

@@ -3,12 +3,13 @@
 import math
 from typing import Any
 
-from inspect_ai.scorer import Metric, Score, Scorer, Target, mean, scorer, stderr
+from inspect_ai.scorer import Metric, Score, Scorer, Target, scorer
 from inspect_ai.solver import TaskState
 
 from compression_eval.grading.file_findings import FileFindings, file_findings, key_of
 from compression_eval.grading.markdown import escaped, table
-from compression_eval.grading.sample import CLUSTER, Sample, nothing_recorded, read_sample
+from compression_eval.grading.metrics import over_conversations
+from compression_eval.grading.sample import Sample, nothing_recorded, read_sample
 
 KEYS = ("artifact_precision", "artifact_recall")
 """Keys of the score, on every sample that has one."""
@@ -17,8 +18,8 @@ _MOST_SHOWN = 40
 
 
 def artifact_files_metrics() -> dict[str, list[Metric]]:
-    """Return the metrics of every key: the mean, and its error clustered by fixture."""
-    return {key: [mean(), stderr(cluster=CLUSTER)] for key in KEYS}
+    """Return the metrics of every key: the mean over conversations, and its error."""
+    return {key: [over_conversations()] for key in KEYS}
 
 
 @scorer(metrics=artifact_files_metrics())

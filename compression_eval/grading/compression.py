@@ -8,15 +8,14 @@ from inspect_ai.scorer import (
     Score,
     Scorer,
     Target,
-    mean,
     metric,
     scorer,
-    stderr,
 )
 from inspect_ai.solver import TaskState
 
 from compression_eval.grading.markdown import escaped, number
-from compression_eval.grading.sample import CLUSTER, Sample, nothing_recorded, read_sample
+from compression_eval.grading.metrics import over_conversations
+from compression_eval.grading.sample import Sample, nothing_recorded, read_sample
 
 KEYS = ("tokens_removed", "tokens_retained", "failed_states")
 """Keys of the score, on every sample that has a record."""
@@ -47,10 +46,10 @@ def _state_key(item: SampleScore) -> tuple[object, ...]:
 
 
 def compression_metrics() -> dict[str, list[Metric]]:
-    """Return the metrics: means clustered by fixture, and a count of failed states."""
+    """Return the metrics: means over conversations, and a count of failed states."""
     return {
-        "tokens_removed": [mean(), stderr(cluster=CLUSTER)],
-        "tokens_retained": [mean(), stderr(cluster=CLUSTER)],
+        "tokens_removed": [over_conversations()],
+        "tokens_retained": [over_conversations()],
         "failed_states": [failed_states()],
     }
 

@@ -1,12 +1,14 @@
-"""Where each expected fact was lost, decided by look-ups alone."""
+"""Where each expected fact was lost: what look-ups found, and the words of readers where given."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from compression_eval.compressors.state import FactRecord
+from compression_eval.compressors.state import FactRecord, Region
 from compression_eval.fixtures.banks import ExpectedFact, Probe
 from compression_eval.fixtures.models import Language
+from compression_eval.grading.reply import AnswerWord
+from compression_eval.grading.state_reader import StateFinding
 from compression_eval.grading.stated import stated_facts
 
 Stage = Literal[
@@ -15,7 +17,7 @@ Stage = Literal[
     "verbatim",
     "unused",
     "survived",
-    "guessed",
+    "answered_not_found",
     "never_fed",
     "superseded",
     "distorted",
@@ -30,12 +32,15 @@ Stage = Literal[
 
 ``not_in_history``: the bank is wrong. In the state: ``used`` in the answer, ``verbatim`` (used, but
 in the state only because its messages were kept as they were), ``unused`` by the answer,
-``survived`` (there is no answer). Not in the state, and the first of these that holds: ``guessed``
-(in the answer all the same), ``never_fed`` to the summarising model, ``superseded`` (an earlier
-value stands in the state as current), ``distorted`` (its name stands there with another value),
-``dropped`` by the summarising model, ``lost`` (no summarising model was seen). In a state that
-cannot be read: ``answered``, ``unanswered``, or ``unknown`` without an answer. Without a state:
-``compression_failed``.
+``survived`` (there is no answer). Not in the state, and the first of these that holds:
+``answered_not_found`` (in the answer all the same), ``never_fed`` to the summarising model,
+``superseded`` (an earlier value stands in the state as current), ``distorted`` (its name stands
+there with another value), ``dropped`` by the summarising model, ``lost`` (no summarising model was
+seen). In a state that cannot be read: ``answered``, ``unanswered``, or ``unknown`` without an
+answer. Without a state: ``compression_failed``.
+
+Where a reader gave its word on the state, or the grader on the answer, that word decides, else the
+look-up. What a reader can only derive counts as in the state.
 """
 
 
@@ -50,6 +55,14 @@ class Age:
 
 
 @dataclass(frozen=True)
+class FactWords:
+    """What readers say of one fact, beside the look-up; None where they do not say."""
+
+    state: StateFinding | None = None
+    answer: AnswerWord | None = None
+
+
+@dataclass(frozen=True)
 class FactFinding:
     """One expected fact, followed from the history to the answer."""
 
@@ -60,11 +73,30 @@ class FactFinding:
     """None if there is no answer."""
     failed: bool = False
     """Whether the compression gave no state."""
+    words: FactWords = FactWords()
 
     @property
     def in_state(self) -> bool | None:
-        """Whether it is in the state; None if that is not known."""
+        """Whether the look-up found it in the state; None if that is not known."""
         return self.record.in_state if self.record else None
+
+    @property
+    def in_state_read(self) -> bool | None:
+        """Whether the reader says that the state holds it; None if it does not say."""
+        word = self.words.state.word if self.words.state else None
+        return None if word is None else word != "absent"
+
+    @property
+    def in_answer_read(self) -> bool | None:
+        """Whether the grader says that the answer states it; None if it does not say."""
+        return None if self.words.answer is None else self.words.answer == "stated"
+
+    @property
+    def agreed(self) -> bool | None:
+        """Whether look-up and reader say the same of the state; None if one says nothing."""
+        if self.in_state is None or self.in_state_read is None:
+            return None
+        return self.in_state == self.in_state_read
 
     @property
     def stage(self) -> Stage:
@@ -73,16 +105,25 @@ class FactFinding:
             return "not_in_history"
         if self.failed:
             return "compression_failed"
-        if self.in_state is None:
-            return _pick(self.in_answer, "answered", "unanswered", "unknown")
-        if self.in_state:
-            return _pick(self.in_answer, self._used, "unused", "survived")
-        return "guessed" if self.in_answer else self._missing
+        present = _first_known(self.in_state_read, self.in_state)
+        answered = _first_known(self.in_answer_read, self.in_answer)
+        if present is None:
+            return _pick(answered, "answered", "unanswered", "unknown")
+        if present:
+            return _pick(answered, self._used, "unused", "survived")
+        return "answered_not_found" if answered else self._missing
 
     @property
     def region(self) -> str:
         """The parts of the state that hold it, joined by ``+``; empty if none does."""
-        return "+".join(self.record.regions) if self.record else ""
+        return "+".join(self.regions)
+
+    @property
+    def regions(self) -> Sequence[Region]:
+        """The same one by one: where it was looked up, else where the reader's quotes stand."""
+        if self.record is not None and self.record.regions:
+            return self.record.regions
+        return self.words.state.regions if self.words.state else ()
 
     @property
     def instead(self) -> list[str]:
@@ -100,8 +141,7 @@ class FactFinding:
 
     @property
     def _used(self) -> Stage:
-        regions = self.record.regions if self.record else []
-        return "verbatim" if regions and "summary" not in regions else "used"
+        return "verbatim" if self.regions and "summary" not in self.regions else "used"
 
     @property
     def _missing(self) -> Stage:
@@ -123,6 +163,10 @@ def _pick(known: bool | None, yes: Stage, no: Stage, unknown: Stage) -> Stage:
     return yes if known else no
 
 
+def _first_known(*known: bool | None) -> bool | None:
+    return next((item for item in known if item is not None), None)
+
+
 def follow_facts(
     probe: Probe,
     records: Sequence[FactRecord],
@@ -130,6 +174,7 @@ def follow_facts(
     language: Language,
     *,
     failed: bool = False,
+    words: Sequence[FactWords] = (),
 ) -> list[FactFinding]:
     """Return a finding for every expected fact of a probe, in the probe's order.
 
@@ -139,9 +184,11 @@ def follow_facts(
         answer: What the model said; None if there is no answer.
         language: The language of the conversation.
         failed: Whether the compression gave no state.
+        words: What readers say of each fact, in the probe's order; empty if nothing was read.
     """
     by_fact = {record.fact: record for record in records if record.probe_id == probe.id}
     unknown: list[bool | None] = [None] * len(probe.expected_facts)
+    words = words or [FactWords()] * len(probe.expected_facts)
     stated = unknown if answer is None else stated_facts(probe, answer, language)
     return [
         FactFinding(
@@ -149,6 +196,7 @@ def follow_facts(
             record=by_fact.get(fact.fact),
             in_answer=in_answer,
             failed=failed,
+            words=said,
         )
-        for fact, in_answer in zip(probe.expected_facts, stated, strict=True)
+        for fact, in_answer, said in zip(probe.expected_facts, stated, words, strict=True)
     ]

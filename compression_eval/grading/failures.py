@@ -50,8 +50,8 @@ class Failed:
 class RunFailures:
     """What failed in one run.
 
-    States are counted for compressions, samples for everything else. What failed for a sample
-    is counted once, where it happened: without a state there is no answer to fail.
+    States are counted for compressions and readings, samples for everything else. What failed for
+    a sample is counted once, where it happened: without a state there is no answer to fail.
     """
 
     samples: int = 0
@@ -60,6 +60,8 @@ class RunFailures:
     compressions: Failed = field(default_factory=lambda: Failed("compression"))
     answers: Failed = field(default_factory=lambda: Failed("answer"))
     gradings: Failed = field(default_factory=lambda: Failed("grading"))
+    readings: Failed = field(default_factory=lambda: Failed("state reading"))
+    """States that a model was asked about; one that failed takes no grade from a sample."""
     errors: Failed = field(default_factory=lambda: Failed("sample"))
     """Samples that ended with an error, or were stopped, before they were scored."""
 
@@ -71,7 +73,7 @@ class RunFailures:
     @property
     def any(self) -> bool:
         """Whether anything failed."""
-        return self.graded < self.samples
+        return self.graded < self.samples or self.readings.count > 0
 
     @property
     def cause(self) -> str:
@@ -81,7 +83,7 @@ class RunFailures:
 
     def lines(self) -> list[str]:
         """Return a line for each kind; samples with errors only where there are some."""
-        kinds = [self.compressions, self.answers, self.gradings]
+        kinds = [self.compressions, self.answers, self.gradings, self.readings]
         shown = [kind for kind in kinds if kind.total]
         return [kind.line() for kind in (*shown, *([self.errors] if self.errors.count else []))]
 
@@ -97,6 +99,7 @@ def run_failures(summaries: Iterable[EvalSampleSummary]) -> RunFailures | None:
     """
     found = RunFailures()
     states: dict[tuple[object, ...], str] = {}
+    read: dict[tuple[object, ...], str] = {}
     scored = False
     for summary in summaries:
         found.samples += 1
@@ -114,6 +117,11 @@ def run_failures(summaries: Iterable[EvalSampleSummary]) -> RunFailures | None:
         states[key] = _short(str(about.get("failure") or about["status"])) if failed else ""
         if failed:
             continue
+        reading = (scores[_FACTS].metadata or {}) if _FACTS in scores else {}
+        if reading.get("state_reader"):
+            read[key] = (
+                _short(reading["state_reader_failure"]) if reading["state_reader_failure"] else ""
+            )
         found.answers.total += 1
         if kind in ("answer_failed", "asked_to_fetch"):
             asked = kind == "asked_to_fetch"
@@ -126,11 +134,14 @@ def run_failures(summaries: Iterable[EvalSampleSummary]) -> RunFailures | None:
             found.gradings.reasons[_short(reason or kind)] += 1
     found.compressions.total = len(states)
     found.compressions.reasons.update(reason for reason in states.values() if reason)
+    found.readings.total = len(read)
+    found.readings.reasons.update(reason for reason in read.values() if reason)
     return found if scored or found.errors.count else None
 
 
 _GRADES = "six_dimensions"
 _STATES = "compression"
+_FACTS = "fact_retention"
 
 
 def _short(reason: str) -> str:

@@ -1,7 +1,7 @@
 """One grader's work on one answer: ask, and ask again if the reply cannot be used."""
 
 import logging
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from inspect_ai.model import (
@@ -14,9 +14,12 @@ from inspect_ai.model import (
 )
 from inspect_ai.util import LimitExceededError
 
-from compression_eval.compressors.refusal import refused, stop_reason
+from compression_eval.compressors.errors import refused, stop_reason
+from compression_eval.fixtures.errors import one_line
 from compression_eval.grading.reply import (
+    AnswerWord,
     CriterionResult,
+    Reply,
     ReplyError,
     read_reply,
     response_schema,
@@ -30,10 +33,11 @@ MAX_ATTEMPTS = 3
 """Calls for one answer and grader before the grader has failed."""
 
 EMBEDDED_PROVIDER = "embedded"
-"""Provider of the embedded model, which grades by formulas and leaves out what it has none for."""
+"""Provider of the embedded model, which grades by formulas and says nothing of the facts."""
 
 _CUT_OFF = ("max_tokens", "model_length")
 _LONGEST_ECHO = 20_000
+_MAX_CAUSE = 160
 
 
 @dataclass(frozen=True)
@@ -57,7 +61,10 @@ class Grader:
     @property
     def parameters(self) -> dict[str, Any]:
         """The generation settings that its role was given, without those left to the provider."""
-        return self.model.config.model_dump(mode="json", exclude_none=True)
+        # Headers may hold credentials, and a log is shown to others.
+        return self.model.config.model_dump(
+            mode="json", exclude_none=True, exclude={"extra_headers"}
+        )
 
     @property
     def embedded(self) -> bool:
@@ -81,13 +88,26 @@ class Grading:
     """Why there are no results, as a word that can be counted; empty if there are."""
     detail: str = ""
     """The failure at more length."""
+    facts: dict[str, AnswerWord] = field(default_factory=dict)
+    """How the answer stands to each expected fact, by fact id; empty if that is not known."""
+    facts_failure: str = ""
+    """Why it is not known, though it was asked for."""
+
+    @property
+    def cause(self) -> str:
+        """The failure, and of an error what the provider said first; empty if there is none."""
+        if self.failure != "error":
+            return self.failure
+        return f"{self.failure}: {one_line(self.detail.partition(chr(10))[0], _MAX_CAUSE)}"
 
 
 async def grade(request: GradingRequest, grader: Grader) -> Grading:
     """Ask one grader about one answer, at most `MAX_ATTEMPTS` times.
 
     A reply that cannot be used, a refusal and an error of the provider are answered by asking
-    again. Cancellation and Inspect's limits are not failures of the grader and go through.
+    again. If only what it says of the facts cannot be used, it is asked again as well, and its
+    grading counts even if that never can. Cancellation and Inspect's limits are not failures of the
+    grader and go through.
 
     Args:
         request: What to grade.
@@ -96,6 +116,10 @@ async def grade(request: GradingRequest, grader: Grader) -> Grading:
     messages = list(request.messages)
     schema: GenerateConfig | None = GenerateConfig(response_schema=response_schema())
     failure = detail = ""
+    facts = () if grader.embedded else request.facts
+    # Formulas have no score where the ground truth has nothing that they could compute one from.
+    applicable = frozenset[str]() if grader.embedded else request.applicable
+    kept: Reply | None = None
     for attempt in range(1, MAX_ATTEMPTS + 1):
         try:
             async with prefix_first(request.prefix_key, grader.model):
@@ -112,20 +136,24 @@ async def grade(request: GradingRequest, grader: Grader) -> Grading:
             failure, detail = "refusal", "the grader declined to answer"
             continue
         try:
-            results = read_reply(output.completion, request.ids, allow_ungraded=grader.embedded)
+            reply = read_reply(output.completion, request.ids, facts, applicable)
         except ReplyError as error:
             problem = _with_cause(error, output)
             failure, detail = problem.problem, problem.detail
             messages = [*request.messages, *_correction(request, output, problem)]
             continue
-        return Grading(grader.name, grader.self_graded, attempt, grader.parameters, results)
-    return Grading(
-        grader.name,
-        grader.self_graded,
-        MAX_ATTEMPTS,
-        grader.parameters,
-        failure=failure,
-        detail=detail,
+        kept = reply
+        if reply.problem is None:
+            break
+        messages = [*request.messages, *_correction(request, output, reply.problem)]
+    known = Grading(grader.name, grader.self_graded, attempt, grader.parameters)
+    if kept is None:
+        return replace(known, failure=failure, detail=detail)
+    return replace(
+        known,
+        results=kept.results,
+        facts=kept.facts or {},
+        facts_failure=str(kept.problem or ""),
     )
 
 
@@ -142,7 +170,7 @@ def _correction(
     """Return the unusable reply and what is wrong with it, to be put after the request."""
     texts = request.rubric.text.corrections
     said: str = getattr(texts, error.problem)
-    wrong = said.replace("{detail}", error.detail)
+    wrong = said.replace("{detail}", error.detail).replace("{facts}", ", ".join(request.facts))
     again = texts.again.replace("{ids}", ", ".join(request.ids))
     messages: list[ChatMessage] = [ChatMessageUser(content=f"{wrong} {again}")]
     if output.completion.strip():

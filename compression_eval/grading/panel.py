@@ -3,6 +3,7 @@
 import logging
 import math
 import statistics
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -10,6 +11,7 @@ from inspect_ai.model import Model, model_roles
 from inspect_ai.util import collect
 
 from compression_eval.grading.grader import Grader, Grading, grade
+from compression_eval.grading.reply import AnswerWord
 from compression_eval.grading.request import GradingRequest
 from compression_eval.offline.registration import model_under_test
 
@@ -31,10 +33,10 @@ class PanelGrading:
 
     @property
     def failure(self) -> str:
-        """Why no grader came to a result, as words that can be counted; empty if one did."""
+        """Why no grader came to a result; empty if one did."""
         if self.succeeded:
             return ""
-        return ", ".join(sorted({grading.failure for grading in self.gradings}))
+        return ", ".join(sorted({grading.cause for grading in self.gradings}))
 
     @property
     def attempts(self) -> int:
@@ -70,6 +72,17 @@ class PanelGrading:
             for n, grading in enumerate(self.gradings, start=1)
             if not grading.failure
         )
+
+    def word(self, fact: str) -> AnswerWord | None:
+        """Return how most graders read the answer on one fact; None without a majority."""
+        words = Counter(item.facts[fact] for item in self.succeeded if fact in item.facts)
+        return next((word for word, n in words.items() if 2 * n > words.total()), None)
+
+    @property
+    def facts_failure(self) -> str:
+        """Why graders that came to a result gave no word on the facts; empty if all did."""
+        reasons = {item.facts_failure for item in self.succeeded if item.facts_failure}
+        return ", ".join(sorted(reasons))
 
 
 class SelfGradingNotice:
@@ -110,7 +123,7 @@ class FailedGraderNotice:
                     "%s failed (%s) as one of %d graders; the median is that of the others. "
                     "Further failures of it are only in the scores.",
                     grading.grader,
-                    grading.failure,
+                    grading.cause,
                     len(panel.gradings),
                 )
 

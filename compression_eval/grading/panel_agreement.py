@@ -16,7 +16,13 @@ from inspect_ai.scorer import (
 )
 
 from compression_eval.grading.panel import PanelGrading
-from compression_eval.grading.rubric import dimension_scores, overall, structure
+from compression_eval.grading.rubric import (
+    FORM_DIMENSION,
+    KNOWLEDGE,
+    dimension_scores,
+    overall,
+    structure,
+)
 
 _FEWEST = 2
 
@@ -76,11 +82,16 @@ def panel_agreement(key: str) -> Metric:
     a single grader there is nothing.
 
     Args:
-        key: A dimension, for its criteria only; else all criteria count.
+        key: A dimension, for its criteria only; ``knowledge``, for those of all dimensions that it
+            is made of; else all criteria count.
     """
     compute = cast(MetricProtocol, krippendorff_alpha(level="interval"))
-    wanted = {c.id for c in structure().criteria if c.dimension == key}
-    wanted = wanted or {c.id for c in structure().criteria}
+    known = structure().dimensions
+    if key in known:
+        counted = {key}
+    else:
+        counted = {name for name in known if key != KNOWLEDGE or name != FORM_DIMENSION}
+    wanted = {c.id for c in structure().criteria if c.dimension in counted}
 
     def alpha(scores: list[SampleScore]) -> Value:
         units = [

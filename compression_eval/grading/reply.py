@@ -2,13 +2,15 @@
 
 Not every provider keeps to a schema, so the JSON may stand in a code fence or among prose. What
 it says must be complete all the same: each requested criterion exactly once, nothing else, every
-score a number from 0 to 5. Whatever a grader adds up itself is ignored.
+score a number from 0 to 5 or null; and each expected fact exactly once. Whatever a grader adds up
+itself is ignored.
 """
 
 import json
 from collections import Counter
-from collections.abc import Iterator, Sequence
-from typing import Annotated, Any, Literal
+from collections.abc import Collection, Iterator, Sequence
+from dataclasses import dataclass, replace
+from typing import Annotated, Any, Literal, get_args
 
 from inspect_ai.model import ResponseSchema
 from inspect_ai.util import JSONSchema
@@ -27,8 +29,12 @@ Problem = Literal[
     "unknown",
     "duplicate",
     "out_of_range",
+    "facts",
 ]
 """What can be wrong with the text of a reply; the rubric has a correction for each."""
+
+AnswerWord = Literal["stated", "contradicted", "missing"]
+"""How an answer stands to an expected fact, as its grader read it."""
 
 _MOST_CHARACTERS = 400_000
 _MOST_OBJECTS = 500
@@ -42,7 +48,7 @@ class CriterionResult(BaseModel):
 
     criterionId: str  # noqa: N815
     score: Annotated[float, Field(strict=True)] | None
-    """From 0 to 5; None where the grader has no way to tell."""
+    """From 0 to 5; None where the criterion cannot apply to the question."""
     reasoning: str
 
 
@@ -54,18 +60,37 @@ class GraderReply(BaseModel):
     criterionResults: list[CriterionResult]  # noqa: N815
 
 
+class _Fact(BaseModel):
+    model_config = ConfigDict(frozen=True, extra="ignore", strict=True)
+
+    factId: str  # noqa: N815
+    verdict: AnswerWord
+
+
 class ReplyError(ValueError):
     """A reply that cannot be used.
 
     Attributes:
         problem: What kind of thing is wrong.
-        detail: Which criteria or field it concerns; short, fit to be shown to the grader.
+        detail: Which criteria, facts or field it concerns; short, fit to be shown to the grader.
     """
 
     def __init__(self, problem: Problem, detail: str = "") -> None:
         super().__init__(f"{problem}: {detail}" if detail else problem)
         self.problem: Problem = problem
         self.detail = detail
+
+
+@dataclass(frozen=True)
+class Reply:
+    """What a grader said, as far as it can be used."""
+
+    results: dict[str, CriterionResult]
+    """By criterion id, in the order requested."""
+    facts: dict[str, AnswerWord] | None = None
+    """By fact id, in the order requested; None if none were asked for or they cannot be used."""
+    problem: ReplyError | None = None
+    """Why the facts cannot be used. The criteria are whole all the same."""
 
 
 def response_schema() -> ResponseSchema:
@@ -79,18 +104,33 @@ def response_schema() -> ResponseSchema:
             "criterionId": JSONSchema(
                 type="string", enum=[criterion.id for criterion in structure().criteria]
             ),
-            "score": JSONSchema(type="number", description="from 0 to 5"),
+            "score": JSONSchema(
+                anyOf=[JSONSchema(type="number"), JSONSchema(type="null")],
+                description="from 0 to 5; null only where the criterion cannot apply",
+            ),
             "reasoning": JSONSchema(type="string"),
         },
         required=["criterionId", "score", "reasoning"],
+        additionalProperties=False,
+    )
+    fact = JSONSchema(
+        type="object",
+        properties={
+            "factId": JSONSchema(type="string"),
+            "verdict": JSONSchema(type="string", enum=list(get_args(AnswerWord))),
+        },
+        required=["factId", "verdict"],
         additionalProperties=False,
     )
     return ResponseSchema(
         name=RESPONSE_SCHEMA_NAME,
         json_schema=JSONSchema(
             type="object",
-            properties={"criterionResults": JSONSchema(type="array", items=result)},
-            required=["criterionResults"],
+            properties={
+                "criterionResults": JSONSchema(type="array", items=result),
+                "facts": JSONSchema(type="array", items=fact),
+            },
+            required=["criterionResults", "facts"],
             additionalProperties=False,
         ),
         strict=True,
@@ -98,40 +138,54 @@ def response_schema() -> ResponseSchema:
 
 
 def read_reply(
-    text: str, requested: Sequence[str], *, allow_ungraded: bool = False
-) -> dict[str, CriterionResult]:
-    """Return the results in a grader's reply, in the order requested.
+    text: str,
+    requested: Sequence[str],
+    facts: Sequence[str] = (),
+    applicable: Collection[str] = (),
+) -> Reply:
+    """Return what a grader's reply says of criteria and facts.
 
     Args:
         text: The reply as it came.
         requested: Ids of the criteria that had to be graded.
-        allow_ungraded: Whether ``null`` is a score, meaning that there is no value.
+        facts: Ids of the facts that a word was asked for.
+        applicable: Ids of criteria that cannot be without a score.
 
     Raises:
-        ReplyError: The reply cannot be used, or holds two usable but different gradings.
+        ReplyError: The criteria cannot be used, or there are two usable but different gradings.
+            Of facts that cannot be used `Reply.problem` tells.
     """
     if not text.strip():
         raise ReplyError("empty")
-    usable: list[dict[str, CriterionResult]] = []
+    usable: list[Reply] = []
     error = ReplyError("not_json")
-    for candidate in _candidates(text[:_MOST_CHARACTERS]):
+    for candidate in objects_with(text, "criterionResults"):
         try:
-            usable.append(_check(candidate, requested, allow_ungraded))
+            results = _check(candidate, requested, applicable)
         except ReplyError as problem:
             error = problem
+            continue
+        try:
+            usable.append(Reply(results, _facts(candidate, facts) if facts else None))
+        except ReplyError as problem:
+            usable.append(Reply(results, problem=problem))
     if not usable:
         raise error
     if any(_scores(other) != _scores(usable[0]) for other in usable):
         raise ReplyError("wrong_shape", "two different sets of results")
-    return usable[-1]
+    words = [reply.facts for reply in usable if reply.facts is not None]
+    if any(other != words[0] for other in words):
+        return replace(usable[-1], facts=None, problem=ReplyError("facts", "two different lists"))
+    return replace(usable[-1], facts=words[0], problem=None) if words else usable[-1]
 
 
-def _scores(results: dict[str, CriterionResult]) -> list[float | None]:
-    return [result.score for result in results.values()]
+def _scores(reply: Reply) -> list[float | None]:
+    return [result.score for result in reply.results.values()]
 
 
-def _candidates(text: str) -> Iterator[dict[str, Any]]:
-    """Yield the JSON objects in ``text`` that claim to be results."""
+def objects_with(text: str, key: str) -> Iterator[dict[str, Any]]:
+    """Yield the JSON objects in a model's reply that have a key, wherever they stand in it."""
+    text = text[:_MOST_CHARACTERS]
     decoder = json.JSONDecoder(object_pairs_hook=_no_repeated_keys)
     at = text.find("{")
     tried = 0
@@ -141,7 +195,7 @@ def _candidates(text: str) -> Iterator[dict[str, Any]]:
             value, end = decoder.raw_decode(text, at)
         except (ValueError, RecursionError):
             value, end = {}, at + 1
-        if "criterionResults" in value:
+        if key in value:
             yield value
         else:
             end = at + 1  # the object that counts may be wrapped in another
@@ -156,7 +210,7 @@ def _no_repeated_keys(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
 
 
 def _check(
-    candidate: dict[str, Any], requested: Sequence[str], allow_ungraded: bool
+    candidate: dict[str, Any], requested: Sequence[str], applicable: Collection[str]
 ) -> dict[str, CriterionResult]:
     try:
         reply = GraderReply.model_validate(candidate)
@@ -171,11 +225,39 @@ def _check(
         [
             result.criterionId
             for result in reply.criterionResults
-            if not (allow_ungraded if result.score is None else 0 <= result.score <= MAX_SCORE)
+            if not _usable(result, applicable)
         ],
     )
     by_id = {result.criterionId: result for result in reply.criterionResults}
     return {id_: by_id[id_] for id_ in requested}
+
+
+def _usable(result: CriterionResult, applicable: Collection[str]) -> bool:
+    """Say whether a score is on the scale, or missing with a reason where it may be."""
+    if result.score is None:
+        return bool(result.reasoning.strip()) and result.criterionId not in applicable
+    return 0 <= result.score <= MAX_SCORE
+
+
+def _facts(candidate: dict[str, Any], wanted: Sequence[str]) -> dict[str, AnswerWord]:
+    """Return the word on each fact, in the order asked for."""
+    entries = candidate.get("facts")
+    if not isinstance(entries, list):
+        raise ReplyError("facts", "no list")
+    words: dict[str, AnswerWord] = {}
+    for number, entry in enumerate(entries, start=1):
+        try:
+            fact = _Fact.model_validate(entry)
+        except ValidationError as error:
+            raise ReplyError("facts", f"entry {number} has another shape") from error
+        if fact.factId not in wanted:
+            raise ReplyError("facts", f"not asked for: {_shown(fact.factId)}")
+        if fact.factId in words:
+            raise ReplyError("facts", f"more than once: {fact.factId}")
+        words[fact.factId] = fact.verdict
+    if missing := [name for name in wanted if name not in words]:
+        raise ReplyError("facts", f"missing: {', '.join(missing)}")
+    return {name: words[name] for name in wanted}
 
 
 def _refuse(problem: Problem, ids: list[str]) -> None:

@@ -20,9 +20,15 @@ from inspect_ai.model import (
     ContentText,
 )
 
-from compression_eval.compressors.material import one_line_json
+from compression_eval.compressors.summarising import one_line_json
 from compression_eval.fixtures.banks import Probe
-from compression_eval.grading.rubric import Criterion, Rubric
+from compression_eval.grading.rubric import (
+    FORM_DIMENSION,
+    CriteriaMode,
+    Criterion,
+    Rubric,
+    structure,
+)
 from compression_eval.probing.record import StateRecord
 from compression_eval.probing.rendering import render_messages
 
@@ -38,11 +44,24 @@ class GradingRequest:
     messages: tuple[ChatMessage, ...]
     prefix_key: str
     """Equal for requests that begin alike."""
+    facts: tuple[str, ...]
+    """Ids of the expected facts, ``f1`` and up in the probe's order."""
+    by_type: bool = True
+    """Whether only criteria that fit the probe are asked for."""
 
     @property
     def ids(self) -> list[str]:
         """The ids of the criteria to grade, in the rubric's order."""
         return [criterion.id for criterion in self.criteria]
+
+    @property
+    def applicable(self) -> frozenset[str]:
+        """Ids of the criteria that a grader has to give a score for; those on form may lack one."""
+        return frozenset(
+            item.id
+            for item in structure().criteria
+            if self.by_type and not item.needs and item.dimension != FORM_DIMENSION
+        )
 
 
 def grading_request(
@@ -54,6 +73,7 @@ def grading_request(
     state: StateRecord,
     context: Sequence[ChatMessage],
     grader_context: GraderContext = "state",
+    mode: CriteriaMode = "by_type",
 ) -> GradingRequest:
     """Build the request for one answer.
 
@@ -65,16 +85,16 @@ def grading_request(
         state: How the state came about.
         context: The messages of the state: what the answering model was shown.
         grader_context: ``state`` shows the grader the state too, if it can be read.
+        mode: How the criteria were chosen; any may be without a score if it is ``all``.
     """
-    system = f"{rubric.text.grader.instructions}\n{rubric.as_text()}"
+    system, shown = shared_beginning(rubric, context)
     content: list[Content] = []
     if grader_context == "state" and state.readable:
-        shown = {"compacted_context": render_messages(context)}
-        # All probes of a state share what comes before this mark.
-        content.append(ContentText(text=one_line_json(shown), cache_breakpoint=True))
+        content.append(shown)
+    truth = ground_truth(probe)
     question = {
         "probe_question": probe.question,
-        "ground_truth": ground_truth(probe),
+        "ground_truth": truth,
         "rubric_criteria": [criterion.id for criterion in criteria],
         "model_response": answer,
     }
@@ -82,17 +102,40 @@ def grading_request(
     return GradingRequest(
         rubric=rubric,
         criteria=tuple(criteria),
-        messages=(ChatMessageSystem(content=system), ChatMessageUser(content=content)),
+        messages=(system, ChatMessageUser(content=content)),
         prefix_key=f"grade:{rubric.language}:{state.state_id}",
+        facts=tuple(fact["id"] for fact in truth["expected_facts"]),
+        by_type=mode == "by_type",
     )
+
+
+def shared_beginning(
+    rubric: Rubric, context: Sequence[ChatMessage]
+) -> tuple[ChatMessageSystem, ContentText]:
+    """Return how requests about one state begin: the rubric, and the state as data.
+
+    The second part is the first one of the user message; a provider may cache all up to its end.
+
+    Args:
+        rubric: The rubric in the language to grade in.
+        context: The messages of the state.
+    """
+    system = f"{rubric.text.grader.instructions}\n{rubric.as_text()}"
+    shown = one_line_json({"compacted_context": render_messages(context)})
+    return ChatMessageSystem(content=system), ContentText(text=shown, cache_breakpoint=True)
 
 
 def ground_truth(probe: Probe) -> dict[str, Any]:
     """Return what is known to be true about a probe, as the grader is told it."""
     return {
         "expected_facts": [
-            {"fact": item.fact, "also_accepted": item.any_of, "superseded": item.superseded}
-            for item in probe.expected_facts
+            {
+                "id": f"f{number}",
+                "fact": item.fact,
+                "also_accepted": item.any_of,
+                "superseded": item.superseded,
+            }
+            for number, item in enumerate(probe.expected_facts, start=1)
         ],
         "must_not_appear": [
             {"fact": item.fact, "also_accepted": item.any_of} for item in probe.forbidden_facts

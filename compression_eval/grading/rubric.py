@@ -1,8 +1,9 @@
 """The rubric: 14 criteria in six dimensions, in the languages of the conversations.
 
 A score is computed in two steps, and only here. A dimension is the weighted mean of those of its
-criteria that were graded; the overall score is the unweighted mean of the dimensions that have a
-value. What was not graded is NaN and moves nothing.
+criteria that were graded. Knowledge is the unweighted mean of the dimensions that have a value,
+without instruction following, which says nothing about what is still known; the overall score is
+the same with it. What was not graded is NaN and moves nothing.
 """
 
 import functools
@@ -31,11 +32,18 @@ CriteriaMode = Literal["by_type", "all"]
 MAX_SCORE = 5.0
 
 FORMULA = (
-    "dimension = weighted mean of its graded criteria; "
-    "overall = unweighted mean of the dimensions; "
-    "over epochs the median, over probes the mean"
+    "dimension = weighted mean of its graded criteria; knowledge = unweighted mean of the "
+    "dimensions but instruction following, overall = of all six, per sample; then answers are "
+    "averaged within a state, states within a probe, probes within a conversation, and every "
+    "conversation counts the same"
 )
 """How a table's numbers came about; printed with every table."""
+
+KNOWLEDGE = "knowledge"
+"""Key of the measure that leads: what is still known, without the form of the answer."""
+
+FORM_DIMENSION: Dimension = "instruction_following"
+"""The dimension that an answer without any knowledge can do well on."""
 
 _STRUCTURE = "structure.yaml"
 
@@ -66,16 +74,12 @@ class Rubric:
 
         Args:
             probe: The question.
-            mode: ``by_type`` for those that fit the probe, ``all`` for every criterion.
+            mode: ``by_type`` for those that fit the probe's type and of which its answer key has
+                something; ``all`` for every criterion.
         """
         if mode == "all":
             return list(self.criteria)
-        fitting = {
-            criterion.id
-            for criterion in structure().criteria
-            if probe.type in criterion.graded_on
-            and (criterion.needs is None or probe.constraint is not None)
-        }
+        fitting = {criterion.id for criterion in structure().criteria if criterion.fits(probe)}
         return [criterion for criterion in self.criteria if criterion.id in fitting]
 
     def as_text(self) -> str:
@@ -153,6 +157,14 @@ def overall(dimensions: Mapping[Dimension, float]) -> float:
     """Return the unweighted mean of the dimensions that have a value; NaN if none has."""
     values = [value for value in dimensions.values() if not math.isnan(value)]
     return sum(values) / len(values) if values else math.nan
+
+
+def knowledge(dimensions: Mapping[Dimension, float]) -> float:
+    """Return the mean of the dimensions that tell what is still known; NaN if none has a value.
+
+    Instruction following is left out: an answer from an empty context can have the right form.
+    """
+    return overall({name: value for name, value in dimensions.items() if name != FORM_DIMENSION})
 
 
 def rubric_digest(language: Language = "en") -> str:

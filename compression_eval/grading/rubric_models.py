@@ -5,7 +5,7 @@ from typing import Annotated, Literal, Self
 
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
-from compression_eval.fixtures.banks import ProbeType
+from compression_eval.fixtures.banks import Probe, ProbeType
 from compression_eval.fixtures.models import Language
 
 Dimension = Literal[
@@ -16,6 +16,11 @@ Dimension = Literal[
     "continuity",
     "instruction_following",
 ]
+
+Need = Literal[
+    "files_created", "files_modified", "files_read", "open_tasks", "reasons", "constraint"
+]
+"""What a criterion may ask about: a field of a probe's answer key, or its standing constraint."""
 
 Text = Annotated[str, Field(min_length=1)]
 Phrases = Annotated[list[Text], Field(min_length=1)]
@@ -33,8 +38,15 @@ class CriterionStructure(_Strict):
     weight: float = Field(gt=0, le=1)
     """Share of the dimension, if all of the dimension's criteria are graded."""
     graded_on: Annotated[list[ProbeType], Field(min_length=1)]
-    needs: Literal["constraint"] | None = None
-    """Something that the probe must carry for this criterion to be graded on it."""
+    needs: list[Need] = Field(default_factory=list)
+    """The probe must carry one of these for this criterion to be graded on it."""
+
+    def fits(self, probe: Probe) -> bool:
+        """Say whether an answer to a probe can be graded on this criterion."""
+        if probe.type not in self.graded_on:
+            return False
+        carried = {**dict(probe.answer_key), "constraint": probe.constraint}
+        return not self.needs or any(carried[name] for name in self.needs)
 
 
 class Structure(_Strict):
@@ -74,7 +86,8 @@ class GraderText(_Strict):
 class Corrections(_Strict):
     """What a grader is told about an unusable reply.
 
-    ``{detail}`` stands for what was wrong and ``{ids}`` for the requested criteria.
+    ``{detail}`` stands for what was wrong, ``{ids}`` for the requested criteria and ``{facts}`` for
+    the ids of the expected facts.
     """
 
     empty: Text
@@ -85,7 +98,21 @@ class Corrections(_Strict):
     unknown: Text
     duplicate: Text
     out_of_range: Text
+    facts: Text
     again: Text
+
+
+class StateReaderText(_Strict):
+    """What a model is told that says which facts a state holds."""
+
+    instructions: Text
+    unusable: Text
+    """Said of a reply that cannot be read."""
+    doubtful: Text
+    """Said of entries that are missing, or whose quotes do not stand in the state; the quotes, by
+    fact id, follow as JSON."""
+    again: Text
+    """``{ids}`` stands for the facts that are asked for once more."""
 
 
 class Abstention(_Strict):
@@ -139,5 +166,6 @@ class RubricText(_Strict):
     criteria: dict[str, CriterionText]
     grader: GraderText
     corrections: Corrections
+    state_reader: StateReaderText
     abstention: Abstention
     values: ValueMarkers

@@ -1,13 +1,23 @@
 """How a judgement is shown in the viewer and kept in the log."""
 
 import math
+import re
+from collections import Counter
+from collections.abc import Mapping
 from typing import Any
 
+from inspect_ai.scorer import Score
+
+from compression_eval.fixtures.banks import Probe
 from compression_eval.grading.grader import Grading
 from compression_eval.grading.judgement import CAP, CriterionScore, Judgement
 from compression_eval.grading.markdown import escaped, number
 from compression_eval.grading.panel_agreement import disagreement
+from compression_eval.grading.reply import AnswerWord
 from compression_eval.grading.rubric import FORMULA, structure
+
+SIX_DIMENSIONS = re.compile(r"six_dimensions-?(\d*)")
+"""Names of the scorer in a log: its own, and with a number those of gradings that were appended."""
 
 
 def explanation(judgement: Judgement) -> str:
@@ -39,10 +49,19 @@ def _reason(item: CriterionScore, judgement: Judgement) -> str:
 
 
 def _notes(judgement: Judgement) -> list[str]:
-    notes = [f"Overall: {number(judgement.overall)}; {FORMULA}."]
+    notes = [
+        f"Knowledge: {number(judgement.knowledge)}; overall: {number(judgement.overall)}; "
+        f"{FORMULA}."
+    ]
+    if judgement.ungraded:
+        notes.append(
+            f"Without a score: {len(judgement.ungraded)} of {len(judgement.scores)} criteria "
+            f"({', '.join(judgement.ungraded)})."
+        )
     if judgement.abstained:
         notes.append(
-            "The answer says that it does not know: 0 on everything but instruction following."
+            "The answer says that it does not know: 0 on everything but instruction following, "
+            "which is checked mechanically."
         )
     if judgement.wanted_tools:
         notes.append("The model tried to call a tool, that is, to fetch something again.")
@@ -51,6 +70,12 @@ def _notes(judgement: Judgement) -> list[str]:
     if judgement.violations:
         values = ", ".join(escaped(value, 80) for value in judgement.violations)
         notes.append(f"Given as current, but not so: {values}. Accuracy is at most {CAP:g}.")
+    words = Counter(word or "no word" for _, word in judgement.facts)
+    if any(word for _, word in judgement.facts):
+        counts = ", ".join(f"{n} {word}" for word, n in words.items())
+        notes.append(f"Expected facts in the answer, as the grader reads it: {counts}.")
+    if failure := judgement.panel.facts_failure:
+        notes.append(f"What the grader says of the facts cannot be used: {escaped(failure)}.")
     if (apart := disagreement(judgement.panel)) is not None:
         each = ", ".join(f"({n}) {number(value)}" for n, value in apart.overall.items())
         notes.append(
@@ -95,6 +120,9 @@ def metadata(judgement: Judgement, settings: dict[str, str]) -> dict[str, Any]:
             }
             for item in judgement.scores
         ],
+        "ungraded": judgement.ungraded,
+        "facts": [{"fact": fact, "verdict": word} for fact, word in judgement.facts],
+        "facts_failure": judgement.panel.facts_failure,
         "aggregateScore": _or_none(judgement.overall),
         "dimensionScores": {name: _or_none(value) for name, value in dimensions.items()},
         "graders": [_grader(grading, panel=panel) for grading in judgement.panel.gradings],
@@ -107,6 +135,29 @@ def metadata(judgement: Judgement, settings: dict[str, str]) -> dict[str, Any]:
         "violations": list(judgement.violations),
         **settings,
     }
+
+
+def answer_words(scores: Mapping[str, Score] | None, probe: Probe) -> list[AnswerWord | None]:
+    """Return how the latest grading of a sample reads its answer on each expected fact.
+
+    Inspect hands a scorer the scores of those before it, and in ``inspect score --action append``
+    those of the log: nothing else has to be kept.
+
+    Args:
+        scores: As in `TaskState.scores`.
+        probe: The question with its expected facts.
+
+    Returns:
+        A word per fact, in the probe's order; None where no grading says one.
+    """
+    gradings = {
+        int(match[1] or 0): score
+        for name, score in (scores or {}).items()
+        if (match := SIX_DIMENSIONS.fullmatch(name))
+    }
+    metadata = (gradings[max(gradings)].metadata or {}) if gradings else {}
+    said = {item["fact"]: item["verdict"] for item in metadata.get("facts") or []}
+    return [said.get(fact.fact) for fact in probe.expected_facts]
 
 
 def _disagreement(judgement: Judgement) -> dict[str, Any] | None:
@@ -132,6 +183,7 @@ def _grader(grading: Grading, *, panel: bool) -> dict[str, Any]:
     }
     if panel:
         part["criterionResults"] = [item.model_dump() for item in grading.results.values()]
+        part["facts"] = grading.facts
     return part
 
 

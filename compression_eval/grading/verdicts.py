@@ -5,6 +5,7 @@ Its scores stay in the headline, so that a verdict moves no figure; the metric s
 It reads the sample's metadata, and is silent where no probe has a verdict.
 """
 
+from collections.abc import Mapping
 from typing import cast, get_args
 
 from inspect_ai.scorer import (
@@ -22,6 +23,7 @@ from inspect_ai.scorer import (
 from inspect_ai.solver import TaskState
 
 from compression_eval.fixtures.verdicts import Verdict
+from compression_eval.grading.metrics import over_conversations
 
 VERDICT = "qualified"
 """Key of the sample's metadata that holds the verdict on its probe."""
@@ -38,7 +40,7 @@ def by_verdict() -> Metric:
 
     A group without a probe is left out, and without a single verdict there is nothing.
     """
-    compute = cast(MetricProtocol, mean())
+    compute = cast(MetricProtocol, over_conversations())
 
     def apart(scores: list[SampleScore]) -> Value:
         groups: dict[str, list[SampleScore]] = {name: [] for name in get_args(Verdict)}
@@ -47,7 +49,8 @@ def by_verdict() -> Metric:
             groups.setdefault(str(found), []).append(item)
         if all(name == _UNKNOWN or not items for name, items in groups.items()):
             return {}
-        return {name: cast(float, compute(items)) for name, items in groups.items() if items}
+        means = {name: cast(Mapping[str, float], compute(items)) for name, items in groups.items()}
+        return {name: found["mean"] for name, found in means.items() if groups[name]}
 
     return apart
 

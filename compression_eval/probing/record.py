@@ -15,7 +15,7 @@ from inspect_ai.event import Event, ModelEvent
 from inspect_ai.log import EvalSample, resolve_sample_attachments
 from inspect_ai.model import ChatMessage, ModelOutput
 from inspect_ai.util import Store, StoreModel, store_from_events
-from pydantic import BaseModel, Field
+from pydantic import BaseModel, ConfigDict, Field
 
 from compression_eval.compressors.state import CycleRecord, FactRecord, Region, StateStatus
 from compression_eval.fixtures.banks import Probe
@@ -26,6 +26,23 @@ RECORD_VERSION = 1
 _MAX_REASON_LENGTH = 100
 _QUESTION_PARTS = 2
 """Parts of the message that puts a question: what comes before each one, and the question."""
+
+
+class AskedProbe(BaseModel):
+    """A question that is put to a state, with the facts that a right answer holds."""
+
+    model_config = ConfigDict(frozen=True)
+
+    probe_id: str
+    question: str
+    facts: list[list[str]]
+    """The forms of each expected fact, the one shown to people first."""
+
+    @classmethod
+    def of(cls, probe: Probe) -> "AskedProbe":
+        """Return what is kept of a probe."""
+        facts = [fact.forms for fact in probe.expected_facts]
+        return cls(probe_id=probe.id, question=probe.question, facts=facts)
 
 
 class StateRecord(BaseModel):
@@ -47,6 +64,9 @@ class StateRecord(BaseModel):
     readable: bool = True
     cycles: list[CycleRecord] = Field(default_factory=list)
     facts: list[FactRecord] = Field(default_factory=list)
+    asked: list[AskedProbe] = Field(default_factory=list)
+    """Every probe that is put to the state, so that it can be read once for all of them, also when
+    the log is scored again. Older logs have none."""
     token_counter: str = ""
     original_tokens: int = 0
     state_tokens: int = 0

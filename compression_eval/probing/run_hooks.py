@@ -22,6 +22,7 @@ from inspect_ai.log import (
 from inspect_ai.model import GenerateConfig
 from inspect_ai.util import LimitExceededError
 
+from compression_eval.grading.fact_retention import READ_KEYS
 from compression_eval.grading.failures import FAILURES, RunFailures, run_failures
 from compression_eval.probing.prefix import forget_gates, open_held_gate
 from compression_eval.probing.run_identity import enter_run, forget_run, remember_run
@@ -194,9 +195,11 @@ def too_many_failed(found: RunFailures, max_failed: float) -> str:
 
 
 def _listed(found: RunFailures) -> str:
+    kinds = (found.compressions, found.answers, found.gradings, found.readings)
     *first, last = [
         f"{kind.total} {kind.kind if kind.total == 1 else f'{kind.kind}s'}"
-        for kind in (found.compressions, found.answers, found.gradings)
+        for kind in kinds
+        if kind.total or kind is not found.readings
     ]
     return f"{', '.join(first)} and {last}"
 
@@ -211,7 +214,8 @@ def _scores(log: EvalLog, found: RunFailures) -> list[str]:
     for score in scores:
         mean, *others = [metric.value for metric in score.metrics.values()]
         if math.isnan(mean):
-            missing.append(score.name)
+            # Where no language model reads, nothing is missing.
+            missing += [score.name] if score.name not in READ_KEYS else []
         else:
             error = f" ±{others[0]:.3f}" if others else ""
             lines.append(f"{score.name:<22}{mean:>9.3f}{error}")

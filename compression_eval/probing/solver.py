@@ -15,10 +15,10 @@ from inspect_ai.model import (
 from inspect_ai.solver import Generate, Solver, TaskState, solver
 from inspect_ai.util import span
 
-from compression_eval.compressors.refusal import NO_CHOICES, refused
+from compression_eval.compressors.errors import NO_CHOICES, refused
 from compression_eval.compressors.running import CompressionPlan, compress
 from compression_eval.compressors.state import State
-from compression_eval.compressors.vendors.anthropic_replay import exact_replay
+from compression_eval.compressors.vendors.anthropic_api import exact_replay
 from compression_eval.fixtures.banks import Probe
 from compression_eval.fixtures.models import Language
 from compression_eval.grading.markdown import escaped
@@ -29,6 +29,7 @@ from compression_eval.probing.prefix import prefix_first
 from compression_eval.probing.prompts import question_preamble
 from compression_eval.probing.record import (
     AnswerRecord,
+    AskedProbe,
     SampleRecord,
     StateRecord,
     write_record,
@@ -44,6 +45,8 @@ class ProbePlan:
     language: Language
     compression: CompressionPlan
     digests: Mapping[str, str]
+    asked: tuple[AskedProbe, ...] = ()
+    """All probes that are put to the same state, this one among them."""
 
 
 def probe_solver(
@@ -141,6 +144,7 @@ def _record(plan: ProbePlan, compressed: State, computed_here: bool) -> SampleRe
             computed_here=computed_here,
             message_count=len(compressed.messages),
             facts=[fact for fact in compressed.facts if fact.probe_id == plan.probe.id],
+            asked=list(plan.asked),
         ),
     )
 

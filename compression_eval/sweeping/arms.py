@@ -9,8 +9,8 @@ import click
 from inspect_ai.log import EvalSpec
 
 from compression_eval.arguments import TaskArguments, checked
-from compression_eval.compressors.arguments import WindowArguments
 from compression_eval.compressors.artifacts import SUFFIX
+from compression_eval.compressors.budget import WINDOW_BUDGETS
 from compression_eval.compressors.running import CompressionPlan
 from compression_eval.compressors.spec import CompressorSpec
 from compression_eval.dataset import dataset_of
@@ -157,11 +157,11 @@ def _controls(settings: SweepSettings, arms: Sequence[Arm]) -> Iterator[Arm]:
     budgets = [
         {
             name: getattr(arm.spec.arguments, name)
-            for name in WindowArguments.model_fields
+            for name in WINDOW_BUDGETS
             if name in arm.spec.arguments.model_fields_set
         }
         for arm in arms
-        if isinstance(arm.spec.arguments, WindowArguments)
+        if type(arm.spec.arguments).model_fields.keys() >= set(WINDOW_BUDGETS)
     ]
     for each in budgets or [{}]:
         # With a target, tail gets all of it, so a share for the tail says nothing there.
@@ -185,7 +185,7 @@ def _arm(settings: SweepSettings, arm: ArmSettings, *, control: bool = False) ->
 
 def task_arguments(settings: SweepSettings) -> dict[str, Any]:
     """Return the task's arguments that all arms share."""
-    names = ("probes", "probe_types", "shard", "language")
+    names = ("probes", "probe_types", "shard", "state_facts", "language")
     return {
         "fixtures": list(settings.fixtures),
         **{name: value for name in names if (value := getattr(settings, name)) is not None},
@@ -195,6 +195,8 @@ def task_arguments(settings: SweepSettings) -> dict[str, Any]:
         "min_removed": settings.min_removed,
         "criteria": settings.criteria,
         "grader_context": settings.grader_context,
+        # Left out where there are none, as in the folders of sweeps that did not know them.
+        **({"anchors": settings.anchors} if settings.anchors else {}),
     }
 
 

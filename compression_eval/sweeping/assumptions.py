@@ -35,6 +35,7 @@ class Assumptions(BaseModel):
     variances: SpreadOf
     answer_tokens: float = Field(gt=0)
     grader_tokens_per_criterion: float = Field(gt=0)
+    reader_tokens_per_fact: float = Field(gt=0)
     cached_prefix_tokens: int = Field(ge=0)
     summary_tokens: int = Field(gt=0)
     state_tokens: int = Field(gt=0)

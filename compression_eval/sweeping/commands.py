@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from compression_eval.fixtures.errors import DataError, passed_over
+from compression_eval.fixtures.writing import versioned_json
 from compression_eval.sweeping.options import settings_of, sweep_options
 
 if TYPE_CHECKING:
@@ -116,18 +117,20 @@ def sweep_command(
     help="A log or folder of logs to take spreads and lengths of replies from; may be repeated.",
 )
 @click.option(
+    "--margin",
     "--threshold",
-    type=click.FloatRange(0, 5),
+    "margin",
+    type=click.FloatRange(min=0, min_open=True, max=5),
     default=0.3,
     show_default=True,
-    help="The smallest difference that is to count.",
+    help="The loss of knowledge (0 to 5) that a comparison is not to let pass.",
 )
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 def estimate_command(
     file: Path | None,
     prices: Path | None,
     logs: tuple[str, ...],
-    threshold: float,
+    margin: float,
     as_json: bool,
     **options: Any,
 ) -> None:
@@ -144,11 +147,9 @@ def estimate_command(
     from compression_eval.sweeping.prices import read_prices
 
     known = read_prices(prices)
-    found = estimate(sweep_plan(settings), known, logs, threshold)
+    found = estimate(sweep_plan(settings), known, logs, margin)
     if as_json:
-        import json
-
-        click.echo(json.dumps(as_dict(found), indent=1, ensure_ascii=False))
+        click.echo(versioned_json(as_dict(found)), nl=False)
     else:
         click.echo(as_text(found))
 

@@ -7,12 +7,14 @@ from typing import Literal
 
 from inspect_ai.model import ChatMessage, ContentText, Model
 
+from compression_eval.calibration.anchors import chosen_anchors
 from compression_eval.compressors.running import CompressionPlan
 from compression_eval.compressors.state import State
 from compression_eval.compressors.tokens import token_counter
 from compression_eval.fixtures.tokens import MESSAGE_OVERHEAD
 from compression_eval.grading.request import grading_request
 from compression_eval.grading.rubric import load_rubric
+from compression_eval.grading.state_reader import reading_requests
 from compression_eval.probing.prompts import question_preamble
 from compression_eval.probing.record import StateRecord
 from compression_eval.probing.solver import ProbePlan
@@ -65,6 +67,8 @@ class ArmCosts:
     compressing: Tokens = field(default_factory=Tokens)
     answering: Tokens = field(default_factory=Tokens)
     grading: Tokens = field(default_factory=Tokens)
+    reading: Tokens = field(default_factory=Tokens)
+    """Asking the first grader, if it is a language model, which facts the states hold."""
     states: int = 0
     history_tokens: float = 0.0
     """Mean over fixtures and cuts; likewise the following."""
@@ -110,6 +114,14 @@ async def arm_costs(
         answering, grading = _asked(group, state, size, settings, assumptions)
         costs.answering += answering.times(settings.epochs)
         costs.grading += grading.times(settings.epochs)
+        # Epochs of a strategy without a model hold the same state, and it is read once.
+        states = settings.epochs if arm.spec.compressor.calls_model else 1
+        costs.reading += _reading(group, state, size, settings, assumptions).times(states)
+    for anchor in chosen_anchors(settings.anchors):
+        request = anchor.request(settings.grader_context, settings.language)
+        sent = sum(token_counter().message(message) for message in request.messages)
+        reply = len(request.criteria) * assumptions.grader_tokens_per_criterion
+        costs.grading += Tokens(1, sent, reply)
     costs.state_tokens = sum(standing) / len(standing) if standing else 0.0
     return costs
 
@@ -169,6 +181,25 @@ def _asked(
     return _sharing(answering, prefix, least), _sharing(grading, rubric + shown, least)
 
 
+def _reading(
+    plans: Sequence[ProbePlan],
+    state: State,
+    size: int,
+    settings: SweepSettings,
+    assumptions: Assumptions,
+) -> Tokens:
+    """Return what it costs to have one state read for facts; its beginning is that of a grading."""
+    if settings.state_facts == "match" or not state.readable:
+        return Tokens()
+    asked = plans[0].asked
+    requests = reading_requests([], asked, plans[0].language)
+    counter = token_counter()
+    shown = size if state.status != "ok" else _context_tokens(state.messages)
+    sent = sum(shown + sum(map(counter.message, request)) for request in requests)
+    facts = sum(len(probe.facts) for probe in asked)
+    return Tokens(len(requests), sent, facts * assumptions.reader_tokens_per_fact)
+
+
 def _sharing(tokens: Tokens, prefix: float, least: int) -> Tokens:
     """Say which part of the input is a prefix that the calls about one state share."""
     if prefix >= least and tokens.calls > 1:
@@ -184,7 +215,7 @@ def _shown_to_grader(state: State, size: int, settings: SweepSettings) -> int:
 
 
 def _context_tokens(messages: Sequence[ChatMessage]) -> int:
-    from compression_eval.compressors.material import one_line_json
+    from compression_eval.compressors.summarising import one_line_json
     from compression_eval.probing.rendering import render_messages
 
     shown = one_line_json({"compacted_context": render_messages(messages)})

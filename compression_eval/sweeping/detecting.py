@@ -4,20 +4,16 @@ import math
 from dataclasses import dataclass
 
 from compression_eval.analysis.statistics.power import (
+    WANTED,
     Design,
     Variances,
     detectable,
+    power,
     standard_error,
 )
 from compression_eval.analysis.statistics.verdicts import LEVEL
 from compression_eval.fixtures.errors import DataError
 from compression_eval.grading.rubric import MAX_SCORE
-
-TESTED_TOGETHER = 9
-"""Overall, six dimensions, fact recall and fact survival: the measures of a comparison."""
-
-WANTED = 0.8
-"""How often the difference is to be found."""
 
 
 @dataclass(frozen=True)
@@ -28,31 +24,35 @@ class Detectable:
     """
 
     here: float
-    """On these conversations, with the adjustment for measures tested together."""
+    """On these conversations."""
     elsewhere: float
-    """For new conversations, by the plain 95 % interval; infinite with a single one, too."""
+    """For new conversations; infinite with a single one, too."""
+    passes: float
+    """How often two equal arms are shown to be not worse by more than the margin (0 to 1)."""
 
 
 def smallest_difference(
-    design: Design, conversations: int, variances: Variances, threshold: float
+    design: Design, conversations: int, variances: Variances, margin: float
 ) -> Detectable:
-    """Return what a design finds four times out of five.
+    """Return what a design finds four times out of five, if that measure decides.
 
     Args:
         design: Of each of the two arms; its fixtures are counted once per cut.
         conversations: Fixtures, each counted once.
         variances: Of the measure.
-        threshold: The smallest difference that counts.
+        margin: The loss that must not be.
 
     Raises:
         DataError: scipy is not installed.
     """
     require_scipy()
-    here = detectable(
-        design, variances, threshold=threshold, measures=TESTED_TOGETHER, wanted=WANTED
+    here = detectable(design, variances)
+    elsewhere = _elsewhere(design, conversations, variances)
+    return Detectable(
+        here if here <= MAX_SCORE else math.inf,
+        elsewhere if elsewhere <= MAX_SCORE else math.inf,
+        passes=power(margin, design, variances, "margin"),
     )
-    elsewhere = max(threshold, _elsewhere(design, conversations, variances))
-    return Detectable(*(each if each <= MAX_SCORE else math.inf for each in (here, elsewhere)))
 
 
 def require_scipy() -> None:

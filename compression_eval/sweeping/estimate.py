@@ -10,8 +10,10 @@ import click
 from inspect_ai.model import ModelCost, ModelUsage, compute_model_cost
 
 from compression_eval.analysis.statistics.power import Design, Variances
+from compression_eval.analysis.statistics.verdicts import DEFAULT_THRESHOLD
 from compression_eval.compressors.tokens import token_counter
 from compression_eval.fixtures.errors import passed_over
+from compression_eval.offline.registration import EMBEDDED_MODEL
 from compression_eval.probing.prefix import has_prompt_cache
 from compression_eval.probing.solver import ProbePlan
 from compression_eval.sweeping.arms import Arm
@@ -53,12 +55,12 @@ class Estimate:
     arms: list[tuple[Arm, ArmCosts]]
     roles: list[RoleCosts]
     assumptions: Assumptions
-    threshold: float
+    margin: float
     variances: dict[str, Variances]
     detectable: dict[str, Detectable]
     """By measure."""
     other_epochs: dict[int, Detectable]
-    """For the overall score, by compressions per fixture."""
+    """For the measure that decides, by compressions per fixture."""
     notes: list[str] = field(default_factory=list)
 
 
@@ -66,7 +68,7 @@ def estimate(
     plan: SweepPlan,
     prices: Mapping[str, ModelCost],
     logs: Sequence[str] = (),
-    threshold: float = 0.3,
+    margin: float = DEFAULT_THRESHOLD,
 ) -> Estimate:
     """Return the estimate of a sweep; no model but the embedded one is called.
 
@@ -74,7 +76,7 @@ def estimate(
         plan: What would be run.
         prices: By model, in dollars per million tokens; over those that Inspect knows.
         logs: Logs to take spreads and lengths of replies from; the shipped assumptions if none.
-        threshold: The smallest difference that is to count.
+        margin: The loss of knowledge (0 to 5) that a comparison must not let pass.
 
     Raises:
         DataError: A fixture, arm or log is not what it must be, or scipy is not installed.
@@ -93,11 +95,9 @@ def estimate(
     design, conversations = _design(plan, planned[plan.widest.label])
 
     def found(measured: Variances, states: int) -> Detectable:
-        return smallest_difference(
-            replace(design, states=states), conversations, measured, threshold
-        )
+        return smallest_difference(replace(design, states=states), conversations, measured, margin)
 
-    overall = next(iter(variances.values()))
+    decides = next(iter(variances.values()))
     return Estimate(
         plan=plan,
         design=design,
@@ -106,11 +106,11 @@ def estimate(
         arms=arms,
         roles=_roles(plan, [costs for _, costs in arms], prices),
         assumptions=assumptions,
-        threshold=threshold,
+        margin=margin,
         variances=variances,
         detectable={name: found(each, design.states) for name, each in variances.items()},
         other_epochs={
-            states: found(overall, states) for states in sorted({*_OTHER_EPOCHS, design.states})
+            states: found(decides, states) for states in sorted({*_OTHER_EPOCHS, design.states})
         },
         notes=notes,
     )
@@ -149,6 +149,9 @@ def _roles(
         for model in plan.settings.models:
             parts = [("answerer", model, costs.answering)]
             parts.extend(("grader", name, costs.grading) for name in plan.graders[model])
+            reader, *_ = plan.graders[model]
+            if reader != EMBEDDED_MODEL:
+                parts.append(("grader", reader, costs.reading))
             by = compressor[0] if compressor else model
             parts.append(("compressor", by, costs.compressing))
             for role, name, tokens in parts:

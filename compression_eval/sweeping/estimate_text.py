@@ -6,9 +6,10 @@ from collections.abc import Iterator
 from dataclasses import asdict
 from typing import Any
 
+from compression_eval.analysis.statistics.power import WANTED
 from compression_eval.analysis.text_tables import aligned, printable
 from compression_eval.sweeping.costs import ArmCosts
-from compression_eval.sweeping.detecting import TESTED_TOGETHER, WANTED, Detectable
+from compression_eval.sweeping.detecting import Detectable
 from compression_eval.sweeping.estimate import Estimate, RoleCosts
 
 _BASIS = {
@@ -55,6 +56,7 @@ def as_dict(found: Estimate) -> dict[str, Any]:
                 "calls": {
                     "answerer": costs.answering.calls,
                     "grader": costs.grading.calls,
+                    "reader": costs.reading.calls,
                     "compressor": costs.compressing.calls,
                 },
             }
@@ -74,8 +76,7 @@ def as_dict(found: Estimate) -> dict[str, Any]:
             for role in found.roles
         ],
         "assumptions": found.assumptions.model_dump(mode="json", exclude={"variances"}),
-        "threshold": found.threshold,
-        "measures_tested_together": TESTED_TOGETHER,
+        "margin": found.margin,
         "power": WANTED,
         "variances": {name: asdict(each) for name, each in found.variances.items()},
         "detectable": {name: _plain(each) for name, each in found.detectable.items()},
@@ -195,15 +196,14 @@ def _money(role: RoleCosts) -> str:
 
 def _detecting(found: Estimate) -> Iterator[str]:
     yield (
-        f"Smallest true difference between two arms that is found in {WANTED:.0%} of runs "
-        f"(0 to 5; {TESTED_TOGETHER} measures tested together; less than {found.threshold:g} "
-        "does not count):"
+        f"Smallest true difference between two arms that is found in {WANTED:.0%} of runs (0 to "
+        f"5), and how often two equal arms are shown to differ by less than {found.margin:g}:"
     )
-    heads = ("measure", "on these conversations", "for new conversations")
+    heads = ("measure", "on these conversations", "for new conversations", "equal arms pass")
     lines = [(name.replace("_", " "), *_shown(each)) for name, each in _distinct(found.detectable)]
     yield from (f"  {line}" for line in aligned([heads, *lines], numbers_from=1))
-    yield "  overall, by compressions of each conversation:"
-    more = [("compressions", "on these", "for new")]
+    yield "  knowledge, by compressions of each conversation:"
+    more = [("compressions", "on these", "for new", "equal pass")]
     more.extend((str(states), *_shown(each)) for states, each in found.other_epochs.items())
     yield from (f"    {line}" for line in aligned(more, numbers_from=0))
     yield f"  Variances {found.assumptions.source}."
@@ -220,8 +220,8 @@ def _distinct(by_measure: dict[str, Detectable]) -> list[tuple[str, Detectable]]
     return list(by_measure.items())
 
 
-def _shown(each: Detectable) -> tuple[str, str]:
-    return _number(each.here), _number(each.elsewhere)
+def _shown(each: Detectable) -> tuple[str, str, str]:
+    return _number(each.here), _number(each.elsewhere), f"{each.passes:.0%}"
 
 
 def _number(value: float) -> str:

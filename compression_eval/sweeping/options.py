@@ -24,7 +24,9 @@ _PLAIN = (
     "max_failed",
     "criteria",
     "grader_context",
+    "state_facts",
     "language",
+    "anchors",
     "model_base_url",
     "log_dir",
 )
@@ -56,7 +58,9 @@ _OPTIONS = (
     click.option("--max-failed", type=float, help="Share of an arm's samples without a grade."),
     click.option("--criteria", help="by_type or all."),
     click.option("--grader-context", help="state or none."),
+    click.option("--state-facts", help="reader or match: who looks for facts in states."),
     click.option("--language", help="Of the rubric: en, zh or ja."),
+    click.option("--anchors", type=int, help="Answers of known worth graded too.  [default: 0]"),
     click.option(
         "--generate",
         "-G",

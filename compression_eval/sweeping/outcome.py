@@ -2,16 +2,21 @@
 
 import math
 import shlex
+from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from statistics import fmean
 
-from inspect_ai.log import EvalLog, read_eval_log_sample_summaries
+from inspect_ai.log import EvalLog, EvalSampleSummary, read_eval_log_sample_summaries
 
-from compression_eval.analysis.frames import arm_names
+from compression_eval.analysis.arms import arm_names
 from compression_eval.analysis.logs import Log
+from compression_eval.analysis.sample_columns import number
 from compression_eval.analysis.text_tables import aligned
 from compression_eval.grading.failures import RunFailures, run_failures
+from compression_eval.grading.metrics import MEAN, STDERR
+from compression_eval.grading.rubric import KNOWLEDGE
 from compression_eval.probing.run_hooks import too_many_failed
 from compression_eval.sweeping.arms import task_key
 from compression_eval.sweeping.planning import SweepPlan
@@ -36,8 +41,10 @@ class ArmResult:
     """What failed; None where the log does not say."""
     error: str
     """Why the arm is of no use; empty if it is."""
+    tokens_left: float
+    """Mean size of a state; every conversation counts the same."""
 
-    def score(self, name: str, metric: str = "mean") -> float:
+    def score(self, name: str, metric: str = MEAN) -> float:
         """Return a metric of a score; NaN if there is none."""
         scores = self.log.results.scores if self.log.results else []
         values = [
@@ -60,16 +67,27 @@ def arm_results(plan: SweepPlan, logs: Sequence[EvalLog]) -> list[ArmResult]:
     names = arm_names([Log(path, log) for path, log in zip(paths, ours, strict=True)])
     results = []
     for name, path, log in zip(names, paths, ours, strict=True):
-        found = run_failures(read_eval_log_sample_summaries(log.location))
+        summaries = read_eval_log_sample_summaries(log.location)
+        found = run_failures(summaries)
         error = too_many_failed(found, plan.settings.max_failed) if found else ""
         control = arms[task_key(log.eval)].control
-        results.append(ArmResult(name, path, log, control, found, error))
+        results.append(ArmResult(name, path, log, control, found, error, _tokens_left(summaries)))
     return results
+
+
+def _tokens_left(summaries: Sequence[EvalSampleSummary]) -> float:
+    """Return the mean size of a state as `report` has it; NaN if there is none."""
+    sizes: dict[str, list[float]] = defaultdict(list)
+    for each in summaries:
+        size = number((each.scores or {}).get("compression"), "tokens_retained")
+        if size is not None:
+            sizes[str(each.metadata.get("fixture"))].append(size)
+    return fmean(map(fmean, sizes.values())) if sizes else math.nan
 
 
 def results_table(results: Sequence[ArmResult]) -> Iterator[str]:
     """Yield the lines of a table that fits a terminal of 80 columns."""
-    heads = ("arm", "overall", "±", "facts kept", "answered", "tokens", "no grade")
+    heads = ("arm", "knowledge", "±", "facts kept", "answered", "tokens", "no grade")
     rows = []
     for result in results:
         found = result.found
@@ -77,16 +95,16 @@ def results_table(results: Sequence[ArmResult]) -> Iterator[str]:
         rows.append(
             (
                 result.name,
-                _number(result.score("overall"), ".2f"),
-                _number(result.score("overall", "stderr"), ".2f"),
+                _number(result.score(KNOWLEDGE), ".2f"),
+                _number(result.score(KNOWLEDGE, STDERR), ".2f"),
                 _number(result.score("fact_survival"), ".0%"),
                 _number(result.score("fact_recall"), ".0%"),
-                _number(result.score("tokens_retained"), ",.0f"),
+                _number(result.tokens_left, ",.0f"),
                 f"{missing} of {found.samples}" if found and missing else "-",
             )
         )
     yield from aligned([heads, *rows], numbers_from=1)
-    yield "overall: 0 to 5, ± standard error; facts kept: in the state; answered: from it"
+    yield "knowledge: 0 to 5, ± standard error; facts kept: in the state; answered: from it"
 
 
 def compare_commands(results: Sequence[ArmResult], folder: Path) -> Iterator[str]:

@@ -95,10 +95,10 @@ class SweepPlan:
         found: dict[str, tuple[int, list[PassedOverError]]] = {}
         usual: tuple[int, list[PassedOverError]] | None = None
         for arm in self.arms:
-            if arm.spec.compressor.per_fixture or usual is None:
+            if arm.spec.compressor.unsupported or usual is None:
                 dataset = self.dataset(arm)
                 found[arm.label] = len(dataset.samples), dataset.passed_over
-                usual = usual if arm.spec.compressor.per_fixture else found[arm.label]
+                usual = usual if arm.spec.compressor.unsupported else found[arm.label]
             else:
                 found[arm.label] = usual
         return found
@@ -118,7 +118,7 @@ class SweepPlan:
                 yield task_with(
                     with_models(task, name, roles),
                     model=model,
-                    epochs=Epochs(self.epochs, "median"),
+                    epochs=Epochs(self.epochs, "mean"),
                 )
 
     def check_models(self) -> None:

@@ -59,7 +59,10 @@ class SweepSettings(_Model):
     """Share of an arm's samples that may stay without a grade; all of them never may."""
     criteria: Literal["by_type", "all"] = "by_type"
     grader_context: Literal["state", "none"] = "state"
+    state_facts: Literal["reader", "match"] | None = None
     language: Language | None = None
+    anchors: int = Field(default=0, ge=0)
+    """Answers of known worth that each task has graded too."""
     generate: dict[str, Any] = Field(default_factory=dict)
     """Generation options by Inspect's names (``temperature``, ``max_connections`` …)."""
     model_args: dict[str, Any] = Field(default_factory=dict)

@@ -1,13 +1,12 @@
 """Spreads and lengths of replies from the logs of earlier runs."""
 
-from collections import defaultdict
 from collections.abc import Sequence
 from itertools import combinations
 from typing import TYPE_CHECKING
 
 from compression_eval.analysis.statistics.power import Variances
 from compression_eval.analysis.statistics.spread import Graded, SpreadParts, spread_parts
-from compression_eval.grading.rubric import structure
+from compression_eval.grading.rubric import KNOWLEDGE, structure
 from compression_eval.grading.six_dimensions import OVERALL
 from compression_eval.sweeping.arms import CONTROLS
 from compression_eval.sweeping.assumptions import Assumptions
@@ -15,8 +14,8 @@ from compression_eval.sweeping.assumptions import Assumptions
 if TYPE_CHECKING:
     from pandas import DataFrame
 
-MEASURES: tuple[str, ...] = (OVERALL, *structure().dimensions)
-"""What a grader gives, 0 to 5."""
+MEASURES: tuple[str, ...] = (KNOWLEDGE, OVERALL, *structure().dimensions)
+"""What a grader gives, 0 to 5; first what comparisons are decided by."""
 
 _LEAST_FIXTURES = 3
 """From so many on the spread between conversations is taken from logs."""
@@ -148,22 +147,11 @@ def _lengths(samples: "DataFrame", assumptions: Assumptions, source: str) -> Ass
         update["answer_tokens"] = float(answered.mean())
     graded = samples[samples["scored"] & (samples["grader_output_tokens"] > 0)]
     if len(graded):
-        criteria = _criteria_per_grading(graded)
+        criteria = float(graded["criteria_asked"].mean())
         graders = graded["graders"].str.split(", ").map(len).mean()
         mean = float(graded["grader_output_tokens"].mean())
         update["grader_tokens_per_criterion"] = mean / criteria / float(graders)
     return assumptions.model_copy(update=update)
-
-
-def _criteria_per_grading(samples: "DataFrame") -> float:
-    """Return how many criteria a grading has on average, by the types of the probes."""
-    criteria = structure().criteria
-    counts: dict[str, int] = defaultdict(int)
-    for criterion in criteria:
-        for kind in criterion.graded_on if criterion.needs is None else ():
-            counts[kind] += 1
-    by_type = samples["probe_type"].map(lambda kind: counts[kind])
-    return float(by_type.where(samples["criteria"] != "all", len(criteria)).mean())
 
 
 def _mean(values: Sequence[float | None], otherwise: float) -> float:

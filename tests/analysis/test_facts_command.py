@@ -20,7 +20,7 @@ from tests.e2e import small
 
 COLUMNS = (
     "log,compressor,fixture,cut,probe,type,fact,epoch,replicate,stage,region,fed,in_state,"
-    "in_answer,instead,age_messages,age_share,cycles,status,state_id"
+    "in_answer,in_state_read,in_answer_read,state_quotes,instead,age_messages,age_share,cycles,status,state_id"
 )
 BUDGETS = {"tail_tokens": 60, "summary_tokens": 200}
 
@@ -29,9 +29,9 @@ def run(*arguments: str | Path) -> Result:
     return CliRunner().invoke(main, ["facts", *map(str, arguments)])
 
 
-def refused(done: Result) -> str:
+def refused(done: Result, code: int = 1) -> str:
     """Return the error of a command that ended with one clean line."""
-    assert done.exit_code == 1
+    assert done.exit_code == code
     assert isinstance(done.exception, SystemExit)
     assert done.stderr.startswith("Error: ")
     assert done.stderr.count("\n") == 1
@@ -75,7 +75,9 @@ def test_one_row_per_fact_and_epoch(folder: Path, tmp_path: Path) -> None:
     table, array = tmp_path / "facts.csv", tmp_path / "facts.json"
     done = run(one_log(folder, "tiny"), "--csv", table, "--json", array)
     assert done.exit_code == 0, done.stderr
-    rows = json.loads(array.read_text("utf-8"))
+    written = json.loads(array.read_text("utf-8"))
+    assert written["schema"] == 1
+    rows = written["facts"]
     facts = [fact["fact"] for probe in small.bank()["probes"] for fact in probe["expected_facts"]]
     assert Counter(row["fact"] for row in rows) == dict.fromkeys(facts, 2)
     assert {row["epoch"] for row in rows} == {1, 2}
@@ -152,7 +154,7 @@ def test_a_text_cannot_steer_the_terminal(folder: Path, tmp_path: Path) -> None:
 
 def test_what_is_not_there(tmp_path: Path) -> None:
     missing = tmp_path / "none.eval"
-    assert refused(run(missing)) == f"{missing}: no such file or folder"
+    assert refused(run(missing), 2) == f"{missing}: no such file or folder"
     assert refused(run(tmp_path)) == f"{tmp_path}: no log of compression_eval in this folder"
 
 

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 from inspect_ai import eval as inspect_eval
-from inspect_ai.log import EvalLog
+from inspect_ai.log import EvalLog, read_eval_log, write_eval_log
 
 from compression_eval.analysis import (
     criteria_frame,
@@ -51,6 +51,25 @@ def test_samples_recompute_what_the_log_says(folder: Path) -> None:
     scored = frame[frame["scored"]]
     dimensions = scored[list(structure().dimensions)].astype(float)
     assert (scored["overall"].astype(float) - dimensions.mean(axis=1)).abs().max() < 0.002
+
+
+def test_knowledge_of_older_logs_comes_from_their_dimensions(folder: Path, tmp_path: Path) -> None:
+    now = samples_frame(folder).set_index("sample_uuid")["knowledge"].dropna()
+    for path in folder.rglob("*.eval"):
+        log = read_eval_log(str(path))
+        for sample in log.samples or []:
+            for score in (sample.scores or {}).values():
+                if isinstance(score.value, dict):
+                    score.value.pop("knowledge", None)
+        write_eval_log(log, str(tmp_path / path.name))
+    frame = samples_frame(tmp_path).set_index("sample_uuid")
+    older = frame["knowledge"].dropna()
+    assert set(older.index) == set(now.index)
+    assert (older - now.loc[older.index]).abs().max() < 0.002
+    five = [name for name in structure().dimensions if name != "instruction_following"]
+    assert (older - frame.loc[older.index, five].mean(axis=1)).abs().max() < 0.002
+    again = gradings_frame(tmp_path).set_index("sample_uuid")["knowledge"].dropna()
+    assert again.to_dict() == older.to_dict()
 
 
 def test_a_failed_compression_is_a_reason_and_never_a_number(folder: Path) -> None:

@@ -46,7 +46,11 @@ def _grader(marks: Marks, name: str = "mockllm/grader") -> MockGrader:
                 "criterionResults": [
                     {"criterionId": id_, "score": marks(request, id_), "reasoning": "So."}
                     for id_ in request["rubric_criteria"]
-                ]
+                ],
+                "facts": [
+                    {"factId": fact["id"], "verdict": "stated"}
+                    for fact in request["ground_truth"]["expected_facts"]
+                ],
             }
         )
 
@@ -98,7 +102,9 @@ def metrics(log: EvalLog, key: str = "overall") -> dict[str, float]:
 def printed(tmp_path: Path) -> list[dict[str, Any]]:
     done = CliRunner().invoke(main, ["grader", str(tmp_path), "--format", "json"])
     assert done.exit_code == 0, done.output
-    data: list[dict[str, Any]] = json.loads(done.output)
+    written = json.loads(done.output)
+    assert written["schema"] == 1
+    data: list[dict[str, Any]] = written["graders"]
     return data
 
 
@@ -240,9 +246,9 @@ def test_wrong_arguments(arguments: dict[str, Any], said: str) -> None:
 
 
 def test_logs_that_are_none(tmp_path: Path) -> None:
-    for path in (tmp_path, tmp_path / "nowhere.eval"):
+    for path, exit_code in ((tmp_path, 1), (tmp_path / "nowhere.eval", 2)):
         done = CliRunner().invoke(main, ["grader", str(path)])
-        assert done.exit_code == 1
+        assert done.exit_code == exit_code
         assert done.output.startswith("Error: ")
     (tmp_path / "broken.eval").write_bytes(b"no log")
     done = CliRunner().invoke(main, ["grader", str(tmp_path / "broken.eval")])

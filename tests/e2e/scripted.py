@@ -127,15 +127,49 @@ def criteria_in(text: str) -> list[str]:
     raise AssertionError("this is no grading request")
 
 
-def grading(ids: list[str], score: float = 4) -> str:
-    """Return a grader's reply with the same score everywhere."""
+def facts_in(text: str) -> list[str]:
+    """Return the ids of the facts that a grading request asks about."""
+    for line in text.splitlines():
+        if line.startswith("{") and "rubric_criteria" in line:
+            return [fact["id"] for fact in json.loads(line)["ground_truth"]["expected_facts"]]
+    raise AssertionError("this is no grading request")
+
+
+def grading(ids: list[str], facts: list[str], score: float = 4) -> str:
+    """Return a grader's reply with the same score and the same word everywhere."""
     results = [{"criterionId": id_, "score": score, "reasoning": "Because."} for id_ in ids]
-    return json.dumps({"criterionResults": results})
+    return json.dumps({"criterionResults": results, "facts": fact_words(facts)})
+
+
+def fact_words(facts: list[str], word: str = "stated") -> list[dict[str, str]]:
+    """Return what a grader says of the facts."""
+    return [{"factId": id_, "verdict": word} for id_ in facts]
+
+
+def is_reading(call: Call) -> bool:
+    """Return whether a grader is asked which facts a state holds."""
+    schema = call.config.response_schema
+    return schema is not None and schema.name == "state_facts"
+
+
+def reading(call: Call) -> str:
+    """Say that a state of `small.conversation` holds the first fact and no other."""
+    facts = [
+        fact["factId"]
+        for question in json.loads(call.last.splitlines()[-1])["facts_to_find"]
+        for fact in question["expected_facts"]
+    ]
+    stated = {"word": "stated", "quotes": ["You are a coding agent."]}
+    absent = {"word": "absent", "quotes": []}
+    found = [{"factId": id_, **(absent if place else stated)} for place, id_ in enumerate(facts)]
+    return json.dumps({"factFindings": found})
 
 
 def proper_grading(call: Call) -> str:
-    """Grade whatever is asked for."""
-    return grading(criteria_in(call.text))
+    """Grade whatever is asked for, or read a state."""
+    if is_reading(call):
+        return reading(call)
+    return grading(criteria_in(call.text), facts_in(call.text))
 
 
 def operations(text: str) -> str:

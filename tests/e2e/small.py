@@ -111,7 +111,7 @@ def run(log_dir: Path, fixtures: Any, *, epochs: int | None = None, **given: Any
         fixtures: A file of a fixture or several, or whatever else the argument is to be.
         epochs: Epochs instead of the task's own.
         given: ``model``, ``model_roles`` and ``options`` (of ``eval()``); the rest are arguments
-            of the task.
+            of the task, where states are not read by the grader unless that is asked for.
     """
     if isinstance(fixtures, Path):
         fixtures = str(fixtures)
@@ -121,6 +121,7 @@ def run(log_dir: Path, fixtures: Any, *, epochs: int | None = None, **given: Any
     roles = given.pop("model_roles", ROLES)
     options: dict[str, Any] = given.pop("options", {})
     given.setdefault("compressor_args", BUDGETS)
+    given.setdefault("state_facts", "match")
     logs = inspect_eval(
         TASK,
         task_args={"fixtures": fixtures, **given},

@@ -56,6 +56,23 @@ def test_without_cuts_of_its_own_a_bank_is_put_at_the_end(tiny: Path) -> None:
     assert ids(given) == ids({**given, "cut": "end"}) == ["tiny/code", "tiny/file", "tiny/next"]
 
 
+def test_several_cuts_are_given_with_commas(tiny: Path) -> None:
+    """Inspect's command line makes a list of texts of them, unless they stand in brackets."""
+    wanted = ids({"fixtures": str(tiny), "cut": [6, 11]})
+    assert "tiny/code@6" in wanted
+    assert "tiny/code@11" in wanted
+    for cut in (["6", "11"], "6,11", ["6", "end"]):
+        assert ids({"fixtures": str(tiny), "cut": cut}) == wanted, cut
+    shares = ids({"fixtures": str(tiny), "cut": [0.6, 11]})
+    assert (
+        ids({"fixtures": str(tiny), "cut": ["0.6", "11"]})
+        == shares
+        != ids({"fixtures": str(tiny), "cut": 11})
+    )
+    with pytest.raises(DataError, match="cut: 'ende' is not a cut"):
+        ids({"fixtures": str(tiny), "cut": ["6", "ende"]})
+
+
 def test_recorded_cuts(tmp_path: Path) -> None:
     fixture = recorded({"cut": 6, "summary": "x"}, {"cut": 11, "summary": "y"})
     path = small.write(tmp_path, fixture=fixture, probes=bank(next=11))

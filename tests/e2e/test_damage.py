@@ -52,24 +52,11 @@ def the_answer_is_given_from_the_state(scripts: Scripts, fixture: Path, log_dir:
 ALWAYS = {"accuracy_factual", "accuracy_technical", "completeness_coverage", "completeness_depth"}
 ALWAYS |= {"continuity_work_state", "instruction_format"}
 BY_TYPE = {
-    "recall": ALWAYS | {"context_conversation_state", "artifact_key_details"},
-    "artifact": ALWAYS
-    | {
-        "context_artifact_state",
-        "artifact_files_created",
-        "artifact_files_modified",
-        "artifact_key_details",
-    },
-    "continuation": ALWAYS
-    | {
-        "context_conversation_state",
-        "context_artifact_state",
-        "artifact_files_modified",
-        "continuity_todo_state",
-        "continuity_reasoning",
-    },
+    "recall": ALWAYS | {"context_conversation_state"},
+    "artifact": ALWAYS | {"artifact_key_details"},
+    "continuation": ALWAYS | {"context_conversation_state"},
 }
-"""The table of the specification, for probes without a constraint."""
+"""The table of the documentation, for probes without a constraint and without an answer key."""
 
 
 def the_grader_is_asked_for_every_criterion(scripts: Scripts, fixture: Path, log: Path) -> None:

@@ -65,7 +65,7 @@ def test_tables_and_scores_are_the_same_without_the_store(
     scripts[GRADES].calls.clear()
     again = score(
         read_eval_log(stripped),
-        [six_dimensions(), fact_retention()],
+        [six_dimensions(), fact_retention(state_facts="match")],
         action="overwrite",
         model="scripted/answers",
         model_roles={"grader": get_model(f"scripted/{GRADES}")},

@@ -10,7 +10,7 @@ import pytest
 
 from compression_eval.analysis import samples_frame, states_frame
 from compression_eval.compressors import running
-from compression_eval.compressors.suspicion import suspicions
+from compression_eval.compressors.validity import suspicions
 from tests.e2e import small
 from tests.e2e.scripted import COMPRESSES, Script, output, proper_compression
 
@@ -70,7 +70,7 @@ def test_the_signs_stand_in_record_score_and_frame(
 
 
 BLANK_LINES = """
-from compression_eval.compressors.suspicion import suspicions
+from compression_eval.compressors.validity import suspicions
 for filling in ("\\n", " ", "<", " \\n", "```"):
     for text in (filling * 100_000, "## Files" + filling * 100_000 + "none"):
         suspicions([text + "x", "{" + text], [], [], None, len)

@@ -4,7 +4,7 @@ import json
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from tests.e2e.scripted import criteria_in, grading
+from tests.e2e.scripted import criteria_in, facts_in, grading
 from tests.e2e.vendors.wire import Asked, Broken, Failed, Said
 
 WIRES = ("openai chat", "openai responses", "anthropic")
@@ -80,7 +80,7 @@ REPLIES: dict[str, Fault] = {
 
 def good(asked: Asked, score: float = 4) -> str:
     """Return the grading that is asked for."""
-    return grading(criteria_in(asked.text), score)
+    return grading(criteria_in(asked.text), facts_in(asked.text), score)
 
 
 def changed(change: Callable[[str], str]) -> Fault:
@@ -95,7 +95,7 @@ def with_score(value: str) -> Fault:
 
 def ids(change: Callable[[list[str]], list[str]]) -> Fault:
     """Return a grading of other criteria."""
-    return lambda asked: grading(change(criteria_in(asked.text)))
+    return lambda asked: grading(change(criteria_in(asked.text)), facts_in(asked.text))
 
 
 GRADINGS: dict[str, tuple[Fault, str]] = {
@@ -139,6 +139,7 @@ GRADINGS: dict[str, tuple[Fault, str]] = {
     "dimensions instead": (ids(lambda given: ["accuracy", "continuity"]), "unknown"),
     "one twice": (ids(lambda given: [given[0], *given]), "duplicate"),
     "all twice": (ids(lambda given: [*given, *given]), "duplicate"),
+    "no value for one": (with_score("null"), "out_of_range"),
     "above the scale": (with_score("6"), "out_of_range"),
     "slightly above": (with_score("5.0001"), "out_of_range"),
     "below the scale": (with_score("-1"), "out_of_range"),
@@ -147,7 +148,6 @@ GRADINGS: dict[str, tuple[Fault, str]] = {
     "as a fraction": (with_score('"4/5"'), "out_of_range"),
     "as a word": (with_score('"good"'), "out_of_range"),
     "true": (with_score("true"), "out_of_range"),
-    "no value": (with_score("null"), "out_of_range"),
     "a list of scores": (with_score("[4]"), "out_of_range"),
     "NaN": (with_score("NaN"), "out_of_range"),
     "infinite": (with_score("Infinity"), "out_of_range"),
@@ -162,7 +162,7 @@ WRAPPED: dict[str, Fault] = {
     "sums of its own": changed(lambda text: text[:-1] + ', "overall": 5}'),
     "wrapped": changed(lambda text: f'{{"result": {text}}}'),
 }
-"""Gradings that can be used in spite of what stands around them."""
+"""Gradings that can be used in spite of what they leave out or what stands around them."""
 
 SUMMARIES: dict[str, tuple[Fault, str]] = {
     "prose": ("I will not.", "error"),

@@ -26,6 +26,7 @@ from inspect_ai.tool import ToolChoice, ToolInfo
 from compression_eval.compressors.state import CycleRecord, FactRecord
 from compression_eval.fixtures.banks import Probe
 from compression_eval.fixtures.models import Language
+from compression_eval.grading.metrics import MEAN
 from compression_eval.grading.rubric import CriteriaMode, load_rubric
 from compression_eval.probing.record import (
     RECORD_VERSION,
@@ -204,7 +205,7 @@ def values(score: Score) -> dict[str, float]:
     return {key: float(value or 0) for key, value in score.as_dict().items()}
 
 
-def metric(log: EvalLog, key: str, name: str = "mean") -> float:
+def metric(log: EvalLog, key: str, name: str = MEAN) -> float:
     """Return a metric's value from a log's results."""
     assert log.results
     (found,) = [item for item in log.results.scores if item.name == key]
@@ -216,15 +217,30 @@ def ids(asked: Probe | None = None, mode: CriteriaMode = "by_type") -> list[str]
     return [item.id for item in load_rubric("en").criteria_for(asked or probe(), mode)]
 
 
-def reply(scores: dict[str, Any] | float = 4, asked: Probe | None = None) -> str:
-    """Return a well-formed grader's reply, by default with one score for every criterion."""
+def reply(
+    scores: dict[str, Any] | float | None = 4,
+    asked: Probe | None = None,
+    facts: Sequence[str] | None = None,
+) -> str:
+    """Return a well-formed grader's reply, by default with one score for every criterion.
+
+    Args:
+        scores: The same for all, or by criterion id.
+        asked: What it is about.
+        facts: The word on each expected fact; by default all are stated.
+    """
+    known = (asked or probe()).expected_facts
     given = scores if isinstance(scores, dict) else dict.fromkeys(ids(asked), scores)
     return json.dumps(
         {
             "criterionResults": [
                 {"criterionId": id_, "score": score, "reasoning": f"because {id_}"}
                 for id_, score in given.items()
-            ]
+            ],
+            "facts": [
+                {"factId": f"f{n}", "verdict": word}
+                for n, word in enumerate(facts or ["stated"] * len(known), start=1)
+            ],
         }
     )
 

@@ -61,7 +61,7 @@ def test_failed_states_are_counted_not_samples(tmp_path: Path) -> None:
         ("b", 2): sample(1, ok=False),
         ("c", 2): sample(1, ok=False, fixture="two"),
     }
-    log = run(compression(), records, log_dir=tmp_path, epochs=Epochs(2, "median"))
+    log = run(compression(), records, log_dir=tmp_path, epochs=Epochs(2, "mean"))
     assert len(samples(log)) == 6
     assert metric(log, "failed_states", "compression_eval/failed_states") == 3
     assert metric(log, "tokens_removed") == 0.9

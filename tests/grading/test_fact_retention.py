@@ -3,19 +3,23 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from inspect_ai import Epochs
+from inspect_ai import Epochs, score
+from inspect_ai.log import EvalLog, read_eval_log
 from inspect_ai.scorer import Score
 
 from compression_eval.compressors.state import FactRecord, Region
 from compression_eval.grading.fact_explanation import age_group
-from compression_eval.grading.fact_retention import KEYS, fact_retention
+from compression_eval.grading.fact_retention import KEYS, READ_KEYS, fact_retention
 from compression_eval.grading.facts import Age, FactFinding, Stage
+from compression_eval.grading.six_dimensions import six_dimensions
 from tests.grading.samples import (
+    MockGrader,
     answer_record,
     metric,
     only_score,
     probe,
     record,
+    reply,
     run,
     state_record,
     values,
@@ -23,17 +27,19 @@ from tests.grading.samples import (
 
 
 def retention(tmp_path: Path, given: dict[str, Any]) -> Score:
-    log = run(fact_retention(), {("a", 1): given}, log_dir=tmp_path)
+    log = run(fact_retention("match"), {("a", 1): given}, log_dir=tmp_path)
     return only_score(log, "fact_retention")
 
 
 def test_shares_of_answer_and_state(tmp_path: Path) -> None:
     score = retention(tmp_path, record(answer="See gateway.toml."))
     assert list(score.as_dict()) == list(KEYS)
-    assert values(score) == {"fact_recall": 0.5, "fact_survival": 0.5, "fact_violations": 0}
+    found = values(score)
+    assert all(math.isnan(found.pop(key)) for key in READ_KEYS)
+    assert found == {"fact_recall": 0.5, "fact_survival": 0.5, "fact_violations": 0}
     facts = {item["fact"]: item for item in (score.metadata or {})["facts"]}
     assert facts["8080"]["stage"] == "unused"
-    assert facts["gateway.toml"]["stage"] == "guessed"
+    assert facts["gateway.toml"]["stage"] == "answered_not_found"
     assert facts["8080"]["regions"] == ["summary"]
     assert facts["8080"]["cycles"] == 1
     assert facts["8080"]["age_messages"] == 37
@@ -44,7 +50,7 @@ def test_shares_of_answer_and_state(tmp_path: Path) -> None:
         "state yes (summary); answer no\n" in explanation
     )
     assert (
-        "Facts by stage: unused 1, guessed 1; by region: summary 1, none 1; "
+        "Facts by stage: unused 1, answered_not_found 1; by region: summary 1, none 1; "
         "by age: first quarter 2." in explanation
     )
 
@@ -129,14 +135,14 @@ def test_no_record_is_unscored(tmp_path: Path) -> None:
     assert score.reason == "scoring_failed: no record"
 
 
-def test_failed_epochs_move_no_median(tmp_path: Path) -> None:
+def test_failed_epochs_move_no_mean(tmp_path: Path) -> None:
     failed = record(answer=answer_record("", failure="overflow"))
     records = {
         ("a", 1): failed,
         ("a", 2): record(answer="8080"),
         ("a", 3): record(state=state_record(status="empty")),
     }
-    log = run(fact_retention(), records, log_dir=tmp_path, epochs=Epochs(3, "median"))
+    log = run(fact_retention("match"), records, log_dir=tmp_path, epochs=Epochs(3, "mean"))
     assert metric(log, "fact_recall") == 0.5
     assert metric(log, "fact_survival") == 0.5
 
@@ -152,7 +158,7 @@ def test_failed_epochs_move_no_median(tmp_path: Path) -> None:
         (True, True, True, ["head"], True, "verbatim"),
         (True, True, True, ["summary"], False, "unused"),
         (True, True, True, ["tail"], None, "survived"),
-        (True, True, False, [], True, "guessed"),
+        (True, True, False, [], True, "answered_not_found"),
         (True, True, False, [], False, "dropped"),
         (True, True, False, [], None, "dropped"),
         (True, False, False, [], False, "never_fed"),
@@ -190,7 +196,7 @@ def test_the_stage_at_which_a_fact_was_lost(
         (None, None, ["3000"], [], "superseded"),
         # The earliest stage at which it can be told to be lost is the cause.
         (False, False, ["3000"], ["port 9090"], "never_fed"),
-        (True, True, ["3000"], [], "guessed"),
+        (True, True, ["3000"], [], "answered_not_found"),
     ],
 )
 def test_what_stands_in_the_place_of_a_missing_fact(
@@ -239,3 +245,29 @@ def test_ages_in_quarters(share: float | None, group: str) -> None:
 
 def test_a_fact_without_a_record_is_not_made_up() -> None:
     assert FactFinding(probe().expected_facts[0], None, True).stage == "answered"
+
+
+def test_the_graders_words_stand_beside_the_look_up(tmp_path: Path) -> None:
+    grader = MockGrader([reply(4, facts=["contradicted", "stated"])])
+    made = run(
+        [six_dimensions(), fact_retention(state_facts="match")],
+        {("a", 1): record(answer="It never uses 8080, see the gateway's file.")},
+        log_dir=tmp_path,
+        roles={"grader": grader.model},
+    )
+    expected = [("8080", True, "contradicted"), ("gateway.toml", False, "stated")]
+    assert fact_words(made, "fact_retention") == expected
+    assert values(only_score(made, "fact_retention"))["fact_recall_read"] == 0.5
+    again = score(
+        read_eval_log(made.location),
+        fact_retention(state_facts="match"),
+        action="append",
+        display="none",
+    )
+    assert fact_words(again, "fact_retention1") == expected
+    assert len(grader.requests) == 1
+
+
+def fact_words(log: EvalLog, scorer: str) -> list[tuple[str, bool, str | None]]:
+    facts = (only_score(log, scorer).metadata or {})["facts"]
+    return [(row["fact"], row["in_answer"], row["in_answer_read"]) for row in facts]

@@ -21,6 +21,7 @@ from tests.grading.samples import (
     MockGrader,
     context,
     ids,
+    metric,
     only_score,
     output,
     probe,
@@ -92,7 +93,10 @@ def test_only_the_last_reply_is_sent_back(tmp_path: Path) -> None:
         (reply(6), "grader_failed: out_of_range"),
         (reply({"accuracy_factual": 4}), "grader_failed: missing"),
         (reply(dict.fromkeys([*ids(), "charm"], 4)), "grader_failed: unknown"),
-        (ValueError("no such deployment"), "grader_failed: error"),
+        (
+            ValueError("no such deployment\nat line 3"),
+            "grader_failed: error: ValueError: no such deployment",
+        ),
     ],
 )
 def test_after_three_calls_the_sample_is_unscored(
@@ -108,9 +112,86 @@ def test_after_three_calls_the_sample_is_unscored(
     assert score.metadata["aggregateScore"] is None
 
 
-def test_null_is_a_score_only_for_the_embedded_grader(tmp_path: Path) -> None:
-    grader = MockGrader([reply(dict.fromkeys(ids(), None))])
-    assert grade_once(tmp_path, grader).reason == "grader_failed: out_of_range"
+def test_a_criterion_that_cannot_apply_is_not_graded(tmp_path: Path) -> None:
+    given = dict.fromkeys(ids(), 4) | {"instruction_format": None, "accuracy_factual": 1}
+    log = run(
+        six_dimensions(),
+        {("a", 1): record()},
+        log_dir=tmp_path,
+        roles={"grader": MockGrader([reply(given)]).model},
+    )
+    score = only_score(log)
+    assert math.isnan(values(score)["instruction_following"])
+    assert values(score)["accuracy"] == pytest.approx(0.6 * 1 + 0.4 * 4)
+    metadata = score.metadata or {}
+    assert metadata["ungraded"] == ["instruction_format"]
+    (left,) = (r for r in metadata["criterionResults"] if r["score"] is None)
+    assert left["reasoning"] == "because instruction_format"
+    assert f"Without a score: 1 of {len(ids())} criteria (instruction_format)." in (
+        score.explanation or ""
+    )
+    name = "compression_eval/ungraded_criteria_count"
+    assert metric(log, "knowledge", name) == 1
+
+
+def test_a_criterion_that_always_applies_is_asked_for_again(tmp_path: Path) -> None:
+    grader = MockGrader([reply(dict.fromkeys(ids()) | {"instruction_format": 5}), reply(2)])
+    score = grade_once(tmp_path, grader)
+    assert "accuracy_factual" in grader.requests[1][-1].text
+    assert values(score)["knowledge"] == 2
+
+
+def test_a_missing_score_needs_a_reason(tmp_path: Path) -> None:
+    mute = dict.fromkeys(ids(), 4) | {"instruction_format": None}
+    said = reply(mute).replace("because instruction_format", " ")
+    grader = MockGrader([said, reply(2)])
+    assert values(grade_once(tmp_path, grader))["knowledge"] == 2
+    assert len(grader.requests) == 2
+
+
+def test_without_a_score_for_what_is_known_the_sample_is_unscored(tmp_path: Path) -> None:
+    given = dict.fromkeys(ids(mode="all")) | {"instruction_format": 5}
+    grader = MockGrader([reply(given)])
+    log = run(
+        six_dimensions(criteria="all"),
+        {("a", 1): record()},
+        log_dir=tmp_path,
+        roles={"grader": grader.model},
+    )
+    score = only_score(log)
+    assert score.reason == "grader_failed: no criterion of knowledge has a value"
+    assert math.isnan(float(score.as_float()))
+    assert len(grader.requests) == 1
+
+
+@pytest.mark.parametrize("language", LANGUAGES)
+def test_unusable_facts_are_asked_for_again(tmp_path: Path, language: Language) -> None:
+    grader = MockGrader([reply(3, facts=["stated"]), reply(2, facts=["missing", "contradicted"])])
+    score = grade_once(tmp_path, grader, language)
+    assert len(grader.requests) == 2
+    correction = grader.requests[1][-1].text
+    said = load_rubric(language).text.corrections.facts
+    assert said.replace("{detail}", "missing: f2").replace("{facts}", "f1, f2") in correction
+    assert values(score)["overall"] == 2
+    metadata = score.metadata or {}
+    assert metadata["facts"] == [
+        {"fact": "8080", "verdict": "missing"},
+        {"fact": "gateway.toml", "verdict": "contradicted"},
+    ]
+    assert metadata["facts_failure"] == ""
+    assert "1 missing, 1 contradicted" in (score.explanation or "")
+
+
+def test_a_grading_counts_though_its_facts_never_can_be_used(tmp_path: Path) -> None:
+    grader = MockGrader([reply(3, facts=["stated"]), reply(2, facts=["unsure"] * 2), BAD])
+    score = grade_once(tmp_path, grader)
+    assert len(grader.requests) == 3
+    assert values(score)["overall"] == 2
+    metadata = score.metadata or {}
+    assert [row["verdict"] for row in metadata["facts"]] == [None, None]
+    assert metadata["facts_failure"] == "facts: entry 1 has another shape"
+    assert metadata["attempts"] == 3
+    assert "facts cannot be used: facts: entry 1" in (score.explanation or "")
 
 
 def test_a_complete_reply_counts_even_at_the_length_limit(tmp_path: Path) -> None:
@@ -175,7 +256,7 @@ def test_cancellation_goes_through() -> None:
 
 
 def test_the_embedded_grader_leaves_out_what_it_has_no_formula_for(tmp_path: Path) -> None:
-    asked = probe(type="continuation")
+    asked = probe(expected_facts=["gateway"])
     log = run(
         six_dimensions(),
         {("a", 1): record(asked=asked)},
@@ -185,14 +266,13 @@ def test_the_embedded_grader_leaves_out_what_it_has_no_formula_for(tmp_path: Pat
     score = only_score(log)
     by_id = {item["criterionId"]: item for item in (score.metadata or {})["criterionResults"]}
     assert by_id["accuracy_factual"]["score"] == 5
-    assert by_id["continuity_todo_state"]["score"] is None
-    assert by_id["continuity_todo_state"]["reasoning"]
-    assert math.isnan(values(score)["artifact_trail"])
-    assert values(score)["overall"] == 5
-    assert log.results
-    unscored = {item.name: item.unscored_samples for item in log.results.scores}
-    assert unscored["artifact_trail"] == 1
-    assert unscored["overall"] == 0
+    assert by_id["accuracy_technical"]["score"] is None
+    assert by_id["accuracy_technical"]["reasoning"]
+    assert values(score)["accuracy"] == 5
+    metadata = score.metadata or {}
+    assert metadata["attempts"] == 1
+    assert [row["verdict"] for row in metadata["facts"]] == [None]
+    assert metadata["facts_failure"] == ""
 
 
 def test_the_first_call_about_a_state_goes_ahead(

@@ -79,7 +79,7 @@ UNUSABLE: dict[str, tuple[str, str]] = {
     "a fraction as text": (results(accuracy_factual="4/5", instruction_format=1), "out_of_range"),
     "true": (results(accuracy_factual=True, instruction_format=1), "out_of_range"),
     "a list as a score": (results(accuracy_factual=[4], instruction_format=1), "out_of_range"),
-    "null": (results(accuracy_factual=None, instruction_format=1), "out_of_range"),
+    "null as text": (results(accuracy_factual="null", instruction_format=1), "out_of_range"),
     "NaN": (GOOD.replace("2.5", "NaN"), "out_of_range"),
     "infinity": (GOOD.replace("2.5", "Infinity"), "out_of_range"),
     "an enormous exponent": (GOOD.replace("2.5", "1e999"), "out_of_range"),
@@ -89,7 +89,7 @@ UNUSABLE: dict[str, tuple[str, str]] = {
 @pytest.mark.parametrize("text", USABLE.values(), ids=USABLE.keys())
 def test_wrapping_does_not_matter(text: str) -> None:
     read = read_reply(text, WANTED)
-    assert {id_: result.score for id_, result in read.items()} == {
+    assert {id_: result.score for id_, result in read.results.items()} == {
         "accuracy_factual": 4,
         "instruction_format": 2.5,
     }
@@ -104,18 +104,65 @@ def test_content_must_be_complete_and_in_range(text: str, problem: str) -> None:
 
 def test_results_come_in_the_order_requested() -> None:
     swapped = results(instruction_format=1, accuracy_factual=2)
-    assert list(read_reply(swapped, WANTED)) == WANTED
+    assert list(read_reply(swapped, WANTED).results) == WANTED
 
 
 def test_both_ends_of_the_scale_count() -> None:
     read = read_reply(results(accuracy_factual=0, instruction_format=5), WANTED)
-    assert [result.score for result in read.values()] == [0, 5]
+    assert [result.score for result in read.results.values()] == [0, 5]
 
 
-def test_the_embedded_grader_may_leave_a_criterion_out() -> None:
-    text = results(accuracy_factual=None, instruction_format=5)
-    read = read_reply(text, WANTED, allow_ungraded=True)
-    assert read["accuracy_factual"].score is None
+def test_a_criterion_may_have_no_score() -> None:
+    read = read_reply(results(accuracy_factual=None, instruction_format=5), WANTED)
+    assert [result.score for result in read.results.values()] == [None, 5]
+
+
+FACTS = ["f1", "f2"]
+STATED = {"factId": "f1", "verdict": "stated"}
+MISSING = {"factId": "f2", "verdict": "missing"}
+
+
+def with_facts(facts: Any) -> str:
+    return json.dumps(json.loads(GOOD) | {"facts": facts})
+
+
+def test_facts_come_in_the_order_asked_for() -> None:
+    read = read_reply(with_facts([MISSING, STATED]), WANTED, FACTS)
+    assert list((read.facts or {}).items()) == [("f1", "stated"), ("f2", "missing")]
+    assert read.problem is None
+
+
+@pytest.mark.parametrize(
+    ("text", "detail"),
+    [
+        (GOOD, "no list"),
+        (with_facts({"f1": "stated", "f2": "missing"}), "no list"),
+        (with_facts(None), "no list"),
+        (with_facts([STATED]), "missing: f2"),
+        (with_facts([]), "missing: f1, f2"),
+        (with_facts([STATED, MISSING, STATED]), "more than once: f1"),
+        (with_facts([STATED, MISSING, STATED | {"factId": "f3"}]), 'not asked for: "f3"'),
+        (with_facts([STATED, {"factId": "f2", "verdict": "maybe"}]), "entry 2 has another shape"),
+        (with_facts([STATED, {"factId": 2, "verdict": "stated"}]), "entry 2 has another shape"),
+        (with_facts([STATED, "f2"]), "entry 2 has another shape"),
+        (
+            f"{with_facts([STATED, MISSING])}\n{with_facts([STATED, STATED | {'factId': 'f2'}])}",
+            "two different lists",
+        ),
+    ],
+)
+def test_facts_that_cannot_be_used_leave_the_criteria(text: str, detail: str) -> None:
+    read = read_reply(text, WANTED, FACTS)
+    assert [result.score for result in read.results.values()] == [4, 2.5]
+    assert read.facts is None
+    assert read.problem is not None
+    assert (read.problem.problem, read.problem.detail) == ("facts", detail)
+
+
+def test_facts_count_from_whichever_object_has_them() -> None:
+    read = read_reply(f"{with_facts([STATED, MISSING])}\n{GOOD}", WANTED, FACTS)
+    assert read.facts == {"f1": "stated", "f2": "missing"}
+    assert read.problem is None
 
 
 def test_the_detail_names_what_is_wrong_and_stays_short() -> None:
@@ -138,7 +185,7 @@ def test_a_quoted_result_inside_a_reason_is_no_second_result() -> None:
             ]
         }
     )
-    assert read_reply(text, WANTED)["instruction_format"].score == 1
+    assert read_reply(text, WANTED).results["instruction_format"].score == 1
 
 
 def test_the_schema_allows_the_criteria_and_nothing_else() -> None:
@@ -148,5 +195,9 @@ def test_the_schema_allows_the_criteria_and_nothing_else() -> None:
     entry = dumped["properties"]["criterionResults"]["items"]
     assert entry["properties"]["criterionId"]["enum"] == [c.id for c in structure().criteria]
     assert set(entry["required"]) == set(entry["properties"])
+    assert entry["properties"]["score"]["anyOf"] == [{"type": "number"}, {"type": "null"}]
+    words = dumped["properties"]["facts"]["items"]["properties"]["verdict"]["enum"]
+    assert words == ["stated", "contradicted", "missing"]
+    assert set(dumped["required"]) == set(dumped["properties"])
     assert dumped["additionalProperties"] is False
     assert entry["additionalProperties"] is False

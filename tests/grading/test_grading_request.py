@@ -4,7 +4,7 @@ from typing import Any
 import pytest
 from inspect_ai.model import ChatMessage, ChatMessageAssistant, ChatMessageUser
 
-from compression_eval.compressors.material import one_line_json
+from compression_eval.compressors.summarising import one_line_json
 from compression_eval.fixtures.banks import Probe
 from compression_eval.fixtures.models import Language
 from compression_eval.grading.request import (
@@ -67,8 +67,8 @@ def test_the_question_has_the_agreed_fields_in_order() -> None:
     assert value["rubric_criteria"][-1] == "instruction_constraints"
     assert value["ground_truth"] == {
         "expected_facts": [
-            {"fact": "8080", "also_accepted": [], "superseded": ["3000"]},
-            {"fact": "gateway.toml", "also_accepted": [], "superseded": []},
+            {"id": "f1", "fact": "8080", "also_accepted": [], "superseded": ["3000"]},
+            {"id": "f2", "fact": "gateway.toml", "also_accepted": [], "superseded": []},
         ],
         "must_not_appear": [{"fact": "9090", "also_accepted": ["nine"]}],
         "reference_answer": "8080 in gateway.toml",

@@ -56,6 +56,36 @@ def test_the_median_of_each_criterion_counts(tmp_path: Path) -> None:
     assert ", spread " in (score.explanation or "")
 
 
+@pytest.mark.parametrize(
+    ("words", "expected"),
+    [
+        (["stated", "stated", "missing"], "stated"),
+        (["stated", "contradicted", "missing"], None),
+        (["contradicted", "contradicted"], "contradicted"),
+        (["stated", "missing"], None),
+        (["stated", "stated", "missing", "missing"], None),
+    ],
+)
+def test_most_graders_decide_on_a_fact(
+    tmp_path: Path, words: list[str], expected: str | None
+) -> None:
+    graders = [
+        MockGrader([reply(4, facts=["stated", word])], name=f"mockllm/g{n}")
+        for n, word in enumerate(words)
+    ]
+    metadata = grade(tmp_path, *graders).metadata or {}
+    assert [row["verdict"] for row in metadata["facts"]] == ["stated", expected]
+    assert [grader["facts"]["f2"] for grader in metadata["graders"]] == words
+
+
+def test_a_member_without_words_leaves_them_to_the_others(tmp_path: Path) -> None:
+    mute = MockGrader([reply(4, facts=["stated"])], name="mockllm/g1")
+    other = MockGrader([reply(4, facts=["stated", "missing"])], name="mockllm/g2")
+    metadata = grade(tmp_path, mute, other).metadata or {}
+    assert [row["verdict"] for row in metadata["facts"]] == ["stated", "missing"]
+    assert metadata["facts_failure"] == "facts: missing: f2"
+
+
 def test_two_graders_meet_in_the_middle(tmp_path: Path) -> None:
     score = grade(
         tmp_path,
@@ -166,10 +196,10 @@ def test_disagreement_is_shown_for_each_answer(tmp_path: Path) -> None:
     )
     found = (score.metadata or {})["disagreement"]
     assert (found["criterion"], found["largest"]) == ("continuity_work_state", 4)
-    # Continuity is that one criterion here: (5 * 1 + 4) / 6.
-    assert found["overall"] == pytest.approx(9 / 6)
+    # Continuity is that one criterion here, of five dimensions: (4 * 1 + 4) / 5.
+    assert found["overall"] == pytest.approx(8 / 5)
     assert (
-        "Graders apart by 1.50 overall: (1) 2.67, (2) 4.17; most on continuity_work_state (4.00)"
+        "Graders apart by 1.60 overall: (1) 2.60, (2) 4.20; most on continuity_work_state (4.00)"
         in (score.explanation or "")
     )
 

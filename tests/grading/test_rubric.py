@@ -9,6 +9,7 @@ from compression_eval.fixtures.errors import DataError
 from compression_eval.fixtures.models import Language
 from compression_eval.grading.rubric import (
     dimension_scores,
+    knowledge,
     load_rubric,
     overall,
     rubric_digest,
@@ -42,7 +43,7 @@ ALWAYS = {
     "instruction_format",
 }
 BY_TYPE = {
-    "recall": {"context_conversation_state", "artifact_key_details"},
+    "recall": {"context_conversation_state"},
     "artifact": {
         "context_artifact_state",
         "artifact_files_created",
@@ -56,8 +57,16 @@ BY_TYPE = {
         "continuity_todo_state",
         "continuity_reasoning",
     },
-    "decision": {"context_conversation_state", "artifact_key_details", "continuity_reasoning"},
+    "decision": {"context_conversation_state", "continuity_reasoning"},
 }
+NEEDS = {
+    "context_artifact_state": {"files_created", "files_modified", "files_read"},
+    "artifact_files_created": {"files_created"},
+    "artifact_files_modified": {"files_modified"},
+    "continuity_todo_state": {"open_tasks"},
+    "continuity_reasoning": {"reasons"},
+}
+FIELDS = ("files_created", "files_modified", "files_read", "open_tasks", "reasons")
 
 
 @pytest.mark.parametrize("language", LANGUAGES)
@@ -112,12 +121,18 @@ def test_weights_add_up_in_every_dimension() -> None:
 
 
 @pytest.mark.parametrize("kind", get_args(ProbeType))
-def test_criteria_fit_the_type_and_reach_every_dimension(kind: ProbeType) -> None:
+def test_criteria_fit_the_type_and_what_the_answer_key_has(kind: ProbeType) -> None:
     rubric = load_rubric("en")
-    chosen = rubric.criteria_for(probe(type=kind))
+    full = {name: ["x"] for name in FIELDS}
+    chosen = rubric.criteria_for(probe(type=kind, answer_key=full))
     assert {item.id for item in chosen} == ALWAYS | BY_TYPE[kind]
-    assert {item.dimension for item in chosen} == set(structure().dimensions)
-    bound = rubric.criteria_for(probe(type=kind, constraint={"text": "be brief"}))
+    trail = {item.id for item in chosen if item.dimension == "artifact_trail"}
+    assert bool(trail) == (kind in ("artifact", "continuation"))
+    for name in FIELDS:
+        one = rubric.criteria_for(probe(type=kind, answer_key={name: ["x"]}))
+        asked = {id_ for id_ in BY_TYPE[kind] if id_ not in NEEDS or name in NEEDS[id_]}
+        assert {item.id for item in one} == ALWAYS | asked
+    bound = rubric.criteria_for(probe(type=kind, answer_key=full, constraint={"text": "be brief"}))
     assert {item.id for item in bound} - {item.id for item in chosen} == {"instruction_constraints"}
 
 
@@ -142,6 +157,13 @@ def test_a_dimension_is_the_weighted_mean_of_what_was_graded() -> None:
     assert math.isnan(dimensions["completeness"])
     assert list(dimensions) == structure().dimensions
     assert overall(dimensions) == pytest.approx((3.0 + 2.5 + 2.0) / 3)
+    assert knowledge(dimensions) == pytest.approx((3.0 + 2.5) / 2)
+
+
+def test_form_alone_is_no_knowledge() -> None:
+    dimensions = dimension_scores({"instruction_format": 5.0})
+    assert overall(dimensions) == 5
+    assert math.isnan(knowledge(dimensions))
 
 
 def test_nothing_graded_has_no_overall() -> None:

@@ -42,10 +42,11 @@ def test_the_score_has_every_key_and_its_computation(tmp_path: Path) -> None:
     score = grade(tmp_path, record(), reply(scores))
     assert list(score.as_dict()) == list(KEYS)
     assert values(score)["accuracy"] == pytest.approx(4.0)
+    assert values(score)["knowledge"] == pytest.approx(4.0)
     assert values(score)["overall"] == pytest.approx(4.0)
     metadata = score.metadata or {}
     assert metadata["aggregateScore"] == pytest.approx(4.0)
-    assert set(metadata["dimensionScores"]) == set(KEYS) - {"overall"}
+    assert set(metadata["dimensionScores"]) == set(KEYS) - {"knowledge", "overall"}
     assert metadata["criterionResults"][0] == {
         "criterionId": "accuracy_factual",
         "score": 5,
@@ -107,9 +108,14 @@ def test_failures_are_unscored_and_not_graded(
 
 
 def test_an_abstention_gets_nothing_but_for_instructions(tmp_path: Path) -> None:
-    asked = probe(constraint={"text": "Be brief."})
+    asked = probe(
+        type="artifact",
+        constraint={"text": "Be brief.", "violated_by": ["sorry"]},
+        answer_key={"files_modified": ["gateway.toml"]},
+    )
     score = grade(tmp_path, record(asked=asked, answer="I do not know."))
     assert values(score) == {
+        "knowledge": 0,
         "overall": round(5 / 6, 3),
         "accuracy": 0,
         "context_awareness": 0,
@@ -120,6 +126,36 @@ def test_an_abstention_gets_nothing_but_for_instructions(tmp_path: Path) -> None
     }
     assert (score.metadata or {})["abstained"] is True
     assert "abstained: 5.00 counts as 0.00" in (score.explanation or "")
+
+
+@pytest.mark.parametrize("graded", [0, 3.5, 5, None])
+@pytest.mark.parametrize(
+    ("answer", "given", "expected"),
+    [
+        ("I do not know.", {}, 5),
+        ("I do not know.", {"format": {"kind": "json"}}, 0),
+        ('{"port": "unknown"}', {"format": {"kind": "json", "keys": ["port"]}}, None),
+        ("- I do not know.", {"format": {"kind": "bullets"}}, 5),
+        ("I do not know.", {"constraint": {"text": "-", "violated_by": ["sorry"]}}, 5),
+        ("Sorry, I do not know.", {"constraint": {"text": "-", "violated_by": ["Sorry"]}}, 2.5),
+        ("I do not know.", {"constraint": {"text": "Be brief."}}, 5),
+    ],
+)
+def test_the_form_of_an_abstention_is_not_the_graders_to_judge(
+    tmp_path: Path,
+    answer: str,
+    given: dict[str, Any],
+    expected: float | None,
+    graded: float | None,
+) -> None:
+    asked = probe(**given)
+    said = dict.fromkeys(ids(asked), 4) | {"instruction_format": graded}
+    score = grade(tmp_path, record(asked=asked, answer=answer), reply(said, asked))
+    silent = (score.metadata or {})["abstained"]
+    assert silent is (expected is not None)
+    if silent:
+        assert values(score)["instruction_following"] == expected
+        assert values(score)["knowledge"] == 0
 
 
 def test_a_wish_to_call_a_tool_is_recorded(tmp_path: Path) -> None:
@@ -201,7 +237,7 @@ def test_markup_in_reasons_stays_in_its_cell(tmp_path: Path) -> None:
     assert lines[2].startswith("  - accuracy_technical ")
 
 
-def test_failed_epochs_move_no_median_and_no_mean(tmp_path: Path) -> None:
+def test_failed_epochs_move_no_mean(tmp_path: Path) -> None:
     grader = MockGrader(lambda text: reply(4 if "good" in text else 1))
     failed = record(state=state_record(status="empty"))
     mute = record(answer=answer_record("", failure="overflow"))
@@ -221,19 +257,20 @@ def test_failed_epochs_move_no_median_and_no_mean(tmp_path: Path) -> None:
         records,
         log_dir=tmp_path,
         roles={"grader": grader.model},
-        epochs=Epochs(3, "median"),
+        epochs=Epochs(3, "mean"),
     )
     assert log.reductions
     reduced = {item.sample_id: item.value for item in log.reductions[0].samples}
     assert isinstance(reduced["a"], dict)
     assert isinstance(reduced["b"], dict)
     assert reduced["a"]["overall"] == 4
-    assert reduced["b"]["overall"] == 2.5
+    assert reduced["b"]["knowledge"] == reduced["b"]["overall"] == 2.5
     assert isinstance(reduced["c"], float)
     assert math.isnan(reduced["c"])
     assert metric(log, "overall") == pytest.approx((4 + 2.5) / 2)
     assert log.results
-    assert {(s.scored_samples, s.unscored_samples) for s in log.results.scores} == {(2, 1)}
+    counts = {s.name: (s.scored_samples, s.unscored_samples) for s in log.results.scores}
+    assert counts == dict.fromkeys(KEYS, (2, 1)) | {"artifact_trail": (0, 3)}
 
 
 def test_every_sample_has_every_key(tmp_path: Path) -> None:
@@ -246,7 +283,9 @@ def test_every_sample_has_every_key(tmp_path: Path) -> None:
     )
     assert log.results
     assert [item.name for item in log.results.scores] == list(KEYS)
-    assert {(s.scored_samples, s.unscored_samples) for s in log.results.scores} == {(1, 1)}
+    counts = {s.name: (s.scored_samples, s.unscored_samples) for s in log.results.scores}
+    # A recall probe has nothing that the criteria of this dimension ask about.
+    assert counts == dict.fromkeys(KEYS, (1, 1)) | {"artifact_trail": (0, 2)}
     assert len(samples(log)) == 2
 
 

@@ -11,6 +11,7 @@ from compression_eval.fixtures.banks import Probe
 from compression_eval.fixtures.digests import digest
 from compression_eval.fixtures.loading import load_pair
 from compression_eval.fixtures.verdicts import verdict_digest
+from compression_eval.grading.metrics import MEAN
 from compression_eval.grading.request import grading_request
 from compression_eval.grading.rubric import load_rubric
 from compression_eval.probing.record import StateRecord
@@ -91,7 +92,7 @@ def test_samples_say_what_is_known_of_their_probe(log: EvalLog) -> None:
 
 
 @pytest.mark.parametrize(
-    ("scorer", "key"), [("six_dimensions", "overall"), ("fact_retention", "fact_recall")]
+    ("scorer", "key"), [("six_dimensions", "knowledge"), ("fact_retention", "fact_recall")]
 )
 def test_results_stand_apart_beside_the_headline(log: EvalLog, scorer: str, key: str) -> None:
     values = {str(s.id): small.values(s, scorer)[key] for s in small.samples(log)}
@@ -106,8 +107,8 @@ def test_results_stand_apart_beside_the_headline(log: EvalLog, scorer: str, key:
     assert headline is not None
     assert (headline.scorer, headline.score, headline.metric) == (
         "six_dimensions",
-        "overall",
-        "mean",
+        "knowledge",
+        MEAN,
     )
 
 
@@ -118,6 +119,8 @@ def test_the_viewer_has_a_column(log: EvalLog) -> None:
     assert scores["tiny/next"].reason == "no_verdict"
     assert small.means(log)["qualification"] == 0.5
     assert "score__qualification__qualification" in columns(log)
+    graded = [name for name in columns(log) if "six_dimensions" in name]
+    assert graded[0] == "score__six_dimensions__knowledge"
     counts = {"qualified": 1, "not qualified": 1, "unknown": 1}
     assert (log.eval.metadata or {})["probes_by_verdict"] == counts
 
@@ -133,7 +136,7 @@ def columns(log: EvalLog) -> list[str]:
 def test_without_a_verdict_nothing_is_shown(tmp_path: Path) -> None:
     plain = run(small.write(tmp_path / "data"), tmp_path / "logs")
     assert {sample.metadata["qualified"] for sample in small.samples(plain)} == {"unknown"}
-    assert metrics(plain, "overall") == metrics(plain, "fact_recall") == {}
+    assert metrics(plain, "knowledge") == metrics(plain, "fact_recall") == {}
     assert "qualification" not in small.means(plain)
     assert "score__qualification__qualification" not in columns(plain)
     assert "probes_by_verdict" not in (plain.eval.metadata or {})

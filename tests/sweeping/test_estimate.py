@@ -51,6 +51,7 @@ def test_calls_are_exact_and_tokens_nearly(
             arms=arms,
             cycles=cycles,
             answers=answers,
+            anchors=2 * (answers - 1),
             min_removed=0.0,
             controls=True,
         )
@@ -120,7 +121,7 @@ def test_compressions_that_will_fail_are_said_and_not_counted(tiny: Path, tmp_pa
     found = estimated(file)
     for arm in found["arms"]:
         assert sum(arm["failing"].values()) == arm["compressions"] == 2
-        assert arm["calls"] == {"answerer": 0, "grader": 0, "compressor": 0}
+        assert arm["calls"] == {"answerer": 0, "grader": 0, "reader": 0, "compressor": 0}
     assert "WARNING tail" in run("estimate", file).output
 
 
@@ -130,7 +131,7 @@ def test_a_strategy_that_needs_its_vendor_is_assumed_and_says_so(
     (arm,) = estimated(str(settings_file(tmp_path, tiny, arms=["anthropic-edit"])))["arms"]
     assert arm["basis"] == "assumed"
     assert arm["unrehearsed"].startswith("unsupported")
-    assert arm["calls"] == {"answerer": 6, "grader": 6, "compressor": 2}
+    assert arm["calls"] == {"answerer": 6, "grader": 6, "reader": 2, "compressor": 2}
 
 
 def test_variances_come_from_logs_or_are_said_to_be_assumed(
@@ -143,9 +144,11 @@ def test_variances_come_from_logs_or_are_said_to_be_assumed(
     seen = estimated(file, "--from", str(tmp_path / "sweep"))
     assert seen["assumptions"]["source"] == "from 2 logs"
     assert seen["assumptions"]["answer_tokens"] == 5, "as the scripted models say"
-    # Every answer got a 4, so nothing varies and the threshold is all there is.
-    assert seen["variances"]["overall"]["state"] == 0
-    assert seen["detectable"]["overall"]["here"] == pytest.approx(0.3, abs=1e-3)
+    assert assumed["schema"] == 1
+    # Every answer got a 4, so nothing varies, and any difference would be seen.
+    assert seen["variances"]["knowledge"]["state"] == 0
+    assert (seen["detectable"]["knowledge"]["here"], assumed["margin"]) == (0, 0.3)
+    assert seen["detectable"]["knowledge"]["passes"] == 1
     ten = (each["detectable_by_compressions"]["10"]["here"] for each in (seen, assumed))
     assert next(ten) < next(ten)
     assert any("conversations is assumed" in note for note in seen["notes"])
@@ -156,9 +159,10 @@ def test_variances_come_from_logs_or_are_said_to_be_assumed(
 
 def test_one_compression_or_one_conversation_tells_nothing(tiny: Path, tmp_path: Path) -> None:
     found = estimated(str(settings_file(tmp_path, tiny, epochs=1)))
-    assert found["detectable"]["overall"] == {"here": None, "elsewhere": None}
+    assert found["detectable"]["knowledge"] == {"here": None, "elsewhere": None, "passes": 0}
     by_compressions = found["detectable_by_compressions"]
-    assert by_compressions["2"]["here"] is None, "more than a scale from 0 to 5 has"
+    assert by_compressions["1"] == found["detectable"]["knowledge"]
+    assert by_compressions["2"]["here"] > 3
     assert by_compressions["10"]["here"] < 2
 
 
@@ -169,6 +173,7 @@ def test_more_of_everything_finds_less() -> None:
     assert many.here < few.here
     assert many.elsewhere < few.elsewhere
     assert few.elsewhere > few.here
+    assert 0.5 < few.passes < many.passes
     assert math.isinf(smallest_difference(Design(1, 10, 3), 1, variances, 0.3).elsewhere)
 
 

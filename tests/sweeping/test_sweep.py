@@ -70,7 +70,9 @@ def test_prices_go_into_the_logs(scripts: dict[str, Script], tiny: Path, tmp_pat
     price = "{input: 1.0, output: 2.0, input_cache_write: 0, input_cache_read: 0}"
     names = (f"scripted/{role}" for role in scripts)
     prices.write_text("".join(f"{name}: {price}\n" for name in names), encoding="utf-8")
-    file = str(settings_file(tmp_path, tiny, **scripted_models(), arms=["full"]))
+    file = str(
+        settings_file(tmp_path, tiny, **scripted_models(), arms=["full"], state_facts="match")
+    )
     assert run("sweep", file, "--prices", str(prices)).code == 0
     for sample in samples(tmp_path / "sweep"):
         costs = [usage.total_cost for usage in sample.model_usage.values()]

@@ -4,7 +4,8 @@ from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from compression_eval.analysis.comparison.sides import Side, decisive
+from compression_eval.analysis.arms import graders_of
+from compression_eval.analysis.comparison.sides import Side
 from compression_eval.analysis.text_tables import printable
 from compression_eval.fixtures.digests import shown
 from compression_eval.fixtures.errors import DataError
@@ -84,7 +85,10 @@ def obstacles(base: Side, new: Side) -> list[Obstacle]:
         "min_removed": _two(_gates(base), _gates(new)),
         **{name: _per_unit(base, new, column) for name, column in _BY_COLUMN.items()},
     }
-    details["grader"] = details["grader"] or _grader_settings(base, new)
+    if not base.regraded:
+        details["grader"] = details["grader"] or _two(
+            {graders_of(log) for log in base.logs}, {graders_of(log) for log in new.logs}
+        )
     return [Obstacle(name, details[name]) for name in CONDITIONS if details[name]]
 
 
@@ -185,20 +189,3 @@ def _two(first: set[str], second: set[str]) -> str:
     if first == second:
         return ""
     return f"base {', '.join(sorted(first))}, new {', '.join(sorted(second))}"
-
-
-def _grader_settings(base: Side, new: Side) -> str:
-    return _two(_grader_role(base), _grader_role(new))
-
-
-def _grader_role(side: Side) -> set[str]:
-    """Return the parameters that the run gave its graders."""
-    found = set()
-    for log in side.logs:
-        role = (log.header.eval.model_roles or {}).get("grader")
-        # A log that was graded again by others keeps the role that it was run with.
-        for config in role if isinstance(role, list) else [role] if role else []:
-            if any(config.model in graders for graders in side.graders):
-                settings = " ".join(f"{n}={v}" for n, v in decisive(config.config))
-                found.add(f"{config.model} {settings}".rstrip())
-    return found

@@ -4,11 +4,11 @@ from collections.abc import Iterator, Sequence
 
 from compression_eval.analysis.comparison import wording
 from compression_eval.analysis.comparison.blocks import Lines, Section, Table
-from compression_eval.analysis.comparison.fact_changes import FactChange
+from compression_eval.analysis.comparison.fact_changes import FactChange, read_on_one_side
 from compression_eval.analysis.comparison.judging import BREAKDOWNS
 from compression_eval.analysis.comparison.result import Comparison
 from compression_eval.analysis.statistics.spread import SpreadParts
-from compression_eval.grading.six_dimensions import OVERALL
+from compression_eval.grading.rubric import KNOWLEDGE
 
 _SHOWN = 30
 """Facts and probes listed for people; JSON has all of them."""
@@ -27,6 +27,25 @@ def breakdown_sections(found: Comparison) -> Iterator[Section]:
         heads = ["", "", *wording.LINE_HEADS[:4], wording.LINE_HEADS[-1]]
         rows = [[*cells[:6], cells[-1]] for cells in shown]
         yield Section(title, [Table(heads, rows, (2, len(heads) - 1))])
+
+
+def noise_section(found: Comparison) -> Iterator[Section]:
+    """Yield how many facts and probes changed beside what chance alone makes of them."""
+    if found.noise is None:
+        by_chance = "by chance: not known, since each conversation was compressed only once"
+    else:
+        by_chance = (
+            f"by chance, between the two halves of one side's own compressions (mean over the "
+            f"sides): facts {found.noise.facts:g}, misses {found.noise.flips:g}"
+        )
+    seen = f"between the sides: facts {len(found.facts)}, misses {len(found.flips)}"
+    lines = [seen, by_chance]
+    if one := read_on_one_side(found.base, found.new):
+        lines.append(
+            f"WARNING only in {one} a model read which facts are there, in the other they were "
+            "looked up: facts lost and gained may come of that"
+        )
+    yield Section("Facts and misses that changed", [Lines(lines)])
 
 
 def fact_sections(found: Comparison) -> Iterator[Section]:
@@ -55,7 +74,7 @@ def _fact(change: FactChange) -> list[str]:
 
 def flip_sections(found: Comparison) -> Iterator[Section]:
     """Yield the probes that are a miss on one side only."""
-    for missed, title in ((True, "Missed now (overall under 3.0)"), (False, "No longer missed")):
+    for missed, title in ((True, "Missed now (knowledge under 3.0)"), (False, "No longer missed")):
         rows = [
             [flip.unit, flip.probe, f"{flip.base:.2f}", f"{flip.new:.2f}", flip.reason]
             for flip in found.flips
@@ -75,12 +94,12 @@ def _more(items: Sequence[object]) -> list[Lines]:
 
 
 def spread_section(found: Comparison) -> Iterator[Section]:
-    """Yield where the spread of the overall score comes from on each side."""
+    """Yield where the spread of knowledge comes from on each side."""
     if found.spread is None:
         return
     rows, notes = [], []
     for side, spread in zip((found.base, found.new), found.spread, strict=True):
-        parts = spread.parts[OVERALL]
+        parts = spread.parts[KNOWLEDGE]
         rows.append([side.label, *_deviations(parts)])
         if parts.missing:
             notes.append(f"{side.label}: cannot be split further without {_listed(parts.missing)}")
@@ -91,7 +110,7 @@ def spread_section(found: Comparison) -> Iterator[Section]:
             )
     heads = ("", "compressions as a whole", "compressions by probe", "answers", "gradings")
     yield Section(
-        "Spread of the overall score between runs, as standard deviations",
+        "Spread of knowledge between runs, as standard deviations",
         [Table(heads, rows, (1, len(heads))), *([Lines(notes)] if notes else [])],
     )
 

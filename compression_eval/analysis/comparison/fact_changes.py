@@ -54,6 +54,7 @@ class FactChange:
 def fact_changes(base: Side, new: Side) -> list[FactChange]:
     """Return the facts that came or went in at least half of the runs.
 
+    A reader's word decides whether a fact is there, else the look-up, as for the stage.
     Compared are facts of the same name of the same probe, in runs whose compression did not fail.
     Losses come before gains, and each in the order of fixtures and probes.
     """
@@ -66,15 +67,37 @@ def fact_changes(base: Side, new: Side) -> list[FactChange]:
     return sorted(changes, key=lambda c: (c.kind != "lost", c.fixture, c.cut, c.probe, c.fact))
 
 
+def read_on_one_side(base: Side, new: Side) -> str:
+    """Return which side alone a reader read the states or answers of; empty if it is as the other.
+
+    A reader and a look-up do not find the same facts, so what changed may be the way of looking.
+    """
+    for column in ("in_state_read", "in_answer_read"):
+        read = [side.label for side in (base, new) if side.facts[column].notna().any()]
+        if len(read) == 1:
+            return read[0]
+    return ""
+
+
 def _seen(side: Side) -> dict[Key, FactSeen]:
     facts = side.facts
     ended = facts[facts["status"] == "ok"]
     rows: dict[Key, list[tuple[bool | None, bool | None, str]]] = defaultdict(list)
-    columns = ["fixture", "cut", "probe", "fact", "in_answer", "in_state", "stage"]
-    for fixture, cut, probe, fact, *found in ended[columns].itertuples(index=False):
-        in_answer, in_state, stage = found
-        rows[fixture, int(cut), probe, fact].append((_known(in_answer), _known(in_state), stage))
+    columns = ["fixture", "cut", "probe", "fact", "stage"]
+    looked_up = ["in_answer", "in_state", "in_answer_read", "in_state_read"]
+    for *names, stage, in_answer, in_state, answer_word, state_word in ended[
+        columns + looked_up
+    ].itertuples(index=False):
+        fixture, cut, probe, fact = names
+        # A reader's word decides where there is one, as it does for the stage.
+        answered = answer_word == "stated" if _is_word(answer_word) else _known(in_answer)
+        held = state_word != "absent" if _is_word(state_word) else _known(in_state)
+        rows[fixture, int(cut), probe, fact].append((answered, held, stage))
     return {key: _summed(own) for key, own in rows.items()}
+
+
+def _is_word(cell: Any) -> bool:
+    return isinstance(cell, str)
 
 
 def _known(cell: Any) -> bool | None:

@@ -5,13 +5,13 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from compression_eval.analysis.comparison.sides import Side
-from compression_eval.grading.six_dimensions import OVERALL
+from compression_eval.grading.rubric import KNOWLEDGE
 
 if TYPE_CHECKING:
     from pandas import DataFrame, Series
 
 MISS = 3.0
-"""An overall score under this is a miss."""
+"""A mean of knowledge under this is a miss."""
 
 _LONGEST_REASON = 200
 
@@ -24,7 +24,7 @@ class Flip:
     """The fixture at its cut."""
     probe: str
     base: float
-    """Median over epochs of the overall score."""
+    """Mean over epochs of knowledge."""
     new: float
     reason: str
     """What the grader said on the criterion that came out worst where it is a miss; one line."""
@@ -37,29 +37,29 @@ class Flip:
 
 def flips(base: Side, new: Side) -> list[Flip]:
     """Return the probes that flipped, those that are missed now first."""
-    first, second = _medians(base.samples), _medians(new.samples)
+    first, second = _means(base.samples), _means(new.samples)
     shared = first.index.intersection(second.index)
     crossed = [key for key in shared if (first[key] < MISS) != (second[key] < MISS)]
-    reasons = {
-        side.label: _reasons(side, [key for key in crossed if medians[key] < MISS])
-        for side, medians in ((base, first), (new, second))
-    }
+    before, after = (
+        _reasons(side, [key for key in crossed if means[key] < MISS])
+        for side, means in ((base, first), (new, second))
+    )
     found = [
         Flip(
             unit=key[0],
             probe=key[1],
             base=float(first[key]),
             new=float(second[key]),
-            reason=reasons["new" if second[key] < MISS else "base"].get(key, ""),
+            reason=(after if second[key] < MISS else before).get(key, ""),
         )
         for key in crossed
     ]
     return sorted(found, key=lambda flip: (not flip.missed_now, flip.unit, flip.probe))
 
 
-def _medians(samples: "DataFrame") -> "Series[float]":
-    scored = samples[samples[OVERALL].notna()]
-    return scored.groupby(["unit", "probe_id"])[OVERALL].median()
+def _means(samples: "DataFrame") -> "Series[float]":
+    scored = samples[samples[KNOWLEDGE].notna()]
+    return scored.groupby(["unit", "probe_id"])[KNOWLEDGE].mean()
 
 
 def _reasons(side: Side, keys: Sequence[tuple[str, str]]) -> dict[tuple[str, str], str]:

@@ -10,9 +10,9 @@ from compression_eval.analysis.comparison.measures import (
     threshold_of,
     values,
 )
-from compression_eval.analysis.statistics.borrowing import known_exactly, with_borrowed_spread
 from compression_eval.analysis.statistics.intervals import Difference, paired_difference
-from compression_eval.analysis.statistics.verdicts import Judged, judge
+from compression_eval.analysis.statistics.verdicts import Judged, judge, known_exactly
+from compression_eval.grading.rubric import KNOWLEDGE
 
 if TYPE_CHECKING:
     from pandas import DataFrame
@@ -32,8 +32,6 @@ class Line:
 
     measure: str
     judged: Judged
-    borrowed: bool
-    """Whether the interval on these conversations is that of another measure; see `borrowing`."""
     group: str = ""
 
     @property
@@ -47,7 +45,7 @@ class Rules:
     """What verdicts are given by."""
 
     threshold: float
-    """For scores from 0 to 5."""
+    """For scores from 0 to 5: the margin of the decision, and what counts on the others."""
     exact: frozenset[str]
     """Measures on which both arms come out the same every time."""
     failures_rise: bool
@@ -57,15 +55,26 @@ Sides = tuple["DataFrame", "DataFrame"]
 """Samples of base and new, with states."""
 
 
-def headline(samples: Sides, rules: Rules) -> list[Line]:
-    """Return a line for each headline measure that both sides have; one family of tests."""
-    return _judged({("", name): _difference(samples, name) for name in HEADLINE}, rules)
+def primary(samples: Sides, rules: Rules, *, failed_as_zero: bool = False) -> Difference | None:
+    """Return the difference in knowledge, which decides; None if no probe has it on both sides."""
+    found = difference(samples, KNOWLEDGE, failed_as_zero=failed_as_zero)
+    return known_exactly({KNOWLEDGE: found}, rules.exact)[KNOWLEDGE] if found else None
 
 
-def bound(samples: Sides, rules: Rules) -> list[Line]:
-    """Return the headline with samples that failed counted as 0."""
-    differences = {("", name): _difference(samples, name, failed_as_zero=True) for name in HEADLINE}
-    return _judged(differences, rules)
+def others(samples: Sides, rules: Rules, *, failed_as_zero: bool = False) -> list[Line]:
+    """Return a line for each measure beside it that both sides have; one family of tests.
+
+    Args:
+        samples: Of base and new.
+        rules: What verdicts are given by.
+        failed_as_zero: Count samples that failed as 0.
+    """
+    found = {
+        ("", name): difference(samples, name, failed_as_zero=failed_as_zero)
+        for name in HEADLINE
+        if name != KNOWLEDGE
+    }
+    return _judged(found, rules)
 
 
 def breakdown(samples: Sides, column: str, rules: Rules) -> list[Line]:
@@ -79,7 +88,7 @@ def breakdown(samples: Sides, column: str, rules: Rules) -> list[Line]:
     base, new = samples
     return _judged(
         {
-            (group, name): _difference(
+            (group, name): difference(
                 (base[base[column] == group], new[new[column] == group]), name
             )
             for group in groups
@@ -89,7 +98,8 @@ def breakdown(samples: Sides, column: str, rules: Rules) -> list[Line]:
     )
 
 
-def _difference(samples: Sides, measure: str, *, failed_as_zero: bool = False) -> Difference | None:
+def difference(samples: Sides, measure: str, *, failed_as_zero: bool = False) -> Difference | None:
+    """Return the difference of two sides on a measure; None if they share no probe that has it."""
     base, new = (values(frame, measure, failed_as_zero=failed_as_zero) for frame in samples)
     return paired_difference(base, new)
 
@@ -100,11 +110,5 @@ def _judged(found: Mapping[tuple[str, str], Difference | None], rules: Rules) ->
     thresholds = {key: threshold_of(keys[key][1], rules.threshold) for key in differences}
     exact = {key for key in differences if keys[key][1] in rules.exact}
     differences = known_exactly(differences, exact)
-    differences, borrowed = with_borrowed_spread(differences, thresholds, exact)
-    judged = judge(
-        differences, thresholds, failures_rise=rules.failures_rise, same_every_time=exact
-    )
-    return [
-        Line(keys[key][1], each, key in borrowed, group=keys[key][0])
-        for key, each in judged.items()
-    ]
+    judged = judge(differences, thresholds, failures_rise=rules.failures_rise)
+    return [Line(keys[key][1], each, group=keys[key][0]) for key, each in judged.items()]

@@ -4,14 +4,14 @@ import math
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from compression_eval.analysis.comparison.sides import ARGUMENT, Side, differences
+from compression_eval.analysis.arms import ARGUMENT
+from compression_eval.analysis.comparison.failures import failed_by_arm
+from compression_eval.analysis.comparison.sides import Side, differences
 from compression_eval.analysis.statistics.observations import ArmValues, Observation
 from compression_eval.analysis.statistics.verdicts import DEFAULT_THRESHOLD
-from compression_eval.compressors.arguments import SummaryArguments
 from compression_eval.compressors.artifacts import SUFFIX
 from compression_eval.compressors.registry import COMPRESSORS
-from compression_eval.compressors.yours.command import COMPRESSOR as COMMAND
-from compression_eval.grading.rubric import MAX_SCORE, structure
+from compression_eval.grading.rubric import KNOWLEDGE, MAX_SCORE, structure
 from compression_eval.grading.six_dimensions import OVERALL
 
 if TYPE_CHECKING:
@@ -22,10 +22,10 @@ RECALL, SURVIVAL = "fact_recall", "fact_survival"
 SHARES = frozenset({RECALL, SURVIVAL})
 """Measures from 0 to 1; the others go from 0 to 5."""
 
-HEADLINE: tuple[str, ...] = (OVERALL, *structure().dimensions, RECALL, SURVIVAL)
-"""Measures that a verdict is given on, tested together."""
+HEADLINE: tuple[str, ...] = (KNOWLEDGE, OVERALL, *structure().dimensions, RECALL, SURVIVAL)
+"""What is measured: first the measure that comparisons are decided by, then those beside it."""
 
-IN_GROUPS: tuple[str, ...] = (OVERALL, RECALL, SURVIVAL)
+IN_GROUPS: tuple[str, ...] = (KNOWLEDGE, RECALL, SURVIVAL)
 """Measures that are looked at in each group of a breakdown."""
 
 
@@ -45,19 +45,36 @@ def values(samples: "DataFrame", measure: str, *, failed_as_zero: bool = False) 
     Args:
         samples: Rows of a side's samples.
         measure: One of `HEADLINE`.
-        failed_as_zero: Give the samples that have no value because something failed a 0. Those
-            that were not graded on the measure have no value in any case.
+        failed_as_zero: Give the samples that have no value because something of the arm failed a
+            0. Those that were not graded, or not on the measure, have no value in any case.
     """
-    rows = samples[["fixture", "unit", "sample", "log_path", "state", measure, "failure"]]
+    rows = samples[["fixture", "unit", "sample", "log_path", "state", measure]]
+    rows = rows.assign(failed=failed_by_arm(samples))
     found = []
-    for fixture, unit, probe, log, state, value, failure in rows.itertuples(index=False):
+    for fixture, unit, probe, log, state, value, failed in rows.itertuples(index=False):
         number = float(value)
         if math.isnan(number):
-            if not (failed_as_zero and failure):
+            if not (failed_as_zero and failed):
                 continue
             number = 0.0
         found.append(Observation(str(fixture), str(unit), str(probe), f"{log} {state}", number))
     return ArmValues.of(found)
+
+
+def mean_score(samples: "DataFrame", measure: str = KNOWLEDGE) -> float:
+    """Return the point estimate that comparisons and reports give, for the rows of one arm.
+
+    Answers are averaged within a state, states within a probe, probes within a conversation, and
+    every conversation counts the same. Failed samples have no value and are left out.
+
+    Args:
+        samples: Rows of `samples_frame`.
+        measure: One of its scores (0 to 5), ``fact_recall`` or ``fact_survival`` (0 to 1).
+
+    Returns:
+        The mean in the unit of the measure; NaN if no sample has a value.
+    """
+    return values(with_states(samples), measure).mean()
 
 
 def with_states(samples: "DataFrame") -> "DataFrame":
@@ -120,6 +137,34 @@ def exact_of(
     return frozenset(HEADLINE)
 
 
+def same_answers(base: Side, new: Side) -> int:
+    """Return how many answers both sides gave, if they are the same ones, byte for byte; else 0.
+
+    Counted are the probes that both were asked. Each answer must come as often on both sides, by
+    its share where one has more epochs. Where anything failed they are not the same.
+    """
+    first, second = (side.samples for side in (base, new))
+    if not (first["scored"].all() and second["scored"].all()):
+        return 0
+    said = [
+        {
+            key: rows["answer"].astype(str).value_counts(normalize=True).to_dict()
+            for key, rows in frame.groupby(["unit", "sample"])[["answer"]]
+        }
+        for frame in (first, second)
+    ]
+    shared = said[0].keys() & said[1].keys()
+    if any(said[0][key] != said[1][key] for key in shared):
+        return 0
+    return sum(key in shared for key in zip(first["unit"], first["sample"], strict=True))
+
+
+def stands_in(side: Side) -> bool:
+    """Return whether the embedded model compressed in the place of a language model."""
+    called = bool(side.samples["compress_calls"].sum() > 0)
+    return called and _embedded(side.settings["compressor model"])
+
+
 def no_language_model(side: Side) -> bool:
     """Return whether an arm is known to have been run without any language model."""
     return len(_exact(side)) == len(HEADLINE)
@@ -134,7 +179,7 @@ def _same_every_time(compressor: str, compressor_model: str) -> bool:
     name = compressor.removesuffix(SUFFIX)
     known = COMPRESSORS.get(name)
     # What is the user's own may do something else each time, whatever model it is given.
-    if known is None or name == COMMAND.name:
+    if known is None or name == "command":
         return False
     return not known.calls_model or _embedded(compressor_model)
 
@@ -156,7 +201,7 @@ def unread_changes(base: Side, new: Side) -> tuple[list[str], bool]:
     if not all(_embedded(each["compressor model"]) for each in settings):
         return [], False
     unread = {"prompt", "instructions"}
-    if not issubclass(known.arguments, SummaryArguments):
+    if "summary_tokens" not in known.arguments.model_fields:
         unread.add("focus_topic")
     changed = [name.removeprefix(ARGUMENT) for name, _, _ in differences(base, new)]
     found = [name for name in changed if name in unread]

@@ -2,20 +2,22 @@
 
 from collections.abc import Iterator
 
+from compression_eval.analysis.arms import ARGUMENT, prompt_file
 from compression_eval.analysis.comparison import wording
 from compression_eval.analysis.comparison.blocks import Lines, Section, Table
 from compression_eval.analysis.comparison.details import (
     breakdown_sections,
     fact_sections,
     flip_sections,
+    noise_section,
     spread_section,
 )
-from compression_eval.analysis.comparison.measures import no_language_model, threshold_of
+from compression_eval.analysis.comparison.drift import drift_section
+from compression_eval.analysis.comparison.measures import no_language_model
 from compression_eval.analysis.comparison.result import Comparison
-from compression_eval.analysis.comparison.sides import ARGUMENT, Side
-from compression_eval.analysis.frames import prompt_file
+from compression_eval.analysis.comparison.sides import Side
 from compression_eval.fixtures.digests import digest, shown
-from compression_eval.grading.six_dimensions import OVERALL
+from compression_eval.grading.rubric import KNOWLEDGE
 
 _VERDICTS = 7
 """Columns of a line behind the name of its measure; the last one is no number."""
@@ -26,19 +28,59 @@ def page(found: Comparison, *, gate: bool = False) -> list[Section]:
 
     Args:
         found: The comparison.
-        gate: Only the headline and the verdict.
+        gate: Only the decision.
     """
-    sections = [_arms(found), _headline(found)]
+    sections = [_decision(found), _arms(found)]
     if not gate:
+        sections.append(_others(found))
         sections.extend(_noise(found))
         sections.append(_failures(found))
+        if found.drift is not None:
+            sections.append(drift_section(found.drift))
         sections.extend(breakdown_sections(found))
+        sections.extend(noise_section(found))
         sections.extend(fact_sections(found))
         sections.extend(flip_sections(found))
         sections.extend(spread_section(found))
         sections.append(_method(found))
-    sections.append(_verdict(found, gate=gate))
+        sections.append(Section("", [Lines([f"{': '.join(found.outcome)}"])]))
     return sections
+
+
+def _decision(found: Comparison) -> Section:
+    """Say first what it comes to, and the figures that this rests on."""
+    seen, by = found.knowledge, found.decision
+    here = wording.interval(seen.here, seen.estimate, KNOWLEDGE)
+    elsewhere = wording.interval(seen.elsewhere, seen.estimate, KNOWLEDGE)
+    lines = [
+        ": ".join(found.outcome),
+        f"knowledge (0 to 5): {wording.value(seen.base, KNOWLEDGE)} -> "
+        f"{wording.value(seen.new, KNOWLEDGE)}, "
+        f"{wording.change(seen.estimate, KNOWLEDGE, found.rules.threshold)}, "
+        f"p {wording.probability(by.p_value)}; a loss of {found.rules.threshold:.2f} or more: "
+        f"p {wording.probability(by.p_margin)}",
+        f"95 % intervals: on these conversations {here}, for new conversations {elsewhere}",
+    ]
+    if found.elsewhere is not None and not found.same_answers:
+        verdict = found.elsewhere.verdict
+        said = {"cannot tell": "cannot be told"}.get(verdict, verdict)
+        said += f" by more than {found.rules.threshold:.2f}" if verdict == "not worse" else ""
+        lines.append(f"for new conversations such as these: {said}")
+    if found.failing is not None and by.verdict != "fails more":
+        base, new = found.failed
+        lines.append(
+            f"failed: base {wording.failed(base)}; new {wording.failed(new)} "
+            f"(p that it fails more {wording.probability(by.p_failing)})"
+        )
+    if found.more is not None:
+        answers = (_answers(found.base), _answers(found.new))
+        lines.append(wording.what_would_tell(found.more, seen, answers, blocked=by.blocked))
+    return Section("", [Lines(lines)])
+
+
+def _answers(side: Side) -> int:
+    """Return how often each probe was answered from one compression."""
+    return int(side.samples.groupby(["unit", "sample", "log_path", "state"]).size().max())
 
 
 def _arms(found: Comparison) -> Section:
@@ -91,8 +133,29 @@ def _notes(found: Comparison) -> Iterator[str]:
     for side in (found.base, found.new):
         if (side.samples["self_graded"] == True).any():  # noqa: E712 - it may be missing
             yield f"self-graded: in {side.label}, a model judged its own answers"
+        yield from _mixed(side)
+    if found.base.regraded is not None and found.new.regraded is not None:
+        yield wording.regraded(found.base.regraded, found.new.regraded)
+    if found.drift is not None and (warning := found.drift.warning):
+        yield warning
     for obstacle in found.allowed:
         yield f"allowed to differ: {obstacle}"
+
+
+def _mixed(side: Side) -> Iterator[str]:
+    """Warn of different things under one mean."""
+    cuts = side.samples.groupby("fixture")["cut"].unique()
+    several = [
+        f"{name} at {', '.join(map(str, sorted(at)))}" for name, at in cuts.items() if len(at) > 1
+    ]
+    if several:
+        yield (
+            f"WARNING: {side.label} mixes cuts: {'; '.join(several[:3])}; their probes are "
+            "averaged within the conversation"
+        )
+    cycles = sorted({int(count) for count in side.samples["cycles"].dropna()})
+    if len(cycles) > 1:
+        yield f"WARNING: {side.label} mixes states of {cycles} cycles under one mean"
 
 
 def _short(side: Side, name: str, text: str) -> str:
@@ -100,27 +163,19 @@ def _short(side: Side, name: str, text: str) -> str:
     return file or (text if len(text) <= 24 else f"{shown(digest(text))}…")
 
 
-def _headline(found: Comparison) -> Section:
-    with_bound = bool(found.bound)
-    bounds = {line.measure: line for line in found.bound}
+def _others(found: Comparison) -> Section:
+    bounds = {line.measure: line.difference.estimate for line in found.bound}
     rows = []
     for line in found.lines:
         cells = wording.line_cells(line, found.rules.threshold)
-        if with_bound:
-            bound = bounds[line.measure].difference
-            cells.insert(-1, wording.change(bound.estimate, line.measure))
-        rows.append([wording.measure_name(line.measure), *cells, line.judged.why])
+        if bounds:
+            cells.insert(-1, wording.change(bounds[line.measure], line.measure))
+        rows.append([wording.measure_name(line.measure), *cells])
     heads = list(wording.LINE_HEADS)
-    if with_bound:
+    if bounds:
         heads.insert(-1, "failed as 0")
-    table = Table(["", *heads, "because"], rows, (1, _VERDICTS + with_bound))
-    share = threshold_of("fact_recall", found.rules.threshold)
-    notes = [f"a change counts from {found.rules.threshold:g}, of a share from {share * 100:g} pp"]
-    if any(line.borrowed for line in found.lines):
-        notes.append(
-            "* no run differed from another here; judged by the widest spread of the others"
-        )
-    return Section("", [table, Lines(notes)])
+    table = Table(["", *heads], rows, (1, _VERDICTS + bool(bounds)))
+    return Section("Other measures (exploratory: say where to look, decide nothing)", [table])
 
 
 def _noise(found: Comparison) -> Iterator[Section]:
@@ -128,9 +183,11 @@ def _noise(found: Comparison) -> Iterator[Section]:
     if not found.same_arm:
         return
     rows = []
-    for line in found.lines:
-        here, name = line.difference.here, line.measure
-        if here is None or line.borrowed:
+    measured = [(KNOWLEDGE, found.knowledge)]
+    measured += [(line.measure, line.difference) for line in found.lines]
+    for name, difference in measured:
+        here = difference.here
+        if here is None or here.error == 0:
             rows.append([wording.measure_name(name), "-", "-"])
             continue
         low, high = here.interval(0.0)
@@ -156,46 +213,27 @@ def _noise(found: Comparison) -> Iterator[Section]:
 def _failures(found: Comparison) -> Section:
     base, new = found.failed
     table = Table(
-        ("", "compressions failed", "samples without a score"),
+        ("", "compressions failed", "samples failed", "not graded"),
         [
-            (label, f"{each.failed_states} of {each.states}", wording.failed(each))
+            (
+                label,
+                f"{each.failed_states} of {each.states}",
+                wording.failed(each),
+                wording.ungraded(each),
+            )
             for label, each in (("base", base), ("new", new))
         ],
         (1, 1),
     )
-    lines = []
-    for line in found.bound:
-        if line.measure == OVERALL:
-            each = line.difference
-            lines.append(
-                "with failed samples counted as 0, overall: "
-                f"{wording.value(each.base, OVERALL)} -> {wording.value(each.new, OVERALL)}, "
-                f"{wording.change(each.estimate, OVERALL)} "
-                f"({wording.interval(each.here, each.estimate, OVERALL)}), {line.judged.verdict}"
-            )
-    if found.rules.failures_rise:
-        lines.append("the new arm fails more often, so nothing is called better")
-    return Section("Failures", [table, *([Lines(lines)] if lines else [])])
+    lines = ["the new arm fails more often, so nothing is called better"]
+    return Section("Failures", [table, *([Lines(lines)] if found.rules.failures_rise else [])])
 
 
 def _method(found: Comparison) -> Section:
-    overall = next(line.difference for line in found.lines if line.measure == OVERALL)
-    return Section(
-        "How it was computed",
-        [
-            Lines(
-                [
-                    wording.FORMULA,
-                    *wording.INTERVALS,
-                    wording.FAMILY,
-                    f"behind overall: probes {overall.probes}, fixtures {overall.fixtures}, "
-                    f"compressions {overall.states[0]} and {overall.states[1]}",
-                ]
-            )
-        ],
+    seen = found.knowledge
+    behind = (
+        f"behind knowledge: probes {seen.probes}, conversations {seen.fixtures}, "
+        f"compressions {seen.states[0]} and {seen.states[1]}"
     )
-
-
-def _verdict(found: Comparison, *, gate: bool) -> Section:
-    outcome, why = found.outcome(gate=gate)
-    return Section("", [Lines([f"{outcome}: {why}"])])
+    lines = [wording.FORMULA, *wording.INTERVALS, wording.FAMILY, behind]
+    return Section("How it was computed", [Lines(lines)])

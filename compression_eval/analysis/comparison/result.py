@@ -2,35 +2,64 @@
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
+from statistics import fmean
 from typing import Literal
 
+from compression_eval.analysis.comparison import wording
 from compression_eval.analysis.comparison.comparable import Obstacle, check_comparable
+from compression_eval.analysis.comparison.drift import Drift, drift
 from compression_eval.analysis.comparison.fact_changes import FactChange, fact_changes
-from compression_eval.analysis.comparison.failures import Failures, failures, rise
+from compression_eval.analysis.comparison.failures import (
+    Failures,
+    chance_of_rise,
+    failures,
+    rise,
+    too_few_grades,
+)
 from compression_eval.analysis.comparison.flips import Flip, flips
 from compression_eval.analysis.comparison.judging import (
     BREAKDOWNS,
     Line,
     Rules,
-    bound,
     breakdown,
-    headline,
+    others,
+    primary,
 )
 from compression_eval.analysis.comparison.measures import (
-    HEADLINE,
     compresses_the_same,
     exact_measures,
+    same_answers,
+    stands_in,
     unread_changes,
     with_states,
 )
 from compression_eval.analysis.comparison.sides import Side, differences, same_arm
 from compression_eval.analysis.comparison.splitting import SideSpread, side_spread
+from compression_eval.analysis.statistics.intervals import Difference
+from compression_eval.analysis.statistics.power import More, what_would_tell
+from compression_eval.analysis.statistics.verdicts import Decision, Failing, decide
 from compression_eval.fixtures.errors import DataError
-from compression_eval.grading.six_dimensions import OVERALL
+from compression_eval.grading.rubric import KNOWLEDGE
 
-Outcome = Literal["no regression", "regression", "cannot tell"]
+Outcome = Literal["no regression", "regression", "cannot tell", "the same answers"]
 
-EXIT_CODES: Mapping[Outcome, int] = {"no regression": 0, "regression": 1, "cannot tell": 3}
+EXIT_CODES: Mapping[Outcome, int] = {
+    "no regression": 0,
+    "regression": 1,
+    "cannot tell": 3,
+    "the same answers": 0,
+}
+
+
+@dataclass(frozen=True)
+class Noise:
+    """What would be called a change between two halves of one side's compressions."""
+
+    facts: float
+    """Facts lost or gained; mean over the sides."""
+    flips: float
+    """Probes that are a miss in one half only; likewise."""
 
 
 @dataclass(frozen=True)
@@ -42,22 +71,63 @@ class Comparison:
     rules: Rules
     allowed: Sequence[Obstacle]
     """What differs although it should not, and was allowed to."""
+    knowledge: Difference
+    """In the one measure that decides."""
+    failing: Failing | None
+    """None if nothing failed."""
+    same_answers: int
+    """How many answers there are if both sides gave the same ones; else 0."""
     lines: Sequence[Line]
-    """The headline."""
+    """The measures beside it: exploratory."""
     failed: tuple[Failures, Failures]
     bound: Sequence[Line]
-    """The headline with failed samples counted as 0; empty if nothing failed."""
+    """The same with failed samples counted as 0; empty if nothing failed."""
     breakdowns: Mapping[str, Sequence[Line]]
     """By column."""
     facts: Sequence[FactChange]
     flips: Sequence[Flip]
+    noise: Noise | None
+    """None where a conversation was compressed only once, or only the headline was asked for."""
     spread: tuple[SideSpread, SideSpread] | None
     """None where only the headline was asked for."""
+
+    @cached_property
+    def decision(self) -> Decision:
+        """What decides."""
+        return decide(self.knowledge, self.rules.threshold, self.failing)
+
+    @cached_property
+    def elsewhere(self) -> Decision | None:
+        """The same test for new conversations; None with a single one, or without enough grades."""
+        if self.knowledge.elsewhere is None or self.ungraded:
+            return None
+        return decide(replace(self.knowledge, here=None), self.rules.threshold, self.failing)
+
+    @property
+    def ungraded(self) -> bool:
+        """Whether so many grades are missing that nothing can be told.
+
+        That an arm fails more can be: it does not hang on the grades of what did not fail.
+        """
+        return self.decision.verdict != "fails more" and too_few_grades(*self.failed)
+
+    @cached_property
+    def more(self) -> More | None:
+        """What would tell; None where it is told."""
+        told = self.outcome[0] != "cannot tell" or self.decision.verdict != "cannot tell"
+        if told or self.ungraded:
+            return None
+        return what_would_tell(self.knowledge, self.rules.threshold)
 
     @property
     def same_arm(self) -> bool:
         """Whether both sides are runs of one arm."""
         return same_arm(self.base, self.new)
+
+    @cached_property
+    def drift(self) -> Drift | None:
+        """How far the graders are apart; None where both sides were graded again together."""
+        return None if self.base.regraded else drift(self.base, self.new)
 
     @property
     def mechanical(self) -> list[str]:
@@ -69,62 +139,42 @@ class Comparison:
         """In what the arms differ: setting, value of base, value of new."""
         return differences(self.base, self.new)
 
-    @property
+    @cached_property
     def unread(self) -> tuple[list[str], bool]:
         """What differs that the embedded compressor never read, and whether nothing else does."""
         return unread_changes(self.base, self.new)
 
-    def named(self, verdict: str) -> list[str]:
-        """Return the headline measures with a verdict."""
-        return [line.measure for line in self.lines if line.judged.verdict == verdict]
-
-    @property
-    def one_sided(self) -> list[str]:
-        """Headline measures that have no shared probe, though one of the sides has values.
-
-        What neither has, such as facts in a state that cannot be read, is no question here.
-        """
-        judged = {line.measure for line in self.lines}
-        return [
-            name
-            for name in HEADLINE
-            if name not in judged
-            and any(side.samples[name].notna().any() for side in (self.base, self.new))
-        ]
-
-    @property
-    def failing(self) -> Line | None:
-        """The overall score with failures counted as 0, if the new side fails more often."""
-        if not self.rules.failures_rise:
-            return None
-        return next((line for line in self.bound if line.measure == OVERALL), None)
-
-    def outcome(self, *, gate: bool = False) -> tuple[Outcome, str]:
-        """Return what the comparison comes to, and why.
-
-        Args:
-            gate: Let any headline measure that cannot be told stand in the way; otherwise only
-                the overall score does.
-        """
-        worse, unknown = self.named("worse"), self.named("cannot tell")
-        failing = self.failing
-        if worse:
-            return "regression", f"worse: {', '.join(worse)}"
-        if failing is not None and failing.judged.verdict == "worse":
-            return "regression", "fails more often, and is worse if failures count as 0"
-        unknown = [*unknown, *self.one_sided] if gate else [n for n in unknown if n == OVERALL]
-        if unknown:
-            return "cannot tell", f"cannot be told: {', '.join(unknown)}"
-        if failing is not None and failing.judged.verdict == "cannot tell":
-            return "cannot tell", "fails more often, and what that costs cannot be told"
+    @cached_property
+    def outcome(self) -> tuple[Outcome, str]:
+        """What the comparison comes to, and why."""
+        why = wording.decided(self.decision, self.knowledge, self.rules.threshold, self.failed)
         unread, nothing_else = self.unread
+        if self.ungraded:
+            return "cannot tell", wording.too_few_grades(*self.failed)
+        if self.decision.verdict in ("worse", "fails more"):
+            return "regression", why
+        if self.same_answers:
+            found, said = self._same_answers()
+        else:
+            found, said = "no regression", why
         if unread and nothing_else:
             return "cannot tell", (
                 "the embedded compressor does not read prompts, and the arms differ in nothing "
                 f"else ({', '.join(unread)}); compress with a model: --model-role compressor=MODEL"
             )
-        better = self.named("better")
-        return "no regression", f"better: {', '.join(better)}" if better else "nothing is worse"
+        if self.decision.verdict == "cannot tell" and not self.same_answers:
+            return "cannot tell", why
+        return found, said
+
+    def _same_answers(self) -> tuple[Outcome, str]:
+        said = f"nothing was compared: all {self.same_answers} answers are byte for byte the same"
+        expected = self.same_arm and len(self.mechanical) == 2
+        if expected or not (stands_in(self.base) or stands_in(self.new)):
+            return "the same answers", said
+        return "cannot tell", (
+            f"the same answers, {said}; the embedded model, which compressed here, does not tell "
+            "these arms apart: --model-role compressor=MODEL"
+        )
 
 
 def compare(
@@ -140,7 +190,7 @@ def compare(
     Args:
         base: One arm.
         new: The arm that is to be judged.
-        threshold: The smallest difference of a score (0 to 5) that counts.
+        threshold: The margin of the decision: the loss of a score (0 to 5) that must not be.
         allowed: Conditions that need not hold; names of `comparable.CONDITIONS`.
         whole: Also make the breakdowns, facts, flips and the spread; else only the headline.
 
@@ -151,20 +201,34 @@ def compare(
     base, new = (replace(side, samples=with_states(side.samples)) for side in (base, new))
     # Rates over different probes would let an arm seem to fail less often than it does.
     probes = set(base.samples["sample"]) & set(new.samples["sample"])
-    failed = (_failures(base, probes), _failures(new, probes))
+    asked = [side.samples[side.samples["sample"].isin(probes)] for side in (base, new)]
+    failed = (failures(asked[0]), failures(asked[1]))
     rules = Rules(threshold, exact_measures(base, new), rise(*failed))
     samples = (base.samples, new.samples)
-    lines = headline(samples, rules)
-    if not any(line.measure == OVERALL for line in lines):
+    knowledge = primary(samples, rules)
+    if knowledge is None:
         raise DataError("cannot be compared: no probe has a score on both sides")
+    failing = None
+    if any(each.failed for each in failed):
+        counted = primary(samples, rules, failed_as_zero=True)
+        failing = Failing(
+            # Arms that come out the same every time do not fail by chance.
+            float(not rules.failures_rise)
+            if KNOWLEDGE in rules.exact
+            else chance_of_rise(asked[0], asked[1]),
+            counted.estimate if counted and rules.failures_rise else 0.0,
+        )
     return Comparison(
         base=base,
         new=new,
         rules=rules,
         allowed=differing,
-        lines=lines,
+        knowledge=knowledge,
+        failing=failing,
+        same_answers=same_answers(base, new),
+        lines=others(samples, rules),
         failed=failed,
-        bound=bound(samples, rules) if any(each.failed for each in failed) else [],
+        bound=others(samples, rules, failed_as_zero=True) if failing else [],
         breakdowns={
             column: found
             for column in (BREAKDOWNS if whole else ())
@@ -172,10 +236,24 @@ def compare(
         },
         facts=fact_changes(base, new) if whole else [],
         flips=flips(base, new) if whole else [],
+        noise=_noise((base, new)) if whole else None,
         spread=(side_spread(base), side_spread(new)) if whole else None,
     )
 
 
-def _failures(side: Side, probes: Collection[str]) -> Failures:
-    """Count what failed on the probes that both sides were asked."""
-    return failures(side.samples[side.samples["sample"].isin(probes)])
+def _noise(sides: Sequence[Side]) -> Noise | None:
+    """Compare each side with itself: every other compression of a conversation with the rest."""
+    facts, flipped = [], []
+    for side in sides:
+        runs = side.samples[["unit", "log_path", "state"]].drop_duplicates()
+        place = runs.groupby("unit").cumcount()
+        if (place.groupby(runs["unit"]).max() < 1).any():
+            return None
+        half = side.samples.merge(runs.assign(half=place % 2))
+        one, other = (
+            replace(side, samples=half[half["half"] == which].drop(columns="half"))
+            for which in (0, 1)
+        )
+        facts.append(len(fact_changes(one, other)))
+        flipped.append(len(flips(one, other)))
+    return Noise(fmean(facts), fmean(flipped))

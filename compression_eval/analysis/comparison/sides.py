@@ -1,28 +1,36 @@
 """The two sides of a comparison: which logs they are, and that each is one arm."""
 
-import json
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from compression_eval.analysis import criteria, fact_columns, gradings
-from compression_eval.analysis.frames import arm_names, joined, rows_of_log
+from compression_eval.analysis.arms import ARGUMENT, arm_names, arm_settings
+from compression_eval.analysis.frames import joined, rows_of_log
 from compression_eval.analysis.logs import Log, find_logs, one_per_run
 from compression_eval.fixtures.errors import DataError
 
 if TYPE_CHECKING:
     from pandas import DataFrame
 
-_OPERATIONAL = {
-    *("max_retries", "timeout", "attempt_timeout", "stream_idle_timeout", "max_connections"),
-    *("adaptive_connections", "cache", "cache_prompt", "batch", "extra_headers"),
-}
-"""Settings of a model that do not decide what it says."""
+    from compression_eval.analysis.sample_columns import Regradings
 
-ARGUMENT = "compressor_args."
-"""Stands before the name of a strategy's argument among the settings of an arm."""
+
+_GRADING = ("graded by", "criteria", "grader_context")
+"""Settings of an arm that say how it was graded."""
+
+
+@dataclass(frozen=True)
+class Regraded:
+    """How a side was graded again for the comparison alone."""
+
+    graders: tuple[str, ...]
+    answers: int
+    failed: int
+    """Answers that no grader came to a result on."""
+    calls: int
 
 
 @dataclass(frozen=True)
@@ -36,6 +44,8 @@ class Side:
     logs: tuple[Log, ...]
     samples: "DataFrame"
     """As from `samples_frame`, one row per sample and epoch, with what is folded into a cell."""
+    regraded: Regraded | None = None
+    """None where the grades are those of the logs."""
 
     @cached_property
     def facts(self) -> "DataFrame":
@@ -61,7 +71,12 @@ class Side:
     @cached_property
     def settings(self) -> dict[str, str]:
         """What the arm is: every setting by name, as text."""
-        return _settings(self.logs[0])
+        found = arm_settings(self.logs[0])
+        if self.regraded is None:
+            return found
+        # The same for both sides now, whatever the logs were graded by and how.
+        others = {name: value for name, value in found.items() if name not in _GRADING}
+        return others | {"graded by": ", ".join(self.regraded.graders)}
 
     @property
     def versions(self) -> list[str]:
@@ -86,7 +101,12 @@ class Side:
 
 
 def load_sides(
-    base: Sequence[str], new: Sequence[str], base_arm: str | None, new_arm: str | None
+    base: Sequence[str],
+    new: Sequence[str],
+    base_arm: str | None,
+    new_arm: str | None,
+    *,
+    scored: bool = True,
 ) -> tuple[Side, Side]:
     """Return both sides.
 
@@ -95,6 +115,7 @@ def load_sides(
         new: Likewise.
         base_arm: Which arm is meant where the logs hold several; a name as tables give it.
         new_arm: Likewise.
+        scored: Refuse a side without a score.
 
     Raises:
         DataError: There are no logs, one is no finished log of this eval, a side holds several
@@ -107,27 +128,36 @@ def load_sides(
     for label, wanted in (("base", base_arm), ("new", new_arm)):
         arm = _only_arm(label, [names[log.path] for log in found[label]], wanted)
         logs = [log for log in found[label] if names[log.path] == arm]
-        _refuse_mixture(label, logs)
         chosen.append((label, arm, logs))
     _refuse_one_run_twice(chosen[0][2], chosen[1][2])
     sides = []
     for label, arm, logs in chosen:
-        side = Side(label, arm, tuple(logs), _samples(logs, arm))
-        _refuse_without_scores(side)
+        side = Side(label, arm, tuple(logs), read_samples(logs, arm))
+        if scored:
+            _refuse_without_scores(side)
         sides.append(side)
     return sides[0], sides[1]
 
 
-def _samples(logs: Sequence[Log], arm: str) -> "DataFrame":
-    """Read all that is needed of some logs at once: opening them is what takes the time."""
+def read_samples(
+    logs: Sequence[Log], arm: str, regradings: "Regradings | None" = None
+) -> "DataFrame":
+    """Read all that is needed of some logs at once: opening them is what takes the time.
+
+    Args:
+        logs: Of one arm.
+        arm: Its name.
+        regradings: What takes the place of the grades in the logs.
+    """
     from compression_eval.analysis.sample_columns import SAMPLE_COLUMNS
 
     folded = {
         fact_columns.FACTS: fact_columns.as_cell,
         criteria.CRITERIA: criteria.as_cell,
         gradings.GRADINGS: gradings.as_cell,
+        gradings.ANCHOR: gradings.anchor_as_cell,
     }
-    return joined([rows_of_log(log, arm, SAMPLE_COLUMNS | folded) for log in logs])
+    return joined([rows_of_log(log, arm, SAMPLE_COLUMNS | folded, regradings) for log in logs])
 
 
 def _only_arm(label: str, names: Sequence[str], wanted: str | None) -> str:
@@ -143,24 +173,6 @@ def _only_arm(label: str, names: Sequence[str], wanted: str | None) -> str:
             f"name one of them with --{label}-arm"
         )
     return next(iter(counts))
-
-
-def _refuse_mixture(label: str, logs: Sequence[Log]) -> None:
-    """Refuse logs under one name that are of different arms all the same."""
-    first = _settings(logs[0])
-    for log in logs[1:]:
-        changed = _changes(first, _settings(log))
-        if changed:
-            raise DataError(f"{label}: {log.path}: not the same arm as the others: {changed}")
-    versions: dict[str, tuple[str, Log]] = {}
-    for log in logs:
-        version, about = str(log.header.eval.task_version), _about(log)
-        known = versions.setdefault(about, (version, log))
-        if known[0] != version:
-            raise DataError(
-                f"{label}: {log.path}: made by version {version} of what decides the results, and "
-                f"{known[1].path} by {known[0]}; name the logs of one of them"
-            )
 
 
 def _refuse_one_run_twice(base: Sequence[Log], new: Sequence[Log]) -> None:
@@ -193,47 +205,3 @@ def differences(base: Side, new: Side) -> list[tuple[str, str, str]]:
 def same_arm(base: Side, new: Side) -> bool:
     """Return whether both sides are runs of one arm, so that all that differs is noise."""
     return not differences(base, new) and base.versions == new.versions
-
-
-def _changes(first: Mapping[str, str], second: Mapping[str, str]) -> str:
-    return "; ".join(
-        f"{name} is {second.get(name, '-')[:60]}, not {first.get(name, '-')[:60]}"
-        for name in {**first, **second}
-        if first.get(name) != second.get(name)
-    )
-
-
-def _settings(log: Log) -> dict[str, str]:
-    spec = log.header.eval
-    metadata: dict[str, Any] = spec.metadata or {}
-    described = metadata.get("compressor") or {}
-    models = metadata.get("models") or {}
-    result = {"compressor": log.compressor}
-    arguments = described.get("arguments") if isinstance(described, dict) else None
-    for name, value in (arguments or {}).items():
-        result[f"{ARGUMENT}{name}"] = (
-            value if isinstance(value, str) else json.dumps(value, sort_keys=True)
-        )
-    result["model"] = spec.model
-    result |= {f"model.{name}": value for name, value in decisive(spec.model_generate_config)}
-    result["compressor model"] = str(models.get("compresses") or spec.model)
-    role = (spec.model_roles or {}).get("compressor")
-    if role is not None and not isinstance(role, list):
-        result |= {f"compressor model.{name}": value for name, value in decisive(role.config)}
-    result["tokens counted with"] = str(metadata.get("token_counter", ""))
-    return result
-
-
-def decisive(config: Any) -> list[tuple[str, str]]:
-    """Return the settings of a model that decide what it says, as text."""
-    given = config.model_dump(mode="json", exclude_none=True)
-    return [
-        (name, json.dumps(value, sort_keys=True))
-        for name, value in sorted(given.items())
-        if name not in _OPERATIONAL
-    ]
-
-
-def _about(log: Log) -> str:
-    dataset = log.header.eval.dataset
-    return json.dumps([dataset.name, sorted(map(str, dataset.sample_ids or []))])

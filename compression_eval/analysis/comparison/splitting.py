@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 
 from compression_eval.analysis.comparison.sides import Side
 from compression_eval.analysis.statistics.spread import Graded, SpreadParts, spread_parts
-from compression_eval.grading.rubric import structure
+from compression_eval.grading.rubric import KNOWLEDGE, structure
 from compression_eval.grading.six_dimensions import OVERALL
 
 if TYPE_CHECKING:
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 _SETUP = ("graded_by", "criteria", "grader_context", "language", "rubric_digest")
 
-SPLIT: tuple[str, ...] = (OVERALL, *structure().dimensions)
+SPLIT: tuple[str, ...] = (KNOWLEDGE, OVERALL, *structure().dimensions)
 """Measures whose spread is split: those that a grader gives."""
 
 

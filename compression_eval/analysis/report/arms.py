@@ -3,7 +3,8 @@
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
-from compression_eval.grading.six_dimensions import OVERALL
+from compression_eval.analysis.comparison.measures import values
+from compression_eval.grading.rubric import KNOWLEDGE
 
 if TYPE_CHECKING:
     from pandas import DataFrame
@@ -38,19 +39,32 @@ class Arm:
     samples: int
     scored: int
     token_counter: str
+    models: str = ""
+    """The model under test and the graders with all their settings."""
+
+    @property
+    def failed(self) -> str:
+        """How many samples have no score, of all; empty if every sample has one."""
+        missing = self.samples - self.scored
+        return f"{missing} of {self.samples} failed" if missing else ""
 
 
-def arms_of(samples: "DataFrame") -> list[Arm]:
-    """Return the arms, the highest overall score first; without any score last."""
+def arms_of(samples: "DataFrame", beside: "DataFrame") -> list[Arm]:
+    """Return the arms, the highest leading score first; without any score last.
+
+    Args:
+        samples: Of all arms.
+        beside: Those by which arms are held beside one another, as from `scores.common`.
+    """
     found = [_arm(str(name), rows) for name, rows in samples.groupby("arm", sort=False)]
-    means = samples.groupby("arm")[OVERALL].mean()
-    return sorted(found, key=lambda arm: (arm.scored == 0, -float(means[arm.name] or 0)))
+    means = {str(name): values(rows, KNOWLEDGE).mean() for name, rows in beside.groupby("arm")}
+    return sorted(found, key=lambda arm: (arm.scored == 0, -means.get(arm.name, 0.0)))
 
 
 def control(arms: list[Arm], role: Role, beside: Arm) -> Arm | None:
     """Return the control that was answered and graded by the same models; None if none was."""
     for arm in arms:
-        alike = (arm.model, arm.graders) == (beside.model, beside.graders)
+        alike = arm.models == beside.models
         if arm.role == role and alike and arm.scored:
             return arm
     return None
@@ -75,6 +89,7 @@ def _arm(name: str, rows: "DataFrame") -> Arm:
         samples=len(rows),
         scored=int(rows["scored"].sum()),
         token_counter=_joined(rows["token_counter"]),
+        models=f"{_joined(rows['answered_by'])}; {_joined(rows['graders_settings'])}",
     )
 
 

@@ -5,25 +5,13 @@ from pathlib import Path
 import click
 
 from compression_eval.analysis.report.viewer import DEFAULT_VIEWER
+from compression_eval.command_line import CleanCommand
 from compression_eval.fixtures.errors import DataError
-
-
-class _CleanErrors(click.Command):
-    """Ends with one clean line where a log or an option is wrong, not with a traceback."""
-
-    def invoke(self, ctx: click.Context) -> object:
-        """Run the command."""
-        try:
-            return super().invoke(ctx)
-        except BrokenPipeError:
-            raise  # the reader of a pipe has seen enough; click ends quietly
-        except (DataError, OSError) as error:
-            raise click.ClickException(" ".join(str(error).split())) from error
 
 
 @click.command(
     "report",
-    cls=_CleanErrors,
+    cls=CleanCommand,
     epilog="\b\nExamples:\n  compression-eval report logs --out report\n"
     "  compression-eval report before.eval after.eval --out report --reference\n"
     "  compression-eval report logs --out report --viewer https://example.org/logs",

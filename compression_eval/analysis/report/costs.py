@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from compression_eval.analysis.comparison.measures import values
-from compression_eval.grading.six_dimensions import OVERALL
+from compression_eval.grading.rubric import KNOWLEDGE
 
 if TYPE_CHECKING:
     from pandas import DataFrame
@@ -20,9 +20,10 @@ class Costs:
     compressions: int
     """Compressions that gave a state."""
     tokens_before: float
+    """Mean over conversations of the mean over compressions, as are the next two."""
     tokens_after: float
     removed: float
-    """Share of the history's tokens, mean over compressions."""
+    """Share of the history's tokens."""
     calls: float
     """Model calls per compression, as are the next three."""
     input_tokens: float
@@ -58,8 +59,7 @@ class Failures:
     abstained: int
     """Scored answers that say that they do not know, or nothing."""
     lower_bound: float
-    """Overall score with the failed samples as 0: the arm is no better than its mean and, had it
-    answered everywhere, no worse than this."""
+    """Knowledge on its own probes with all failed samples as 0, whatever made them fail."""
 
 
 def costs(samples: "DataFrame", states: "DataFrame") -> Costs:
@@ -77,9 +77,9 @@ def costs(samples: "DataFrame", states: "DataFrame") -> Costs:
     own = ["compress_input_tokens", "compress_output_tokens"]
     return Costs(
         compressions=len(fine),
-        tokens_before=_mean(fine, "tokens_original"),
-        tokens_after=_mean(fine, "tokens_state"),
-        removed=_mean(fine, "tokens_removed"),
+        tokens_before=_by_conversation(fine, "tokens_original"),
+        tokens_after=_by_conversation(fine, "tokens_state"),
+        removed=_by_conversation(fine, "tokens_removed"),
         calls=_mean(fine, "compress_calls"),
         input_tokens=_mean(fine, "compress_input_tokens"),
         output_tokens=_mean(fine, "compress_output_tokens"),
@@ -114,8 +114,12 @@ def failures(samples: "DataFrame", states: "DataFrame") -> Failures:
         suspect=int(states["suspect"].fillna("").ne("").sum()),
         reasons=dict(reasons.most_common()),
         abstained=int((samples["scored"] & (samples["abstained"] == True)).sum()),  # noqa: E712
-        lower_bound=values(samples, OVERALL, failed_as_zero=True).mean(),
+        lower_bound=values(samples, KNOWLEDGE, failed_as_zero=True).mean(),
     )
+
+
+def _by_conversation(states: "DataFrame", column: str) -> float:
+    return float(states.groupby("fixture")[column].mean().mean())
 
 
 def _mean(frame: "DataFrame", column: str) -> float:

@@ -12,6 +12,7 @@ _SAME_EVERYWHERE: Mapping[str, str] = {
     "grader_context": "what the grader sees of the state",
     "criteria": "graded criteria",
     "token_counter": "token counter",
+    "cycles": "compressions before each question",
 }
 _SAME_PER_UNIT: Mapping[str, str] = {
     "fixture_digest": "fixture",

@@ -1,8 +1,7 @@
 """Every figure of a report, computed from the frames and from nothing else."""
 
-import json
 import math
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from compression_eval.analysis.report.arms import Arm, arms_of
@@ -10,9 +9,24 @@ from compression_eval.analysis.report.costs import Costs, Failures, costs, failu
 from compression_eval.analysis.report.differing import differing
 from compression_eval.analysis.report.misses import Miss, misses
 from compression_eval.analysis.report.reading import Frames
-from compression_eval.analysis.report.retained import Frontier, Retained, frontier, retained
-from compression_eval.analysis.report.scores import Cell, Estimate, Row, estimates, groups, table
+from compression_eval.analysis.report.retained import (
+    Frontier,
+    Retained,
+    frontier,
+    retained,
+    same_answers,
+)
+from compression_eval.analysis.report.scores import (
+    Cell,
+    Estimate,
+    Row,
+    common,
+    estimates,
+    groups,
+    table,
+)
 from compression_eval.analysis.report.survival import Survival, survival
+from compression_eval.fixtures.writing import versioned_json
 from compression_eval.grading.rubric import FORMULA
 
 if TYPE_CHECKING:
@@ -43,6 +57,12 @@ class Figures:
     frontier: Frontier
     differing: list[str]
     """What the arms do not have in common though a comparison wants it, one line each."""
+    probes: tuple[int, int] = (0, 0)
+    """Probes that all arms have in common (0 if each has its own), and all that any was asked."""
+    several_cuts: list[str] = field(default_factory=list)
+    """Conversations that were cut at several places, which are averaged."""
+    same_answers: list[list[str]] = field(default_factory=list)
+    """Arms, neither of them a control, that gave the same answers, byte by byte."""
 
     @property
     def offline(self) -> bool:
@@ -56,24 +76,31 @@ def figures(frames: Frames) -> Figures:
     Args:
         frames: Of all logs; each arm of them has at least one sample.
     """
-    arms = arms_of(frames.samples)
-    by_arm = {arm.name: _of(frames.samples, arm) for arm in arms}
+    beside, probes = common(frames.samples)
+    arms = arms_of(frames.samples, beside)
+    by_arm = {arm.name: _of(beside, arm) for arm in arms}
     return Figures(
-        formula=FORMULA,
+        formula=f"{FORMULA}; a sample that failed counts as 0",
         arms=arms,
         of_arm={arm.name: _arm(arm, by_arm[arm.name], frames) for arm in arms},
         retained=retained(arms, by_arm),
         frontier=frontier(arms, by_arm),
         differing=differing(frames.samples),
+        probes=(probes, len(frames.samples.drop_duplicates(["unit", "sample"]))),
+        several_cuts=[
+            str(name) for name, units in beside.groupby("fixture")["unit"] if units.nunique() > 1
+        ],
+        same_answers=same_answers(arms, by_arm),
     )
 
 
-def _arm(arm: Arm, samples: "DataFrame", frames: Frames) -> ArmFigures:
+def _arm(arm: Arm, beside: "DataFrame", frames: Frames) -> ArmFigures:
+    samples = _of(frames.samples, arm)
     states, facts = _of(frames.states, arm), _of(frames.facts, arm)
     return ArmFigures(
-        table=table(samples),
-        estimates=estimates(samples),
-        groups=groups(samples),
+        table=table(beside),
+        estimates=estimates(beside) if arm.scored else {},
+        groups=groups(beside),
         misses=misses(samples, _of(frames.criteria, arm), facts),
         survival=survival(facts),
         costs=costs(samples, states),
@@ -87,7 +114,7 @@ def _of(frame: "DataFrame", arm: Arm) -> "DataFrame":
 
 def as_json(of: Figures) -> str:
     """Return the figures as JSON; what is not known is null."""
-    return json.dumps(_plain(asdict(of)), ensure_ascii=True, indent=1) + "\n"
+    return versioned_json(_plain(asdict(of)))
 
 
 def _plain(value: Any) -> Any:

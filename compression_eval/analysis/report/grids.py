@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from compression_eval.analysis.comparison.measures import HEADLINE
+from compression_eval.analysis.comparison.measures import HEADLINE, RECALL, SURVIVAL
 from compression_eval.analysis.comparison.wording import change, probability
 from compression_eval.analysis.report.arms import Arm
 from compression_eval.analysis.report.costs import Failures
@@ -22,6 +22,7 @@ from compression_eval.analysis.report.wording import (
     whole,
 )
 from compression_eval.analysis.statistics.verdicts import DEFAULT_THRESHOLD
+from compression_eval.grading.rubric import KNOWLEDGE, structure
 from compression_eval.grading.six_dimensions import OVERALL
 
 _A_POINT = 1e-6
@@ -53,25 +54,24 @@ class Grid:
 
 def summary(of: Figures) -> Grid:
     """Return one row per arm: what somebody decides by."""
-    heads = ["Arm", "Overall", *map(title_of, HEADLINE[-2:]), "Retention", "Tokens left"]
-    heads += ["Removed", "Failed", "Standing"]
+    heads = ["Arm", "Knowledge", "Failed", "Retention", "Tokens left", "Standing"]
+    heads += [*map(title_of, (OVERALL, RECALL, SURVIVAL)), "Removed"]
     standing = {point.arm: point for point in of.frontier.points}
     rows = []
     for arm in of.arms:
         figures = of.of_arm[arm.name]
         named = [each for each in arm.settings.split(", ") if each not in arm.name]
         cells = [Shown(arm.name, _marks(of, arm), ", ".join(named))]
-        for measure in (OVERALL, *HEADLINE[-2:]):
-            cells.append(_estimate(of, arm, measure, intervals=measure == OVERALL))
-        kept = of.retained[arm.name].measures.get(OVERALL) if arm.name in of.retained else None
+        kept = of.retained[arm.name].measures.get(KNOWLEDGE) if arm.name in of.retained else None
         share = kept.share if kept else None
-        cells.append(Shown(percent(share), limits=_percents(kept.here) if kept else ""))
-        cells += [
-            Shown(whole(figures.costs.tokens_after)),
-            Shown(percent(figures.costs.removed, 1)),
-            _failed(figures.failures),
-        ]
         point = standing.get(arm.name)
+        tokens = figures.costs.tokens_after if point is None else point.tokens
+        cells += [
+            _estimate(of, arm, KNOWLEDGE, intervals=True),
+            _failed(figures.failures),
+            Shown(percent(share), limits=_percents(kept.here) if kept else ""),
+            Shown(whole(tokens)),
+        ]
         if arm.role:
             cells.append(Shown(f"control: {arm.role}"))
         elif point is None:
@@ -79,8 +79,9 @@ def summary(of: Figures) -> Grid:
         else:
             by = point.dominated_by
             cells.append(Shown(f"dominated by {by}" if by else "not dominated"))
-        rows.append(cells)
-    return Grid(heads, rows, texts=frozenset({len(heads) - 1}))
+        cells += [_estimate(of, arm, name, intervals=False) for name in (OVERALL, RECALL, SURVIVAL)]
+        rows.append([*cells, Shown(percent(figures.costs.removed, 1))])
+    return Grid(heads, rows, texts=frozenset({heads.index("Standing")}))
 
 
 def _failed(failures: Failures) -> Shown:
@@ -98,15 +99,19 @@ def pairs(of: Figures) -> Grid | None:
         [
             Shown(pair.higher),
             Shown(pair.lower),
-            Shown(change(pair.change, OVERALL, DEFAULT_THRESHOLD)),
+            Shown(change(pair.change, KNOWLEDGE, DEFAULT_THRESHOLD)),
             Shown(between(pair.interval) if pair.interval else "exact" if _certain(pair) else DASH),
             Shown(DASH if _certain(pair) else probability(pair.p_value).replace("-", DASH)),
-            Shown(pair.verdict),
+            Shown("the same answers" if _same(of, pair) else pair.verdict),
         ]
         for pair in of.frontier.pairs
     ]
     heads = ["Higher", "Lower", "Difference", "95 % interval", "p (Holm)", "Verdict"]
     return Grid(heads, rows, texts=frozenset({1, 5})) if rows else None
+
+
+def _same(of: Figures, pair: Pair) -> bool:
+    return any({pair.higher, pair.lower} <= set(names) for names in of.same_answers)
 
 
 def _certain(pair: Pair) -> bool:
@@ -157,7 +162,8 @@ def retention(of: Figures) -> Grid | None:
         return None
     rows = []
     for name, found in of.retained.items():
-        cells = [Shown(name)]
+        arm = next(arm for arm in of.arms if arm.name == name)
+        cells = [Shown(name), Shown(str(found.conversations)), Shown(arm.failed or "0")]
         for measure in HEADLINE:
             kept = found.measures.get(measure)
             if kept is None:
@@ -165,9 +171,12 @@ def retention(of: Figures) -> Grid | None:
             elif kept.share is None:
                 cells.append(Shown("close", limits=f"{kept.floor:.2f}, {kept.ceiling:.2f}"))
             else:
-                cells.append(Shown(percent(kept.share), limits=_percents(kept.here)))
+                both = [_percents(kept.here), _percents(kept.elsewhere)]
+                cells.append(
+                    Shown(percent(kept.share), limits="\n".join(each or DASH for each in both))
+                )
         rows.append(cells)
-    return Grid(["Arm", *map(title_of, HEADLINE)], rows)
+    return Grid(["Arm", "Conversations", "Failed", *map(title_of, HEADLINE)], rows)
 
 
 def groups(of: Figures) -> list[tuple[str, Grid]]:
@@ -193,7 +202,7 @@ def groups(of: Figures) -> list[tuple[str, Grid]]:
 def misses(found: Sequence[Miss]) -> Grid:
     """Return an arm's misses."""
     return Grid(
-        ["Conversation", "Probe", "Overall", "Facts not in the answer", "Worst criterion"],
+        ["Conversation", "Probe", "Knowledge", "Facts not in the answer", "Worst criterion"],
         [
             [
                 Shown(miss.unit),
@@ -259,11 +268,16 @@ def failures(of: Figures) -> Grid:
 def reference(published: Published) -> Grid:
     """Return the published figures."""
     return Grid(
-        ["Method", *map(title_of, TABLE_MEASURES), "Mean of the six", "Tokens removed"],
+        [
+            "Method",
+            *map(title_of, (*structure().dimensions, OVERALL)),
+            "Mean of the six",
+            "Tokens removed",
+        ],
         [
             [
                 Shown(method.method),
-                *(Shown(decimal(method.scores[name])) for name in TABLE_MEASURES[:-1]),
+                *(Shown(decimal(method.scores[name])) for name in structure().dimensions),
                 Shown(decimal(method.overall)),
                 Shown(decimal(method.mean)),
                 Shown(percent(method.tokens_removed, 1)),

@@ -40,10 +40,10 @@ _SECTIONS = (
 )
 
 _INTERVALS = (
-    "Means over probes of the means over compressions, so they may differ a little from the "
-    "medians above. Under each, 95 % intervals: on these conversations (fixtures and probes as "
-    "they are; the unit is the compression), below it for new conversations (the unit is "
-    "the fixture; Student's t). No spread: every compression and answer came out the same."
+    "Means over the conversations, every one counting the same. Under each, 95 % intervals: on "
+    "these conversations (fixtures and probes as they are; the unit is the compression), below it "
+    "for new conversations (the unit is the fixture; Student's t). No spread: every "
+    "compression and answer came out the same."
 )
 
 
@@ -123,13 +123,12 @@ def _context(
         "marks": provenance.notes(of, logs),
         "sections": _SECTIONS,
         "summary": grids.summary(of),
-        "summary_note": "Overall: 0 to 5, with its 95 % interval on these conversations. "
+        "summary_note": f"{provenance.formula(of)} "
         "Dominated: another arm is better and keeps no more tokens, or keeps fewer and is less "
-        f"than {DEFAULT_THRESHOLD:g} away, by the intervals and not by the means alone. Standings "
-        f"and the lines above are on the {shared} probes that every arm has a score for. Failed: "
+        f"than {DEFAULT_THRESHOLD:g} away, by the intervals and not by the means alone. Failed: "
         "samples without a score, and compressions that gave no state, or one that is suspect.",
         "pairs": grids.pairs(of),
-        "pairs_note": f"Overall score on the {shared} probes that every arm has a score for, "
+        "pairs_note": f"Knowledge on the {shared} probes that every arm has, "
         "controls left out. Intervals are on these conversations; p is adjusted by Holm's method "
         f"over all pairs. Better: at least {DEFAULT_THRESHOLD:g} higher and p under 5 %. No "
         "change: less than that either way, by two one-sided tests. Exact: both arms come out the "
@@ -149,10 +148,11 @@ def _context(
         "interval_note": _INTERVALS,
         "intervals": grids.intervals(of),
         "retention": grids.retention(of),
-        "retention_note": "(arm - floor) / (ceiling - floor), a ratio of means over the probes "
-        "that all three have, with Fieller's 95 % limits on these conversations. Close: ceiling "
-        f"and floor (given under it) are less than {CLOSEST:g} of 5 apart, so that a share would "
-        "say nothing.",
+        "retention_note": "(arm - floor) / (ceiling - floor), a ratio of means over the "
+        "conversations, on the probes that all three have, by Fieller's method. "
+        f"Failures count as 0. Close: ceiling and floor (given under it) are less than "
+        f"{CLOSEST:g} of 5 apart, so that a share would "
+        "say nothing. Under each, 95 % limits on these conversations, below them for new ones.",
         "groups": grids.groups(of),
         "miss": f"{MISS:g}",
         "costs": grids.costs(of),

@@ -20,6 +20,8 @@ from compression_eval.analysis.report.wording import (
     whole,
 )
 from compression_eval.grading.markdown import pasted, table
+from compression_eval.grading.rubric import KNOWLEDGE, structure
+from compression_eval.grading.six_dimensions import OVERALL
 
 _MOST_PAIRS = 30
 _MOST_MISSES = 10
@@ -62,6 +64,9 @@ def _arm(arm: Arm, figures: ArmFigures) -> Iterator[str]:
         ["Fixture", *map(title_of, TABLE_MEASURES)], [_row(row) for row in figures.table], pasted
     )
     yield f"{_compression(figures.costs)}  \n{_failed(figures.failures)}"
+    if figures.survival.fact_agreement is not None:
+        agreement = percent(figures.survival.fact_agreement)
+        yield f"Facts in states: reader and look-up agree on {agreement}."
     if arm.role == "floor":
         yield "Misses of the floor are not listed: it knows nothing of the history."
         return
@@ -103,7 +108,7 @@ def _failed(failures: Failures) -> str:
         return text + "."
     reasons = ", ".join(f"{pasted(name, 120)} {n}" for name, n in failures.reasons.items())
     return (
-        f"{text}; without a score: {reasons}. With those as 0 the overall score is "
+        f"{text}; without a score: {reasons}. With all of those as 0, its knowledge is "
         f"{decimal(failures.lower_bound)}."
     )
 
@@ -126,19 +131,18 @@ def _miss(miss: Miss) -> str:
 
 
 def _retention(of: Figures) -> Iterator[str]:
+    grid = grids.retention(of)
+    if grid is None:
+        return
+    yield "### Retention between floor and ceiling"
+    leading = grid.heads.index(title_of(KNOWLEDGE))
     rows = []
-    for name, found in of.retained.items():
-        overall = found.measures.get("overall")
-        if overall is None:
-            continue
-        limits = (
-            f"{percent(overall.here[0])} to {percent(overall.here[1])}" if overall.here else "–"
-        )
-        rows.append([name, percent(overall.share), limits, str(overall.probes)])
-    if rows:
-        yield "### Retention between floor and ceiling"
-        yield table(["Arm", "Retention", "95 % on these conversations", "Probes"], rows, pasted)
-        yield "(arm - floor) / (ceiling - floor) of the overall score, a ratio of means."
+    for row in grid.rows:
+        limits = [*row[leading].limits.split("\n"), "–"][:2]
+        rows.append([*(cell.text for cell in row[: leading + 1]), *limits])
+    heads = [*grid.heads[:leading], "Retention", "95 % here", "95 % for new conversations"]
+    yield table(heads, rows, pasted)
+    yield "(arm - floor) / (ceiling - floor) of knowledge, a ratio of means, failures as 0."
 
 
 def _pairs(of: Figures) -> Iterator[str]:
@@ -151,7 +155,7 @@ def _pairs(of: Figures) -> Iterator[str]:
     if len(rows) > _MOST_PAIRS:
         yield f"And {len(rows) - _MOST_PAIRS} more with smaller differences (figures.json)."
     yield (
-        f"Overall score on the {of.frontier.probes} probes that every arm has; 95 % on these "
+        f"Knowledge on the {of.frontier.probes} probes that every arm has; 95 % on these "
         "conversations, p adjusted by Holm's method over all pairs."
     )
 
@@ -159,11 +163,16 @@ def _pairs(of: Figures) -> Iterator[str]:
 def _reference(reference: Published) -> Iterator[str]:
     yield "### Published figures, not measured here"
     yield table(
-        ["Method", *map(title_of, TABLE_MEASURES), "Mean of the six", "Tokens removed"],
+        [
+            "Method",
+            *map(title_of, (*structure().dimensions, OVERALL)),
+            "Mean of the six",
+            "Tokens removed",
+        ],
         [
             [
                 method.method,
-                *(decimal(method.scores[name]) for name in TABLE_MEASURES[:-1]),
+                *(decimal(method.scores[name]) for name in structure().dimensions),
                 decimal(method.overall),
                 decimal(method.mean),
                 percent(method.tokens_removed, 1),

@@ -5,9 +5,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, cast
 
 from compression_eval.analysis.comparison.flips import MISS
-from compression_eval.analysis.report.scores import probe_medians
 from compression_eval.analysis.statistics.observations import Item
-from compression_eval.grading.six_dimensions import OVERALL
+from compression_eval.grading.rubric import KNOWLEDGE
 
 if TYPE_CHECKING:
     from pandas import DataFrame
@@ -27,11 +26,11 @@ class Miss:
     unit: str
     probe: str
     score: float
-    """Median over epochs of the overall score."""
+    """Mean over epochs of knowledge."""
     lost: list[str]
     """Facts that did not get into the answer, the most frequent first, with the stage."""
     criterion: str
-    """The worst criterion of the epoch nearest to the median, and what the grader said of it."""
+    """The worst criterion of the epoch nearest to the mean, and what the grader said of it."""
     reason: str
 
 
@@ -46,8 +45,8 @@ def misses(
         facts: Rows of the arm.
         line: Scores under this are misses.
     """
-    medians = probe_medians(samples, [OVERALL])[OVERALL]
-    missed = medians[medians < line]
+    means = samples.groupby(["unit", "sample"])[KNOWLEDGE].mean()
+    missed = means[means < line]
     if missed.empty:
         return []
     scores = {cast(Item, key): float(score) for key, score in missed.items()}
@@ -64,15 +63,15 @@ def misses(
     return sorted(found, key=lambda miss: (miss.score, miss.unit, miss.probe))
 
 
-def _typical_epochs(samples: "DataFrame", medians: dict[Item, float]) -> dict[Item, str]:
-    """Return the sample, by its uuid, that comes nearest to the median of each probe."""
-    scored = samples[samples[OVERALL].notna()]
+def _typical_epochs(samples: "DataFrame", means: dict[Item, float]) -> dict[Item, str]:
+    """Return the sample, by its uuid, that comes nearest to the mean of each probe."""
+    scored = samples[samples[KNOWLEDGE].notna()]
     nearest: dict[Item, tuple[float, str]] = {}
-    cells = scored[["unit", "sample", "sample_uuid", OVERALL]].itertuples(index=False)
+    cells = scored[["unit", "sample", "sample_uuid", KNOWLEDGE]].itertuples(index=False)
     for unit, sample, uuid, value in cells:
         key = (str(unit), str(sample))
-        if key in medians:
-            distance = abs(float(value) - medians[key])
+        if key in means:
+            distance = abs(float(value) - means[key])
             nearest[key] = min(nearest.get(key, (distance, str(uuid))), (distance, str(uuid)))
     return {key: uuid for key, (_, uuid) in nearest.items()}
 

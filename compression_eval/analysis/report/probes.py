@@ -12,7 +12,7 @@ from compression_eval.analysis.report.reading import Frames
 from compression_eval.analysis.report.survival import STAGES
 from compression_eval.analysis.report.texts import clean
 from compression_eval.analysis.report.viewer import Viewer
-from compression_eval.grading.rubric import structure
+from compression_eval.grading.rubric import KNOWLEDGE, structure
 from compression_eval.grading.six_dimensions import OVERALL
 
 if TYPE_CHECKING:
@@ -61,7 +61,7 @@ def probe_data(
     facts, reasons = _facts(frames.facts, texts), _reasons(frames.criteria, texts)
     places = {arm.name: place for place, arm in enumerate(arms)}
     paths = {path: place for place, path in enumerate(dict.fromkeys(frames.samples["log_path"]))}
-    scores = [OVERALL, *structure().dimensions, "fact_recall", "fact_survival"]
+    scores = [KNOWLEDGE, OVERALL, *structure().dimensions, "fact_recall", "fact_survival"]
     columns = [
         *("arm", "log", "log_path", "unit", "probe_id", "probe_type", "epoch", "sample"),
         *("sample_uuid", "failure", "question", "answer"),

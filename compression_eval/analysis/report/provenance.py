@@ -1,12 +1,13 @@
 """What a report was made from, and what a reader must know before its figures."""
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from compression_eval.analysis.logs import Log
 from compression_eval.analysis.report.figures import Figures
 from compression_eval.analysis.report.grids import Grid, Shown
+from compression_eval.grading.rubric import KNOWLEDGE
 
 if TYPE_CHECKING:
     from pandas import DataFrame
@@ -18,6 +19,7 @@ _DIGESTS = {
     "question_digest": "words around the question",
 }
 _SHOWN_DIGITS = 12
+_SHARED = "every arm was asked and no grader failed on"
 
 
 def notes(of: Figures, logs: Sequence[Log]) -> list[str]:
@@ -41,14 +43,57 @@ def notes(of: Figures, logs: Sequence[Log]) -> list[str]:
         for log in logs
         if not log.complete
     ]
-    failing = [arm.name for arm in of.arms if arm.scored < arm.samples]
+    failing = [f"{arm.name} ({arm.failed})" for arm in of.arms if arm.failed]
     if failing:
-        found.append(f"Some samples have no score (see Failures): {', '.join(failing)}")
+        found.append(
+            f"Some samples have no score and count as 0 (see Failures): {', '.join(failing)}"
+        )
+    found += _beside(of)
     if of.differing:
         found.append(
             f"These arms cannot be compared just so. They differ in {'; '.join(of.differing)}"
         )
     return found
+
+
+def formula(of: Figures) -> str:
+    """Return what the leading figures are means of."""
+    shared, asked = of.probes
+    own = f"the {shared} of {asked} probes that {_SHARED}" if shared else "its own probes"
+    return (
+        f"Knowledge: 0 to 5, with its 95 % interval on these conversations; every arm on {own}, "
+        "failures as 0, every conversation counting the same. Tokens "
+        "left: on the conversations of which every arm has a state."
+    )
+
+
+def _beside(of: Figures) -> Iterator[str]:
+    """Yield what keeps the arms from being read straight off the table."""
+    shared, asked = of.probes
+    if not shared:
+        yield f"No probes that {_SHARED}: each arm stands on its own, so do not rank them"
+    elif shared < asked:
+        yield f"Arms are held together on the {shared} of {asked} probes that {_SHARED}"
+    if of.several_cuts:
+        yield f"Several cuts of one conversation are averaged: {', '.join(of.several_cuts[:5])}"
+    for names in of.same_answers:
+        yield f"{' and '.join(names)} gave the same answers, byte by byte: nothing was compared"
+    lead = of.frontier.lead
+    if lead is not None:
+        yield (
+            f"{lead.arm} is the best of {lead.arms} arms, {lead.above:.2f} above their mean. Of "
+            f"as many equal arms the best would be {lead.by_chance:.2f} above it by chance, and in "
+            f"one report of 20 more than {lead.seldom_more:.2f}"
+        )
+    if not of.retained and any(not arm.role for arm in of.arms):
+        yield "Retention: no floor or ceiling measured (arms none and full by the same models)"
+    for name, kept in of.retained.items():
+        leading = kept.measures.get(KNOWLEDGE)
+        if leading is not None and leading.share is not None and leading.share > 1:
+            yield (
+                f"{name} retains {leading.share:.0%}, more than all: the same model knew less from "
+                "the full history in these runs, so full is no upper bound here"
+            )
 
 
 def runs(samples: "DataFrame", logs: Sequence[Log]) -> Grid:

@@ -7,8 +7,9 @@ from multiprocessing import get_context
 from typing import TYPE_CHECKING
 
 from compression_eval.analysis import criteria, fact_columns
+from compression_eval.analysis.arms import arm_names
 from compression_eval.analysis.comparison.measures import with_states
-from compression_eval.analysis.frames import arm_names, joined, rows_of_log, states_of
+from compression_eval.analysis.frames import joined, rows_of_log, states_of
 from compression_eval.analysis.logs import Log
 from compression_eval.analysis.sample_columns import SAMPLE_COLUMNS
 

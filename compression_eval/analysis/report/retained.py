@@ -1,5 +1,6 @@
 """Quality between floor and ceiling, quality against what is kept, and which arms differ."""
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import combinations
@@ -7,13 +8,17 @@ from typing import TYPE_CHECKING
 
 from compression_eval.analysis.comparison.measures import HEADLINE, SHARES, exact_of, values
 from compression_eval.analysis.report.arms import Arm, control
-from compression_eval.analysis.statistics.borrowing import known_exactly, with_borrowed_spread
 from compression_eval.analysis.statistics.intervals import between_states, paired_difference
 from compression_eval.analysis.statistics.means import Limits, Retention, retention
 from compression_eval.analysis.statistics.observations import ArmValues
-from compression_eval.analysis.statistics.verdicts import DEFAULT_THRESHOLD, Verdict, judge
-from compression_eval.grading.rubric import MAX_SCORE
-from compression_eval.grading.six_dimensions import OVERALL
+from compression_eval.analysis.statistics.verdicts import (
+    DEFAULT_THRESHOLD,
+    LEVEL,
+    Verdict,
+    judge,
+    known_exactly,
+)
+from compression_eval.grading.rubric import KNOWLEDGE, MAX_SCORE, structure
 
 if TYPE_CHECKING:
     from pandas import DataFrame
@@ -23,6 +28,11 @@ CLOSEST = 0.5
 
 SAME_SIZE = 0.05
 """States whose sizes differ by less than this share are as large as each other."""
+
+_MANY = 3
+"""Arms from which on the best one leads partly by having been picked."""
+
+_DRAWS = 20_000
 
 SIMILAR_SIZE = 0.25
 """Arms up to this share larger than the smallest of them are of about one size."""
@@ -35,6 +45,8 @@ class Retained:
     floor: str
     ceiling: str
     measures: dict[str, Retention]
+    conversations: int
+    """Those that the leading measure rests on: all three have a value on a probe of them."""
 
 
 @dataclass(frozen=True)
@@ -43,9 +55,9 @@ class Point:
 
     arm: str
     tokens: float
-    """Mean size of a state; every conversation counts the same."""
+    """Mean size of a state, on conversations of which every arm has one; each counts the same."""
     quality: float
-    """Mean overall score on the probes that every arm has."""
+    """Mean of knowledge on the probes that every arm has, failures as 0."""
     interval: Limits | None
     """On these conversations."""
     dominated_by: str
@@ -88,6 +100,20 @@ class Size:
 
 
 @dataclass(frozen=True)
+class Lead:
+    """How far the best of several arms is ahead, beside what chance alone would put ahead."""
+
+    arm: str
+    arms: int
+    above: float
+    """Its mean less the mean of all of them."""
+    by_chance: float
+    """What the best of as many equal arms is above their mean, on average."""
+    seldom_more: float
+    """What that exceeds in one of 20 cases."""
+
+
+@dataclass(frozen=True)
 class Frontier:
     """Quality against retained tokens."""
 
@@ -100,6 +126,8 @@ class Frontier:
     """The smallest first."""
     left_out: list[str]
     """Arms without any score."""
+    lead: Lead | None = None
+    """Of the best of three arms or more, controls left out."""
 
 
 def retained(arms: list[Arm], by_arm: "dict[str, DataFrame]") -> dict[str, Retained]:
@@ -116,29 +144,67 @@ def retained(arms: list[Arm], by_arm: "dict[str, DataFrame]") -> dict[str, Retai
             share = retention(*three, closest=closest)
             if share is not None:
                 measures[measure] = share
-        found[arm.name] = Retained(floor.name, ceiling.name, measures)
+        leading = measures.get(KNOWLEDGE)
+        conversations = leading.conversations if leading else 0
+        found[arm.name] = Retained(floor.name, ceiling.name, measures, conversations)
     return found
 
 
 def frontier(arms: list[Arm], by_arm: "dict[str, DataFrame]") -> Frontier:
     """Return every arm's size and quality, how the arms differ, and which another one dominates.
 
-    Only probes count that every arm has a score for: an arm that failed on the hard
-    conversations would look better by it.
+    Args:
+        arms: All of them.
+        by_arm: Their samples as from `scores.common`.
     """
-    scored = {arm.name: values(by_arm[arm.name], OVERALL) for arm in arms}
-    present = [arm for arm in arms if scored[arm.name].by_item]
-    left_out = [arm.name for arm in arms if not scored[arm.name].by_item]
+    scored = {arm.name: values(by_arm[arm.name], KNOWLEDGE) for arm in arms}
+    present = [arm for arm in arms if arm.scored and scored[arm.name].by_item]
+    left_out = [arm.name for arm in arms if arm not in present]
     having = [set(scored[arm.name].by_item) for arm in present]
     items = sorted(set.intersection(*having)) if having else []
     if not items:
         return Frontier(0, [], [], [], left_out)
     kept = {arm.name: scored[arm.name].only(items) for arm in present}
-    units = {unit for unit, _ in items}
+    having_states = [by_arm[arm.name].dropna(subset=["tokens_state"])["unit"] for arm in present]
+    units = {unit for unit, _ in items}.intersection(*having_states)
     points = [_point(arm, kept[arm.name], by_arm[arm.name], units) for arm in present]
     pairs = _pairs([arm for arm in present if not arm.role], kept)
     found = [replace(point, dominated_by=_dominating(point, points, pairs)) for point in points]
-    return Frontier(len(items), found, pairs, _sizes(found, pairs), left_out)
+    lead = _lead({arm.name: kept[arm.name] for arm in present if not arm.role})
+    return Frontier(len(items), found, pairs, _sizes(found, pairs), left_out, lead)
+
+
+def _lead(arms: Mapping[str, ArmValues]) -> Lead | None:
+    """Return the lead of the best arm; None for a few, or where nothing was compressed twice."""
+    spreads = [between_states((arm,)) for arm in arms.values()]
+    known = [spread for spread in spreads if spread is not None]
+    if len(arms) < _MANY or len(known) < len(spreads):
+        return None
+    import numpy as np
+
+    drawn = np.random.default_rng(0).standard_normal((_DRAWS, len(known)))
+    drawn *= [spread.error for spread in known]
+    ahead = drawn.max(axis=1) - drawn.mean(axis=1)
+    means = {name: arm.mean() for name, arm in arms.items()}
+    best = max(means, key=lambda name: means[name])
+    above = means[best] - sum(means.values()) / len(means)
+    often = float(np.quantile(ahead, LEVEL))
+    return Lead(best, len(arms), above, float(ahead.mean()), often)
+
+
+def same_answers(arms: Sequence[Arm], by_arm: "Mapping[str, DataFrame]") -> list[list[str]]:
+    """Return the names of arms that gave the same answers to every probe, each as often.
+
+    Left out are controls, and arms in which anything failed: a failure is no answer.
+    """
+    found: dict[frozenset[tuple[tuple[str, ...], int]], list[str]] = {}
+    for arm in arms:
+        samples = by_arm[arm.name]
+        if arm.role or samples.empty or samples["failure"].astype(bool).any():
+            continue
+        given = samples[["unit", "sample", "answer"]].itertuples(index=False, name=None)
+        found.setdefault(frozenset(Counter(given).items()), []).append(arm.name)
+    return [names for names in found.values() if len(names) > 1]
 
 
 def _point(arm: Arm, quality: ArmValues, samples: "DataFrame", units: set[str]) -> Point:
@@ -152,8 +218,9 @@ def _point(arm: Arm, quality: ArmValues, samples: "DataFrame", units: set[str]) 
 def _pairs(arms: Sequence[Arm], kept: Mapping[str, ArmValues]) -> list[Pair]:
     """Return a verdict on each two arms, all of them one family of tests."""
     exact = {
-        arm.name: OVERALL
-        in exact_of(arm.compressor, arm.compressor_model, arm.model, arm.graders.split("; "))
+        arm.name: exact_of(
+            arm.compressor, arm.compressor_model, arm.model, arm.graders.split("; ")
+        ).issuperset(structure().dimensions)
         for arm in arms
     }
     failing = {arm.name: 1 - arm.scored / arm.samples for arm in arms}
@@ -168,9 +235,9 @@ def _pairs(arms: Sequence[Arm], kept: Mapping[str, ArmValues]) -> list[Pair]:
     }
     same = {key for key, pair in chosen.items() if all(exact[name] for name in pair)}
     thresholds = dict.fromkeys(differences, DEFAULT_THRESHOLD)
-    differences, _ = with_borrowed_spread(known_exactly(differences, same), thresholds, same)
+    differences = known_exactly(differences, same)
     rising = {key for key, (higher, lower) in chosen.items() if failing[higher] > failing[lower]}
-    judged = judge(differences, thresholds, failures_rise=rising, same_every_time=same)
+    judged = judge(differences, thresholds, failures_rise=rising)
     pairs = []
     for key, each in judged.items():
         found = each.difference

@@ -1,18 +1,19 @@
 """Scores of the arms: the table to paste, means with both intervals, and groups of probes."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from compression_eval.analysis.comparison.failures import ungraded
 from compression_eval.analysis.comparison.measures import HEADLINE, values
 from compression_eval.analysis.statistics.means import Limits, arm_mean
-from compression_eval.grading.rubric import structure
+from compression_eval.grading.rubric import KNOWLEDGE, structure
 from compression_eval.grading.six_dimensions import OVERALL
 
 if TYPE_CHECKING:
-    from pandas import DataFrame, Series
+    from pandas import DataFrame
 
-TABLE_MEASURES: tuple[str, ...] = (*structure().dimensions, OVERALL)
+TABLE_MEASURES: tuple[str, ...] = (KNOWLEDGE, *structure().dimensions, OVERALL)
 """Columns of the table, in its order."""
 
 GROUPS: Mapping[str, str] = {
@@ -34,7 +35,7 @@ class Cell:
     """One value of a table."""
 
     value: float
-    """Over epochs the median, over probes the mean; NaN if there is none."""
+    """Mean over the conversations, see `ArmValues`; NaN if there is none."""
     probes: int
     """Probes that have a value."""
 
@@ -50,7 +51,7 @@ class Row:
 
 @dataclass(frozen=True)
 class Estimate:
-    """A mean over probes of the means over compressions; epochs are not reduced first."""
+    """A mean over conversations with its intervals; see `ArmValues`."""
 
     mean: float
     probes: int
@@ -62,6 +63,32 @@ class Estimate:
     """95 % interval for new conversations; None with one fixture."""
     no_spread: bool
     """Whether all compressions gave the same: the interval is a point."""
+
+
+def common(samples: "DataFrame") -> "tuple[DataFrame, int]":
+    """Return samples as arms can be held beside one another, and the number of their probes.
+
+    Kept are the probes that every arm was asked, arms without any score left out, and on which
+    no grading failed in any of them. On those a failure counts as 0, on the measures that some arm
+    has a value of: an arm that fails on the hard conversations would else look better by it. Where
+    no probe is common to all arms, the number is 0 and each arm keeps its own graded samples.
+    """
+    keys = ["unit", "sample"]
+    having_scores = set(samples.loc[samples["scored"], "arm"])
+    without = ungraded(samples)
+    known = samples[~without]
+    counted = samples["arm"].isin(having_scores)
+    asked = samples[counted].groupby(keys)["arm"].nunique()
+    lost = samples.loc[counted & without, keys].itertuples(index=False, name=None)
+    everywhere = set(asked[asked == len(having_scores)].index).difference(lost)
+    at = [item in everywhere for item in zip(known["unit"], known["sample"], strict=True)]
+    kept = (known[at] if everywhere else known).copy()
+    failed = kept["failure"].astype(bool) & kept["arm"].isin(having_scores)
+    for measure in HEADLINE:
+        applies = kept.groupby(keys)[measure].transform("count") > 0
+        graded_on = applies if measure not in (KNOWLEDGE, OVERALL) else True
+        kept.loc[failed & kept[measure].isna() & graded_on, measure] = 0.0
+    return kept, len(everywhere)
 
 
 def table(samples: "DataFrame") -> list[Row]:
@@ -96,30 +123,24 @@ def estimates(samples: "DataFrame") -> dict[str, Estimate]:
 
 
 def groups(samples: "DataFrame") -> dict[str, dict[str, Cell]]:
-    """Return the overall score by group of probes; properties that do not vary are left out."""
-    medians = probe_medians(samples, [OVERALL])[OVERALL]
-    found: dict[str, dict[str, Cell]] = {}
-    keys = ["unit", "sample"]
-    for column in GROUPS:
-        of_probe = samples.drop_duplicates(keys).set_index(keys)[column].astype(str)
-        by_group = medians.groupby(of_probe.reindex(medians.index))
-        found[column] = {str(name): _cell(group) for name, group in by_group}
-    return found
-
-
-def probe_medians(samples: "DataFrame", measures: Sequence[str]) -> "DataFrame":
-    """Return the median over epochs by probe; index: unit and sample."""
-    return samples.groupby(["unit", "sample"])[list(measures)].median()
+    """Return the leading score by group of probes; properties that do not vary are left out."""
+    return {
+        column: {
+            str(name): _cell(rows, KNOWLEDGE)
+            for name, rows in samples.groupby(samples[column].astype(str))
+        }
+        for column in GROUPS
+    }
 
 
 def _row(label: str, samples: "DataFrame") -> Row:
-    medians = probe_medians(samples, TABLE_MEASURES)
     return Row(
         label=label,
-        probes=len(medians),
-        cells={measure: _cell(medians[measure]) for measure in TABLE_MEASURES},
+        probes=len(samples.drop_duplicates(["unit", "sample"])),
+        cells={measure: _cell(samples, measure) for measure in TABLE_MEASURES},
     )
 
 
-def _cell(medians: "Series[float]") -> Cell:
-    return Cell(float(medians.mean()), int(medians.notna().sum()))
+def _cell(samples: "DataFrame", measure: str) -> Cell:
+    found = values(samples, measure)
+    return Cell(found.mean(), len(found.by_item))

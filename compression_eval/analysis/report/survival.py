@@ -10,16 +10,12 @@ from compression_eval.grading.facts import Stage
 if TYPE_CHECKING:
     from pandas import DataFrame
 
-_NO_FACTS = ("not_in_history", "compression_failed")
-"""Stages that say nothing of survival: a mistake of the bank, and no state."""
-
-
 STAGES: Mapping[Stage, str] = {
     "used": "in the answer, and in what the compression wrote",
     "verbatim": "in the answer, and in the state only because its messages were kept as they were",
     "unused": "in the state, but not in the answer",
     "survived": "in the state; there is no answer",
-    "guessed": "not in the state, and yet in the answer",
+    "answered_not_found": "answered though not found in the state",
     "never_fed": "lost: no summarising call was shown it",
     "superseded": "lost: the state gives an earlier value of it as current",
     "distorted": "lost: its name stands in the summary with another value",
@@ -57,11 +53,30 @@ class Survival:
     """By the quarter of the history that it was first said in."""
     stages: dict[str, int]
     """Facts by what became of them; stages that do not occur are left out."""
+    read: int = 0
+    """Facts whose state a reader gave its word on; the others were looked up."""
+    fact_agreement: float | None = None
+    """Share of the facts that were both read and looked up on which the two say the same, 0 to 1;
+    None where there are none."""
 
 
 def survival(facts: "DataFrame") -> Survival:
-    """Return what became of the facts of one arm."""
-    followed = facts[~facts["stage"].isin(_NO_FACTS) & facts["in_state"].notna()]
+    """Return what became of the facts of one arm; where there is no state, none of them is in it.
+
+    Whether a state holds a fact is the reader's word where there is one, else what the look-up
+    found, as in the stages.
+    A fact that is nowhere before the cut is a mistake of the bank and says nothing of survival.
+    """
+    failed = facts["stage"] == "compression_failed"
+    was_read = facts["in_state_read"].notna() & ~failed
+    read, looked_up = facts["in_state_read"] != "absent", facts["in_state"]
+    both = was_read & looked_up.notna()
+    agreed = (read == looked_up)[both]
+    facts = facts.assign(
+        in_state=read.where(was_read, looked_up).where(~failed, False),
+        cycles=facts["cycles"].astype(float).where(~failed, facts["cycles"].astype(float).max()),
+    )
+    followed = facts[(facts["stage"] != "not_in_history") & facts["in_state"].notna()]
     ages = [
         age_group(None if age != age else float(age))  # noqa: PLR0124  (NaN is not itself)
         for age in followed["age_share"].astype(float)
@@ -72,6 +87,8 @@ def survival(facts: "DataFrame") -> Survival:
         by_cycle=_shares(followed, cycles, sorted(set(cycles), key=lambda name: (len(name), name))),
         by_age=_shares(followed, ages, AGE_GROUPS),
         stages={stage: int(counts[stage]) for stage in get_args(Stage) if stage in counts},
+        read=int(was_read.sum()),
+        fact_agreement=float(agreed.mean()) if len(agreed) else None,
     )
 
 

@@ -8,6 +8,7 @@ from compression_eval.analysis.statistics.verdicts import DEFAULT_THRESHOLD
 from compression_eval.grading.rubric import MAX_SCORE
 
 TITLES = {
+    "knowledge": "Knowledge",
     "overall": "Overall",
     "accuracy": "Accuracy",
     "context_awareness": "Context",
@@ -74,7 +75,9 @@ def findings(frontier: Frontier) -> list[str]:
     for size in frontier.sizes:
         digits = 1 - math.floor(math.log10(size.tokens)) if size.tokens >= 1 else 0
         tokens = f"{round(size.tokens, digits):,.0f}"
-        parts = [f"At about {tokens} tokens: {size.best} comes to {size.quality:.2f} of 5"]
+        parts = [
+            f"At about {tokens} tokens: {size.best} comes to knowledge {size.quality:.2f} of 5"
+        ]
         for said, arms in (
             (f"less than {DEFAULT_THRESHOLD:g} away from it", size.no_different),
             ("not distinguishable from it in these runs", size.unclear),

@@ -5,20 +5,21 @@ compression (and the answer from it). The unit is the state. This is what a main
 changed a prompt, and what a verdict rests on.
 
 *For new conversations*: the fixtures are a sample of those that the compressor will meet. The
-unit is the fixture; with few of them Student's t is wide, and that is the truth of it.
+unit is the fixture; with few of them Student's t is wide, and that is the truth of it. Whatever
+varies on these conversations varies on new ones as well, so this interval is never the narrower.
 """
 
 import math
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
+from statistics import stdev
 from typing import Any
 
-from compression_eval.analysis.statistics.observations import ArmValues, Item, shared
-from compression_eval.analysis.statistics.student import t_quantile, t_two_sided
+from compression_eval.analysis.statistics.observations import ArmValues, shared
 
 _ROUNDING = 1e-9
-"""An error below this comes from adding floats, not from runs."""
+"""What is smaller comes from adding floats, not from runs."""
 
 
 @dataclass(frozen=True)
@@ -26,22 +27,42 @@ class Spread:
     """An estimated standard error and how well it is known."""
 
     error: float
-    """Standard error of the difference."""
+    """Standard error of the difference; 0 if nothing varied."""
     freedom: float
-    """Degrees of freedom."""
+    """Degrees of freedom. Where nothing varied: one less than there are independent runs that all
+    came out the same; infinite if they cannot come out otherwise."""
 
     def interval(self, estimate: float, level: float = 0.95) -> tuple[float, float]:
         """Return the limits of the interval around an estimate."""
         if self.error == 0:
             return estimate, estimate
-        half = t_quantile(0.5 + level / 2, self.freedom) * self.error
+        half = self.quantile(0.5 + level / 2) * self.error
         return estimate - half, estimate + half
+
+    def quantile(self, probability: float) -> float:
+        """Return the quantile of Student's t with these degrees of freedom."""
+        from scipy.special import stdtrit
+
+        return float(stdtrit(self.freedom, probability))
 
     def p_value(self, estimate: float) -> float:
         """Return the two-sided probability of so large a difference if there were none."""
-        if self.error == 0:
-            return 1.0 if estimate == 0 else 0.0
-        return t_two_sided(estimate / self.error, self.freedom)
+        return min(1.0, 2 * self.tail(abs(estimate)))
+
+    def tail(self, distance: float) -> float:
+        """Return the one-sided probability of an estimate so far beyond a limit, by chance.
+
+        That nothing varied is no proof that nothing can. Then it is the probability that as many
+        runs all come out on one side, as in a sign test.
+
+        Args:
+            distance: From the limit to the estimate; negative if it is not beyond.
+        """
+        if self.error > 0:
+            from scipy.special import stdtr
+
+            return float(stdtr(self.freedom, -distance / self.error))
+        return 0.5 ** (self.freedom + 1) if distance > _ROUNDING else 1.0
 
 
 @dataclass(frozen=True)
@@ -49,7 +70,7 @@ class Difference:
     """New minus base, paired by probe."""
 
     base: float
-    """Mean of the base over the shared probes."""
+    """Mean of the base over the conversations, on the shared probes."""
     new: float
     probes: int
     """How many probes have a value in both."""
@@ -73,29 +94,24 @@ def paired_difference(base: ArmValues, new: ArmValues) -> Difference | None:
     The error on these conversations adds up, over units and both arms, the variance between the
     states of a unit, each state counting with the share that its probes have in the mean; the
     degrees of freedom are those of Satterthwaite (1946), with the terms corrected for being
-    estimated from few states. The error for new conversations is the cluster-robust one (CR1) of
-    the mean over probes with fixtures as clusters, on Student's t with one degree less than there
-    are fixtures.
+    estimated from few states. For new conversations it is the paired t-test over the means of the
+    conversations, or the spread on these ones where that is the wider.
     """
     base, new = shared(base, new)
     if not base.by_item:
         return None
     arms = (base, new)
-    fixtures = {base.fixture_of[unit] for unit, _ in base.by_item}
-    counts = [_states(arm) for arm in arms]
+    old, later = base.conversation_means(), new.conversation_means()
+    here = between_states(arms)
     return Difference(
         base=base.mean(),
         new=new.mean(),
         probes=len(base.by_item),
-        fixtures=len(fixtures),
-        states=(counts[0], counts[1]),
-        here=between_states(arms),
-        elsewhere=_difference_between_fixtures(base, new),
+        fixtures=len(old),
+        states=(base.states, new.states),
+        here=here,
+        elsewhere=between_conversations([later[name] - old[name] for name in old], here),
     )
-
-
-def _states(arm: ArmValues) -> int:
-    return len({(unit, state) for (unit, _), states in arm.by_item.items() for state in states})
 
 
 def between_states(arms: Sequence[ArmValues]) -> Spread | None:
@@ -120,7 +136,7 @@ def between_states(arms: Sequence[ArmValues]) -> Spread | None:
         terms.extend([(typical, 1)] * lone)
     total = sum(variance for variance, _ in terms)
     if total < _ROUNDING**2:
-        return Spread(0.0, math.inf)
+        return Spread(0.0, min(arm.states for arm in arms) - 1)
     corrected = sum(variance**2 / (free + 2) for variance, free in terms)
     most = sum(free for _, free in terms)
     least = min(free for _, free in terms)
@@ -141,12 +157,12 @@ def satterthwaite(total: Any, corrected: Any) -> Any:
 
 def _contributions(arm: ArmValues) -> list[list[float]]:
     """Return, per unit, what each state adds to the arm's mean beyond what its probes' means do."""
-    probes = len(arm.by_item)
+    weights = arm.weights()
     by_unit: dict[str, dict[str, float]] = defaultdict(lambda: defaultdict(float))
-    for (unit, _), states in arm.by_item.items():
+    for item, states in arm.by_item.items():
         mean = sum(states.values()) / len(states)
         for state, value in states.items():
-            by_unit[unit][state] += (value - mean) / len(states) / probes
+            by_unit[item[0]][state] += (value - mean) / len(states) * weights[item]
     return [list(states.values()) for states in by_unit.values()]
 
 
@@ -158,26 +174,16 @@ def _variance(contributions: Sequence[float]) -> float:
     return squares * count / (count - 1)
 
 
-def _difference_between_fixtures(base: ArmValues, new: ArmValues) -> Spread | None:
-    old, later = base.probe_means(), new.probe_means()
-    differences = {item: later[item] - old[item] for item in old}
-    return between_fixtures(differences, base.fixture_of)
-
-
-def between_fixtures(values: Mapping[Item, float], fixture_of: Mapping[str, str]) -> Spread | None:
-    """Return the cluster-robust spread of a mean over probes; None with a single fixture.
+def between_conversations(values: Sequence[float], here: Spread | None) -> Spread | None:
+    """Return the spread of a mean over conversations; None with a single one.
 
     Args:
-        values: By probe.
-        fixture_of: The fixture of each unit.
+        values: The mean of each conversation.
+        here: The spread of the same mean on these conversations. It is returned where its interval
+            is the wider one: what comes from compressing anew is there elsewhere, too.
     """
-    overall = sum(values.values()) / len(values)
-    sums: dict[str, float] = defaultdict(float)
-    for (unit, _), value in values.items():
-        sums[fixture_of[unit]] += value - overall
-    count = len(sums)
-    if count < 2:
+    if len(values) < 2:
         return None
-    squares = sum(each**2 for each in sums.values())
-    error = math.sqrt(squares * count / (count - 1)) / len(values)
-    return Spread(error, count - 1)
+    error = stdev(values) / math.sqrt(len(values))
+    found = Spread(error if error > _ROUNDING else 0.0, len(values) - 1)
+    return max((found, here or found), key=lambda spread: spread.interval(0.0)[1])

@@ -6,14 +6,14 @@ compressions, *for new conversations* that between fixtures.
 
 import math
 from dataclasses import dataclass
+from statistics import covariance, fmean, variance
 
 from compression_eval.analysis.statistics.intervals import (
     Spread,
-    between_fixtures,
+    between_conversations,
     between_states,
 )
-from compression_eval.analysis.statistics.observations import ArmValues, Item
-from compression_eval.analysis.statistics.student import t_quantile
+from compression_eval.analysis.statistics.observations import ArmValues
 from compression_eval.analysis.statistics.verdicts import LEVEL
 
 Limits = tuple[float, float]
@@ -21,7 +21,7 @@ Limits = tuple[float, float]
 
 @dataclass(frozen=True)
 class ArmMean:
-    """The mean over an arm's probes."""
+    """The mean over an arm's conversations."""
 
     mean: float
     probes: int
@@ -35,18 +35,18 @@ class ArmMean:
 
 
 def arm_mean(arm: ArmValues) -> ArmMean | None:
-    """Return the mean of an arm over its probes; None if no probe has a value."""
+    """Return the mean of an arm; None if no probe has a value."""
     if not arm.by_item:
         return None
-    means = arm.probe_means()
-    states = {(unit, state) for (unit, _), found in arm.by_item.items() for state in found}
+    here = between_states((arm,))
+    means = arm.conversation_means()
     return ArmMean(
         mean=arm.mean(),
-        probes=len(means),
-        fixtures=len({arm.fixture_of[unit] for unit, _ in means}),
-        states=len(states),
-        here=between_states((arm,)),
-        elsewhere=between_fixtures(means, arm.fixture_of),
+        probes=len(arm.by_item),
+        fixtures=len(means),
+        states=arm.states,
+        here=here,
+        elsewhere=between_conversations(list(means.values()), here),
     )
 
 
@@ -61,6 +61,8 @@ class Retention:
     ceiling: float
     probes: int
     """Probes that all three have a value for."""
+    conversations: int
+    """Conversations that these are of."""
     here: Limits | None
     """Limits on these conversations; None where they cannot be given."""
     elsewhere: Limits | None
@@ -88,14 +90,16 @@ def retention(
     means = [each.mean() for each in kept]
     apart = means[2] - means[1]
     clear = apart >= closest
+    here = _here(kept) if clear else None
     return Retention(
         share=(means[0] - means[1]) / apart if clear else None,
         arm=means[0],
         floor=means[1],
         ceiling=means[2],
         probes=len(items),
-        here=_here(kept) if clear else None,
-        elsewhere=_elsewhere(kept, items) if clear else None,
+        conversations=len(kept[0].conversation_means()),
+        here=here,
+        elsewhere=_elsewhere(kept, here) if clear else None,
     )
 
 
@@ -125,29 +129,26 @@ def _here(arms: list[ArmValues]) -> Limits | None:
     )
 
 
-def _elsewhere(arms: list[ArmValues], items: list[Item]) -> Limits | None:
-    """Return the limits from the spread between fixtures, on which all arms were run."""
-    arm, floor, ceiling = (each.probe_means() for each in arms)
-    fixture_of = arms[0].fixture_of
-    above = {item: arm[item] - floor[item] for item in items}
-    apart = {item: ceiling[item] - floor[item] for item in items}
-    # The covariance comes out of the variance of the sum: cov = (var(x + y) - var x - var y) / 2.
-    spreads = [
-        between_fixtures(each, fixture_of)
-        for each in (above, apart, {item: above[item] + apart[item] for item in items})
-    ]
-    first, second, both = spreads
-    if first is None or second is None or both is None:
+def _elsewhere(arms: list[ArmValues], here: Limits | None) -> Limits | None:
+    """Return the limits from the spread between conversations, on which all arms were run.
+
+    They are never the narrower ones; see `intervals`.
+    """
+    arm, floor, ceiling = (list(each.conversation_means().values()) for each in arms)
+    count = len(arm)
+    if count < 2:
         return None
-    variances = [each.error**2 for each in (first, second, both)]
-    covariance = (variances[2] - variances[0] - variances[1]) / 2
-    count = len(items)
-    return _fieller(
-        sum(above.values()) / count,
-        sum(apart.values()) / count,
-        (variances[0], variances[1], covariance),
-        first.freedom,
+    above = [value - low for value, low in zip(arm, floor, strict=True)]
+    apart = [high - low for high, low in zip(ceiling, floor, strict=True)]
+    found = _fieller(
+        fmean(above),
+        fmean(apart),
+        (variance(above) / count, variance(apart) / count, covariance(above, apart) / count),
+        count - 1,
     )
+    if found is None or here is None:
+        return found
+    return max(found, here, key=lambda limits: limits[1] - limits[0])
 
 
 def _fieller(
@@ -162,7 +163,7 @@ def _fieller(
         freedom: Degrees of freedom.
     """
     of_above, of_apart, covariance = variances
-    squared = t_quantile(0.5 + LEVEL / 2, freedom) ** 2
+    squared = Spread(0.0, freedom).quantile(0.5 + LEVEL / 2) ** 2
     denominator = apart**2 - squared * of_apart
     if denominator <= 0:
         return None

@@ -1,8 +1,9 @@
 """What the statistics see of a run: one value per probe, state and answer."""
 
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from statistics import fmean
 from typing import NamedTuple
 
 
@@ -28,8 +29,8 @@ Item = tuple[str, str]
 class ArmValues:
     """The values of one arm and one measure.
 
-    Averaged in the order that the rubric's headline is: answers within a state, states within a
-    probe, and every probe counts the same.
+    The one point estimate of every table: answers are averaged within a state, states within a
+    probe, probes within a conversation, and every conversation counts the same.
     """
 
     by_item: Mapping[Item, Mapping[str, float]]
@@ -59,10 +60,27 @@ class ArmValues:
         """Return each probe's mean over states."""
         return {item: sum(s.values()) / len(s) for item, s in self.by_item.items()}
 
+    @property
+    def states(self) -> int:
+        """How many compressions the values come from."""
+        return len({(unit, state) for (unit, _), found in self.by_item.items() for state in found})
+
+    def conversation_means(self) -> dict[str, float]:
+        """Return each conversation's mean over its probes, by fixture, in one order."""
+        found: dict[str, list[float]] = defaultdict(list)
+        for (unit, _), value in self.probe_means().items():
+            found[self.fixture_of[unit]].append(value)
+        return {name: fmean(found[name]) for name in sorted(found)}
+
+    def weights(self) -> dict[Item, float]:
+        """Return the share that each probe has in the mean."""
+        probes = Counter(self.fixture_of[unit] for unit, _ in self.by_item)
+        return {item: 1 / len(probes) / probes[self.fixture_of[item[0]]] for item in self.by_item}
+
     def mean(self) -> float:
-        """Return the mean over probes; NaN if there is none."""
-        means = self.probe_means()
-        return sum(means.values()) / len(means) if means else float("nan")
+        """Return the mean over conversations; NaN if there is none."""
+        means = self.conversation_means()
+        return fmean(means.values()) if means else float("nan")
 
 
 def shared(base: ArmValues, new: ArmValues) -> tuple[ArmValues, ArmValues]:

@@ -1,18 +1,26 @@
 """What a design can detect, before anything is spent on it."""
 
 import math
+from bisect import bisect_left
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import cache
 from typing import TYPE_CHECKING
 
-from compression_eval.analysis.statistics.intervals import satterthwaite
-from compression_eval.analysis.statistics.verdicts import DEFAULT_THRESHOLD, LEVEL
+from compression_eval.analysis.statistics.intervals import Difference, satterthwaite
+from compression_eval.analysis.statistics.verdicts import LEVEL
 
 if TYPE_CHECKING:
     from numpy import float64
     from numpy.typing import NDArray
 
+WANTED = 0.8
+"""How often something is to be found."""
+
 _DRAWS = 4000
+
+_MOST = 200
+"""Compressions or conversations that nobody would run."""
 
 
 @dataclass(frozen=True)
@@ -61,37 +69,37 @@ def standard_error(design: Design, variances: Variances, *, elsewhere: bool = Fa
     return math.sqrt((here + (variances.fixture if elsewhere else 0.0)) / design.fixtures)
 
 
-def power(
-    difference: float,
-    design: Design,
-    variances: Variances,
-    *,
-    threshold: float = DEFAULT_THRESHOLD,
-    measures: int = 1,
-) -> float:
-    """Return how often a true difference gets the verdict *better* on these conversations.
+SIDES: Mapping[str, float] = {"difference": 1 - (1 - LEVEL) / 2, "margin": LEVEL}
+"""The level of each test of `verdicts.decide`: two-sided, that there is a difference; one-sided,
+that it is smaller than the margin."""
 
-    That is how often the estimate reaches the threshold and its interval excludes zero, where the
-    spread and its degrees of freedom are estimated from the states as `intervals` does it.
+
+def power(distance: float, design: Design, variances: Variances, test: str = "difference") -> float:
+    """Return how often a test on these conversations rejects, by a true distance from its limit.
+
+    The spread and its degrees of freedom are estimated from the states as `intervals` does it.
 
     Args:
-        difference: The true one; positive.
+        distance: Of the true difference from 0, or from the margin; positive.
         design: Of each of the two arms.
         variances: Of the measure.
-        threshold: The smallest difference that counts.
-        measures: How many measures are tested together; the adjustment is that of the first step
-            of Holm's method, so with true differences on others it is found a little more often.
+        test: A name of `SIDES`.
     """
     if design.states < 2:
         return 0.0
     error = standard_error(design, variances)
+    return _chance(distance, error, 2 * design.fixtures, design.states - 1, test)
+
+
+def _chance(distance: float, error: float, groups: int, free: int, test: str) -> float:
+    """Return how often a test rejects whose variance is a mean of so many estimated ones."""
     if error == 0:
-        return float(difference >= threshold)
+        return float(distance > 0)
     from scipy.special import ndtr, stdtrit
 
-    ratios, freedoms = _spreads_seen(2 * design.fixtures, design.states - 1)
-    limits = stdtrit(freedoms, 1 - (1 - LEVEL) / measures / 2) * ratios * error
-    return float(ndtr((difference - limits.clip(min=threshold)) / error).mean())
+    ratios, freedoms = _spreads_seen(groups, free)
+    limits = stdtrit(freedoms, SIDES[test]) * ratios
+    return float(ndtr(distance / error - limits).mean())
 
 
 @cache
@@ -112,32 +120,71 @@ def _spreads_seen(groups: int, free: int) -> "tuple[NDArray[float64], NDArray[fl
     return numpy.sqrt(total), freedoms.clip(free, groups * free)
 
 
-def detectable(
-    design: Design,
-    variances: Variances,
-    *,
-    threshold: float = DEFAULT_THRESHOLD,
-    measures: int = 1,
-    wanted: float = 0.8,
-) -> float:
+def detectable(design: Design, variances: Variances, *, wanted: float = WANTED) -> float:
     """Return the smallest true difference that is found as often as wanted; infinite if none is.
 
     Args:
         design: Of each of the two arms.
         variances: Of the measure.
-        threshold: The smallest difference that counts.
-        measures: How many measures are tested together.
         wanted: The power, between 0 and 1.
     """
-    low, high = 0.0, max(threshold, 1.0)
     if design.states < 2:
         return math.inf
-    while power(high, design, variances, threshold=threshold, measures=measures) < wanted:
-        low, high = high, high * 2
-    for _ in range(40):
-        middle = (low + high) / 2
-        if power(middle, design, variances, threshold=threshold, measures=measures) < wanted:
-            low = middle
-        else:
-            high = middle
-    return high
+    if standard_error(design, variances) == 0:
+        return 0.0
+    from scipy.optimize import brentq
+
+    def lacking(difference: float) -> float:
+        return power(difference, design, variances) - wanted
+
+    high = 1.0
+    while lacking(high) < 0:
+        high *= 2
+    return float(brentq(lacking, 0.0, high))
+
+
+@dataclass(frozen=True)
+class More:
+    """What would tell, if the true difference is the one that was seen."""
+
+    states: int | None
+    """Compressions of each conversation and arm in all; None if that is not known or too many."""
+    fixtures: int | None
+    """Conversations in all, each compressed as often as now; likewise."""
+
+
+def what_would_tell(difference: Difference, margin: float) -> More:
+    """Return what it takes for a decision that these runs do not give, four times out of five.
+
+    It is that of the test of `verdicts.decide` which needs the least. From a single compression
+    of each conversation it is not known what more compressions would do.
+
+    Args:
+        difference: What was seen.
+        margin: That of the decision.
+    """
+    spread, fixtures = difference.here or difference.elsewhere, difference.fixtures
+    distances = {"difference": abs(difference.estimate), "margin": difference.estimate + margin}
+    if spread is None:
+        return More(None, None)
+    here = difference.here is not None
+    now = max(2, round(sum(difference.states) / 2 / fixtures)) if here else 1
+
+    def told(states: int, conversations: int) -> bool:
+        if spread.error == 0:  # a sign test: see `Spread.tail`
+            return 2 * 0.5 ** (states * conversations) < 1 - LEVEL
+        error = spread.error * math.sqrt(now * fixtures / states / conversations)
+        groups, free = (2 * conversations, states - 1) if here else (1, conversations - 1)
+        return any(
+            _chance(distance, error, groups, free, test) >= WANTED
+            for test, distance in distances.items()
+        )
+
+    def least(first: int, enough: Callable[[int], bool]) -> int | None:
+        found = first + bisect_left(range(first, _MOST), True, key=enough)
+        return found if found < _MOST else None
+
+    return More(
+        least(now + 1, lambda states: told(states, fixtures)) if here else None,
+        least(fixtures + 1, lambda conversations: told(now, conversations)),
+    )

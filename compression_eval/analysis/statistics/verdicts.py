@@ -1,18 +1,104 @@
-"""From differences to verdicts, with several measures tested at once."""
+"""From differences to verdicts: the one that decides, and those of a family of measures."""
 
 import math
 from collections.abc import Container, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal
 
-from compression_eval.analysis.statistics.intervals import Difference
-
-Verdict = Literal["better", "worse", "no change", "cannot tell"]
+from compression_eval.analysis.statistics.intervals import Difference, Spread
 
 DEFAULT_THRESHOLD = 0.3
-"""The smallest difference on a dimension (0 to 5) that counts as a win or a loss."""
+"""The smallest difference of a score (0 to 5) that counts, and the default margin of a decision."""
 
 LEVEL = 0.95
+
+# ----- the decision: one measure, and the failures
+
+
+Decided = Literal[
+    "better", "not worse", "worse, by less than the margin", "worse", "fails more", "cannot tell"
+]
+
+
+@dataclass(frozen=True)
+class Failing:
+    """What a decision has to know of the failures of two arms."""
+
+    p_value: float
+    """One-sided, that so many more fail in the new arm by chance."""
+    cost: float
+    """The difference with failures counted as 0, where the new arm fails more; else 0."""
+
+
+@dataclass(frozen=True)
+class Decision:
+    """What two runs come to."""
+
+    verdict: Decided
+    over_conversations: bool
+    """Whether by the spread between conversations, for want of a second compression."""
+    p_value: float | None
+    """Two-sided, that there is no difference; adjusted by Holm's method if anything failed."""
+    p_margin: float | None
+    """One-sided, that the new arm is worse by the margin or more."""
+    p_failing: float | None
+    """One-sided, that the new arm fails no more often; adjusted alike. None if nothing failed."""
+    blocked: bool = False
+    """Whether only what failures may cost keeps it from *not worse*."""
+
+
+def decide(difference: Difference, margin: float, failing: Failing | None = None) -> Decision:
+    """Return the decision on one measure: a test of non-inferiority, and one of the failures.
+
+    The new arm is *not worse* if it is shown to be lower by less than the margin, at 5 %
+    one-sided. *Better* and *worse* are differences at 5 % two-sided, of any size; one that is also
+    shown to be smaller than the margin is *worse, by less than the margin*. The difference and the
+    failures are a family of two, adjusted by Holm's method, so that no more than 5 % of two equal
+    arms are told apart. The spread is that on these conversations; where each was compressed only
+    once it is that between conversations, which holds what compressions vary by as well.
+
+    Args:
+        difference: Of the measure.
+        margin: In its unit.
+        failing: The failures; None if nothing failed.
+    """
+    spread, estimate = difference.here or difference.elsewhere, difference.estimate
+    found = {
+        **({"difference": spread.p_value(estimate)} if spread else {}),
+        **({"failures": failing.p_value} if failing else {}),
+    }
+    adjusted = _holm(found)
+    p_value, p_failing = adjusted.get("difference"), adjusted.get("failures")
+    p_margin = spread.tail(estimate + margin) if spread else None
+    told = p_value is not None and p_value < 1 - LEVEL
+    within = p_margin is not None and p_margin < 1 - LEVEL
+    rises = failing is not None and failing.cost < 0
+    blocked = failing is not None and failing.cost < -margin
+
+    verdict: Decided = "cannot tell"
+    if p_failing is not None and p_failing < 1 - LEVEL:
+        verdict = "fails more"
+    elif told and estimate < 0 and not within:
+        verdict = "worse"
+    elif within and not blocked:
+        verdict = "not worse"
+        if told and estimate < 0:
+            verdict = "worse, by less than the margin"
+        elif told and not rises:
+            verdict = "better"
+    return Decision(
+        verdict,
+        difference.here is None and spread is not None,
+        p_value,
+        p_margin,
+        p_failing,
+        blocked and within,
+    )
+
+
+# ----- a family of measures, which says where to look
+
+Verdict = Literal["better", "worse", "no change", "cannot tell"]
 
 
 @dataclass(frozen=True)
@@ -32,7 +118,6 @@ def judge(
     thresholds: Mapping[str, float],
     *,
     failures_rise: bool | Container[str] = False,
-    same_every_time: bool | Container[str] = False,
 ) -> dict[str, Judged]:
     """Return a verdict on each of several measures that are looked at together.
 
@@ -46,29 +131,31 @@ def judge(
         thresholds: By measure, in its unit.
         failures_rise: Whether the new arm fails more often, then nothing is better; or the names
             of the measures for which it does.
-        same_every_time: Whether both arms are mechanical, so that no spread is no surprise; or
-            the names of the measures for which they are.
     """
     adjusted = _holm(
-        {
-            name: each.here.p_value(each.estimate)
-            for name, each in differences.items()
-            if each.here and (each.here.error > 0 or _holds(same_every_time, name))
-        }
+        {name: each.here.p_value(each.estimate) for name, each in differences.items() if each.here}
     )
+    result = {}
+    for name, each in differences.items():
+        rise = failures_rise if isinstance(failures_rise, bool) else name in failures_rise
+        verdict, why = _verdict(each, adjusted.get(name), thresholds[name], failures_rise=rise)
+        result[name] = Judged(each, adjusted.get(name), verdict, why)
+    return result
+
+
+def known_exactly(
+    differences: Mapping[str, Difference], exact: Container[str]
+) -> dict[str, Difference]:
+    """Return the differences, without error where both arms come out the same every time.
+
+    One compression is then enough: without this it would count as one that was not repeated.
+    """
     return {
-        name: _judged(
-            difference,
-            adjusted.get(name),
-            thresholds[name],
-            failures_rise=_holds(failures_rise, name),
-        )
-        for name, difference in differences.items()
+        name: replace(each, here=Spread(0.0, math.inf))
+        if name in exact and (each.here is None or each.here.error == 0)
+        else each
+        for name, each in differences.items()
     }
-
-
-def _holds(of: bool | Container[str], name: str) -> bool:
-    return of if isinstance(of, bool) else name in of
 
 
 def _holm(p_values: Mapping[str, float]) -> dict[str, float]:
@@ -82,29 +169,21 @@ def _holm(p_values: Mapping[str, float]) -> dict[str, float]:
     return adjusted
 
 
-def _judged(
-    difference: Difference, p_value: float | None, threshold: float, *, failures_rise: bool
-) -> Judged:
-    verdict, why = _verdict(difference, p_value, threshold, failures_rise=failures_rise)
-    return Judged(difference, p_value, verdict, why)
-
-
 def _verdict(
     difference: Difference, p_value: float | None, threshold: float, *, failures_rise: bool
 ) -> tuple[Verdict, str]:
     here, estimate = difference.here, difference.estimate
     if here is None or p_value is None:
-        once = "on a side, each conversation was compressed only once"
-        unseen = "no spread between compressions was seen, so noise is not known"
-        return "cannot tell", unseen if here else once
+        return "cannot tell", "on a side, each conversation was compressed only once"
     large = abs(estimate) >= threshold or math.isclose(abs(estimate), threshold)
-    low, high = here.interval(estimate, 2 * LEVEL - 1)
     if large and p_value < 1 - LEVEL and estimate < 0:
         return "worse", f"at least {threshold:g} lower, not noise"
     if large and p_value < 1 - LEVEL:
         if failures_rise:
             return "cannot tell", "higher, but it fails more often"
         return "better", f"at least {threshold:g} higher, not noise"
-    if -threshold < low and high < threshold:
+    if not large and max(here.tail(threshold - estimate), here.tail(threshold + estimate)) < (
+        1 - LEVEL
+    ):
         return "no change", f"less than {threshold:g} either way"
     return "cannot tell", "the interval is too wide for either"

@@ -23,6 +23,9 @@ GOOD = "The code was E4401 in auth/session.py."
 BAD = "Some code stood in some file."
 
 
+_RUNS = count()
+
+
 def even(call: Call) -> bool:
     """Return whether the state that a grader reads was written by an even call."""
     found = re.search(r"written by call (\d+)", call.text)
@@ -68,7 +71,9 @@ def swinging(
             }
             for id_ in scripted.criteria_in(call.text)
         ]
-        return json.dumps({"criterionResults": results})
+        word = "stated" if score == good else "missing"
+        facts = scripted.fact_words(scripted.facts_in(call.text), word)
+        return json.dumps({"criterionResults": results, "facts": facts})
 
     return reply
 
@@ -95,9 +100,11 @@ def evaluated(
         status: How the run is to end.
         given: As for `small.run`.
     """
+    run = next(_RUNS)
     scripted.SCRIPTS.update(
         {
-            ANSWERS: Script(answer if callable(answer) else lambda _: answer),
+            # No two models word all their answers alike, and no two runs of one do.
+            ANSWERS: Script(answer if callable(answer) else lambda _: f"{answer} ({run})"),
             GRADES: Script(grader or swinging()),
             COMPRESSES: Script(compresses),
         }
@@ -125,13 +132,18 @@ def as_json(*arguments: str | Path) -> tuple[int, dict[str, Any]]:
     Logs stay as they are once they are compared, so the same comparison is made once.
     """
     done = compared(*arguments, "--format", "json")
+    if done.exception and not isinstance(done.exception, SystemExit):
+        raise done.exception
     assert done.stdout, done.stderr
     return done.exit_code, json.loads(done.stdout)
 
 
 def verdicts(found: dict[str, Any]) -> dict[str, str]:
-    """Return the verdict on each headline measure."""
-    return {line["measure"]: line["verdict"] for line in found["headline"]}
+    """Return the verdict on each measure, the deciding one first."""
+    decision = found["decision"]
+    return {decision["measure"]: decision["verdict"]} | {
+        line["measure"]: line["verdict"] for line in found["other_measures"]
+    }
 
 
 def refused(done: Result) -> str:

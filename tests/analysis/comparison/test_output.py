@@ -39,13 +39,13 @@ def test_markdown_holds_the_same_figures(good: EvalLog, bad: EvalLog, tmp_path: 
     out = tmp_path / "compare.md"
     done = compared(good.location, "--to", bad.location, "--format", "markdown", "--out", out)
     assert done.exit_code == 1
-    assert done.stdout.startswith("regression: worse: overall, ")
+    assert done.stdout.startswith("regression: knowledge is worse by 2.00 on this ")
     text = out.read_text("utf-8")
     overall = next(line for line in text.splitlines() if line.startswith("| overall "))
     cells = [cell.strip() for cell in overall.strip("|").split("|")]
     assert cells[1:4] == ["4.00", "2.00", "-2.00"]
     assert "worse" in cells
-    assert "### Facts lost: 2" in text
+    assert "### Facts lost: 3" in text
     assert FORMULA.split(";")[0] in text
     assert FORMULA in compared(good.location, "--to", bad.location).stdout
 
@@ -58,7 +58,7 @@ def test_json_has_no_value_that_json_has_not(good: EvalLog, again: EvalLog) -> N
 
     found = json.loads(done.stdout, parse_constant=never)
     assert found["exit_code"] == done.exit_code == 0
-    overall = found["headline"][0]
+    overall = found["other_measures"][0]
     low, high = overall["on_these_conversations"]
     assert low < 0 < high
     assert overall["for_new_conversations"] is None  # of a single conversation
@@ -91,7 +91,7 @@ def test_texts_of_a_conversation_have_no_power(folder: Path) -> None:
 def test_logs_of_one_arm_are_pooled(good: EvalLog, again: EvalLog, bad: EvalLog) -> None:
     _, found = as_json(bad.location, "--to", good.location, again.location)
     assert found["new"]["logs"] == [good.location, again.location]
-    assert found["headline"][0]["compressions"] == [4, 8]
+    assert found["other_measures"][0]["compressions"] == [4, 8]
 
 
 def test_an_attempt_that_was_gone_on_with_counts_once(
@@ -261,12 +261,12 @@ def test_an_own_compressor_is_exact_where_it_came_out_alike(tmp_path: Path) -> N
     }
     code, found = as_json(logs["three"], "--to", logs["one"])
     assert code == 1
-    assert {line["verdict"] for line in found["headline"]} <= {"better", "worse", "no change"}
+    assert {line["verdict"] for line in found["other_measures"]} <= {"better", "worse", "no change"}
     assert as_json(logs["three"], "--to", logs["once"])[0] == 3
     # With a model call its prompt may have changed, which the embedded model does not read.
     assert as_json(logs["asked"], "--to", logs["asked again"])[0] == 3
     _, found = as_json(logs["three"], "--to", logs["varied"])
-    assert any(line["verdict"] == "cannot tell" for line in found["headline"])
+    assert any(line["verdict"] == "cannot tell" for line in found["other_measures"])
 
 
 def test_tables_fit_a_terminal_of_80_columns(good: EvalLog, bad: EvalLog) -> None:
@@ -275,9 +275,9 @@ def test_tables_fit_a_terminal_of_80_columns(good: EvalLog, bad: EvalLog) -> Non
     tables = [line for line in lines if "  " in line.strip()]
     assert len(tables) > 40
     assert max(map(len, tables)) <= 80
-    overall = [line.split() for line in lines if line.startswith("overall ")]
+    overall = [line.split() for line in lines if line.strip().startswith("overall ")]
     assert overall[0][1:4] == ["4.00", "2.00", "-2.00"]
-    assert overall[1][1] == "worse"
+    assert overall[1] == ["overall", "worse"]
 
 
 def test_junit_has_a_case_for_every_measure(good: EvalLog, bad: EvalLog, tmp_path: Path) -> None:
@@ -287,16 +287,13 @@ def test_junit_has_a_case_for_every_measure(good: EvalLog, bad: EvalLog, tmp_pat
     suite = fromstring(out.read_text("utf-8"))[0]  # noqa: S314 - of our own making
     cases = {case.get("name"): case for case in suite.iter("testcase")}
     _, found = as_json(good.location, "--to", bad.location)
-    failed = {line["measure"] for line in found["headline"] if line["verdict"] == "worse"}
-    assert {name for name, case in cases.items() if case.find("failure") is not None} == {
-        "outcome",
-        *failed,
-    }
-    assert suite.get("failures") == str(len(failed) + 1)
-    assert suite.get("tests") == str(len(found["headline"]) + 1)
-    said = cases["overall"].find("failure")
-    assert said is not None
-    assert said.get("message") == "4.00 -> 2.00 (-2.00), worse: at least 0.3 lower, not noise"
+    # The others are exploratory: they say what they did, and no service goes red by them.
+    failed = [name for name, case in cases.items() if case.find("failure") is not None]
+    assert failed == ["outcome"]
+    assert (suite.get("failures"), suite.get("errors")) == ("1", "0")
+    assert suite.get("tests") == str(len(found["other_measures"]) + 1)
+    said = cases["overall"].findtext("system-out")
+    assert said == "4.00 -> 2.00 (-2.00), worse: at least 0.3 lower, not noise"
 
 
 def test_junit_says_why_nothing_was_compared(good: EvalLog, tmp_path: Path) -> None:
@@ -342,13 +339,22 @@ def test_mechanical_arms_need_no_epochs(tmp_path: Path) -> None:
         logs.append(log.location)
     same = compared(logs[0], "--to", logs[1], "--gate")
     assert same.exit_code == 0
+    assert same.stdout.startswith("the same answers: nothing was compared: all 3 answers are")
     assert "mechanical and come out the same every time" in same.stdout
     assert "no language model was involved" in same.stdout
     assert "exact" in same.stdout
     code, found = as_json(logs[0], "--to", logs[2])
     assert found["mechanical"] == ["base", "new"]
-    assert {line["verdict"] for line in found["headline"]} <= {"better", "worse", "no change"}
+    assert {line["verdict"] for line in found["other_measures"]} <= {"better", "worse", "no change"}
     assert code in (0, 1)
+
+
+def test_cuts_under_one_mean_are_pointed_out(tmp_path: Path) -> None:
+    given: dict[str, Any] = {"compressor": "tail", "compressor_args": {"tail_tokens": 60}}
+    base, new = (embedded(tmp_path, name, cut=[6, 11], **given) for name in ("base", "new"))
+    text = compared(base, "--to", new).stdout
+    for side in ("base", "new"):
+        assert f"WARNING: {side} mixes cuts: tiny at 6, 11; their probes are averaged" in text
 
 
 def test_survival_is_exact_where_only_the_compression_is_mechanical(folder: Path) -> None:
@@ -362,7 +368,7 @@ def test_survival_is_exact_where_only_the_compression_is_mechanical(folder: Path
         for n in range(2)
     ]
     _, found = as_json(logs[0].location, "--to", logs[1].location)
-    verdicts = {line["measure"]: line["verdict"] for line in found["headline"]}
+    verdicts = {line["measure"]: line["verdict"] for line in found["other_measures"]}
     assert verdicts["fact_survival"] == "no change"
     assert verdicts["overall"] == "cannot tell"
 

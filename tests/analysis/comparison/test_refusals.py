@@ -76,7 +76,7 @@ def test_other_fixtures_and_what_both_have(folder: Path, once: EvalLog) -> None:
     assert "fixtures (only in new: fixture other)" in error
     assert "probes" not in error.partition("(to compare")[0]
     _, found = as_json(once.location, "--to", more.location, "--allow", "fixtures")
-    assert found["headline"][0]["probes"] == small.PROBES
+    assert found["other_measures"][0]["probes"] == small.PROBES
 
 
 def _two(folder: Path) -> Path:
@@ -125,7 +125,7 @@ def _another_rubric(log: EvalLog) -> None:
 
 def _another_release(log: EvalLog) -> None:
     log.eval.task_id = "another"
-    log.eval.task_version = "2-abc"
+    log.eval.task_version = "1-abc"
 
 
 def _more_cycles(log: EvalLog) -> None:
@@ -153,7 +153,7 @@ def _older_record(log: EvalLog) -> None:
         (_status("cancelled"), "ended early, cancelled; finish it with: inspect eval-retry"),
         (_status("error"), "ended early, error"),
         (_another_rubric, "new 000000000000"),
-        (_another_release, "release (base 1, new 2)"),
+        (_another_release, "release (base 2, new 1)"),
         (_more_cycles, "cycles (base 1, new 2)"),
         (_another_preamble, "new 111111111111"),
         (_older_record, "record_version: is 0, this version of compression_eval reads 1"),
@@ -177,7 +177,7 @@ def test_an_unfinished_run_can_be_allowed(once: EvalLog, tmp_path: Path) -> None
     assert "probes (only in base" in error
     allow = ("--allow", "unfinished", "--allow", "probes")
     _, found = as_json(once.location, "--to", other, *allow)
-    assert found["headline"][0]["probes"] == 2
+    assert found["other_measures"][0]["probes"] == 2
 
 
 def test_only_failed_samples(folder: Path, once: EvalLog) -> None:

@@ -1,11 +1,14 @@
 """Verdicts, exit codes and what stands beside them, on runs whose scores are known."""
 
+import json
+from collections import Counter
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 from inspect_ai.log import EvalLog
 
-from compression_eval.analysis import samples_frame
+from compression_eval.analysis import mean_score, samples_frame
 from compression_eval.analysis.comparison.measures import HEADLINE
 from tests.analysis.comparison.arms import (
     BAD,
@@ -13,6 +16,7 @@ from tests.analysis.comparison.arms import (
     as_json,
     compared,
     evaluated,
+    even,
     in_turns,
     swinging,
     verdicts,
@@ -24,25 +28,32 @@ def test_two_runs_of_one_arm_are_no_change(good: EvalLog, again: EvalLog) -> Non
     code, found = as_json(good.location, "--to", again.location)
     assert code == 0
     assert found["same_arm"]
-    assert verdicts(found) == dict.fromkeys(HEADLINE, "no change")
-    assert found["headline"][0]["change"] == pytest.approx(0, abs=1e-9)
+    assert found["decision"]["verdict"] == "not worse"
+    assert found["decision"]["change"] == pytest.approx(0, abs=1e-9)
+    # Four compressions without any spread are too few for a sign test.
+    flat = {"knowledge": "not worse", "fact_recall": "cannot tell", "fact_survival": "cannot tell"}
+    assert verdicts(found) == dict.fromkeys(HEADLINE, "no change") | flat
     text = compared(good.location, "--to", again.location)
     assert text.exit_code == 0
+    first, second = text.stdout.splitlines()[:2]
+    said = "no regression: knowledge is not worse by more than 0.30 on this conversation"
+    assert first == text.stdout.splitlines()[-1] == said
+    assert second.startswith("knowledge (0 to 5): 4.00 -> 4.00, +0.00, p 1.000; a loss")
     assert "(A/A)" in text.stdout
     floor = text.stdout.split("Noise floor")[1].splitlines()
     # Two states at 3.9 and two at 4.1 on each side: the standard error is known.
     error = (2 * (4 * 0.1**2 / 3) / 4) ** 0.5
-    assert floor[2].split()[:2] == ["overall", f"{error:.2f}"]
+    assert floor[2].split()[:2] == ["knowledge", f"{error:.2f}"]
 
 
 def test_a_worse_arm_is_a_regression(good: EvalLog, bad: EvalLog) -> None:
     code, found = as_json(good.location, "--to", bad.location)
     assert code == 1
     assert found["outcome"] == "regression"
-    overall = found["headline"][0]
+    overall = found["other_measures"][0]
     assert (overall["base"], overall["new"]) == pytest.approx((4.0, 2.0))
-    assert verdicts(found)["overall"] == verdicts(found)["fact_recall"] == "worse"
-    assert verdicts(found)["fact_survival"] == "no change"
+    assert verdicts(found)["knowledge"] == verdicts(found)["overall"] == "worse"
+    assert found["why"] == "knowledge is worse by 2.00 on this conversation"
     assert not found["same_arm"]
     changed = {each["name"]: (each["base"], each["new"]) for each in found["settings_changed"]}
     assert changed == {"compressor_args.tail_tokens": ("60", "61")}
@@ -52,16 +63,21 @@ def test_the_other_way_round_it_is_better(good: EvalLog, bad: EvalLog) -> None:
     code, found = as_json(bad.location, "--to", good.location)
     assert code == 0
     assert found["outcome"] == "no regression"
-    assert verdicts(found)["overall"] == "better"
-    code, found = as_json(bad.location, "--to", good.location, "--threshold", "2.5")
+    assert verdicts(found)["knowledge"] == verdicts(found)["overall"] == "better"
+    # The margin is what a loss is held against, and for the others the least that counts.
+    code, found = as_json(good.location, "--to", bad.location, "--margin", "2.5")
+    assert (code, found["margin"]) == (0, 2.5)
+    assert verdicts(found)["knowledge"] == "worse, by less than the margin"
     assert verdicts(found)["overall"] == "no change"
+    assert found == as_json(good.location, "--to", bad.location, "--threshold", "2.5")[1]
 
 
 def test_means_recompute_from_the_frame(good: EvalLog, bad: EvalLog) -> None:
     _, found = as_json(good.location, "--to", bad.location)
     for label, log in (("base", good), ("new", bad)):
         frame = samples_frame(log.location)
-        for line in found["headline"]:
+        for line in [found["decision"], *found["other_measures"]]:
+            assert line[label] == pytest.approx(mean_score(frame, line["measure"]))
             by_probe = frame.groupby(["unit", "probe_id"])[line["measure"]].mean()
             assert line[label] == pytest.approx(by_probe.mean()), line["measure"]
 
@@ -69,7 +85,7 @@ def test_means_recompute_from_the_frame(good: EvalLog, bad: EvalLog) -> None:
 def test_facts_are_named_with_their_stage(good: EvalLog, bad: EvalLog) -> None:
     _, found = as_json(good.location, "--to", bad.location)
     lost = {fact["fact"]: fact for fact in found["facts"] if fact["kind"] == "lost"}
-    assert set(lost) == {"E4401", "auth/session.py"}
+    assert set(lost) == {"E4401", "auth/session.py", "docs/retry.md"}
     code = lost["E4401"]
     assert (code["probe"], code["where"]) == ("code", "answer")
     assert (code["base"]["in_answer"], code["new"]["in_answer"]) == (4, 0)
@@ -77,6 +93,17 @@ def test_facts_are_named_with_their_stage(good: EvalLog, bad: EvalLog) -> None:
     _, back = as_json(bad.location, "--to", good.location)
     assert {fact["fact"] for fact in back["facts"] if fact["kind"] == "gained"} == set(lost)
     assert not [fact for fact in back["facts"] if fact["kind"] == "lost"]
+
+
+def test_the_word_of_the_grader_says_whether_a_fact_is_there(good: EvalLog, folder: Path) -> None:
+    def denies(call: Call) -> str:
+        return swinging()(call).replace('"stated"', '"contradicted"')
+
+    denied = evaluated(folder / "denied", grader=denies, epochs=2)
+    _, found = as_json(good.location, "--to", denied.location)
+    lost = {fact["fact"]: fact for fact in found["facts"] if fact["kind"] == "lost"}
+    assert {"E4401", "auth/session.py"} <= set(lost)
+    assert (lost["E4401"]["where"], lost["E4401"]["new"]["in_answer"]) == ("answer", 0)
 
 
 def test_misses_that_flipped(good: EvalLog, bad: EvalLog) -> None:
@@ -92,34 +119,145 @@ def test_breakdowns_are_families_of_their_own(good: EvalLog, bad: EvalLog) -> No
     _, found = as_json(good.location, "--to", bad.location)
     assert set(found["exploratory"]) == {"probe_type"}
     groups = {(line["group"], line["measure"]) for line in found["exploratory"]["probe_type"]}
-    kinds, measures = ("recall", "artifact", "continuation"), ("overall", "fact_recall")
+    kinds, measures = ("recall", "artifact", "continuation"), ("knowledge", "fact_recall")
     assert groups >= {(kind, measure) for kind in kinds for measure in measures}
 
 
-def test_a_gate_wants_every_measure_told(folder: Path) -> None:
-    """Continuity swings so far that it cannot be told; the overall score hardly moves by it."""
-    grader = swinging(more={"continuity": 0.6})
-    logs = [evaluated(folder / f"gate{n}", grader=grader) for n in range(2)]
+def test_one_measure_decides_and_the_others_say_where_to_look(folder: Path) -> None:
+    """One dimension falls by 1, a quarter of that in knowledge here; form is no part of it."""
+    logs = [
+        evaluated(folder / f"gate{n}", grader=_falling(accuracy=fall, instruction=form))
+        for n, (fall, form) in enumerate(((0.0, 0.0), (1.0, 3.0)))
+    ]
     base, new = (log.location for log in logs)
     code, found = as_json(base, "--to", new)
-    assert code == 0
-    unknown = {name for name, verdict in verdicts(found).items() if verdict == "cannot tell"}
-    # The shares of facts never varied, so they are as uncertain as what varied most.
-    assert unknown == {"continuity", "fact_recall", "fact_survival"}
+    assert (code, found["decision"]["verdict"]) == (0, "worse, by less than the margin")
+    assert found["decision"]["change"] == pytest.approx(-0.25)
+    assert verdicts(found)["accuracy"] == "worse"
+    assert verdicts(found)["instruction_following"] == "worse"
     done = compared(base, "--to", new, "--gate")
-    assert done.exit_code == 3
-    assert done.stdout.endswith(
-        "cannot tell: cannot be told: continuity, fact_recall, fact_survival\n"
-    )
+    assert done.exit_code == 0
+    said = "knowledge is worse by 0.25 on this conversation, by less than the margin of 0.30"
+    assert done.stdout.startswith(f"no regression: {said}\n")
+    assert "Other measures" not in done.stdout
     assert "Facts" not in done.stdout
     assert "Failures" not in done.stdout
 
 
-def test_one_epoch_cannot_be_told(folder: Path) -> None:
-    logs = [evaluated(folder / f"once{n}", epochs=1) for n in range(2)]
+_BEGINNINGS = ("accuracy", "context", "artifact", "completeness", "continuity", "instruction")
+"""Of the names of criteria."""
+
+
+def _falling(**falls: float) -> Callable[[Call], str]:
+    """Return a grader that gives some dimensions less, always by as much."""
+
+    def reply(call: Call) -> str:
+        results = json.loads(swinging(more=dict.fromkeys(_BEGINNINGS, 0.02))(call))
+        for each in results["criterionResults"]:
+            each["score"] -= falls.get(each["criterionId"].partition("_")[0], 0.0)
+        return json.dumps(results)
+
+    return reply
+
+
+def test_one_epoch_is_decided_over_conversations(folder: Path) -> None:
+    names = [f"talk{n}" for n in range(6)]
+    good, other, bad = (
+        evaluated(folder / f"once{n}", *names, epochs=1, grader=swinging(level))
+        for n, level in enumerate((4.0, 4.0, 2.0))
+    )
+    code, found = as_json(good.location, "--to", other.location)
+    assert (code, found["decision"]["verdict"]) == (0, "not worse")
+    assert found["decision"]["decided_over_conversations"]
+    assert found["decision"]["on_these_conversations"] is None
+    assert found["by_chance"] is None
+    text = compared(good.location, "--to", bad.location)
+    assert text.exit_code == 1
+    assert "decided by the spread between conversations" in text.stdout.splitlines()[0]
+    assert "by chance: not known" in text.stdout
+
+
+def test_one_compression_of_one_conversation_cannot_be_told(folder: Path) -> None:
+    logs = [evaluated(folder / f"lone{n}", epochs=1) for n in range(2)]
     done = compared(logs[0].location, "--to", logs[1].location)
     assert done.exit_code == 3
-    assert "each conversation was compressed only once" in " ".join(done.stdout.split())
+    head = "".join(done.stdout.splitlines(keepends=True)[:5])
+    assert "cannot tell: whether knowledge is worse by more than 0.30 cannot be told" in head
+    assert "a second and third compression (--epochs 3 in all)" in head
+
+
+def test_what_cannot_be_told_says_what_would_tell_and_more_epochs_are_added(folder: Path) -> None:
+    def wide(call: Call) -> str:
+        return swinging(more=dict.fromkeys(("accuracy", "context", "continuity"), 0.5))(call)
+
+    sides = [str(folder / f"wide{n}") for n in range(2)]
+    for side in sides:
+        evaluated(Path(side), epochs=4, grader=wide)
+    code, found = as_json(sides[0], "--to", sides[1])
+    assert (code, found["decision"]["compressions"]) == (3, [4, 4])
+    wanted = found["decision"]["would_tell"]["states"]
+    assert wanted > 4
+    text = compared(sides[0], "--to", sides[1]).stdout
+    assert f"(run both again with --epochs {wanted - 4} into their folders)" in text
+    as_json.cache_clear()
+    for side in sides:
+        evaluated(Path(side), epochs=wanted - 4, grader=wide)
+    code, found = as_json(sides[0], "--to", sides[1])
+    assert (code, found["decision"]["compressions"]) == (0, [wanted, wanted])
+
+
+def test_the_same_answers_are_no_comparison(folder: Path) -> None:
+    """Grades differ by the state that they were given with; what was said does not."""
+    logs = [
+        evaluated(folder / f"same{n}", answer=lambda _: GOOD, grader=swinging(4 - n / 10))
+        for n in range(2)
+    ]
+    code, found = as_json(logs[0].location, "--to", logs[1].location)
+    assert (code, found["outcome"]) == (0, "the same answers")
+    assert found["decision"]["same_answers"] == 12
+    text = compared(logs[0].location, "--to", logs[1].location).stdout
+    said = "nothing was compared: all 12 answers are byte for byte the same"
+    assert text.startswith(f"the same answers: {said}\n")
+
+
+def test_answers_that_come_more_often_are_not_the_same(folder: Path) -> None:
+    def mostly(good: int) -> Callable[[Call], str]:
+        asked: Counter[str] = Counter()
+
+        def reply(call: Call) -> str:
+            asked[call.last] += 1
+            return GOOD if asked[call.last] <= good else BAD
+
+        return reply
+
+    logs = [evaluated(folder / f"often{n}", answer=mostly(n)) for n in (1, 3)]
+    _, found = as_json(logs[0].location, "--to", logs[1].location)
+    assert found["decision"]["same_answers"] == 0
+
+
+def test_the_same_answers_do_not_hide_a_loss(folder: Path) -> None:
+    logs = [
+        evaluated(folder / f"hidden{n}", answer=lambda _: GOOD, grader=swinging(4 - n))
+        for n in range(2)
+    ]
+    code, found = as_json(logs[0].location, "--to", logs[1].location)
+    assert (code, found["decision"]["verdict"]) == (1, "worse")
+    assert found["decision"]["same_answers"] == 12
+
+
+def test_changes_stand_beside_those_of_chance(good: EvalLog, bad: EvalLog) -> None:
+    _, found = as_json(good.location, "--to", bad.location)
+    assert found["by_chance"] == {"facts": 0, "flips": 0}
+    assert len(found["facts"]) == 3
+
+
+def test_a_fact_that_comes_and_goes_is_chance(folder: Path) -> None:
+    def half(call: Call) -> str:
+        return GOOD if even(call) else BAD
+
+    logs = [evaluated(folder / f"half{n}", answer=half, epochs=2) for n in range(2)]
+    _, found = as_json(logs[0].location, "--to", logs[1].location)
+    assert found["by_chance"]["facts"] > 0
 
 
 def test_an_arm_never_wins_by_failing(folder: Path) -> None:
@@ -155,7 +293,9 @@ def test_an_arm_never_wins_by_failing(folder: Path) -> None:
     assert frames["fails"]["overall"].mean() > frames["holds"]["overall"].mean() + 1
     code, found = as_json(runs["holds"], "--to", runs["fails"])
     assert verdicts(found)["overall"] == "no change"
-    assert found["headline"][0]["probes"] == 3
+    assert found["decision"]["verdict"] == "fails more"
+    assert found["decision"]["probes"] == 3
+    assert found["decision"]["p_fails_more"] == pytest.approx(2 / 70)
     assert found["base"]["failures"]["failed"] == 0
     assert found["new"]["failures"]["failed"] == 12
     assert found["new"]["failures"]["failed_states"] == 4
@@ -164,7 +304,10 @@ def test_an_arm_never_wins_by_failing(folder: Path) -> None:
     assert bound["verdict"] == "worse"
     assert code == 1
     text = compared(runs["holds"], "--to", runs["fails"]).stdout
-    assert "12 of 24 (50.0%): compression_failed" in text
+    said = "it fails more often: 12 of 24 samples, against 0 of 24 samples (p .029)"
+    assert text.startswith(f"regression: {said}\n")
+    assert "12 of 24 (50.0%)" in text
+    assert "compression_failed" in text
     assert "nothing is called better" in text
     # The one that fails less is compared on what both have, and wins nothing by it either.
     code, found = as_json(runs["fails"], "--to", runs["holds"])
@@ -178,12 +321,32 @@ def test_higher_scores_are_not_better_if_failures_rise(folder: Path) -> None:
     base = evaluated(folder / "low", answer=BAD)
     new = evaluated(folder / "high", compresses=failing)
     code, found = as_json(base.location, "--to", new.location)
-    overall = found["headline"][0]
+    overall = found["other_measures"][0]
     assert overall["change"] == pytest.approx(1.0, abs=0.2)
     assert overall["verdict"] == "cannot tell"
     assert "fails more often" in overall["why"]
     assert "better" not in verdicts(found).values()
-    assert code == 3
+    # One compression of four may fail by chance; counted as 0 it costs no more than was gained.
+    assert (code, found["decision"]["verdict"]) == (0, "not worse")
+
+
+def test_a_grader_that_fails_says_nothing_of_the_arm(folder: Path) -> None:
+    def outage(call: Call) -> str:
+        return "No." if "Which error" in call.text else swinging()(call)
+
+    base, new = (
+        evaluated(folder / name, grader=grader)
+        for name, grader in (("graded", swinging()), ("outage", outage))
+    )
+    code, found = as_json(base.location, "--to", new.location)
+    assert (code, found["outcome"]) == (3, "cannot tell")
+    assert "base 0 of 12, new 4 of 12" in found["why"]
+    assert found["decision"]["p_fails_more"] is found["decision"]["would_tell"] is None
+    assert found["failed_as_0"] == []
+    failures = found["new"]["failures"]
+    assert (failures["failed"], failures["ungraded"], failures["reasons"]) == (0, 4, {})
+    assert failures["ungraded_reasons"] == {"grader_failed: not_json": 4}
+    assert "4 of 12 (33.3%): grader_failed" in compared(base.location, "--to", new.location).stdout
 
 
 def _easy_and_hard(folder: Path) -> Path:

@@ -13,6 +13,7 @@ from inspect_ai.log import EvalError, EvalLog, read_eval_log, write_eval_log
 
 from compression_eval.analysis import facts_frame, samples_frame, states_frame
 from compression_eval.analysis.report import making
+from compression_eval.grading.metrics import MEAN
 from compression_eval.grading.rubric import FORMULA, structure
 from compression_eval.tasks import compression
 from tests.analysis.report.conftest import EVIL, report
@@ -33,9 +34,9 @@ def log_of(logs: Path, compressor: str) -> EvalLog:
     raise AssertionError(f"no log of {compressor}")
 
 
-def refused(*arguments: str | Path) -> str:
+def refused(*arguments: str | Path, exit_code: int = 1) -> str:
     done = report(*arguments)
-    assert done.exit_code == 1, done.output
+    assert done.exit_code == exit_code, done.output
     assert isinstance(done.exception, SystemExit)
     error = done.stderr[done.stderr.index("Error: ") :]
     assert error.count("\n") == 1
@@ -52,17 +53,17 @@ def test_the_files_are_there_and_nothing_else(made: Path) -> None:
 def test_figures_recompute_from_the_frames(made: Path, logs: Path) -> None:
     of_arm = figures(made)["of_arm"]
     samples, states, facts = samples_frame(logs), states_frame(logs), facts_frame(logs)
-    measures = ["overall", *structure().dimensions]
-    medians = samples.groupby(["arm", "unit", "sample"])[measures].median()
+    measures = ["knowledge", "overall", *structure().dimensions]
+    by_probes = samples.groupby(["arm", "unit", "sample"])[measures].mean()
     for arm in ("full", "none", "tail"):
         row = of_arm[arm]["table"][-1]
         for measure in measures:
-            values = medians.loc[arm][measure]
+            values = by_probes.loc[arm][measure]
             assert row["cells"][measure]["value"] == pytest.approx(values.mean(), nan_ok=True)
             assert row["cells"][measure]["probes"] == values.notna().sum()
         own = samples[samples["arm"] == arm]
-        by_probe = own.groupby("sample")["overall"].mean()
-        assert of_arm[arm]["estimates"]["overall"]["mean"] == pytest.approx(by_probe.mean())
+        by_probe = own.groupby("sample")["knowledge"].mean()
+        assert of_arm[arm]["estimates"]["knowledge"]["mean"] == pytest.approx(by_probe.mean())
         kept = states[states["arm"] == arm]["tokens_state"].mean()
         assert of_arm[arm]["costs"]["tokens_after"] == pytest.approx(kept)
         stages = facts[facts["arm"] == arm]["stage"].value_counts().to_dict()
@@ -70,16 +71,16 @@ def test_figures_recompute_from_the_frames(made: Path, logs: Path) -> None:
         survived = facts[facts["arm"] == arm]["in_state"].astype(bool)
         cycle = of_arm[arm]["survival"]["by_cycle"]["1"]
         assert (cycle["in_state"], cycle["known"]) == (survived.sum(), len(survived))
-    means = samples.groupby("arm")["overall"].mean()
+    means = samples.groupby("arm")["knowledge"].mean()
     expected = (means["tail"] - means["none"]) / (means["full"] - means["none"])
-    found = figures(made)["retained"]["tail"]["measures"]["overall"]["share"]
+    found = figures(made)["retained"]["tail"]["measures"]["knowledge"]["share"]
     assert found == pytest.approx(expected)
 
 
 def test_the_table_is_the_headline_of_the_log(made: Path, logs: Path) -> None:
     log = log_of(logs, "tail")
     assert log.results is not None
-    by_name = {score.name: score.metrics["mean"].value for score in log.results.scores[:7]}
+    by_name = {score.name: score.metrics[MEAN].value for score in log.results.scores[:7]}
     cells = figures(made)["of_arm"]["tail"]["table"][-1]["cells"]
     for name in ("overall", "accuracy", "continuity"):
         assert cells[name]["value"] == pytest.approx(by_name[name], abs=0.002)
@@ -105,10 +106,11 @@ def test_an_arm_that_keeps_more_and_knows_less_is_dominated(made: Path) -> None:
 
 def test_markdown_has_the_form_to_paste(made: Path) -> None:
     text = (made / "report.md").read_text("utf-8")
-    heads = "| Fixture | Accuracy | Context | Artifact | Complete | Continuity | Instruction |"
-    assert f"{heads} Overall |" in text
+    heads = "| Fixture | Knowledge | Accuracy | Context | Artifact | Complete | Continuity |"
+    assert f"{heads} Instruction | Overall |" in text
     assert "No language model was involved" in text
-    assert FORMULA in text
+    assert f"{FORMULA}; a sample that failed counts as 0" in text
+    assert "every conversation counts the same" in text
     assert "Misses (probes under 3.0): " in text
     assert "- tiny@11 / code **" in text
     assert "compression&#95;failed" not in text.split("### trim")[0]
@@ -123,7 +125,7 @@ def test_the_first_lines_say_what_the_arms_come_to(made: Path) -> None:
     quality = figures(made)["frontier"]["points"]
     tail = next(point for point in quality if point["arm"] == "tail")
     assert first.startswith("- At about ")
-    assert f"tail comes to {tail['quality']:.2f} of 5" in first
+    assert f"tail comes to knowledge {tail['quality']:.2f} of 5" in first
     page = (made / "index.html").read_text("utf-8")
     assert first.removeprefix("- ") in page
     assert "Arguments: head_tokens=0, tail_tokens=120" in (made / "report.md").read_text("utf-8")
@@ -260,7 +262,10 @@ def test_a_record_of_another_version(logs: Path, tmp_path: Path) -> None:
 
 def test_no_log_and_another_eval(tmp_path: Path) -> None:
     missing = tmp_path / "none.eval"
-    assert refused(missing, "--out", tmp_path / "o") == f"{missing}: no such file or folder"
+    assert (
+        refused(missing, "--out", tmp_path / "o", exit_code=2)
+        == f"{missing}: no such file or folder"
+    )
     assert "no log of compression_eval" in refused(tmp_path, "--out", tmp_path / "o")
     other = Task(dataset=MemoryDataset([Sample(input="?")]), name="other")
     (log,) = inspect_eval(other, model="embedded/lexical", log_dir=str(tmp_path), display="none")

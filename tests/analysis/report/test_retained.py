@@ -4,10 +4,18 @@ import math
 from dataclasses import replace
 
 import pytest
-from pandas import DataFrame
+from pandas import DataFrame, concat
 
+from compression_eval.analysis.comparison.measures import HEADLINE
 from compression_eval.analysis.report.arms import Arm, Role
-from compression_eval.analysis.report.retained import Frontier, Point, frontier
+from compression_eval.analysis.report.retained import (
+    Frontier,
+    Point,
+    frontier,
+    retained,
+    same_answers,
+)
+from compression_eval.analysis.report.scores import common
 from compression_eval.analysis.report.wording import between, findings
 
 
@@ -25,8 +33,9 @@ def samples(scores: dict[str, float], tokens: dict[str, float]) -> DataFrame:
                 "sample": f"{unit}/probe",
                 "log_path": "log",
                 "state": state,
-                "overall": score + shift,
+                **dict.fromkeys(HEADLINE, score + shift),
                 "failure": "failed" if math.isnan(score) else "",
+                "scored": not math.isnan(score),
                 "tokens_state": math.nan if math.isnan(score) else tokens[unit],
             }
             for unit, score in scores.items()
@@ -37,7 +46,11 @@ def samples(scores: dict[str, float], tokens: dict[str, float]) -> DataFrame:
 
 def made(**of: tuple[dict[str, float], dict[str, float]]) -> Frontier:
     arms = [arm(name, "ceiling" if name == "full" else "") for name in of]
-    return frontier(arms, {name: samples(*given) for name, given in of.items()})
+    every = concat(
+        [samples(*given).assign(arm=name) for name, given in of.items()], ignore_index=True
+    )
+    beside, _ = common(every)
+    return frontier(arms, {name: beside[beside["arm"] == name] for name in of})
 
 
 def points(**of: tuple[dict[str, float], dict[str, float]]) -> dict[str, Point]:
@@ -66,8 +79,74 @@ def test_an_arm_that_fails_where_it_is_hard_does_not_look_better() -> None:
         steady=({"easy": 4, "hard": 1}, {"easy": 100, "hard": 100}),
         failing=({"easy": 3, "hard": math.nan}, {"easy": 100, "hard": 100}),
     )
-    assert found["steady"].quality == 4
+    assert found["steady"].quality == 2.5
+    assert found["failing"].quality == 1.5
     assert found["failing"].dominated_by == "steady"
+
+
+def test_a_failed_grader_takes_the_probe_from_all() -> None:
+    one = samples({"easy": 4, "hard": 1}, {"easy": 100, "hard": 100}).assign(arm="one")
+    other = samples({"easy": 3, "hard": math.nan}, {"easy": 100, "hard": 100}).assign(arm="other")
+    other["failure"] = other["failure"].replace("failed", "grader_failed: error")
+    beside, probes = common(concat([one, other], ignore_index=True))
+    assert (probes, set(beside["unit"])) == (1, {"easy"})
+    # In one of two epochs is enough: the other one alone would stand for both.
+    other.loc[2, "knowledge"] = 1.0
+    other.loc[2, "failure"] = ""
+    other.loc[2, "scored"] = True
+    beside, probes = common(concat([one, other], ignore_index=True))
+    assert (probes, len(beside), set(beside["unit"])) == (1, 4, {"easy"})
+
+
+def test_a_failure_counts_only_on_measures_that_the_probe_is_graded_on() -> None:
+    one = samples({"a": 4}, {"a": 100}).assign(arm="one", artifact_trail=math.nan)
+    other = samples({"a": math.nan, "b": 3}, {"a": 100, "b": 100}).assign(arm="other")
+    other.loc[other["unit"] == "a", "artifact_trail"] = math.nan
+    beside, probes = common(concat([one, other], ignore_index=True))
+    failed = beside[beside["arm"] == "other"]
+    assert probes == 1
+    assert set(failed["knowledge"]) == {0.0}
+    assert failed["artifact_trail"].isna().all()
+
+
+def test_the_best_of_equal_arms_leads_by_chance() -> None:
+    arms = {f"arm {n}": ({"a": 3 + n / 100, "b": 3.0}, SMALL) for n in range(5)}
+    lead = made(**arms).lead
+    assert lead is not None
+    assert (lead.arm, lead.arms) == ("arm 4", 5)
+    assert lead.above == pytest.approx(0.01)
+    # Each mean has an error of 0.1 / sqrt(2); of five normals the largest is 1.163 errors above.
+    assert lead.by_chance == pytest.approx(1.163 * 0.1 / math.sqrt(2), rel=0.02)
+    assert lead.by_chance < lead.seldom_more
+    assert made(one=arms["arm 0"], other=arms["arm 1"]).lead is None
+
+
+def test_the_same_answers_are_told() -> None:
+    def answered(*texts: str) -> DataFrame:
+        return samples({"a": 3}, SMALL).assign(answer=texts)
+
+    by_arm = {
+        "one": answered("x", "y"),
+        "other": answered("y", "x"),
+        "often": answered("x", "x"),
+        "failing": answered("x", "y"),
+        "third": answered("z", "z"),
+    }
+    by_arm["failing"].loc[0, "failure"] = "failed"
+    arms = [arm(name) for name in by_arm]
+    assert same_answers(arms, by_arm) == [["one", "other"]]
+
+
+def test_retention_counts_the_conversations_that_it_rests_on() -> None:
+    """Where arms share no probe, each keeps conversations that its controls do not have."""
+    by_arm = {
+        "none": samples({"a": 1}, SMALL),
+        "full": samples({"a": 5, "b": 5}, LARGE),
+        "one": samples({"a": 3, "b": 3}, SMALL),
+    }
+    roles: dict[str, Role] = {"none": "floor", "full": "ceiling", "one": ""}
+    arms = [arm(name, role) for name, role in roles.items()]
+    assert retained(arms, by_arm)["one"].conversations == 1
 
 
 def test_equal_arms_do_not_dominate_each_other() -> None:
@@ -113,8 +192,8 @@ def test_every_two_arms_have_a_verdict_and_controls_none() -> None:
     (size,) = found.sizes
     assert (size.best, size.no_different, size.worse) == ("alike", ["good"], ["worse"])
     assert findings(found) == [
-        "At about 200 tokens: alike comes to 4.01 of 5; less than 0.3 away from it: good 4.00; "
-        "worse: worse 2.00."
+        "At about 200 tokens: alike comes to knowledge 4.01 of 5; less than 0.3 away from it: "
+        "good 4.00; worse: worse 2.00."
     ]
 
 

@@ -2,11 +2,13 @@
 
 import math
 import random
+from dataclasses import replace
 
 import numpy as np
 import pytest
+from pandas import DataFrame
 from scipy import stats
-from statsmodels.regression.linear_model import OLS
+from statsmodels.regression.linear_model import WLS
 from statsmodels.stats.multitest import multipletests
 
 from compression_eval.analysis.statistics.intervals import (
@@ -15,7 +17,12 @@ from compression_eval.analysis.statistics.intervals import (
     paired_difference,
 )
 from compression_eval.analysis.statistics.observations import ArmValues, Observation
-from compression_eval.analysis.statistics.verdicts import judge
+from compression_eval.analysis.statistics.verdicts import (
+    Failing,
+    decide,
+    judge,
+    known_exactly,
+)
 
 
 def _arm(
@@ -78,13 +85,73 @@ def test_for_new_conversations_is_the_cluster_robust_interval_of_statsmodels() -
     items = sorted(old)
     differences = np.array([later[item] - old[item] for item in items])
     groups = np.array([int(base.fixture_of[unit][1:]) for unit, _ in items])
-    model = OLS(differences, np.ones(len(items))).fit(
+    # Each conversation counts the same, however many probes it has.
+    weights = 1 / np.bincount(groups)[groups]
+    model = WLS(differences, np.ones(len(items)), weights=weights).fit(
         cov_type="cluster", cov_kwds={"groups": groups}, use_t=True
     )
     assert found.elsewhere is not None
     assert found.estimate == pytest.approx(model.params[0])
     assert found.elsewhere.error == pytest.approx(model.bse[0])
     assert found.elsewhere.interval(found.estimate) == pytest.approx(model.conf_int()[0])
+
+
+def test_the_mean_is_that_of_pandas_over_probes_and_then_over_conversations() -> None:
+    rng = random.Random(8)
+    rows = [
+        (f"f{f}", f"p{p}", f"s{s}", rng.gauss(f, 1))
+        for f in range(4)
+        for p in range(1 + 3 * f)
+        for s in range(2 + p % 2)
+        for _ in range(1 + s)
+    ]
+    arm = ArmValues.of(Observation(f, f, p, s, value) for f, p, s, value in rows)
+    means = DataFrame(rows, columns=["fixture", "probe", "state", "value"])
+    by_state = means.groupby(["fixture", "probe", "state"])["value"].mean()
+    by_probe = by_state.groupby(["fixture", "probe"]).mean()
+    assert arm.mean() == pytest.approx(by_probe.groupby("fixture").mean().mean())
+    assert sum(arm.weights()[item] * mean for item, mean in arm.probe_means().items()) == (
+        pytest.approx(arm.mean())
+    )
+
+
+def test_on_these_conversations_is_the_sum_of_the_variances_of_the_conversations() -> None:
+    """Recomputed with numpy: an array per conversation, a row per state, a column per probe."""
+    rng = random.Random(9)
+    sizes = (2, 5, 11)
+    arms = [
+        [np.array([[rng.gauss(0, 1) for _ in range(n)] for _ in range(4)]) for n in sizes]
+        for _ in range(2)
+    ]
+    base, new = (
+        ArmValues.of(
+            Observation(f"f{f}", f"f{f}", f"p{p}", f"s{s}", float(value))
+            for f, table in enumerate(tables)
+            for (s, p), value in np.ndenumerate(table)
+        )
+        for tables in arms
+    )
+    found = _found(base, new)
+    variances = np.array([stats.sem(table.mean(axis=1)) ** 2 for arm in arms for table in arm])
+    assert found.here is not None
+    assert found.here.error == pytest.approx(np.sqrt(variances.sum()) / len(sizes))
+    freedom = variances.sum() ** 2 / (variances**2 / (3 + 2)).sum() - 2
+    assert found.here.freedom == pytest.approx(min(max(freedom, 3), 18))
+
+
+def test_new_conversations_are_never_known_better_than_these() -> None:
+    """Conversations that agree by chance say nothing that their own compressions do not."""
+    rng = random.Random(10)
+    narrower = 0
+    for _ in range(200):
+        base, new = (_arm(rng, fixtures=6, probes=2, states=2) for _ in range(2))
+        found = _found(base, new)
+        assert found.here is not None
+        assert found.elsewhere is not None
+        here, elsewhere = (each.interval(0.0)[1] for each in (found.here, found.elsewhere))
+        assert elsewhere >= here
+        narrower += elsewhere == here
+    assert 0 < narrower < 200
 
 
 def test_one_probe_per_fixture_is_the_paired_t_test_of_scipy() -> None:
@@ -184,9 +251,79 @@ def test_nothing_is_better_if_failures_rise_but_worse_stays_worse() -> None:
     assert (judged["up"].verdict, judged["down"].verdict) == ("cannot tell", "worse")
 
 
-def test_no_spread_is_certainty_only_for_mechanical_arms() -> None:
-    sure = {"m": _difference(0.0, 0.0, math.inf)}
-    assert judge(sure, {"m": 0.3})["m"].verdict == "cannot tell"
-    assert judge(sure, {"m": 0.3}, same_every_time=True)["m"].verdict == "no change"
-    moved = {"m": _difference(1.0, 0.0, math.inf)}
-    assert judge(moved, {"m": 0.3}, same_every_time=True)["m"].verdict == "better"
+def test_runs_that_all_came_out_the_same_are_a_sign_test() -> None:
+    for runs in (3, 5, 12):
+        spread = Spread(0.0, runs - 1)
+        expected = stats.binomtest(runs, runs, 0.5, alternative="greater").pvalue
+        assert spread.tail(0.3) == pytest.approx(expected)
+        assert spread.p_value(-1.0) == pytest.approx(min(1, 2 * expected))
+        assert (spread.tail(-0.1), spread.p_value(0.0)) == (1.0, 1.0)
+    few, many = (Difference(3, 3, 9, 3, (9, 9), Spread(0.0, n), None) for n in (3, 8))
+    assert judge({"m": few}, {"m": 0.3})["m"].verdict == "cannot tell"
+    assert judge({"m": many}, {"m": 0.3})["m"].verdict == "no change"
+
+
+def test_what_cannot_come_out_otherwise_needs_no_second_run() -> None:
+    given = {"m": Difference(3, 4, 9, 3, (9, 9), None, None)}
+    assert judge(given, {"m": 0.3})["m"].verdict == "cannot tell"
+    assert judge(known_exactly(given, {"m"}), {"m": 0.3})["m"].verdict == "better"
+
+
+@pytest.mark.parametrize(
+    ("estimate", "error", "expected"),
+    [
+        (0.0, 0.1, "not worse"),
+        (-0.1, 0.1, "not worse"),
+        (0.25, 0.1, "better"),
+        (-0.1, 0.02, "worse, by less than the margin"),
+        (-0.25, 0.1, "worse"),
+        (-0.3, 0.001, "worse"),
+        (0.0, 0.3, "cannot tell"),
+        (-0.3, 0.3, "cannot tell"),
+        (0.0, 0.0, "not worse"),
+        (-0.4, 0.0, "worse"),
+    ],
+)
+def test_one_measure_decides(estimate: float, error: float, expected: str) -> None:
+    found = decide(_difference(estimate, error, 30), 0.3)
+    assert found.verdict == expected
+    assert not found.over_conversations
+    if error:
+        # The same two tests in scipy, from the summary of a sample that has these moments.
+        spread = error * math.sqrt(31)
+        sample = np.array([-1.0, 1.0] * 15 + [0.0])
+        sample = sample / sample.std(ddof=1) * spread + estimate
+        assert found.p_value == pytest.approx(stats.ttest_1samp(sample, 0).pvalue)
+        loss = stats.ttest_1samp(sample, -0.3, alternative="greater")
+        assert found.p_margin == pytest.approx(loss.pvalue)
+
+
+def test_one_compression_each_is_decided_over_conversations() -> None:
+    rng = random.Random(11)
+    base, new = (_arm(rng, fixtures=8, probes=2, states=1, shift=-3 * n) for n in (0, 1))
+    found = decide(_found(base, new), 0.3)
+    expected = stats.ttest_rel(
+        list(new.conversation_means().values()), list(base.conversation_means().values())
+    )
+    assert (found.verdict, found.over_conversations) == ("worse", True)
+    assert found.p_value == pytest.approx(expected.pvalue)
+    lone = decide(replace(_difference(0.0, 0.1), here=None), 0.3)
+    assert (lone.verdict, lone.p_value, lone.p_margin) == ("cannot tell", None, None)
+
+
+def test_failures_are_a_family_with_the_difference() -> None:
+    lower = _difference(-0.2, 0.09)
+    alone = decide(lower, 0.3)
+    assert alone.p_value is not None
+    assert (alone.verdict, alone.p_value < 0.05) == ("worse", True)
+    beside = decide(lower, 0.3, Failing(0.9, 0.0))
+    assert beside.p_value == pytest.approx(2 * alone.p_value)
+    assert beside.verdict == "cannot tell"
+    assert decide(lower, 0.3, Failing(0.01, -0.5)).verdict == "fails more"
+    equal = _difference(0.0, 0.05)
+    assert decide(equal, 0.3, Failing(0.2, -0.25)).verdict == "not worse"
+    held = decide(equal, 0.3, Failing(0.2, -0.5))
+    assert (held.verdict, held.blocked) == ("cannot tell", True)
+    higher = _difference(0.3, 0.05)
+    assert decide(higher, 0.3, Failing(0.2, -0.1)).verdict == "not worse"
+    assert decide(higher, 0.3, Failing(0.9, 0.0)).verdict == "better"

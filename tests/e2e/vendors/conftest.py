@@ -21,7 +21,7 @@ def answer(asked: Asked) -> str:
 
 def grade(asked: Asked) -> str:
     """Grade whatever is asked for."""
-    return scripted.grading(scripted.criteria_in(asked.text))
+    return scripted.grading(scripted.criteria_in(asked.text), scripted.facts_in(asked.text))
 
 
 def compress(asked: Asked) -> str:

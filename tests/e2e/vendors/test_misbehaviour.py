@@ -46,11 +46,13 @@ def test_a_malformed_grading_is_asked_for_again(either: Setup, tiny: Path, log_d
 
 
 def missing_one(asked: Asked) -> str:
-    return scripted.grading(scripted.criteria_in(asked.text)[1:])
+    return scripted.grading(scripted.criteria_in(asked.text)[1:], scripted.facts_in(asked.text))
 
 
 def out_of_range(asked: Asked) -> str:
-    return scripted.grading(scripted.criteria_in(asked.text), score=7)
+    return scripted.grading(
+        scripted.criteria_in(asked.text), scripted.facts_in(asked.text), score=7
+    )
 
 
 @pytest.mark.parametrize(

@@ -9,14 +9,7 @@ from inspect_ai.event import InfoEvent, ModelEvent
 from inspect_ai.log import EvalLog
 from inspect_ai.model import get_model
 
-from compression_eval.compressors import registry
-from compression_eval.compressors.vendors import (
-    anthropic_clear_tools,
-    anthropic_edit,
-    anthropic_on_demand,
-    openai_compact,
-)
-from compression_eval.compressors.vendors.accounting import vendor_call
+from compression_eval.compressors.vendors.calls import vendor_call
 from compression_eval.fixtures.errors import DataError
 from tests.compressors.vendors.anthropic_rules import SUMMARY, AnthropicRules
 from tests.compressors.vendors.openai_rules import ITEM_TOKENS, OpenAIRules
@@ -26,18 +19,10 @@ from tests.e2e.vendors.server import serving
 from tests.e2e.vendors.wire import Asked, Failed, Vendor
 
 GPT, CLAUDE = "gpt-5.1", "claude-sonnet-4-6"
-ARMS = (
-    openai_compact.COMPRESSOR,
-    anthropic_edit.COMPRESSOR,
-    *anthropic_on_demand.COMPRESSORS,
-    anthropic_clear_tools.COMPRESSOR,
-)
 
 
 @pytest.fixture(autouse=True)
 def _known(monkeypatch: pytest.MonkeyPatch) -> None:
-    arms = {compressor.name: compressor for compressor in ARMS}
-    monkeypatch.setattr(registry, "COMPRESSORS", {**registry.COMPRESSORS, **arms})
     for name in ("OPENAI_API_KEY", "ANTHROPIC_API_KEY"):
         monkeypatch.setenv(name, "not-a-key")
     monkeypatch.delenv("ANTHROPIC_AUTH_TOKEN", raising=False)

@@ -1,6 +1,7 @@
 """All pictures of a report."""
 
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 
 from compression_eval.analysis.report.charts.costs import costs
 from compression_eval.analysis.report.charts.facts import stages, survival
@@ -29,6 +30,11 @@ def charts(of: Figures, *, narrow: bool = False) -> list[Chart]:
     """
     controls = frozenset(arm.name for arm in of.arms if arm.role)
     look = looks([arm.name for arm in of.arms], controls, narrow=narrow)
+    for arm in of.arms:
+        if arm.failed:
+            look[arm.name] = replace(
+                look[arm.name], label=f"{look[arm.name].label}\n({arm.failed})"
+            )
     with drawing():
         drawn = [draw(of, look, narrow) for draw in _CHARTS]
     return [chart for chart in drawn if chart is not None]

@@ -13,7 +13,8 @@ from compression_eval.analysis.report.charts.style import (
     row_height,
 )
 from compression_eval.analysis.report.figures import Figures
-from compression_eval.analysis.report.survival import Share
+from compression_eval.analysis.report.survival import Share, Survival
+from compression_eval.analysis.report.wording import percent
 from compression_eval.grading.fact_explanation import AGE_GROUPS
 from compression_eval.grading.facts import Stage
 
@@ -24,7 +25,7 @@ _STAGES: Mapping[str, tuple[str, str]] = {
     "used": ("#0072B2", ""),
     "verbatim": ("#56B4E9", ""),
     "answered": ("#56B4E9", "//"),
-    "guessed": ("#9AD0F0", ".."),
+    "answered_not_found": ("#9AD0F0", ".."),
     "survived": ("#B9DDF4", ""),
     "unused": ("#F0E442", ""),
     "unanswered": ("#F0E442", "//"),
@@ -83,8 +84,23 @@ def survival(of: Figures, looks: Mapping[str, Look], narrow: bool = False) -> Ch
         "survival",
         "Facts that survive",
         "Share of the expected facts that are in the state. First quarter: said first in the "
-        "oldest part of the history.",
+        "oldest part of the history. Where a compression failed, none of them is. "
+        + _who_says({name: of.of_arm[name].survival for name in arms}),
     )
+
+
+def _who_says(arms: Mapping[str, Survival]) -> str:
+    """Return by whose word facts are in the states of some arms."""
+    if not any(found.read for found in arms.values()):
+        return "Looked up in the state; no model read it."
+    facts = sum(sum(found.stages.values()) for found in arms.values())
+    agreed = ", ".join(
+        f"{name} {percent(found.fact_agreement)}"
+        for name, found in arms.items()
+        if found.fact_agreement is not None
+    )
+    said = f"By the reader's word on {sum(found.read for found in arms.values())} of {facts} facts"
+    return f"{said}, else looked up." + (f" The look-up agrees on: {agreed}." if agreed else "")
 
 
 def stages(of: Figures, looks: Mapping[str, Look], narrow: bool = False) -> Chart | None:

@@ -30,7 +30,7 @@ def radar(of: Figures, looks: Mapping[str, Look], narrow: bool = False) -> Chart
     arms = [name for name in looks if of.of_arm[name].estimates]
     if not arms:
         return None
-    description = "Mean of each of the six dimensions, 0 to 5, for every arm."
+    description = "Mean of each of the six dimensions, 0 to 5, for every arm; failures count as 0."
     if len(arms) <= _TOGETHER:
         figure = new_figure(NARROW, 5.8) if narrow else new_figure(6.7, 5)
         axes: Any = figure.add_subplot(projection="polar")
@@ -68,7 +68,7 @@ def dimensions(of: Figures, looks: Mapping[str, Look], narrow: bool = False) -> 
         figure,
         "dimensions",
         "Every measure, with its interval",
-        "Bars: means over probes. Lines: 95 % intervals on these conversations.",
+        "Bars: means, failures as 0. Lines: 95 % intervals on these conversations.",
     )
 
 

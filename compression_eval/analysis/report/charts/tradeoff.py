@@ -16,8 +16,7 @@ from compression_eval.analysis.report.charts.style import (
 )
 from compression_eval.analysis.report.figures import Figures
 from compression_eval.analysis.report.retained import Point
-from compression_eval.grading.rubric import MAX_SCORE
-from compression_eval.grading.six_dimensions import OVERALL
+from compression_eval.grading.rubric import KNOWLEDGE, MAX_SCORE
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -37,7 +36,7 @@ _PLACES = tuple(
 
 
 def frontier(of: Figures, looks: Mapping[str, Look], narrow: bool = False) -> Chart | None:
-    """Draw every arm's overall score against the tokens of its states.
+    """Draw every arm's knowledge against the tokens of its states.
 
     The controls are named and not drawn: beside a state of 100 tokens and one of 50,000 all
     others would be one heap.
@@ -81,16 +80,17 @@ def frontier(of: Figures, looks: Mapping[str, Look], narrow: bool = False) -> Ch
         "frontier",
         "Quality against retained tokens",
         "Means with 95 % intervals on these conversations. Hollow marks are dominated by another "
-        "arm; the broken line joins the best of the others."
+        "arm, by the intervals; the broken line joins the best of the others by their means, and "
+        "where intervals overlap the order may be chance. Failures count as 0."
         + (f" Controls, not drawn: {'; '.join(controls)}." if controls else ""),
     )
 
 
 def retention(of: Figures, looks: Mapping[str, Look], narrow: bool = False) -> Chart | None:
-    """Draw the normalised retention of the overall score."""
+    """Draw the normalised retention of knowledge."""
     rows = []
     for name in looks:
-        found = of.retained[name].measures.get(OVERALL) if name in of.retained else None
+        found = of.retained[name].measures.get(KNOWLEDGE) if name in of.retained else None
         if found is not None and found.share is not None:
             rows.append((name, found.share, found.here, found.elsewhere))
     if not rows:
@@ -124,8 +124,8 @@ def retention(of: Figures, looks: Mapping[str, Look], narrow: bool = False) -> C
         figure,
         "retention",
         "Retention between floor and ceiling",
-        "(arm - floor) / (ceiling - floor) of the overall score. Thick lines: 95 % intervals on "
-        "these conversations; thin lines: for new conversations.",
+        "(arm - floor) / (ceiling - floor) of knowledge, failures as 0. Thick lines: 95 % "
+        "intervals on these conversations; thin lines: for new conversations.",
     )
 
 
@@ -174,7 +174,7 @@ def _frame(axes: "Axes", points: Sequence[Point], narrow: bool) -> None:
         if narrow
         else "tokens left after compression (mean over conversations, logarithmic)"
     )
-    axes.set_ylabel("overall score, 0 to 5")
+    axes.set_ylabel("knowledge, 0 to 5")
     axes.grid()
 
 

@@ -10,7 +10,7 @@
   let page = 0;
   let open = null;
   let order = "none";
-  const overall = (row) => row.scores[0];
+  const leading = (row) => row.scores[0];
 
   const element = (tag, text, className) => {
     const made = document.createElement(tag);
@@ -35,9 +35,9 @@
   };
 
   const RESULTS = {
-    miss: (row) => overall(row) !== null && overall(row) < data.miss,
-    fine: (row) => overall(row) !== null && overall(row) >= data.miss,
-    failed: (row) => overall(row) === null,
+    miss: (row) => leading(row) !== null && leading(row) < data.miss,
+    fine: (row) => leading(row) !== null && leading(row) >= data.miss,
+    failed: (row) => leading(row) === null,
   };
   const filters = {
     arm: (row, value) => data.arms[row.arm] === value,
@@ -67,7 +67,7 @@
     const wanted = controls.filter((control) => control.value !== "");
     const rows = data.rows.filter((row) =>
       wanted.every((control) => filters[control.dataset.filter](row, control.value)));
-    const place = (row) => (overall(row) === null ? -1 : overall(row));
+    const place = (row) => (leading(row) === null ? -1 : leading(row));
     const turn = order === "descending" ? -1 : 1;
     return rows.sort((one, other) =>
       (order === "none" ? one.arm - other.arm : 0) || turn * (place(one) - place(other)));
@@ -126,7 +126,7 @@
     };
     cell.append(element("h3", "This probe in every arm"));
     const made = table(["Arm", "Overall", ...facts.map(text)], all.map((each) => [
-      data.arms[each.arm], overall(each) === null ? "failed" : score(overall(each)),
+      data.arms[each.arm], leading(each) === null ? "failed" : score(leading(each)),
       ...facts.map((fact) => stage(each, fact))]), 1);
     all.forEach((each, place) => { if (each.arm === row.arm) made.tBodies[0].rows[place].className = "this"; });
     const scroll = element("div", undefined, "scroll");
@@ -181,7 +181,7 @@
   const line = (row) => {
     const made = element("tr", undefined, "row");
     made.tabIndex = 0;
-    const value = overall(row);
+    const value = leading(row);
     const low = value === null || value < data.miss ? "low" : "";
     const asked = element("td", undefined, "asked");
     asked.append(element("div", value === null ? text(row.failure) : text(row.question)));

@@ -1,0 +1,341 @@
+"""What an arm is: everything that has to be the same for two runs to be of one thing.
+
+Tables, comparisons and reports take the arms from here, so that none of them pools what another
+one tells apart.
+"""
+
+import json
+import re
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+from typing import Any
+from urllib.parse import urlsplit
+
+from inspect_ai.log import EvalLog
+from inspect_ai.model import GenerateConfig
+
+from compression_eval.analysis.logs import Log
+from compression_eval.fixtures.digests import digest
+from compression_eval.versioning import parts_of
+
+ARGUMENT = "compressor_args."
+"""Stands before the name of a strategy's argument among the settings of an arm."""
+
+_MODEL, _COMPRESSOR_MODEL = "model", "compressor model"
+
+_OPERATIONAL = {
+    *("max_retries", "timeout", "attempt_timeout", "stream_idle_timeout", "max_connections"),
+    *("adaptive_connections", "cache", "cache_prompt", "batch", "extra_headers"),
+}
+"""Settings of a model that do not decide what it says."""
+
+_SECRET = re.compile(
+    r"key|token|secret|passw|passphrase|pwd|credential|auth|bearer|cookie|header|signature", re.I
+)
+"""Names of arguments whose texts are not shown, nor anything below them."""
+
+_SECRET_TEXT = re.compile(r"(?i)\b(?:bearer|basic)\s+\S+|\bsk-[\w-]+")
+"""What is a secret under any name, as in the headers of a command."""
+
+_START_A_SERVER = ("vllm/", "sglang/")
+"""Providers that serve the model themselves, each time at another port."""
+
+_LONGEST_ARGUMENT = 40
+"""Characters of a text that something was given; of a longer one the beginning is shown."""
+
+_DIGITS = 6
+"""Of a digest in a name."""
+
+
+def arm_names(logs: Sequence[Log]) -> list[str]:
+    """Return the name that tables give to each log's arm; logs of one arm have one name.
+
+    It is the strategy's name, with what tells it from the other logs where that is not enough, in
+    round brackets its arguments that differ and have a value (a prompt by its file), in square
+    ones whatever else does: models with their settings, graders, or a digest of what was edited.
+    """
+    plain = [log.compressor or log.name for log in logs]
+    all_settings = [arm_settings(log) for log in logs]
+    made_of = _told_apart([json.dumps(each) for each in all_settings], logs)
+    names = _with_arguments(plain, all_settings, logs)
+    models = [log.header.eval.model for log in logs]
+    groups: dict[str, list[int]] = defaultdict(list)
+    for index, name in enumerate(names):
+        groups[name].append(index)
+    for name, members in groups.items():
+        described = {
+            at: {**_rest(all_settings[at], answered_by(logs[at])), **made_of[at]} for at in members
+        }
+        several = len({models[at] for at in members}) > 1
+        for at in members:
+            # Settings of another model are no news beside its name.
+            alike = [each for each in members if models[each] == models[at]]
+            differing = [
+                key
+                for key in described[at]
+                if len({described[each].get(key) for each in alike}) > 1
+            ]
+            words = [models[at]] if several else []
+            words += [_short(key, described[at][key]) for key in differing]
+            if words:
+                names[at] = f"{name} [{', '.join(words)}]"
+    wholes = zip(all_settings, made_of, strict=True)
+    return _all_different(names, [_json(both) for both in wholes])
+
+
+def arm_settings(log: Log) -> dict[str, str]:
+    """Return what a log's arm is: every setting by name, as text that holds no secret."""
+    spec = log.header.eval
+    metadata: dict[str, Any] = spec.metadata or {}
+    roles = spec.model_roles or {}
+    found = {"compressor": log.compressor}
+    for name, value in arguments_of(log).items():
+        found[f"{ARGUMENT}{name}"] = _text(value)
+    found["cycles"] = str(_cycles(log.header))
+    found[_MODEL] = spec.model
+    found |= {f"{_MODEL}.{name}": value for name, value in _own_settings(log).items()}
+    compressor = roles.get("compressor")
+    found[_COMPRESSOR_MODEL] = str((metadata.get("models") or {}).get("compresses") or spec.model)
+    if compressor is not None and not isinstance(compressor, list):
+        own = _model_settings(
+            compressor.model, compressor.config, compressor.args, compressor.base_url
+        )
+        found |= {f"{_COMPRESSOR_MODEL}.{name}": value for name, value in own.items()}
+    found["graded by"] = graders_of(log)
+    found |= log.graded_with
+    found["min_removed"] = str(metadata.get("min_removed", ""))
+    found["tokens counted with"] = str(metadata.get("token_counter", ""))
+    return found
+
+
+def answered_by(log: Log) -> str:
+    """Return the model under test with its settings."""
+    own = [f"{name}={value}" for name, value in _own_settings(log).items()]
+    return " ".join([log.header.eval.model, *own])
+
+
+def graders_of(log: Log) -> str:
+    """Return the graders with their settings: those of the run, or who graded it again."""
+    spec = log.header.eval
+    role = (spec.model_roles or {}).get("grader")
+    bound = role if isinstance(role, list) else [role] if role else []
+    graded = [str(grader.get("model")) for grader in log.graders]
+    own = [_decisive(grader.get("parameters") or {}) for grader in log.graders]
+    as_bound = [_decisive(c.config.model_dump(mode="json", exclude_none=True)) for c in bound]
+    again = graded != ([config.model for config in bound] or [spec.model])
+    told = all("parameters" in grader for grader in log.graders)
+    if graded and (again or (bound and told and own != as_bound)):
+        # A log that was graded again keeps the role that it was run with: its samples know better.
+        models = list(zip(graded, own, strict=True))
+    elif bound:
+        models = [(c.model, _model_settings(c.model, c.config, c.args, c.base_url)) for c in bound]
+    else:
+        models = [(spec.model, _own_settings(log))]
+    return " + ".join(
+        " ".join([name, *(f"{key}={value}" for key, value in own.items())]) for name, own in models
+    )
+
+
+def arguments_of(log: Log) -> dict[str, Any]:
+    """Return the arguments of a log's strategy, secrets as their digests."""
+    described = (log.header.eval.metadata or {}).get("compressor")
+    found = described.get("arguments") if isinstance(described, dict) else None
+    return {
+        name: _without_secrets(name, value)
+        for name, value in (found if isinstance(found, dict) else {}).items()
+    }
+
+
+def settings_of(log: Log) -> str:
+    """Return every argument of a log's strategy that has a value, for people."""
+    return ", ".join(_shown(log, arguments_of(log)))
+
+
+def prompt_file(log: Log) -> str | None:
+    """Return the name of the file that a log's prompt came from, if it came from one."""
+    given = (log.header.eval.task_args or {}).get("prompt")
+    return _file_name(given) if isinstance(given, str) else None
+
+
+def _own_settings(log: Log) -> dict[str, str]:
+    spec = log.header.eval
+    return _model_settings(
+        spec.model, spec.model_generate_config, spec.model_args, spec.model_base_url
+    )
+
+
+def _model_settings(
+    model: str, config: GenerateConfig, arguments: Mapping[str, Any], base_url: str | None
+) -> dict[str, str]:
+    found = _decisive(config.model_dump(mode="json", exclude_none=True)) | _decisive(arguments)
+    if base_url and not model.startswith(_START_A_SERVER):
+        found["base_url"] = _address(base_url)
+    return found
+
+
+def decisive(given: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the settings of a model that decide what it says, secrets as their digests."""
+    kept = {name: value for name, value in sorted(given.items()) if name not in _OPERATIONAL}
+    return {name: _without_secrets(name, value) for name, value in kept.items()}
+
+
+def _decisive(given: Mapping[str, Any]) -> dict[str, str]:
+    return {name: _text(value) for name, value in decisive(given).items()}
+
+
+def _address(url: str) -> str:
+    """Return an address without user, password and query, which may hold a key."""
+    parts = urlsplit(url)
+    try:
+        port = f":{parts.port}" if parts.port else ""
+    except ValueError:
+        port = ""
+    plain = f"{parts.scheme}://{parts.hostname}{port}{parts.path}".rstrip("/")
+    return plain if plain == url.rstrip("/") else f"{plain} #{digest(url)[:_DIGITS]}"
+
+
+def _without_secrets(name: str, value: Any) -> Any:
+    if _SECRET.search(name) and value and not isinstance(value, int | float):
+        return _hidden(value if isinstance(value, str) else _json(value))
+    if isinstance(value, Mapping):
+        return {str(key): _without_secrets(str(key), each) for key, each in value.items()}
+    if isinstance(value, list | tuple):
+        return [_without_secrets(name, each) for each in value]
+    if isinstance(value, str) and "://" in value and not any(map(str.isspace, value)):
+        return _address(value)
+    if isinstance(value, str):
+        return _SECRET_TEXT.sub(lambda found: _hidden(found[0]), value)
+    return value
+
+
+def _hidden(text: str) -> str:
+    return f"#{digest(text)[:_DIGITS]}"
+
+
+def _with_arguments(
+    plain: Sequence[str], settings: Sequence[Mapping[str, str]], logs: Sequence[Log]
+) -> list[str]:
+    """Return the strategies' names with the arguments in which they differ."""
+    names = list(plain)
+    described = [{**arguments_of(log), "cycles": _cycles(log.header)} for log in logs]
+    for index, name in enumerate(plain):
+        alike = [place for place, each in enumerate(plain) if each == name]
+        differing = [
+            key
+            for key in described[index]
+            if len({_json(described[at].get(key)) for at in alike}) > 1
+        ]
+        shown = _shown(logs[index], {key: described[index][key] for key in differing})
+        if shown:
+            names[index] = f"{name} ({', '.join(shown)})"
+    # Two files of one name may hold different prompts.
+    return _all_different(names, [str(each.get(f"{ARGUMENT}prompt")) for each in settings])
+
+
+def _all_different(names: Sequence[str], wholes: Sequence[str]) -> list[str]:
+    """Return names, with a digest where one name stands for several things."""
+    things: dict[str, set[str]] = defaultdict(set)
+    for name, whole in zip(names, wholes, strict=True):
+        things[name].add(whole)
+    return [
+        f"{name} #{digest(whole)[:_DIGITS]}" if len(things[name]) > 1 else name
+        for name, whole in zip(names, wholes, strict=True)
+    ]
+
+
+def _told_apart(kinds: Sequence[str], logs: Sequence[Log]) -> list[dict[str, str]]:
+    """Return, per log, what decided its results and was edited between it and others of its kind.
+
+    Logs on other conversations were made of other things and are of one arm all the same: only
+    what two logs both have can differ. Versions decide where logs do not say what was edited.
+
+    Args:
+        kinds: Settings of each log; only logs with the same ones are held together.
+        logs: The logs.
+    """
+    found: list[dict[str, str]] = [{} for _ in logs]
+    of_log = [
+        parts_of(str(log.header.eval.task_version), log.header.eval.metadata or {})
+        | log.graded_against
+        for log in logs
+    ]
+    versions = [{f"version on {_about(log)}": str(log.header.eval.task_version)} for log in logs]
+    for parts in (of_log, versions):
+        groups: dict[str, list[int]] = defaultdict(list)
+        for index, kind in enumerate(kinds):
+            groups[f"{kind} {found[index]}"].append(index)
+        for members in groups.values():
+            for at in members:
+                for key, value in parts[at].items():
+                    if len({parts[each][key] for each in members if key in parts[each]}) > 1:
+                        found[at][key] = value
+    return found
+
+
+def _about(log: Log) -> str:
+    dataset = log.header.eval.dataset
+    return digest(_json([dataset.name, sorted(map(str, dataset.sample_ids or []))]))
+
+
+def _rest(settings: Mapping[str, str], answerer: str) -> dict[str, str]:
+    """Return the settings that no name of a strategy with its arguments holds."""
+    named = {"compressor", "cycles", _MODEL}
+    if settings["graded by"] == answerer:
+        named.add("graded by")  # what can be said of it is said of the model
+    rest = {k: v for k, v in settings.items() if k not in named and not k.startswith(ARGUMENT)}
+    if settings[_COMPRESSOR_MODEL] == settings[_MODEL]:
+        rest = {k: v for k, v in rest.items() if not k.startswith(_COMPRESSOR_MODEL)}
+    return rest
+
+
+def _short(key: str, value: str) -> str:
+    """Return a setting as it stands in a name."""
+    if key == _COMPRESSOR_MODEL:
+        return f"compressed by {value}"
+    if key == "graded by":
+        return f"{key} {value}"
+    if key.startswith("version on "):
+        return f"version {value}"
+    value = _beginning(value)
+    if key.startswith((f"{_MODEL}.", f"{_COMPRESSOR_MODEL}.")):
+        return f"{key.removeprefix(f'{_MODEL}.').replace(' model.', ' ')}={value}"
+    is_digest = re.fullmatch(r"[0-9a-f]{12,64}", value)
+    return f"{key} #{value[:_DIGITS]}" if is_digest else f"{key} {value}"
+
+
+def _shown(log: Log, arguments: Mapping[str, Any]) -> list[str]:
+    """Return arguments for people: a prompt by its file's name, or by how it begins."""
+    found = []
+    for key, value in arguments.items():
+        file = prompt_file(log) if key == "prompt" else None
+        if file:
+            found.append(f"{key} {file}")
+        elif isinstance(value, str) and len(value) > _LONGEST_ARGUMENT:
+            found.append(f"{key} “{_beginning(value)}”")
+        elif value is not None:
+            found.append(f"{key}={_text(value)}")
+    return found
+
+
+def _beginning(text: str) -> str:
+    line = " ".join(text.split())
+    return line if len(line) <= _LONGEST_ARGUMENT else f"{line[:_LONGEST_ARGUMENT]}…"
+
+
+def _file_name(path: str) -> str:
+    # The folders before it are those of somebody's machine, and may be of another system.
+    return re.split(r"[/\\]", path)[-1]
+
+
+def _cycles(header: EvalLog) -> int:
+    """Return how many compressions each state has been through, which makes another arm of it."""
+    found = [step.params.get("cycles") for step in header.plan.steps]
+    return next((cycles for cycles in found if isinstance(cycles, int)), 1)
+
+
+def _json(value: Any) -> str:
+    return json.dumps(value, sort_keys=True)
+
+
+def _text(value: Any) -> str:
+    return value if isinstance(value, str) else _json(value)

@@ -1,0 +1,174 @@
+"""Runs that differ in anything that decides their results are different arms everywhere."""
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from inspect_ai import eval as inspect_eval
+from inspect_ai.log import EvalLog, read_eval_log, write_eval_log
+from inspect_ai.model import GenerateConfig, ModelConfig
+
+from compression_eval.analysis import samples_frame
+from tests.analysis.comparison.arms import as_json, compared, refused
+from tests.e2e import small
+
+TAIL = {"tail_tokens": 60}
+
+
+@pytest.fixture(scope="module")
+def run(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The log of one arm of the embedded model."""
+    folder = tmp_path_factory.mktemp("arms")
+    file = small.write(folder / "data")
+    log = _evaluated(folder / "logs", file, "tail", compressor_args=TAIL)
+    assert log.status == "success"
+    return Path(log.location)
+
+
+def _evaluated(logs: Path, file: Path, compressor: str, **given: object) -> EvalLog:
+    (log,) = inspect_eval(
+        small.TASK,
+        task_args={"fixtures": str(file), "compressor": compressor, **given},
+        model="embedded/lexical",
+        epochs=1,
+        log_dir=str(logs),
+        display="none",
+    )
+    return log
+
+
+def _copy(run: Path, folder: Path, name: str, change: Callable[[EvalLog], None]) -> Path:
+    log = read_eval_log(str(run))
+    log.eval.task_id = name
+    change(log)
+    path = folder / f"{name}.eval"
+    write_eval_log(log, str(path))
+    return path
+
+
+def _drop(log: EvalLog) -> None:
+    log.eval.model_args = {"drop": 0.85}
+
+
+def _secret(log: EvalLog) -> None:
+    log.eval.model_args = {
+        "token": "hunter2-hunter2",
+        "extra": {"auth": {"value": "abcdef"}, "run": "curl -H 'X: Bearer abcdef'"},
+    }
+    log.eval.model_base_url = "https://me:hunter2@example.org/v1?key=abcdef"
+
+
+def _panel(log: EvalLog) -> None:
+    lexical = ModelConfig(model="embedded/lexical")
+    log.eval.model_roles = {"grader": [lexical, lexical]}
+    for sample in log.samples or []:
+        metadata = (sample.scores or {})["six_dimensions"].metadata or {}
+        metadata["graders"] = metadata["graders"] * 2
+
+
+def _warm_grader(log: EvalLog) -> None:
+    warm = GenerateConfig(temperature=0.7, max_retries=3)
+    log.eval.model_roles = {"grader": ModelConfig(model="embedded/lexical", config=warm)}
+    _graded_with(log, {"temperature": 0.7})
+
+
+def _graded_with(log: EvalLog, parameters: dict[str, Any]) -> None:
+    for sample in log.samples or []:
+        metadata = (sample.scores or {})["six_dimensions"].metadata or {}
+        for grader in metadata["graders"]:
+            grader["parameters"] = parameters
+
+
+def _graded_again_warmer(log: EvalLog) -> None:
+    log.eval.model_roles = {"grader": ModelConfig(model="embedded/lexical")}
+    _graded_with(log, {"temperature": 0.9, "extra_headers": {"X": "hunter2"}})
+
+
+def _regraded(log: EvalLog) -> None:
+    for sample in log.samples or []:
+        metadata = (sample.scores or {})["six_dimensions"].metadata or {}
+        metadata["graders"][0]["model"] = "vendor/judge"
+
+
+def _rubric(log: EvalLog) -> None:
+    for sample in log.samples or []:
+        metadata = (sample.scores or {})["six_dimensions"].metadata or {}
+        metadata["rubric_digest"] = "ab" * 32
+
+
+@pytest.mark.parametrize(
+    ("change", "name"),
+    [
+        (_drop, "tail [drop=0.85]"),
+        (_panel, "tail [graded by embedded/lexical + embedded/lexical]"),
+        (_warm_grader, "tail [graded by embedded/lexical temperature=0.7]"),
+        (_regraded, "tail [graded by vendor/judge]"),
+        (_graded_again_warmer, "tail [graded by embedded/lexical temperature=0.9]"),
+        (_rubric, "tail [rubric en #ababab]"),
+    ],
+)
+def test_what_is_told_apart(
+    run: Path, tmp_path: Path, change: Callable[[EvalLog], None], name: str
+) -> None:
+    other = _copy(run, tmp_path, "other", change)
+    arms = set(samples_frame([run, other])["arm"])
+    assert len(arms) == 2
+    assert name in arms
+    assert refused(compared(run, other, "--to", run)).startswith("base: the logs are of 2 arms")
+
+
+def test_runs_with_other_model_arguments_are_no_noise(run: Path, tmp_path: Path) -> None:
+    def judged(log: EvalLog) -> None:
+        log.eval.model_roles = {"grader": ModelConfig(model="embedded/lexical")}
+
+    def judged_drop(log: EvalLog) -> None:
+        judged(log)
+        _drop(log)
+
+    base, same, other = (
+        _copy(run, tmp_path, name, change)
+        for name, change in (("base", judged), ("same", judged), ("other", judged_drop))
+    )
+    _, found = as_json(base, "--to", same)
+    assert found["same_arm"]
+    _, found = as_json(base, "--to", other)
+    assert not found["same_arm"]
+    assert "model.drop" in str(found["settings_changed"])
+
+
+def test_a_model_that_grades_itself_is_another_grader_with_other_arguments(
+    run: Path, tmp_path: Path
+) -> None:
+    other = _copy(run, tmp_path, "other", _drop)
+    error = refused(compared(run, "--to", other))
+    assert "grader (base embedded/lexical, new embedded/lexical drop=0.85)" in error
+
+
+def test_secrets_are_digests_wherever_arms_are_named(run: Path, tmp_path: Path) -> None:
+    other = _copy(run, tmp_path, "other", _secret)
+    frame = samples_frame([run, other])
+    done = compared(run, "--to", other, "--format", "json")
+    warmer = _copy(run, tmp_path, "warmer", _graded_again_warmer)
+    again = compared(run, "--to", warmer, "--allow", "grader", "--format", "json")
+    shown = frame.to_json() + done.output + again.output + again.stderr
+    assert "temperature" in again.output
+    assert "example.org/v1" in shown
+    assert not [word for word in ("hunter2", "abcdef") if word in shown]
+
+
+def test_an_edited_compressor_is_another_arm(run: Path, tmp_path: Path) -> None:
+    code = tmp_path / "mine.py"
+    data = run.parent.parent / "data" / "tiny.json"
+    for kept in ("messages[-1:]", "messages[6:7]"):
+        code.write_text(f"def mine(messages):\n    return messages[:2] + {kept}\n")
+        _evaluated(tmp_path / "logs", data, f"{code}@mine")
+    arms = set(samples_frame(tmp_path / "logs")["arm"])
+    assert len(arms) == 2
+    assert all("compressor's source #" in arm for arm in arms)
+
+
+def test_runs_on_different_conversations_are_one_arm(run: Path, tmp_path: Path) -> None:
+    other = small.write(tmp_path, "second")
+    log = _evaluated(tmp_path / "logs", other, "tail", compressor_args=TAIL)
+    assert set(samples_frame([run, log.location])["arm"]) == {"tail"}

@@ -1,0 +1,124 @@
+"""Facts of states as the grader reads them, in whole runs."""
+
+import csv
+import math
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner
+from inspect_ai import eval as inspect_eval
+from inspect_ai.log import write_eval_log
+
+from compression_eval.analysis.frames import facts_frame, samples_frame
+from compression_eval.cli import main
+from compression_eval.fixtures.errors import DataError
+from tests.e2e import small
+from tests.e2e.scripted import GRADES, Call, Script, is_reading, proper_grading
+
+
+def readings(scripts: dict[str, Script]) -> list[Call]:
+    return [call for call in scripts[GRADES].calls if is_reading(call)]
+
+
+def test_each_state_is_read_once_for_all_probes(
+    tmp_path: Path, log_dir: Path, scripts: dict[str, Script]
+) -> None:
+    fixture = small.write(tmp_path / "data")
+    log = small.run(log_dir, fixture, epochs=2, answers=1, state_facts=None)
+    assert len(small.samples(log)) == 6
+    asked = readings(scripts)
+    assert len(asked) == 2, "one for each compression, since no two say the same"
+    assert all(name in asked[0].last for name in ("E4401", "auth/session.py", "docs/retry.md"))
+    means = small.means(log)
+    assert means["fact_survival_read"] == pytest.approx(1 / 3)
+    assert not math.isnan(means["fact_agreement"])
+    assert "failures" not in log.metadata
+
+
+def test_the_state_stands_before_everything_that_a_grading_does_not_share(
+    tmp_path: Path, log_dir: Path, scripts: dict[str, Script]
+) -> None:
+    small.run(log_dir, small.write(tmp_path / "data"), epochs=1, state_facts="reader")
+    first, *_, last = scripts[GRADES].calls
+    (reading,) = readings(scripts)
+    for call in (first, last):
+        shared = [message.model_dump(exclude={"id"}) for message in call.messages[:1]]
+        assert shared == [message.model_dump(exclude={"id"}) for message in reading.messages[:1]]
+        assert call.messages[1].content[0] == reading.messages[1].content[0]
+
+
+def test_a_reader_that_fails_is_told_and_costs_no_grade(
+    tmp_path: Path, log_dir: Path, scripts: dict[str, Script]
+) -> None:
+    scripts[GRADES].reply = lambda call: (
+        "I would rather not." if is_reading(call) else proper_grading(call)
+    )
+    fixture = small.write(tmp_path / "data")
+    log = small.run(log_dir, fixture, epochs=1, state_facts=None, max_failed=0)
+    assert all(small.values(sample, "six_dimensions") for sample in small.samples(log))
+    assert log.metadata["failures"][-1] == ("1 of 1 state reading failed: unusable reply: not_json")
+    means = small.means(log)
+    assert math.isnan(means["fact_survival_read"])
+    assert not math.isnan(means["fact_survival"])
+
+
+def test_matching_alone_asks_nothing_more(
+    tmp_path: Path, log_dir: Path, scripts: dict[str, Script]
+) -> None:
+    small.run(log_dir, small.write(tmp_path / "data"), epochs=1, state_facts="match")
+    assert not readings(scripts)
+
+
+def test_the_embedded_grader_cannot_be_asked_to_read(tmp_path: Path, log_dir: Path) -> None:
+    fixture = small.write(tmp_path / "data")
+    with pytest.raises(DataError, match=r"state_facts: reader needs a language model.*embedded"):
+        inspect_eval(
+            small.TASK,
+            task_args={"fixtures": str(fixture), "state_facts": "reader"},
+            log_dir=str(log_dir),
+            display="none",
+        )
+
+
+def test_the_words_are_in_tables_and_frames(
+    tmp_path: Path, log_dir: Path, scripts: dict[str, Script]
+) -> None:
+    log = small.run(log_dir, small.write(tmp_path / "data"), epochs=1, state_facts="reader")
+    table = tmp_path / "facts.csv"
+    done = CliRunner().invoke(main, ["facts", log.location, "--rows", "--csv", str(table)])
+    assert done.exit_code == 0, done.stderr
+    assert "look-up and reader agree on the state for" in done.stdout
+    rows = list(csv.DictReader(table.read_text("utf-8").splitlines()))
+    assert [row["in_state_read"] for row in rows] == ["stated", "absent", "absent"]
+    assert rows[0]["state_quotes"] == "You are a coding agent."
+    frame = facts_frame(log.location)
+    assert list(frame["in_state_read"]) == ["stated", "absent", "absent"]
+    kept = {
+        row["fact"]: row["stage"]
+        for sample in small.samples(log)
+        for row in (sample.scores or {})["fact_retention"].metadata["facts"]  # type: ignore[index]
+    }
+    assert dict(zip(frame["fact"], frame["stage"], strict=True)) == kept
+    assert samples_frame(log.location)["fact_survival_read"].tolist() == [1, 0, 0]
+
+
+@pytest.mark.usefixtures("scripts")
+def test_logs_of_older_versions_have_the_new_name_of_a_stage(tmp_path: Path, log_dir: Path) -> None:
+    log = small.run(
+        log_dir, small.write(tmp_path / "data"), epochs=1, compressor="none", compressor_args=None
+    )
+    for sample in small.samples(log):
+        kept = sample.store["ProbeRecord:sample"]
+        kept["state"].pop("asked")
+        score = (sample.scores or {})["fact_retention"]
+        for row in (score.metadata or {})["facts"]:
+            for name in ("in_state_read", "state_quotes", "state_read_problem", "in_answer_read"):
+                row.pop(name)
+            row["stage"] = row["stage"].replace("answered_not_found", "guessed")
+        score.value = {key: value for key, value in score.as_dict().items() if "_read" not in key}
+    older = tmp_path / "older.eval"
+    write_eval_log(log, str(older))
+    stages = set(facts_frame(str(older))["stage"])
+    assert "answered_not_found" in stages
+    assert "guessed" not in stages
+    assert samples_frame(str(older))["fact_survival_read"].isna().all()
