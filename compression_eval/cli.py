@@ -1,40 +1,88 @@
 """The ``compression-eval`` command: what Inspect's own commands do not do."""
 
+from importlib import import_module
+
 import click
 
 from compression_eval._version import __version__
-from compression_eval.analysis.commands import facts
-from compression_eval.analysis.compare_command import compare
-from compression_eval.analysis.report.command import report
-from compression_eval.authoring.commands import probes
-from compression_eval.calibration.commands import grader
-from compression_eval.compressors.commands import compressors
-from compression_eval.conversations.commands import import_command
-from compression_eval.conversations.scrubbing.commands import audit_command, scrub_command
-from compression_eval.fixtures.commands import fixtures
-from compression_eval.quickstart import quickstart_command
-from compression_eval.sweeping.commands import estimate_command, sweep_command
+
+COMMANDS = {
+    "audit": (
+        "conversations.scrubbing.commands:audit_command",
+        "Look for anything that scrubbing would still change; exits with 1 if there is something.",
+    ),
+    "compare": (
+        "analysis.compare_command:compare",
+        "Say whether the arm of the NEW logs is better than that of the BASE logs, or worse.",
+    ),
+    "compressors": (
+        "compressors.commands:compressors",
+        "List the strategies, and prepare what some of them need.",
+    ),
+    "estimate": (
+        "sweeping.commands:estimate_command",
+        "Say what a sweep would cost and what it could tell, before anything is spent.",
+    ),
+    "facts": (
+        "analysis.commands:facts",
+        "Tell what became of every expected fact, and at which stage it was lost.",
+    ),
+    "fixtures": ("fixtures.commands:fixtures", "List, check, record and pack fixtures."),
+    "grader": (
+        "calibration.commands:grader",
+        "Say how well graders agree with a careful reader.",
+    ),
+    "import": (
+        "conversations.commands:import_command",
+        "Make fixtures of recorded conversations.",
+    ),
+    "probes": ("authoring.commands:probes", "Make probe banks, check them, qualify them."),
+    "quickstart": (
+        "quickstart:quickstart_command",
+        "Evaluate compression on your own sessions: import, scrub, ask, run, report.",
+    ),
+    "report": (
+        "analysis.report.command:report",
+        "Make a report of logs: what each arm kept, where facts were lost, and what it cost.",
+    ),
+    "scrub": (
+        "conversations.scrubbing.commands:scrub_command",
+        "Scrub fixtures, and the banks that lie beside them, into a folder.",
+    ),
+    "sweep": (
+        "sweeping.commands:sweep_command",
+        "Run several arms with several models on the same fixtures.",
+    ),
+}
+"""Where each command is, and its first sentence: most of them import Inspect, which takes seconds,
+so that no more than the one that was asked for is imported."""
 
 
-@click.group(context_settings={"help_option_names": ["-h", "--help"]})
+class _LateGroup(click.Group):
+    """A group that imports a command when it is asked for."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002
+        """Return the names, in the order of the help."""
+        return list(COMMANDS)
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:  # noqa: ARG002
+        """Return a command; None if there is none of that name."""
+        if cmd_name not in COMMANDS:
+            return None
+        module, _, name = COMMANDS[cmd_name][0].partition(":")
+        command: click.Command = getattr(import_module(f"compression_eval.{module}"), name)
+        return command
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """Write the list of commands."""
+        listed = (click.Command(name, help=text) for name, (_, text) in COMMANDS.items())
+        click.Group(commands=list(listed)).format_commands(ctx, formatter)
+
+
+@click.group(cls=_LateGroup, context_settings={"help_option_names": ["-h", "--help"]})
 @click.version_option(__version__, prog_name="compression-eval")
 def main() -> None:
     """Measure what a coding agent still knows after its context was compressed."""
-
-
-main.add_command(quickstart_command)
-main.add_command(fixtures)
-main.add_command(compressors)
-main.add_command(facts)
-main.add_command(grader)
-main.add_command(compare)
-main.add_command(report)
-main.add_command(probes)
-main.add_command(import_command)
-main.add_command(estimate_command)
-main.add_command(sweep_command)
-main.add_command(scrub_command)
-main.add_command(audit_command)
 
 
 if __name__ == "__main__":

@@ -16,10 +16,10 @@ from typing import TYPE_CHECKING, Any, Literal
 import click
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
-from compression_eval.command_line import CleanCommand, examples
 from compression_eval.fixtures.errors import DataError, PassedOverError, describe_validation_error
 from compression_eval.fixtures.finding_files import BANK_SUFFIX
 from compression_eval.fixtures.writing import fixture_text, write_whole
+from compression_eval.terminal import CleanCommand, examples
 
 if TYPE_CHECKING:
     from inspect_ai.log import EvalLog

@@ -4,9 +4,9 @@ from pathlib import Path
 
 import click
 
-from compression_eval.command_line import CleanCommand
 from compression_eval.fixtures.errors import DataError
 from compression_eval.fixtures.writing import write_whole
+from compression_eval.terminal import CleanCommand
 
 
 @click.command(

@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from compression_eval.command_line import model_by_name, model_options
 from compression_eval.fixtures.errors import DataError
 from compression_eval.fixtures.writing import write_whole
+from compression_eval.terminal import model_by_name, model_options
 
 if TYPE_CHECKING:
     from compression_eval.analysis.comparison.result import Comparison

@@ -21,7 +21,6 @@ import click
 import yaml
 
 from compression_eval.authoring.history import THIRDS, History, histories
-from compression_eval.command_line import say_passed_over
 from compression_eval.fixtures.bank_checks import bank_findings
 from compression_eval.fixtures.banks import ExpectedFact, Probe, ProbeType, Qualification
 from compression_eval.fixtures.checking import is_shipped, unknown_fields
@@ -34,6 +33,7 @@ from compression_eval.fixtures.loading import FixtureWithBank, load_pair
 from compression_eval.fixtures.matching import Text, normalise
 from compression_eval.fixtures.models import Fixture, Language
 from compression_eval.fixtures.verdicts import Verdict, valid_qualification, verdict
+from compression_eval.terminal import say_passed_over
 
 WordKind = Literal["artifact", "continuation", "decision", "several", "or", "numbers"]
 

@@ -6,9 +6,9 @@ from typing import Any
 import click
 
 from compression_eval.authoring.history import TAIL_TOKENS
-from compression_eval.command_line import CleanGroup, examples, model_options
 from compression_eval.fixtures.cuts import CutArgument
 from compression_eval.fixtures.errors import DataError, shorten
+from compression_eval.terminal import CleanGroup, examples, model_options
 
 
 @click.group(cls=CleanGroup)

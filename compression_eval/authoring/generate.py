@@ -14,7 +14,6 @@ from compression_eval.authoring.by_model import CHUNK_TOKENS, ModelGenerator, Us
 from compression_eval.authoring.candidates import TYPES, Candidate, Dropped, Harvest, choose
 from compression_eval.authoring.history import THIRDS, History, histories
 from compression_eval.authoring.mechanical import mechanical
-from compression_eval.command_line import model_by_name, say_passed_over
 from compression_eval.fixtures.bank_checks import bank_findings
 from compression_eval.fixtures.banks import ProbeBank
 from compression_eval.fixtures.cuts import CutArgument, resolve_cut
@@ -29,6 +28,7 @@ from compression_eval.fixtures.finding_files import BANK_SUFFIX, find_bank, find
 from compression_eval.fixtures.loading import load_fixture
 from compression_eval.fixtures.models import Fixture
 from compression_eval.fixtures.writing import fixture_text, versioned_json, write_whole
+from compression_eval.terminal import model_by_name, say_passed_over
 
 _MAX_DROPPED_SHOWN = 12
 _MAX_REASON = 200

@@ -32,7 +32,6 @@ from inspect_ai.log import EvalLog, EvalSample
 from inspect_ai.model import ChatMessageUser
 
 from compression_eval.arguments import TaskArguments
-from compression_eval.command_line import say_passed_over
 from compression_eval.compressors.budget import plan_window
 from compression_eval.compressors.prompts import prompt
 from compression_eval.compressors.tokens import token_counter
@@ -55,6 +54,7 @@ from compression_eval.grading.rubric import load_rubric
 from compression_eval.grading.sample import Sample as ScoredSample
 from compression_eval.probing.prompts import question_preamble
 from compression_eval.probing.record import ProbeRecord, StateRecord
+from compression_eval.terminal import say_passed_over
 
 Condition = Literal["full", "none", "tail"]
 """Names of the control compressions whose states a probe is put at."""

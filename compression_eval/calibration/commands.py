@@ -2,8 +2,8 @@
 
 import click
 
-from compression_eval.command_line import CleanCommand
 from compression_eval.fixtures.writing import versioned_json
+from compression_eval.terminal import CleanCommand
 
 
 @click.command(

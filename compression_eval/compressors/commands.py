@@ -9,12 +9,12 @@ import click
 from pydantic.fields import FieldInfo
 from pydantic_core import to_jsonable_python
 
-from compression_eval.command_line import CleanGroup
 from compression_eval.compressors.artifacts import SUFFIX
 from compression_eval.compressors.hermes.interpreter import DEFAULT_VERSION
 from compression_eval.compressors.registry import COMPRESSORS, find_compressor
 from compression_eval.compressors.spec import Compressor
 from compression_eval.fixtures.errors import DataError, shorten
+from compression_eval.terminal import CleanGroup
 
 _COLUMNS = ("name", "calls a model", "state can be read", "takes a target", "parameters")
 

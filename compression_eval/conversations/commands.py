@@ -7,7 +7,6 @@ from typing import TextIO, get_args
 
 import click
 
-from compression_eval.command_line import CleanCommand, examples
 from compression_eval.conversations.building import Images
 from compression_eval.conversations.cutting import EXPECTED, cut_rules
 from compression_eval.conversations.duplicates import Duplicates
@@ -20,6 +19,7 @@ from compression_eval.conversations.row_forms import check_columns
 from compression_eval.conversations.targets import target
 from compression_eval.fixtures.errors import DataError, shorten
 from compression_eval.fixtures.writing import temporary_beside
+from compression_eval.terminal import CleanCommand, examples
 
 _TERMINAL = "-"
 _EXAMPLES = (

@@ -5,8 +5,8 @@ from pathlib import Path
 import click
 
 from compression_eval.analysis.report.viewer import DEFAULT_VIEWER
-from compression_eval.command_line import CleanCommand
 from compression_eval.fixtures.errors import DataError
+from compression_eval.terminal import CleanCommand
 
 
 @click.command(

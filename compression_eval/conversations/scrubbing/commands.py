@@ -10,7 +10,6 @@ from typing import Any, TypeVar
 import anyio
 import click
 
-from compression_eval.command_line import CleanCommand, examples
 from compression_eval.conversations.scrubbing.auditing import AuditFinding, audit
 from compression_eval.conversations.scrubbing.listed import Listed, read_names
 from compression_eval.conversations.scrubbing.paraphrasing import (
@@ -36,6 +35,7 @@ from compression_eval.fixtures.loading import load_bank, load_fixture
 from compression_eval.fixtures.models import Fixture
 from compression_eval.fixtures.structure import bank_faults, fixture_faults
 from compression_eval.fixtures.writing import fixture_text, write_whole
+from compression_eval.terminal import CleanCommand, examples
 
 _SHOWN_FINDINGS = 20
 _Function = TypeVar("_Function", bound=Callable[..., Any])

@@ -1,12 +1,14 @@
+import subprocess
+import sys
 from collections.abc import Iterator
 
 import click
 import pytest
 from click.testing import CliRunner
 
-from compression_eval.cli import main
-from compression_eval.command_line import CleanCommand, CleanGroup, examples
+from compression_eval.cli import COMMANDS, main
 from compression_eval.fixtures.errors import DataError
+from compression_eval.terminal import CleanCommand, CleanGroup, examples
 
 
 def _commands(error: Exception) -> list[click.Command]:
@@ -42,13 +44,28 @@ def test_examples_stay_a_line_each_and_name_the_whole_command() -> None:
     )
 
 
-def test_every_command_takes_h_for_help() -> None:
+def test_every_command_takes_h_for_help_and_is_listed_by_its_first_sentence() -> None:
+    context = click.Context(main)
+    listed = {name: text for name, (_, text) in COMMANDS.items()}
+
     def named(command: click.Command, path: tuple[str, ...]) -> Iterator[tuple[str, ...]]:
         yield path
-        for name, sub in (command.commands if isinstance(command, click.Group) else {}).items():
-            yield from named(sub, (*path, name))
+        assert len(path) != 1 or command.get_short_help_str(1000) == listed[path[0]]
+        if isinstance(command, click.Group):
+            for name in command.list_commands(context):
+                sub = command.get_command(context, name)
+                assert sub is not None
+                yield from named(sub, (*path, name))
 
     for path in named(main, ()):
         shown = CliRunner().invoke(main, [*path, "-h"])
         assert shown.exit_code == 0, path
         assert "-h, --help" in shown.output
+    assert CliRunner().invoke(main, ["no-such"]).exit_code == 2
+
+
+def test_help_is_there_at_once() -> None:
+    code = "import sys; from compression_eval.cli import main; main(['-h'], standalone_mode=False);"
+    code += "print('inspect_ai' in sys.modules)"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.endswith("\nFalse\n")
