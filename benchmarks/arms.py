@@ -19,7 +19,7 @@ from compression_eval.compressors.registry import COMPRESSORS
 from compression_eval.fixtures.errors import DataError
 from compression_eval.grading.metrics import MEAN
 from compression_eval.offline.registration import EMBEDDED_MODEL
-from compression_eval.probing.record import ProbeRecord
+from compression_eval.record import ProbeRecord
 from compression_eval.task import compression_task
 
 _COLUMNS = ("tokens_retained", "tokens_removed", "fact_survival", "fact_recall", "overall")

@@ -70,7 +70,7 @@ from compression_eval.fixtures.models import Language
 from compression_eval.grading.facts import FactWords, Stage, follow_facts
 from compression_eval.grading.stale import stale_values
 from compression_eval.grading.state_reader import StateFinding, read_state
-from compression_eval.probing.record import AskedProbe
+from compression_eval.record import AskedProbe
 
 SHARE_GIVEN_UP = 0.6
 

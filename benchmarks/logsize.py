@@ -15,7 +15,7 @@ from inspect_ai import eval  # noqa: A004
 
 from benchmarks.prefix import ARMS, MODEL
 from compression_eval.arguments import TaskArguments
-from compression_eval.probing.record import ProbeRecord
+from compression_eval.record import ProbeRecord
 from compression_eval.task import compression_task
 
 

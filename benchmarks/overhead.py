@@ -22,7 +22,7 @@ from inspect_ai.solver import generate
 
 from benchmarks.models import CALLS
 from compression_eval.arguments import TaskArguments
-from compression_eval.probing.record import ProbeRecord
+from compression_eval.record import ProbeRecord
 from compression_eval.task import compression_task
 
 EPOCHS = 3

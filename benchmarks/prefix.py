@@ -18,7 +18,7 @@ from inspect_ai.model import ChatMessage
 from benchmarks.models import BenchAPI
 from compression_eval.arguments import TaskArguments
 from compression_eval.compressors.tokens import message_text, token_counter
-from compression_eval.probing.record import ProbeRecord
+from compression_eval.record import ProbeRecord
 from compression_eval.task import compression_task
 
 ARMS = ("full", "edit", "trim", "tail", "anchored", "regenerative", "none")

@@ -7,7 +7,7 @@ from compression_eval.grading.fact_retention import fact_retention
 from compression_eval.grading.six_dimensions import six_dimensions
 from compression_eval.grading.verdicts import qualification
 from compression_eval.offline.registration import embedded
-from compression_eval.probing.run_hooks import RunHooks
+from compression_eval.run_hooks import RunHooks
 from compression_eval.tasks import compression, grader_calibration
 
 __all__ = [

@@ -24,9 +24,8 @@ from compression_eval.fixtures.verdicts import region, valid_qualification, verd
 from compression_eval.grading.rubric import rubric_digest
 from compression_eval.grading.stale import stale_values
 from compression_eval.grading.verdicts import REGION, VERDICT
-from compression_eval.probing.prompts import preamble_digest
-from compression_eval.probing.record import AskedProbe
-from compression_eval.probing.solver import ProbePlan
+from compression_eval.record import AskedProbe
+from compression_eval.solver import ProbePlan, preamble_digest
 
 KEPT_MESSAGES = 20_000
 """Fixtures up to this many messages in all stay in memory; the others are read when needed."""

@@ -37,9 +37,8 @@ from compression_eval.grading.rubric import KNOWLEDGE
 from compression_eval.grading.six_dimensions import six_dimensions
 from compression_eval.grading.verdicts import VERDICT, qualification
 from compression_eval.offline.registration import EMBEDDED_MODEL
-from compression_eval.probing.prompts import preamble_digest
-from compression_eval.probing.run_hooks import MAX_FAILED
-from compression_eval.probing.solver import probe_solver
+from compression_eval.run_hooks import MAX_FAILED
+from compression_eval.solver import preamble_digest, probe_solver
 from compression_eval.versioning import made_from, result_version
 from compression_eval.viewer import viewer_config
 

@@ -16,7 +16,7 @@ from compression_eval.grading.facts import FactFinding, FactWords, follow_facts
 from compression_eval.grading.reply import AnswerWord
 from compression_eval.grading.sample import Sample
 from compression_eval.grading.state_reader import StateWord
-from compression_eval.probing.record import SampleRecord
+from compression_eval.record import SampleRecord
 
 
 @dataclass(frozen=True)

@@ -24,7 +24,7 @@ from inspect_ai.scorer import Score
 from compression_eval.compressors.tokens import message_text
 from compression_eval.fixtures.errors import DataError, NotFoundError
 from compression_eval.grading.failures import FAILURES
-from compression_eval.probing.record import SampleRecord, recorded_in
+from compression_eval.record import SampleRecord, recorded_in
 
 logger = logging.getLogger(__name__)
 

@@ -18,7 +18,7 @@ from compression_eval.grading.fact_retention import READ_KEYS
 from compression_eval.grading.rubric import KNOWLEDGE, knowledge, structure
 from compression_eval.grading.six_dimensions import NO_KNOWLEDGE, OVERALL
 from compression_eval.grading.six_dimensions_report import SIX_DIMENSIONS
-from compression_eval.probing.record import Recorded, SampleRecord, recorded_in
+from compression_eval.record import Recorded, SampleRecord, recorded_in
 
 Cell = str | int | float | bool | None
 

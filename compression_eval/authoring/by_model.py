@@ -47,7 +47,7 @@ from compression_eval.compressors.errors import refused, stop_reason
 from compression_eval.compressors.summarising import one_line_json
 from compression_eval.fixtures.banks import AnswerKey, Probe, ProbeType
 from compression_eval.fixtures.models import BROKEN_TEXT, broken_text
-from compression_eval.probing.prefix import prefix_first
+from compression_eval.sharing import prefix_first
 
 logger = logging.getLogger(__name__)
 

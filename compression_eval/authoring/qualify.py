@@ -52,8 +52,8 @@ from compression_eval.fixtures.writing import write_whole
 from compression_eval.grading.request import grading_request
 from compression_eval.grading.rubric import load_rubric
 from compression_eval.grading.sample import Sample as ScoredSample
-from compression_eval.probing.prompts import question_preamble
-from compression_eval.probing.record import ProbeRecord, StateRecord
+from compression_eval.record import ProbeRecord, StateRecord
+from compression_eval.solver import question_preamble
 from compression_eval.terminal import say_passed_over
 
 Condition = Literal["full", "none", "tail"]

@@ -11,7 +11,7 @@ from compression_eval.calibration.models import Kind
 from compression_eval.calibration.variants import ORIGINAL, Variant
 from compression_eval.fixtures.models import Language
 from compression_eval.grading.rubric import dimension_scores, overall, structure
-from compression_eval.probing.record import StateRecord
+from compression_eval.record import StateRecord
 
 OVERALL = "overall"
 

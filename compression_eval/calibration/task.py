@@ -24,7 +24,7 @@ from compression_eval.grading.request import GraderContext
 from compression_eval.grading.rubric import rubric_digest
 from compression_eval.grading.sample import CLUSTER
 from compression_eval.offline.registration import EMBEDDED_MODEL
-from compression_eval.probing.record import AnswerRecord, SampleRecord, write_record
+from compression_eval.record import AnswerRecord, SampleRecord, write_record
 from compression_eval.task import CommandLineError
 from compression_eval.versioning import result_version
 

@@ -27,7 +27,7 @@ from compression_eval.grading.state_reader import (
 )
 from compression_eval.grading.values import violations, wrong_values
 from compression_eval.grading.verdicts import by_verdict
-from compression_eval.probing.record import AskedProbe
+from compression_eval.record import AskedProbe
 
 READ_KEYS = ("fact_recall_read", "fact_survival_read", "fact_agreement")
 """Keys whose values rest on the words of a language model; NaN where none was asked."""

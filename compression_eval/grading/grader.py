@@ -25,7 +25,7 @@ from compression_eval.grading.reply import (
     response_schema,
 )
 from compression_eval.grading.request import GradingRequest
-from compression_eval.probing.prefix import prefix_first
+from compression_eval.sharing import prefix_first
 
 logger = logging.getLogger(__name__)
 

@@ -29,8 +29,7 @@ from compression_eval.grading.rubric import (
     Rubric,
     structure,
 )
-from compression_eval.probing.record import StateRecord
-from compression_eval.probing.rendering import render_messages
+from compression_eval.record import StateRecord, render_messages
 
 GraderContext = Literal["state", "none"]
 

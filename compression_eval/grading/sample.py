@@ -7,7 +7,7 @@ from inspect_ai.solver import TaskState
 
 from compression_eval.compressors.state import FactRecord
 from compression_eval.fixtures.banks import Probe
-from compression_eval.probing.record import (
+from compression_eval.record import (
     AnswerRecord,
     SampleRecord,
     StateRecord,

@@ -38,9 +38,8 @@ from compression_eval.grading.grader import MAX_ATTEMPTS
 from compression_eval.grading.reply import ReplyError, objects_with
 from compression_eval.grading.request import shared_beginning
 from compression_eval.grading.rubric import Rubric, load_rubric
-from compression_eval.probing.prefix import prefix_first
-from compression_eval.probing.record import AskedProbe
-from compression_eval.probing.rendering import render_messages
+from compression_eval.record import AskedProbe, render_messages
+from compression_eval.sharing import prefix_first
 
 logger = logging.getLogger(__name__)
 

@@ -15,9 +15,8 @@ from compression_eval.fixtures.tokens import MESSAGE_OVERHEAD
 from compression_eval.grading.request import grading_request
 from compression_eval.grading.rubric import load_rubric
 from compression_eval.grading.state_reader import reading_requests
-from compression_eval.probing.prompts import question_preamble
-from compression_eval.probing.record import StateRecord
-from compression_eval.probing.solver import ProbePlan
+from compression_eval.record import StateRecord
+from compression_eval.solver import ProbePlan, question_preamble
 from compression_eval.sweeping.arms import Arm
 from compression_eval.sweeping.assumptions import Assumptions
 from compression_eval.sweeping.rehearsal import TOO_LARGE, rehearse
@@ -216,7 +215,7 @@ def _shown_to_grader(state: State, size: int, settings: SweepSettings) -> int:
 
 def _context_tokens(messages: Sequence[ChatMessage]) -> int:
     from compression_eval.compressors.summarising import one_line_json
-    from compression_eval.probing.rendering import render_messages
+    from compression_eval.record import render_messages
 
     shown = one_line_json({"compacted_context": render_messages(messages)})
     return token_counter().count(shown)

@@ -14,8 +14,8 @@ from compression_eval.analysis.statistics.verdicts import DEFAULT_THRESHOLD
 from compression_eval.compressors.tokens import token_counter
 from compression_eval.fixtures.errors import passed_over
 from compression_eval.offline.registration import EMBEDDED_MODEL
-from compression_eval.probing.prefix import has_prompt_cache
-from compression_eval.probing.solver import ProbePlan
+from compression_eval.sharing import has_prompt_cache
+from compression_eval.solver import ProbePlan
 from compression_eval.sweeping.arms import Arm
 from compression_eval.sweeping.assumptions import Assumptions, shipped
 from compression_eval.sweeping.costs import ArmCosts, Tokens, arm_costs

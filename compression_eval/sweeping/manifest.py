@@ -16,7 +16,7 @@ from compression_eval.compressors.yours import source_digest
 from compression_eval.fixtures.digests import digest, shown
 from compression_eval.fixtures.errors import DataError, describe_validation_error
 from compression_eval.fixtures.writing import write_whole
-from compression_eval.probing.prompts import preamble_digest
+from compression_eval.solver import preamble_digest
 from compression_eval.sweeping.arms import Arm, task_arguments
 from compression_eval.sweeping.planning import SweepPlan
 

@@ -17,7 +17,7 @@ from compression_eval.analysis.text_tables import aligned
 from compression_eval.grading.failures import RunFailures, run_failures
 from compression_eval.grading.metrics import MEAN, STDERR
 from compression_eval.grading.rubric import KNOWLEDGE
-from compression_eval.probing.run_hooks import too_many_failed
+from compression_eval.run_hooks import too_many_failed
 from compression_eval.sweeping.arms import task_key
 from compression_eval.sweeping.planning import SweepPlan
 

@@ -7,7 +7,7 @@ from typing import Any
 from inspect_ai import eval as inspect_eval
 from inspect_ai.log import EvalLog, EvalSample
 
-from compression_eval.probing.record import ProbeRecord, SampleRecord, StateRecord
+from compression_eval.record import ProbeRecord, SampleRecord, StateRecord
 from tests.e2e.scripted import ANSWERS, COMPRESSES, GRADES
 
 TASK = "compression_eval/compression"

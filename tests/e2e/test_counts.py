@@ -74,6 +74,13 @@ def test_every_fixture_and_cut_has_its_own_compressions(
     assert len(set.union(*found.values())) == len(found) == len(scripts[COMPRESSES].calls)
     # What only the last message tells is not asked before it.
     assert len(small.samples(log)) == 3 * EPOCHS * (PROBES + PROBES - 1)
+    for record in map(small.record, small.samples(log)):
+        named = {"auth/session.py": "modified"} if record.probe.type == "artifact" else {}
+        if named and record.cut == 11:
+            named["docs/retry.md"] = "mentioned"
+        assert record.files.items() >= named.items()
+        assert bool(record.files) == bool(named)
+        assert record.cut == 11 or "docs/retry.md" not in record.files
 
 
 def test_compressions_of_different_states_run_side_by_side(

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 from tenacity import wait_fixed
 
-from compression_eval.probing import prefix
+from compression_eval import sharing
 from tests.e2e import small
 from tests.e2e.scripted import ANSWERS, GRADES, Call, Script, ScriptedModel
 
@@ -21,7 +21,7 @@ def test_one_goes_ahead_and_the_others_follow_together(
 def test_without_a_prompt_cache_all_go_at_once(
     scripts: dict[str, Script], tiny: Path, log_dir: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(prefix, "has_prompt_cache", lambda _: False)
+    monkeypatch.setattr(sharing, "has_prompt_cache", lambda _: False)
     scripts[ANSWERS].seconds = 0.2
     small.samples(small.run(log_dir, tiny, epochs=1))
     assert scripts[ANSWERS].most_running == small.PROBES
@@ -30,7 +30,7 @@ def test_without_a_prompt_cache_all_go_at_once(
 def test_nobody_waits_long_for_a_first_call(
     scripts: dict[str, Script], tiny: Path, log_dir: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(prefix, "MAX_WAIT_SECONDS", 0.05)
+    monkeypatch.setattr(sharing, "MAX_WAIT_SECONDS", 0.05)
     scripts[ANSWERS].seconds = 0.3
     small.samples(small.run(log_dir, tiny, epochs=1))
     assert scripts[ANSWERS].most_running == small.PROBES
@@ -42,7 +42,7 @@ def test_a_first_attempt_that_fails_lets_the_others_go_ahead(
     log_dir: Path,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(prefix, "MAX_WAIT_SECONDS", 30)
+    monkeypatch.setattr(sharing, "MAX_WAIT_SECONDS", 30)
     monkeypatch.setattr(ScriptedModel, "should_retry", lambda *_: True)
     monkeypatch.setattr(ScriptedModel, "retry_wait", lambda _: wait_fixed(0.5))
     answer = scripts[ANSWERS].reply

@@ -15,7 +15,7 @@ from compression_eval.analysis import criteria_frame, facts_frame, samples_frame
 from compression_eval.analysis.logs import find_logs
 from compression_eval.grading.fact_retention import fact_retention
 from compression_eval.grading.six_dimensions import six_dimensions
-from compression_eval.probing.record import ProbeRecord
+from compression_eval.record import ProbeRecord
 from tests.e2e import command, small
 from tests.e2e.scripted import COMPRESSES, GRADES, Script, ScriptedModel
 

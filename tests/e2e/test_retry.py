@@ -14,8 +14,8 @@ import pytest
 from inspect_ai import eval_retry
 from inspect_ai.log import EvalLog, read_eval_log
 
-from compression_eval.probing import run_identity
-from compression_eval.probing.record import ProbeRecord
+from compression_eval import sharing
+from compression_eval.record import ProbeRecord
 from tests.e2e import command, scripted, small
 from tests.e2e.scripted import ANSWERS, COMPRESSES, Call, Script, proper_answer
 
@@ -109,7 +109,7 @@ def test_without_the_place_of_the_log_states_are_shared_but_not_kept(
     log_dir: Path,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(run_identity, moved, "inspect_ai.moved")
+    monkeypatch.setattr(sharing, moved, "inspect_ai.moved")
     log = small.run(log_dir, tiny)
     assert len(scripts[COMPRESSES].calls) == small.EPOCHS
     assert small.means(log)["overall"] == 4

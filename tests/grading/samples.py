@@ -28,7 +28,7 @@ from compression_eval.fixtures.banks import Probe
 from compression_eval.fixtures.models import Language
 from compression_eval.grading.metrics import MEAN
 from compression_eval.grading.rubric import CriteriaMode, load_rubric
-from compression_eval.probing.record import (
+from compression_eval.record import (
     RECORD_VERSION,
     AnswerRecord,
     ProbeRecord,

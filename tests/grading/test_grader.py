@@ -10,12 +10,12 @@ from inspect_ai.scorer import Score
 from inspect_ai.util import LimitExceededError, token_limit
 
 import compression_eval.offline.registration  # noqa: F401  (makes embedded/… known)
+from compression_eval import sharing
 from compression_eval.fixtures.models import Language
 from compression_eval.grading.grader import Grader, grade
 from compression_eval.grading.request import GradingRequest, grading_request
 from compression_eval.grading.rubric import load_rubric
 from compression_eval.grading.six_dimensions import six_dimensions
-from compression_eval.probing import prefix
 from tests.grading.samples import (
     LANGUAGES,
     MockGrader,
@@ -278,7 +278,7 @@ def test_the_embedded_grader_leaves_out_what_it_has_no_formula_for(tmp_path: Pat
 def test_the_first_call_about_a_state_goes_ahead(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(prefix, "has_prompt_cache", lambda _: True)
+    monkeypatch.setattr(sharing, "has_prompt_cache", lambda _: True)
     running = 0
     seen: list[int] = []
 

@@ -13,7 +13,7 @@ from compression_eval.grading.request import (
     grading_request,
 )
 from compression_eval.grading.rubric import load_rubric
-from compression_eval.probing.record import StateRecord
+from compression_eval.record import StateRecord
 from tests.grading.samples import LANGUAGES, context, probe, state_record, texts
 
 NASTY = (

@@ -11,7 +11,7 @@ from inspect_ai.model import (
 )
 from inspect_ai.tool import ToolCall, ToolCallError
 
-from compression_eval.probing.rendering import render_messages
+from compression_eval.record import render_messages
 
 
 def test_roles_texts_calls_and_results_are_shown() -> None:

@@ -9,11 +9,11 @@ from inspect_ai import score
 from inspect_ai.log import EvalLog, read_eval_log
 from inspect_ai.scorer import Scorer
 
+from compression_eval import sharing
 from compression_eval.grading.compression import compression
 from compression_eval.grading.fact_retention import fact_retention
 from compression_eval.grading.metrics import MEAN
 from compression_eval.grading.six_dimensions import six_dimensions
-from compression_eval.probing import prefix
 from tests.grading.samples import MockGrader, metric, record, reply, run, samples
 
 SCORERS = Path(__file__).parents[2] / "scorers"
@@ -83,7 +83,7 @@ def test_a_vendor_model_can_grade_a_log_again(
     log: EvalLog, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Scoring again is no run, and turns for a vendor's prompt cache are kept per run."""
-    monkeypatch.setattr(prefix, "has_prompt_cache", lambda _: True)
+    monkeypatch.setattr(sharing, "has_prompt_cache", lambda _: True)
     second = MockGrader([reply(2)], name="mockllm/second")
     again = score(
         log,

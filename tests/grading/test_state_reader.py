@@ -15,7 +15,7 @@ from compression_eval.compressors.state import FactRecord
 from compression_eval.fixtures.errors import DataError
 from compression_eval.grading.fact_retention import READ_KEYS, fact_retention
 from compression_eval.grading.state_reader import FACTS_PER_CALL, read_state
-from compression_eval.probing.record import AskedProbe
+from compression_eval.record import AskedProbe
 from tests.grading.samples import (
     LANGUAGES,
     MockGrader,

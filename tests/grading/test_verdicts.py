@@ -14,7 +14,7 @@ from compression_eval.fixtures.verdicts import verdict_digest
 from compression_eval.grading.metrics import MEAN
 from compression_eval.grading.request import grading_request
 from compression_eval.grading.rubric import load_rubric
-from compression_eval.probing.record import StateRecord
+from compression_eval.record import StateRecord
 from tests.e2e import small
 
 LEXICAL = "embedded/lexical"

@@ -32,7 +32,7 @@ from pathlib import Path
 import anyio
 from compression_eval.compressors import running
 from compression_eval.offline.provider import EmbeddedAPI
-from compression_eval.probing import solver
+from compression_eval import solver
 
 file, dies_after = Path(sys.argv[1]), int(sys.argv[2])
 seen = 0

@@ -6,7 +6,7 @@ from inspect_ai.model import ChatMessageUser
 
 from compression_eval.compressors.vendors.anthropic_edit import AnthropicEditCompaction
 from compression_eval.fixtures.loading import load_pairs
-from compression_eval.probing.rendering import render_messages
+from compression_eval.record import render_messages
 from tests.compressors.conftest import conversation_fixture
 from tests.compressors.vendors.anthropic_rules import SUMMARY, size
 from tests.compressors.vendors.conftest import Service, facts

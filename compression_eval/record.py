@@ -1,4 +1,4 @@
-"""What every sample's log holds, so that scorers need nothing else.
+"""What every sample's log holds, so that scorers need nothing else, and how a state is shown.
 
 The log is the record: a scorer that is run again on an old log, with another grader or another
 rubric, reads only this and the sample's messages. A change of its fields raises `RECORD_VERSION`.
@@ -8,16 +8,28 @@ are not copied into the store: with the control ``full`` that would put the whol
 every sample once more.
 """
 
+import json
 from collections.abc import Sequence
 from dataclasses import dataclass
 
 from inspect_ai.event import Event, ModelEvent
 from inspect_ai.log import EvalSample, resolve_sample_attachments
-from inspect_ai.model import ChatMessage, ModelOutput
+from inspect_ai.model import (
+    ChatMessage,
+    ChatMessageAssistant,
+    ChatMessageTool,
+    Content,
+    ContentData,
+    ContentReasoning,
+    ContentText,
+    ContentToolUse,
+    ModelOutput,
+)
 from inspect_ai.util import Store, StoreModel, store_from_events
 from pydantic import BaseModel, ConfigDict, Field
 
 from compression_eval.compressors.state import CycleRecord, FactRecord, Region, StateStatus
+from compression_eval.compressors.tokens import vendor_summary
 from compression_eval.fixtures.banks import Probe
 from compression_eval.fixtures.errors import DataError
 from compression_eval.fixtures.models import Language
@@ -212,3 +224,44 @@ def recovered(events: Sequence[Event]) -> Recorded | None:
         # Inspect made one message of the state's last and the question, whose parts are two.
         context.append(last.model_copy(update={"content": last.content[:-_QUESTION_PARTS]}))
     return Recorded(record, context[: record.state.message_count], asked[-1].output)
+
+
+def render_messages(messages: Sequence[ChatMessage]) -> str:
+    """Return messages as plain text for a grader or a person, one block each.
+
+    A block begins with the role in brackets; a tool call stands on a line of its own with its
+    name and its arguments as JSON. Parts that cannot be read are named, not shown. Ids, metadata,
+    sources and model names are left out: they would tell a grader how the messages came about.
+    """
+    return "\n\n".join(_block(message) for message in messages)
+
+
+def _block(message: ChatMessage) -> str:
+    head = f"[{message.role}]"
+    if isinstance(message, ChatMessageTool) and message.function:
+        head = f"[tool: {message.function}]"
+    lines = [head]
+    if isinstance(message.content, str):
+        lines.append(message.content)
+    else:
+        lines.extend(_part(part) for part in message.content)
+    if isinstance(message, ChatMessageTool) and message.error is not None:
+        lines.append(f"(error) {message.error.message}")
+    if isinstance(message, ChatMessageAssistant):
+        for call in message.tool_calls or []:
+            arguments = json.dumps(call.arguments, ensure_ascii=False, default=str)
+            lines.append(f"(calls) {call.function} {arguments}")
+    return "\n".join(line for line in lines if line)
+
+
+def _part(part: Content) -> str:
+    if isinstance(part, ContentText):
+        return part.text
+    if isinstance(part, ContentReasoning):
+        text = part.summary if part.redacted else part.reasoning
+        return f"(reasoning) {text}" if text else "(reasoning that cannot be read)"
+    if isinstance(part, ContentToolUse):
+        return f"(calls) {part.name} {part.arguments}\n(result) {part.error or part.result}"
+    if isinstance(part, ContentData):
+        return vendor_summary(part) or "(data that cannot be read)"
+    return f"({part.type})"

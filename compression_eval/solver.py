@@ -1,7 +1,11 @@
-"""Put each probe to the model, from the compressed state alone."""
+"""Compress once for each state, then put each probe to the model, from that state alone."""
 
+import hashlib
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import cache
+from importlib.resources import files
 from typing import Any
 
 from inspect_ai.log import transcript
@@ -19,22 +23,20 @@ from compression_eval.compressors.errors import NO_CHOICES, refused
 from compression_eval.compressors.running import CompressionPlan, compress
 from compression_eval.compressors.state import State
 from compression_eval.compressors.vendors.anthropic_api import exact_replay
+from compression_eval.fixtures.artifacts.history import history_files
 from compression_eval.fixtures.banks import Probe
 from compression_eval.fixtures.models import Language
 from compression_eval.grading.markdown import escaped
 from compression_eval.offline.registration import model_under_test
-from compression_eval.probing.artifact_history import files_for
-from compression_eval.probing.overview import state_overview
-from compression_eval.probing.prefix import prefix_first
-from compression_eval.probing.prompts import question_preamble
-from compression_eval.probing.record import (
+from compression_eval.record import (
     AnswerRecord,
     AskedProbe,
     SampleRecord,
     StateRecord,
+    render_messages,
     write_record,
 )
-from compression_eval.probing.sharing import InterruptedStateError, SharedStates
+from compression_eval.sharing import InterruptedStateError, SharedStates, prefix_first
 
 
 @dataclass(frozen=True)
@@ -69,6 +71,16 @@ def probe_solver(
         version: The task's version; states of another one are not gone on with.
     """
     shared = SharedStates()
+    histories: dict[int, dict[str, str]] = {}
+
+    def files_for(plan: ProbePlan) -> dict[str, str]:
+        """Look once per compression: reading a long history takes longer than asking a probe."""
+        if plan.probe.type != "artifact":
+            return {}
+        job = plan.compression
+        if id(job) not in histories:
+            histories[id(job)] = history_files(job.loaded().messages[: job.cut])
+        return dict(histories[id(job)])
 
     @solver(name="answer_from_compressed")
     def answer_from_compressed(
@@ -82,7 +94,7 @@ def probe_solver(
             replicate = (state.epoch - 1) // answers
             here = f"{state.sample_id}, epoch {state.epoch}"
             compressed, computed_here = await _shared_state(shared, plan, replicate, version, here)
-            record = _record(plan, compressed, computed_here)
+            record = _record(plan, compressed, computed_here, files_for(plan))
             write_record(state.store, record)
             if compressed.status == "ok":
                 record.answer = await _ask(state, plan, compressed)
@@ -104,7 +116,7 @@ async def _shared_state(
         async with span(name="compression", type="compression"):
             state = await compress(job, replicate, model)
             state.computed_by = here
-            transcript().info(state_overview(state), source="compression")
+            transcript().info(_overview(state), source="compression")
         return state
 
     key = f"{version}\n{job.fixture.name}\n{job.cuts}\n{replicate}"
@@ -122,7 +134,9 @@ async def _shared_state(
         return failed, False
 
 
-def _record(plan: ProbePlan, compressed: State, computed_here: bool) -> SampleRecord:
+def _record(
+    plan: ProbePlan, compressed: State, computed_here: bool, files_named: dict[str, str]
+) -> SampleRecord:
     """Return everything a scorer needs, but for the answer."""
     if not computed_here:
         transcript().info(
@@ -138,7 +152,7 @@ def _record(plan: ProbePlan, compressed: State, computed_here: bool) -> SampleRe
         language=plan.language,
         probe=plan.probe,
         digests=dict(plan.digests),
-        files=files_for(plan.probe, plan.compression),
+        files=files_named,
         state=StateRecord(
             **{name: getattr(compressed, name) for name in shared_fields},
             computed_here=computed_here,
@@ -192,3 +206,46 @@ def _answer(output: ModelOutput, model: Model) -> AnswerRecord:
         tool_calls=[call.function for call in (output.message.tool_calls or [])],
         failure=failure,
     )
+
+
+@cache
+def question_preamble() -> str:
+    """Return the text that stands before every probe."""
+    return (files(__package__) / "question.md").read_text(encoding="utf-8").strip()
+
+
+def preamble_digest() -> str:
+    """Return the digest of `question_preamble`."""
+    return hashlib.sha256(question_preamble().encode()).hexdigest()
+
+
+def _overview(state: State) -> str:
+    """Return a Markdown account of a compression: how it went, and the state it left."""
+    lines = [
+        "| cycle | strategy | tokens before | tokens after | messages before | messages after "
+        "| model calls | seconds |",
+        "|---|---|---|---|---|---|---|---|",
+    ]
+    for number, cycle in enumerate(state.cycles, 1):
+        lines.append(
+            f"| {number} (cut {cycle.cut}) | {cycle.applied} | {cycle.tokens_before:,} "
+            f"| {cycle.tokens_after:,} | {cycle.messages_before} | {cycle.messages_after} "
+            f"| {cycle.model_calls} | {cycle.seconds:.2f} |"
+        )
+    head = f"State `{state.state_id}`"
+    if state.status != "ok":
+        return "\n".join([f"{head}: **{state.status}**", "", _fenced(state.failure), "", *lines])
+    removed = f"{state.tokens_removed:.1%} of {state.original_tokens:,} tokens removed"
+    counted = f"{state.state_tokens:,} tokens left, counted by {state.token_counter}"
+    body = _fenced(render_messages(state.messages))
+    suspect = ["", "**Suspect**", "", _fenced("\n".join(state.suspect))] if state.suspect else []
+    return "\n".join(
+        [f"{head}: {removed}; {counted}.", *suspect, "", *lines, "", "**The state**", "", body]
+    )
+
+
+def _fenced(text: str) -> str:
+    """Return a text as a Markdown code block that nothing in the text can end."""
+    longest = max((len(run) for run in re.findall(r"`+", text)), default=0)
+    fence = "`" * max(3, longest + 1)
+    return f"{fence}text\n{text}\n{fence}"

@@ -24,8 +24,7 @@ from inspect_ai.util import LimitExceededError
 
 from compression_eval.grading.fact_retention import READ_KEYS
 from compression_eval.grading.failures import FAILURES, RunFailures, run_failures
-from compression_eval.probing.prefix import forget_gates, open_held_gate
-from compression_eval.probing.run_identity import enter_run, forget_run, remember_run
+from compression_eval.sharing import enter_run, forget_run, open_held_gate, remember_run
 from compression_eval.versioning import changed_since
 
 logger = logging.getLogger(__name__)
@@ -130,7 +129,6 @@ class RunHooks(Hooks):
     async def on_task_end(self, data: TaskEnd) -> None:
         """Say what failed, write it into the log's header, and forget what was kept for the run."""
         forget_run(data.eval_id)
-        forget_gates(data.eval_id)
         self._specs.pop(data.eval_id, None)
         self._waited_for = {key for key in self._waited_for if key[0] != data.eval_id}
         if MAX_FAILED in (data.log.eval.metadata or {}) and data.log.status == "success":

@@ -5,15 +5,14 @@ from pathlib import Path
 import anyio
 import pytest
 
+from compression_eval import sharing
 from compression_eval.compressors.state import State
-from compression_eval.probing import sharing
-from compression_eval.probing.run_identity import RunIdentity
-from compression_eval.probing.sharing import (
+from compression_eval.sharing import (
     MAX_INTERRUPTIONS,
     InterruptedStateError,
+    RunIdentity,
     SharedStates,
 )
-from compression_eval.probing.state_files import StateFiles
 
 
 class Work:
@@ -135,20 +134,19 @@ def test_a_retry_goes_on_with_it_and_another_run_does_not(run: dict[str, str]) -
     anyio.run(scenario)
 
 
-@pytest.mark.parametrize("content", [b"", b"\x1f\x8b", b"not gzip", b'{"state_id": 3}'])
-def test_a_damaged_file_counts_as_none(content: bytes, tmp_path: Path) -> None:
-    files = StateFiles(str(tmp_path), "logical")
-    state = State(state_id="s", fixture="tiny", cut=11, replicate=0)
-    files.save("key", state)
-    assert files.load("key") == state
-    assert files.load("other") is None
-    (path,) = tmp_path.rglob("*.state.gz")
-    path.write_bytes(content)
-    assert files.load("key") is None
+@pytest.mark.parametrize("content", [b"", b"\x1f\x8b", b"not gzip", b'{"state_id": 3}', None])
+def test_a_damaged_or_swapped_file_counts_as_none(
+    content: bytes | None, run: dict[str, str], tmp_path: Path
+) -> None:
+    async def scenario() -> None:
+        work = Work()
+        await SharedStates().get("key", work)
+        (path,) = tmp_path.rglob("*.state.gz")
+        await SharedStates().get("../../escaped\n/etc", work)
+        (other,) = {*tmp_path.rglob("*.state.gz")} - {path}
+        assert other.parent == path.parent == tmp_path / "compression_states" / "logical"
+        path.write_bytes(other.read_bytes() if content is None else content)
+        again, here = await SharedStates().get("key", work)
+        assert (again.state_id, here) == ("state-3", True)
 
-
-def test_a_key_never_becomes_a_path(tmp_path: Path) -> None:
-    files = StateFiles(str(tmp_path / "logs"), "logical")
-    files.save("../../escaped\n/etc", State(state_id="s", fixture="x", cut=1, replicate=0))
-    (path,) = tmp_path.rglob("*.state.gz")
-    assert path.parent == tmp_path / "logs" / "compression_states" / "logical"
+    anyio.run(scenario)

@@ -1,0 +1,309 @@
+"""What the samples of a run share: every state, and the beginning of requests about one state.
+
+A state is computed once and given to all samples that need it. It is kept beside the log, so that
+a retried run goes on with it. Requests about one state have a long prefix in common; the first one
+goes ahead, so that the others read it from the provider's cache.
+"""
+
+import gzip
+import hashlib
+import logging
+import zlib
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import asynccontextmanager
+from contextvars import ContextVar
+from dataclasses import dataclass, field
+from importlib import import_module
+from pathlib import Path
+from uuid import uuid4
+
+import anyio
+from inspect_ai.model import Model
+from inspect_ai.util import LimitExceededError
+
+from compression_eval.compressors.errors import root_cause
+from compression_eval.compressors.state import State
+
+logger = logging.getLogger(__name__)
+
+STATES_FOLDER = "compression_states"
+"""Folder beside the logs; one folder for each logical run in it."""
+
+MAX_INTERRUPTIONS = 3
+"""After so many owners were cancelled or ran into a limit, the state counts as failed."""
+
+MAX_WAIT_SECONDS = 10.0
+"""How long others let a first call go ahead. Providers have a prefix in their cache once the first
+reply has begun, so a call that takes longer than this has filled the cache or is in trouble."""
+
+_NO_PROMPT_CACHE = frozenset(
+    {"embedded", "mockllm", "none", "hf", "vllm", "sglang", "llama-cpp-python"}
+)
+"""Providers without a prompt cache that is billed; calls to them all go at once."""
+
+# The one private name of Inspect that is used: states are kept in a folder beside the log, so that
+# a retry finds them, and Inspect has no public way to ask in a running sample where its log is
+# written. Its hooks give the run's ids, and a folder for eval sets only (`EvalSetStart.log_dir`,
+# asked for in https://github.com/UKGovernmentBEIS/inspect_ai/pull/2394); `EvalLog.location` comes
+# when the task has ended; INSPECT_LOG_DIR does not hold what --log-dir chose. No upstream issue is
+# known that asks for it in a sample. Without the name, states are kept in memory.
+_PRIVATE_MODULE, _PRIVATE_NAME = "inspect_ai.log._samples", "sample_active"
+
+_eval_id: ContextVar[str] = ContextVar("compression_eval_eval_id")
+_task_ids: dict[str, str] = {}
+_warned: set[str] = set()
+
+
+@dataclass(frozen=True)
+class RunIdentity:
+    """The run that the current sample belongs to."""
+
+    eval_id: str
+    """This attempt."""
+    task_id: str
+    """The logical run: the same for a run and its retries."""
+    log_folder: str | None
+    """Folder of the log, a path or URL; None if it is not known."""
+
+
+def current_run() -> RunIdentity:
+    """Return the identity of the run that the calling sample belongs to.
+
+    Raises:
+        RuntimeError: Not called from a running sample.
+    """
+    eval_id = _eval_id.get("")
+    if not eval_id:
+        raise RuntimeError("only a running sample belongs to a run")
+    return RunIdentity(eval_id, _task_ids.get(eval_id, eval_id), _log_folder())
+
+
+def _log_folder() -> str | None:
+    try:
+        sample = getattr(import_module(_PRIVATE_MODULE), _PRIVATE_NAME)()
+        location: str = sample.log_location.replace("\\", "/")
+    except (ImportError, AttributeError):
+        _warn_once(
+            "this version of Inspect does not say where the log is, so states are not kept beside "
+            "it and a retry would compress again"
+        )
+        return None
+    return location.rpartition("/")[0] or "."
+
+
+def _warn_once(text: str, *reasons: object) -> None:
+    if text not in _warned:
+        _warned.add(text)
+        logger.warning(text, *reasons)
+
+
+def remember_run(eval_id: str, task_id: str) -> None:
+    """Note which logical run an attempt belongs to."""
+    _task_ids[eval_id] = task_id
+
+
+def enter_run(eval_id: str) -> None:
+    """Note that the calling task, and those it starts, run a sample of an attempt."""
+    _eval_id.set(eval_id)
+
+
+def forget_run(eval_id: str) -> None:
+    """Drop what is kept of a run that has ended."""
+    _task_ids.pop(eval_id, None)
+    for key in [key for key in _gates if key[0] == eval_id]:
+        del _gates[key]
+
+
+class SharedError(Exception):
+    """Another sample's computation of a state ended with an error that says nothing of it."""
+
+
+class InterruptedStateError(Exception):
+    """A state could not be had because its owners kept being interrupted."""
+
+
+@dataclass
+class _Slot:
+    lock: anyio.Lock = field(default_factory=anyio.Lock)
+    state: State | None = None
+    interruptions: int = 0
+    attempts: int = 0
+    """Computations that have ended, one way or another."""
+    error: Exception | None = None
+    """What the last one raised, unless it gave a state."""
+
+
+class SharedStates:
+    """States by run and key; the first sample that needs one computes it, the others wait.
+
+    A sample that computes one may be cancelled or run into a limit: then the next one that waits
+    takes over. A strategy that fails is not tried again in the same logical run; its failure is
+    the state that all samples get. An error that says nothing about the strategy, such as an outage
+    of the vendor, goes to all samples that waited for this computation, and nothing is kept: a
+    sample that comes later, or is retried, tries again.
+    """
+
+    def __init__(self) -> None:
+        self._slots: dict[tuple[str, str], _Slot] = {}
+
+    async def get(self, key: str, compute: Callable[[], Awaitable[State]]) -> tuple[State, bool]:
+        """Return the state for a key, and whether this call computed it.
+
+        Args:
+            key: Names the state within its logical run.
+            compute: Computes it; called by one caller at a time.
+        """
+        run = current_run()
+        slot = self._slots.setdefault((run.eval_id, key), _Slot())
+        attempts = slot.attempts
+        async with slot.lock:
+            if slot.state is not None:
+                return slot.state, False
+            if slot.error is not None and slot.attempts > attempts:
+                raise SharedError(
+                    "the compression that this sample waited for ended with "
+                    f"{root_cause(slot.error)}"
+                ) from slot.error
+            path = _state_path(run, key) if run.log_folder else None
+            if path and (kept := await anyio.to_thread.run_sync(load_state, path, key)):
+                slot.state = kept
+                return kept, False
+            if slot.interruptions >= MAX_INTERRUPTIONS:
+                raise InterruptedStateError(
+                    f"the compression was interrupted {slot.interruptions} times"
+                )
+            slot.error = None
+            try:
+                slot.state = state = await compute()
+            except LimitExceededError:
+                slot.interruptions += 1
+                raise
+            except Exception as error:
+                slot.error = error
+                raise
+            except BaseException:
+                slot.interruptions += 1
+                raise
+            finally:
+                slot.attempts += 1
+            if path:
+                try:
+                    await anyio.to_thread.run_sync(save_state, path, key, state)
+                except Exception as error:  # a file system may raise anything; the run can go on
+                    _warn_once(
+                        "states cannot be kept beside the log, so a retry would compress again: %s",
+                        error,
+                    )
+            return state, True
+
+
+def _state_path(run: RunIdentity, key: str) -> str:
+    # A fixture's name is untrusted, so it never becomes part of a path.
+    name = hashlib.sha256(key.encode()).hexdigest()[:24]
+    return f"{(run.log_folder or '').rstrip('/')}/{STATES_FOLDER}/{run.task_id}/{name}.state.gz"
+
+
+def load_state(path: str, key: str) -> State | None:
+    """Return the state that a file keeps, or None if there is none that can be read.
+
+    A file that is damaged or was kept under another key (another conversation, cut or replicate)
+    counts as none: the state is then computed anew.
+
+    Args:
+        path: A local path, or a URL that fsspec can open.
+        key: What it is to be the state of.
+    """
+    import fsspec
+
+    try:
+        with fsspec.open(path, "rb") as file:
+            kept, _, content = gzip.decompress(file.read()).partition(b"\n")
+        if kept != _digest(key, content):
+            raise ValueError("it is not the one that was kept here")
+        return State.model_validate_json(content)
+    except FileNotFoundError:
+        return None
+    except (OSError, EOFError, zlib.error, ValueError) as error:
+        logger.warning("a kept state cannot be used and is computed anew: %s", error)
+        return None
+
+
+def save_state(path: str, key: str, state: State) -> None:
+    """Keep a state in a file; a reader sees all of it or nothing."""
+    import fsspec
+
+    dumped = state.model_dump_json().encode()
+    content = gzip.compress(_digest(key, dumped) + b"\n" + dumped, mtime=0)
+    if "://" in path and not path.startswith("file://"):
+        with fsspec.open(path, "wb") as file:
+            file.write(content)
+        return
+    target = Path(path.removeprefix("file://"))
+    target.parent.mkdir(parents=True, exist_ok=True)
+    partial = target.with_suffix(f".{uuid4().hex}.partial")
+    try:
+        partial.write_bytes(content)
+        partial.replace(target)
+    finally:  # on a full disk, half a file would only take room from the log
+        partial.unlink(missing_ok=True)
+
+
+def _digest(key: str, content: bytes) -> bytes:
+    return hashlib.sha256(key.encode() + b"\0" + content).hexdigest().encode()
+
+
+@dataclass
+class _Gate:
+    opened: anyio.Event = field(default_factory=anyio.Event)
+    deadline: float = field(default_factory=lambda: anyio.current_time() + MAX_WAIT_SECONDS)
+
+
+_gates: dict[tuple[str, str, str], _Gate] = {}
+_held: ContextVar[_Gate | None] = ContextVar("compression_eval_held_gate", default=None)
+"""The gate that the call of this task goes ahead through."""
+
+
+def has_prompt_cache(model: Model | str) -> bool:
+    """Return whether a model's provider may bill a repeated prefix at a lower price.
+
+    Args:
+        model: A model, or its name.
+    """
+    return str(model).partition("/")[0] not in _NO_PROMPT_CACHE
+
+
+@asynccontextmanager
+async def prefix_first(key: str, model: Model) -> AsyncIterator[None]:
+    """Enter at once as the first for a key, or else when the first has left.
+
+    Sent at the same moment, each request with the same prefix would be billed in full. Nobody
+    waits for a first call that has failed, were it only its first attempt, nor longer than
+    `MAX_WAIT_SECONDS` after it began.
+
+    Args:
+        key: Names the shared prefix, for example by its state.
+        model: The model to be called.
+    """
+    if not has_prompt_cache(model):
+        yield
+        return
+    # While an old log is scored again, there is no run.
+    name = (_eval_id.get(""), str(model), key)
+    if gate := _gates.get(name):
+        with anyio.CancelScope(deadline=gate.deadline):
+            await gate.opened.wait()
+        yield
+        return
+    _gates[name] = gate = _Gate()
+    token = _held.set(gate)
+    try:
+        yield
+    finally:
+        gate.opened.set()
+        _held.reset(token)
+
+
+def open_held_gate() -> None:
+    """Let others go ahead of the call that this task makes, if they wait for it."""
+    if gate := _held.get():
+        gate.opened.set()
