@@ -85,10 +85,11 @@ def _with_other_ids(raw: bytes, number: int) -> bytes:
 def add_banks(imported: Path, out: Path) -> None:
     """Give every fixture of a Parquet file a bank."""
     with ParquetWriter(out) as writer:
-        for row in ParquetFixtures(imported):
-            fixture = Fixture.model_validate_json(row.fixture)
+        for row in ParquetFixtures(imported).rows():
+            text, _ = row.texts()
+            fixture = Fixture.model_validate_json(text)
             bank = _bank(fixture)
-            writer.add(fixture, row.fixture, bank, fixture_text(bank))
+            writer.add(fixture, text, bank, fixture_text(bank))
 
 
 def _bank(fixture: Fixture) -> ProbeBank:

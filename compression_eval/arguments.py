@@ -16,8 +16,8 @@ from compression_eval.fixtures.digests import digest
 from compression_eval.fixtures.errors import DataError, did_you_mean, one_line
 from compression_eval.fixtures.finding_files import DEFAULT_FIXTURES
 from compression_eval.fixtures.invoked_paths import invoked_path
+from compression_eval.fixtures.loading import FixtureSource, find_sources, shard
 from compression_eval.fixtures.models import Language
-from compression_eval.fixtures.sources import FixtureSource, find_sources, shard
 
 MAX_LABEL_PART = 40
 """Characters of one setting in the name of an arm."""

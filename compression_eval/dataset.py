@@ -11,16 +11,18 @@ from compression_eval.arguments import CheckedArguments, TaskArguments, checked
 from compression_eval.compressors.facts import TrackedFact, track
 from compression_eval.compressors.prompts import prompts_digest
 from compression_eval.compressors.running import CompressionPlan
-from compression_eval.fixtures.banks import Probe
+from compression_eval.fixtures.banks import Probe, region, valid_qualification, verdict
 from compression_eval.fixtures.conversation import declared_tools
-from compression_eval.fixtures.cuts import chain
+from compression_eval.fixtures.cuts import Place, chain, places
 from compression_eval.fixtures.digests import digest
 from compression_eval.fixtures.errors import DataError, PassedOverError, nothing_left, shorten
-from compression_eval.fixtures.loading import SourcedFixture, refuse_shared_names
+from compression_eval.fixtures.loading import (
+    FixtureSource,
+    FixtureWithBank,
+    StoredFixture,
+    refuse_shared_names,
+)
 from compression_eval.fixtures.models import Fixture, Language
-from compression_eval.fixtures.placing import Place, places
-from compression_eval.fixtures.sources import FixtureSource, StoredFixture
-from compression_eval.fixtures.verdicts import region, valid_qualification, verdict
 from compression_eval.grading.rubric import rubric_digest
 from compression_eval.grading.stale import stale_values
 from compression_eval.grading.verdicts import REGION, VERDICT
@@ -84,7 +86,7 @@ def planned_dataset(
     for source in arguments.sources:
         try:
             pair = source.read()
-            refuse_shared_names(pair, names)
+            refuse_shared_names(pair.fixture, pair.origin, names)
             planner.add(pair, source)
         except PassedOverError as error:
             planner.passed_over.append(error)
@@ -138,7 +140,7 @@ class _Planner:
         self.unsupported: list[str | None] = []
         """For each fixture and cut: why it must fail."""
 
-    def add(self, pair: SourcedFixture, source: FixtureSource) -> None:
+    def add(self, pair: FixtureWithBank, source: FixtureSource) -> None:
         """Plan all samples of a fixture; cuts without any are passed over."""
         _refuse_unusable(pair)
         found = places(pair, self._arguments.cuts, self._arguments.types)
@@ -160,7 +162,7 @@ class _Planner:
             self.digests[f"bank of {name} ({Path(pair.bank_origin).name})"] = digests[1]
 
     def _held(
-        self, pair: SourcedFixture, source: FixtureSource, its_digest: str
+        self, pair: FixtureWithBank, source: FixtureSource, its_digest: str
     ) -> Fixture | StoredFixture:
         self._kept += len(pair.fixture.messages)
         if self._kept <= KEPT_MESSAGES:
@@ -169,7 +171,7 @@ class _Planner:
 
     def _put(
         self,
-        pair: SourcedFixture,
+        pair: FixtureWithBank,
         place: Place,
         held: Fixture | StoredFixture,
         files: tuple[str, str],
@@ -219,7 +221,7 @@ class _Planner:
             )
         self.groups.append(group)
 
-    def _no_probe(self, pair: SourcedFixture, where: str) -> PassedOverError:
+    def _no_probe(self, pair: FixtureWithBank, where: str) -> PassedOverError:
         types = self._arguments.types
         return PassedOverError(
             f"{pair.bank_origin}: no probe to put{where} of {shorten(pair.fixture.name)}"
@@ -244,7 +246,7 @@ def _askable(fixture: Fixture, place: Place) -> tuple[list[Probe], list[TrackedF
     )
 
 
-def _refuse_unusable(pair: SourcedFixture) -> None:
+def _refuse_unusable(pair: FixtureWithBank) -> None:
     """Raise for what `fixtures check` would find and a run cannot bear.
 
     Two samples cannot share an id, and a probe with evidence behind the end would fit no cut and

@@ -377,8 +377,8 @@ def _planned(fixtures: Sequence[Path], models: dict[str, Any], out: Path) -> "Sw
 def _takes_recorded(path: Path) -> bool:
     """Return whether the agent's own compaction can be evaluated wherever a probe is put."""
     from compression_eval.compressors.recorded import unsupported
+    from compression_eval.fixtures.cuts import places
     from compression_eval.fixtures.loading import load_pair
-    from compression_eval.fixtures.placing import places
 
     pair = load_pair(path)
     try:

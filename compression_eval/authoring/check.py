@@ -21,18 +21,29 @@ import click
 import yaml
 
 from compression_eval.authoring.history import THIRDS, History, histories
-from compression_eval.fixtures.bank_checks import bank_findings
-from compression_eval.fixtures.banks import ExpectedFact, Probe, ProbeType, Qualification
-from compression_eval.fixtures.checking import is_shipped, unknown_fields
+from compression_eval.fixtures.banks import (
+    ExpectedFact,
+    Probe,
+    ProbeType,
+    Qualification,
+    Verdict,
+    valid_qualification,
+    verdict,
+)
+from compression_eval.fixtures.checking import (
+    Finding,
+    bank_findings,
+    counted,
+    is_shipped,
+    unknown_fields,
+)
 from compression_eval.fixtures.cuts import resolve_cut
 from compression_eval.fixtures.digests import digest
 from compression_eval.fixtures.errors import DataError, PassedOverError, shorten
 from compression_eval.fixtures.finding_files import find_fixtures
-from compression_eval.fixtures.findings import Finding, counted
 from compression_eval.fixtures.loading import FixtureWithBank, load_pair
 from compression_eval.fixtures.matching import Text, normalise
 from compression_eval.fixtures.models import Fixture, Language
-from compression_eval.fixtures.verdicts import Verdict, valid_qualification, verdict
 from compression_eval.terminal import say_passed_over
 
 WordKind = Literal["artifact", "continuation", "decision", "several", "or", "numbers"]

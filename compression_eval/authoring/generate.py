@@ -14,8 +14,8 @@ from compression_eval.authoring.by_model import CHUNK_TOKENS, ModelGenerator, Us
 from compression_eval.authoring.candidates import TYPES, Candidate, Dropped, Harvest, choose
 from compression_eval.authoring.history import THIRDS, History, histories
 from compression_eval.authoring.mechanical import mechanical
-from compression_eval.fixtures.bank_checks import bank_findings
 from compression_eval.fixtures.banks import ProbeBank
+from compression_eval.fixtures.checking import bank_findings
 from compression_eval.fixtures.cuts import CutArgument, resolve_cut
 from compression_eval.fixtures.errors import (
     DataError,

@@ -36,7 +36,13 @@ from compression_eval.compressors.budget import plan_window
 from compression_eval.compressors.prompts import prompt
 from compression_eval.compressors.tokens import token_counter
 from compression_eval.dataset import dataset_of
-from compression_eval.fixtures.banks import Probe, ProbeBank, Qualification, QualifyingRuns
+from compression_eval.fixtures.banks import (
+    Probe,
+    ProbeBank,
+    Qualification,
+    QualifyingRuns,
+    verdict_digest,
+)
 from compression_eval.fixtures.conversation import conversation
 from compression_eval.fixtures.cuts import CutArgument
 from compression_eval.fixtures.errors import DataError, PassedOverError, shorten
@@ -47,7 +53,6 @@ from compression_eval.fixtures.loading import (
     load_pair,
     refuse_shared_names,
 )
-from compression_eval.fixtures.verdicts import verdict_digest
 from compression_eval.fixtures.writing import write_whole
 from compression_eval.grading.request import grading_request
 from compression_eval.grading.rubric import load_rubric
@@ -140,7 +145,8 @@ def qualify(
     """
     pairs, samples = _samples(_pairs(fixtures, probes), settings)
     targets = {
-        pair.fixture.name: out / pair.bank_path.name if out else pair.bank_path for pair in pairs
+        pair.fixture.name: out / Path(pair.bank_origin).name if out else Path(pair.bank_origin)
+        for pair in pairs
     }
     if len(set(targets.values())) < len(targets):
         raise DataError(f"--out: {out}: two of the banks have the same file name")
@@ -170,7 +176,7 @@ def qualify(
         )
         failed = failed or len(judged) < len(verdicts)
         if judged:
-            write_verdicts(pair.bank_path, judged, targets[name])
+            write_verdicts(Path(pair.bank_origin), judged, targets[name])
             click.echo(f"  wrote {targets[name]}")
     click.echo(f"logs: {settings.log_dir}")
     if failed:
@@ -197,7 +203,7 @@ def _pairs(fixtures: Sequence[str], probes: Path | None) -> list[FixtureWithBank
         except PassedOverError as error:
             without.append(error)
             continue
-        refuse_shared_names(pairs[-1], names)
+        refuse_shared_names(pairs[-1].fixture, pairs[-1].origin, names)
     say_passed_over(without, pairs)
     return pairs
 
@@ -211,8 +217,8 @@ def _tasks(
     """
     by_bank: dict[Path, list[FixtureWithBank]] = {}
     for pair in pairs:
-        named = f"{pair.fixture_path.stem}.probes.json" == pair.bank_path.name
-        bank = pair.bank_path.resolve()
+        named = f"{Path(pair.origin).stem}.probes.json" == Path(pair.bank_origin).name
+        bank = Path(pair.bank_origin).resolve()
         by_bank.setdefault(bank.parent if named else bank, []).append(pair)
     arguments: dict[str, Any] = {
         "compressor": condition,
@@ -225,7 +231,7 @@ def _tasks(
     if settings.cut is not None:
         arguments["cut"] = settings.cut
     for banks, group in by_bank.items():
-        paths = [str(pair.fixture_path.resolve()) for pair in group]
+        paths = [str(Path(pair.origin).resolve()) for pair in group]
         names = {pair.fixture.name for pair in group}
         yield names, {**arguments, "fixtures": paths, "probes": str(banks)}
 

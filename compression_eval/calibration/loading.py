@@ -9,10 +9,9 @@ from compression_eval.calibration.models import AnswerSet, GradedAnswer
 from compression_eval.fixtures.banks import Probe
 from compression_eval.fixtures.errors import DataError, shorten
 from compression_eval.fixtures.finding_files import named_items, shipped_fixtures
-from compression_eval.fixtures.loading import load_pair
+from compression_eval.fixtures.loading import load_pair, parsed, refuse
 from compression_eval.fixtures.locations import data_folder
 from compression_eval.fixtures.models import Language
-from compression_eval.fixtures.parsing import parsed, refuse
 from compression_eval.grading.abstention import abstained
 from compression_eval.grading.judgement import CAP
 from compression_eval.grading.rubric import load_rubric, structure

@@ -38,8 +38,8 @@ from compression_eval.compressors.validity import (
 )
 from compression_eval.compressors.vendors.calls import vendor_call
 from compression_eval.fixtures.conversation import conversation
+from compression_eval.fixtures.loading import StoredFixture
 from compression_eval.fixtures.models import Fixture
-from compression_eval.fixtures.sources import StoredFixture
 
 
 @dataclass(eq=False)

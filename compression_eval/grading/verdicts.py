@@ -22,7 +22,7 @@ from inspect_ai.scorer import (
 )
 from inspect_ai.solver import TaskState
 
-from compression_eval.fixtures.verdicts import Verdict
+from compression_eval.fixtures.banks import Verdict
 from compression_eval.grading.metrics import over_conversations
 
 VERDICT = "qualified"

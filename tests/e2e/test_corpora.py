@@ -9,6 +9,7 @@ import pytest
 import compression_eval.dataset
 from compression_eval.arguments import TaskArguments
 from compression_eval.fixtures.errors import DataError
+from compression_eval.fixtures.loading import find_sources
 from compression_eval.fixtures.packing import pack
 from compression_eval.task import compression_task
 from tests.e2e import small
@@ -33,7 +34,7 @@ def recorded(*compactions: dict[str, Any]) -> dict[str, Any]:
 
 def corpus(folder: Path, *names: str) -> Path:
     paths = [small.write(folder / "files", name) for name in names]
-    pack(paths, folder / "corpus.parquet")
+    pack(find_sources(paths), folder / "corpus.parquet")
     return folder / "corpus.parquet"
 
 

@@ -7,10 +7,9 @@ from typing import Any
 import pytest
 from inspect_ai.log import EvalLog
 
-from compression_eval.fixtures.banks import Probe
+from compression_eval.fixtures.banks import Probe, verdict_digest
 from compression_eval.fixtures.digests import digest
 from compression_eval.fixtures.loading import load_pair
-from compression_eval.fixtures.verdicts import verdict_digest
 from compression_eval.grading.metrics import MEAN
 from compression_eval.grading.request import grading_request
 from compression_eval.grading.rubric import load_rubric

@@ -27,8 +27,8 @@ from compression_eval.conversations.scrubbing.settings import (
     profiles,
 )
 from compression_eval.conversations.scrubbing.text_passes import TextPasses
-from compression_eval.fixtures.bank_checks import bank_findings
 from compression_eval.fixtures.banks import ProbeBank
+from compression_eval.fixtures.checking import bank_findings
 from compression_eval.fixtures.errors import DataError
 from compression_eval.fixtures.finding_files import BANK_SUFFIX, find_bank, find_fixtures
 from compression_eval.fixtures.loading import load_bank, load_fixture
