@@ -57,19 +57,19 @@ from benchmarks.corruptions import (
     holds_any,
 )
 from benchmarks.matcher import LABELS, lines_of
-from compression_eval.compressors.facts import fact_records, track
 from compression_eval.compressors.running import CompressionPlan, compress
 from compression_eval.compressors.spec import Arguments, Compressor, CompressorSpec
-from compression_eval.compressors.state import FactRecord, Region, State
-from compression_eval.compressors.tokens import message_text
+from compression_eval.compressors.state import State
+from compression_eval.facts.life import FactWords, Stage, StateFinding, follow_facts
+from compression_eval.facts.records import FactRecord, Region, fact_records, track
 from compression_eval.fixtures.banks import ExpectedFact, Probe
 from compression_eval.fixtures.conversation import declared_tools, message_id
 from compression_eval.fixtures.cuts import resolve_cut
 from compression_eval.fixtures.loading import FixtureWithBank, load_pairs
+from compression_eval.fixtures.message_text import message_text
 from compression_eval.fixtures.models import Language
-from compression_eval.grading.facts import FactWords, Stage, follow_facts
-from compression_eval.grading.stale import stale_values
-from compression_eval.grading.state_reader import StateFinding, read_state
+from compression_eval.grading.rubric import value_markers
+from compression_eval.grading.state_reader import read_state
 from compression_eval.record import AskedProbe
 
 SHARE_GIVEN_UP = 0.6
@@ -180,7 +180,7 @@ def _judged(
 ) -> Iterator[Attribution]:
     """Yield the facts that the state lacks because of the corruption; `right` gives their stage."""
     for probe in pair.bank.probes:
-        for finding in follow_facts(probe, state.facts, "", pair.fixture.language):
+        for finding in follow_facts(probe, state.facts, "", value_markers(pair.fixture.language)):
             if finding.record is None or finding.in_state is not False:
                 continue
             stage = right(finding.record, finding.fact)
@@ -200,7 +200,7 @@ async def _state(pair: FixtureWithBank, strategy: CompactionStrategy) -> State:
         cuts=(cut,),
         spec=CompressorSpec(compressor, Arguments()),
         tracked=track(pair.fixture, cut, pair.bank.probes),
-        stale=stale_values(pair.fixture.language),
+        markers=value_markers(pair.fixture.language),
     )
     state = await compress(plan, 0, get_model("embedded/lexical"))
     if state.status != "ok":
@@ -262,7 +262,9 @@ class LabelledFact:
         """
         words = [FactWords()] * len(self.probe.expected_facts)
         words[self.place] = FactWords(state=word)
-        found = follow_facts(self.probe, [self.record], self.answer, language, words=words)
+        found = follow_facts(
+            self.probe, [self.record], self.answer, value_markers(language), words=words
+        )
         stage = found[self.place].stage
         return "used" if stage == "verbatim" else stage
 
@@ -295,7 +297,7 @@ def labelled_states(folder: Path) -> list[LabelledState]:
             state=context,
             regions=row["regions"],
             readable=True,
-            stale=stale_values(pair.fixture.language),
+            markers=value_markers(pair.fixture.language),
         )
         found = LabelledState(
             *key,

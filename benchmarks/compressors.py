@@ -27,10 +27,10 @@ from inspect_ai.model import get_model
 
 import benchmarks.models  # noqa: F401 - registers the model
 from compression_eval.compressors.artifacts import SUFFIX
-from compression_eval.compressors.facts import track
 from compression_eval.compressors.registry import COMPRESSORS, compressor_spec
 from compression_eval.compressors.running import CompressionPlan, compress
 from compression_eval.compressors.tokens import token_counter
+from compression_eval.facts.records import track
 from compression_eval.fixtures.conversation import declared_tools
 from compression_eval.fixtures.loading import load_pairs
 from compression_eval.fixtures.models import Fixture

@@ -4,8 +4,8 @@
     python -m benchmarks.matcher --yaml    # the errors as `matcher_errors.yaml` keeps them
 
 Each figure stands three times: by spelling alone, with other notations, and as an answer is read
-(denials and keys, `grading.stated`). The pairs and what their labels mean:
-`tests/fixtures/data/matcher_pairs.yaml`. Where a folder of labelled real summaries lies beside the
+(denials and keys, `facts.stated`). The pairs and what their labels mean:
+`tests/facts/data/matcher_pairs.yaml`. Where a folder of labelled real summaries lies beside the
 checkout (`../shared/real-run`, or `--labels FOLDER`), the look-up is measured on it too.
 """
 
@@ -19,13 +19,14 @@ from typing import Any
 
 import yaml
 
+from compression_eval.facts.matching import Text
+from compression_eval.facts.stated import stated_facts
 from compression_eval.fixtures.banks import ExpectedFact, Probe
 from compression_eval.fixtures.loading import load_pairs as load_fixtures
-from compression_eval.fixtures.matching import Text
 from compression_eval.fixtures.models import Language
-from compression_eval.grading.stated import stated_facts
+from compression_eval.grading.rubric import value_markers
 
-_DATA = Path(__file__).parents[1] / "tests" / "fixtures" / "data"
+_DATA = Path(__file__).parents[1] / "tests" / "facts" / "data"
 PAIRS = _DATA / "matcher_pairs.yaml"
 ERRORS = _DATA / "matcher_errors.yaml"
 """The ids of the pairs that are known to go wrong, for the regression test."""
@@ -94,7 +95,7 @@ def answered(pair: Pair) -> bool:
         expected_facts=[fact],
         reference_answer=pair.reference,
     )
-    return stated_facts(probe, pair.text, _LANGUAGES.get(pair.id[0], "en"))[0]
+    return stated_facts(probe, pair.text, value_markers(_LANGUAGES.get(pair.id[0], "en")))[0]
 
 
 READINGS: dict[str, Reading] = {"spelling": spelled, "notations": noted, "answer": answered}
@@ -235,7 +236,7 @@ def _print_labels(folder: Path) -> None:
         total[arm] += len(probe.expected_facts)
         text = Spelled(answer)
         counted["spelling"][arm] += sum(text.has_any(fact.forms) for fact in probe.expected_facts)
-        counted["answer"][arm] += sum(stated_facts(probe, answer, "en"))
+        counted["answer"][arm] += sum(stated_facts(probe, answer, value_markers("en")))
     print("\nexpected facts in the answers: by spelling -> as answers are read")
     for arm, number in total.items():
         print(f"{arm:20}{counted['spelling'][arm]} -> {counted['answer'][arm]} of {number}")

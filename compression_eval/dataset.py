@@ -8,9 +8,9 @@ from pathlib import Path
 from inspect_ai.dataset import Dataset, MemoryDataset, Sample
 
 from compression_eval.arguments import CheckedArguments, TaskArguments, checked
-from compression_eval.compressors.facts import TrackedFact, track
 from compression_eval.compressors.prompts import prompts_digest
 from compression_eval.compressors.running import CompressionPlan
+from compression_eval.facts.records import track
 from compression_eval.fixtures.banks import Probe, region, valid_qualification, verdict
 from compression_eval.fixtures.conversation import declared_tools
 from compression_eval.fixtures.cuts import Place, chain, places
@@ -23,8 +23,7 @@ from compression_eval.fixtures.loading import (
     refuse_shared_names,
 )
 from compression_eval.fixtures.models import Fixture, Language
-from compression_eval.grading.rubric import rubric_digest
-from compression_eval.grading.stale import stale_values
+from compression_eval.grading.rubric import rubric_digest, value_markers
 from compression_eval.grading.verdicts import REGION, VERDICT
 from compression_eval.record import AskedProbe
 from compression_eval.solver import ProbePlan, preamble_digest
@@ -192,7 +191,7 @@ class _Planner:
             cuts=cuts,
             spec=spec,
             tracked=tracked,
-            stale=stale_values(graded_in),
+            markers=value_markers(graded_in),
             min_removed=self._min_removed,
         )
         digests = {
@@ -229,8 +228,8 @@ class _Planner:
         )
 
 
-def _askable(fixture: Fixture, place: Place) -> tuple[list[Probe], list[TrackedFact]]:
-    """Return the probes whose facts the history before a cut can hold, and those facts.
+def _askable(fixture: Fixture, place: Place) -> tuple[list[Probe], list[Probe]]:
+    """Return the probes whose facts the history before a cut can hold, as asked and as tracked.
 
     A plain bank names no evidence: what the history does not hold yet cannot be asked. A probe
     that names its cut stays, so that a fact that is nowhere shows as the bank's mistake.
@@ -239,10 +238,12 @@ def _askable(fixture: Fixture, place: Place) -> tuple[list[Probe], list[TrackedF
     if place.cut == len(fixture.messages):
         return place.probes, tracked
     named = {probe.id for probe in place.probes if probe.cut is not None}
-    early = {item.probe_id for item in tracked if not item.evidence} - named
+    early = {
+        probe.id for probe in tracked if not all(fact.evidence for fact in probe.expected_facts)
+    } - named
     return (
         [probe for probe in place.probes if probe.id not in early],
-        [item for item in tracked if item.probe_id not in early],
+        [probe for probe in tracked if probe.id not in early],
     )
 
 

@@ -28,10 +28,11 @@ from inspect_ai.model import (
 from inspect_ai.util import Store, StoreModel, store_from_events
 from pydantic import BaseModel, ConfigDict, Field
 
-from compression_eval.compressors.state import CycleRecord, FactRecord, Region, StateStatus
-from compression_eval.compressors.tokens import vendor_summary
+from compression_eval.compressors.state import CycleRecord, StateStatus
+from compression_eval.facts.records import FactRecord, Region
 from compression_eval.fixtures.banks import Probe
 from compression_eval.fixtures.errors import DataError
+from compression_eval.fixtures.message_text import vendor_summary
 from compression_eval.fixtures.models import Language
 
 RECORD_VERSION = 1

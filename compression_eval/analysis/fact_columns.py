@@ -1,7 +1,7 @@
 """The facts of a sample, folded into one cell for reading and unfolded after."""
 
 import json
-from dataclasses import asdict, dataclass, fields, replace
+from dataclasses import asdict, dataclass, fields
 from typing import TYPE_CHECKING, Any
 
 from compression_eval.analysis.facts import FactRow, rows_of_record, words_in
@@ -30,7 +30,7 @@ def as_cell(seen: Seen) -> Cell:
     rows = []
     words = words_in(seen.sample.scores, seen.record.probe)
     if seen.regradings is not None:  # what the graders of the log said of answers is not asked for
-        words = [replace(each, answer=None) for each in words]
+        words = [each._replace(answer=None) for each in words]
     for row in rows_of_record(_Unnamed(), seen.sample.epoch, seen.record, words):
         found = asdict(row)
         rows.append({name: found[name] for name in found if name not in _OF_RUN})

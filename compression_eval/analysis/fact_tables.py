@@ -6,9 +6,8 @@ from typing import get_args
 
 from compression_eval.analysis.facts import FactRow
 from compression_eval.analysis.text_tables import aligned
+from compression_eval.facts.life import AGE_GROUPS, Stage, age_group
 from compression_eval.fixtures.banks import ProbeType
-from compression_eval.grading.fact_explanation import AGE_GROUPS, age_group
-from compression_eval.grading.facts import Stage
 
 
 def totals(rows: Sequence[FactRow], arms: Mapping[str, str]) -> str:

@@ -9,13 +9,11 @@ from typing import Protocol
 from inspect_ai.scorer import Score
 
 from compression_eval.analysis.logs import Log
+from compression_eval.facts.life import AnswerWord, FactFinding, FactWords, StateWord, follow_facts
 from compression_eval.fixtures.banks import Probe
 from compression_eval.fixtures.writing import versioned_json
-from compression_eval.grading.fact_retention import words_of
-from compression_eval.grading.facts import FactFinding, FactWords, follow_facts
-from compression_eval.grading.reply import AnswerWord
+from compression_eval.grading.rubric import value_markers
 from compression_eval.grading.sample import Sample
-from compression_eval.grading.state_reader import StateWord
 from compression_eval.record import SampleRecord
 
 
@@ -119,7 +117,7 @@ def words_in(scores: Mapping[str, Score] | None, probe: Probe) -> list[FactWords
         rows = (score.metadata or {}).get("facts")
         if not name.startswith("fact_retention") or not isinstance(rows, list):
             continue
-        said = {row["fact"]: words_of(row) for row in rows}
+        said = {row["fact"]: FactWords.in_row(row) for row in rows}
         if any(words != FactWords() for words in said.values()):
             return [said.get(fact.fact, FactWords()) for fact in probe.expected_facts]
     return []
@@ -142,7 +140,7 @@ def rows_of_record(
         record.probe,
         sample.facts,
         sample.answer_text,
-        record.language,
+        value_markers(record.language),
         failed=failed,
         words=words,
     )

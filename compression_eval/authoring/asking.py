@@ -14,10 +14,10 @@ import yaml
 from pydantic import BaseModel, ConfigDict, Field
 
 from compression_eval.authoring.history import History
+from compression_eval.facts.base_names import others
+from compression_eval.facts.matching import normalise
 from compression_eval.fixtures.artifacts.naming import mentioned_files
 from compression_eval.fixtures.banks import AnswerKey, ExpectedFact, Probe, ProbeType
-from compression_eval.fixtures.base_names import others
-from compression_eval.fixtures.matching import normalise
 from compression_eval.fixtures.models import Language
 
 DRAFT = "draft"

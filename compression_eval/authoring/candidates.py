@@ -9,11 +9,11 @@ from typing import get_args
 
 from compression_eval.authoring.asking import guessable
 from compression_eval.authoring.history import History, Third
-from compression_eval.compressors.distortion import variants
+from compression_eval.facts.base_names import others, paths_of
+from compression_eval.facts.matching import Text, normalise
+from compression_eval.facts.records import variants
 from compression_eval.fixtures.banks import ExpectedFact, Probe, ProbeType
-from compression_eval.fixtures.base_names import others, paths_of
 from compression_eval.fixtures.errors import shorten
-from compression_eval.fixtures.matching import Text, normalise
 
 TYPES: tuple[ProbeType, ...] = get_args(ProbeType)
 

@@ -21,6 +21,7 @@ import click
 import yaml
 
 from compression_eval.authoring.history import THIRDS, History, histories
+from compression_eval.facts.matching import Text, normalise
 from compression_eval.fixtures.banks import (
     ExpectedFact,
     Probe,
@@ -42,7 +43,6 @@ from compression_eval.fixtures.digests import digest
 from compression_eval.fixtures.errors import DataError, PassedOverError, shorten
 from compression_eval.fixtures.finding_files import find_fixtures
 from compression_eval.fixtures.loading import FixtureWithBank, load_pair
-from compression_eval.fixtures.matching import Text, normalise
 from compression_eval.fixtures.models import Fixture, Language
 from compression_eval.terminal import say_passed_over
 

@@ -6,6 +6,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from compression_eval.calibration.models import AnswerSet, GradedAnswer
+from compression_eval.facts.stale import violations
+from compression_eval.facts.stated import stated_facts
 from compression_eval.fixtures.banks import Probe
 from compression_eval.fixtures.errors import DataError, shorten
 from compression_eval.fixtures.finding_files import named_items, shipped_fixtures
@@ -15,8 +17,6 @@ from compression_eval.fixtures.models import Language
 from compression_eval.grading.abstention import abstained
 from compression_eval.grading.judgement import CAP
 from compression_eval.grading.rubric import load_rubric, structure
-from compression_eval.grading.stated import stated_facts
-from compression_eval.grading.values import violations
 
 _WHOLE = ("perfect", "lucky_guess", "wrong_format")
 """Kinds of answers that hold everything the probe expects."""
@@ -121,7 +121,7 @@ def _criteria_faults(item: GradedAnswer, probe: Probe) -> Iterator[str]:
 def _kind_faults(item: GradedAnswer, probe: Probe, language: Language) -> Iterator[str]:
     """Yield what the rules of grading, or the answer's own kind, do not allow."""
     text = load_rubric(language).text
-    facts = stated_facts(probe, item.answer, language)
+    facts = stated_facts(probe, item.answer, text.values)
     accuracy = max(item.scores.get(name, 0) for name in _of("accuracy"))
     if (wrong := violations(probe, item.answer, text.values)) and accuracy > CAP:
         yield f"scores: accuracy above {CAP:g}, but it gives as current: {shorten(wrong[0])}"

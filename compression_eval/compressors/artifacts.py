@@ -29,13 +29,14 @@ from compression_eval.compressors.budget import groups
 from compression_eval.compressors.errors import CompressionError
 from compression_eval.compressors.prompts import prompt
 from compression_eval.compressors.spec import Arguments, Compressor
-from compression_eval.compressors.tokens import is_opaque, message_text, token_counter
+from compression_eval.compressors.tokens import is_opaque, token_counter
 from compression_eval.compressors.validity import structural_problem
 from compression_eval.compressors.vendors.anthropic_api import BLOCK
 from compression_eval.fixtures.artifacts.calls import calls_of_messages
 from compression_eval.fixtures.artifacts.events import Reading
 from compression_eval.fixtures.artifacts.inventory import FileState, Inventory, Status
 from compression_eval.fixtures.artifacts.reading import read_calls
+from compression_eval.fixtures.message_text import message_text
 from compression_eval.fixtures.models import Fixture, Language
 
 SUFFIX = "+artifacts"

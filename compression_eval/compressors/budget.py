@@ -16,7 +16,8 @@ from inspect_ai.model import ChatMessage, ChatMessageAssistant, ChatMessageUser,
 
 from compression_eval.compressors.errors import CompressionError
 from compression_eval.compressors.prompts import filled, prompt
-from compression_eval.compressors.tokens import message_text, token_counter
+from compression_eval.compressors.tokens import token_counter
+from compression_eval.fixtures.message_text import message_text
 
 DEFAULT_TAIL_TOKENS = 2_000
 """Tokens that our own strategies keep verbatim at the end, if nothing else is said."""

@@ -21,15 +21,9 @@ from compression_eval.compressors.errors import (
     is_outage,
     stop_reason,
 )
-from compression_eval.compressors.facts import (
-    StaleValues,
-    TrackedFact,
-    decoded_text,
-    fact_records,
-)
 from compression_eval.compressors.spec import CompressorSpec
-from compression_eval.compressors.state import CycleRecord, Region, State, StateStatus
-from compression_eval.compressors.tokens import is_opaque, message_text, token_counter
+from compression_eval.compressors.state import CycleRecord, State, StateStatus
+from compression_eval.compressors.tokens import is_opaque, token_counter
 from compression_eval.compressors.validity import (
     DEFAULT_MIN_REMOVED,
     size_problem,
@@ -37,8 +31,12 @@ from compression_eval.compressors.validity import (
     suspicions,
 )
 from compression_eval.compressors.vendors.calls import vendor_call
+from compression_eval.facts.markers import ValueMarkers
+from compression_eval.facts.records import Region, fact_records
+from compression_eval.fixtures.banks import Probe
 from compression_eval.fixtures.conversation import conversation
 from compression_eval.fixtures.loading import StoredFixture
+from compression_eval.fixtures.message_text import decoded_text, message_text
 from compression_eval.fixtures.models import Fixture
 
 
@@ -51,9 +49,10 @@ class CompressionPlan:
     cuts: tuple[int, ...]
     """Compression points, rising; the last is the one that probes are put at."""
     spec: CompressorSpec
-    tracked: Sequence[TrackedFact]
-    stale: StaleValues | None = None
-    """Finds superseded values where a fact is missing from the state."""
+    tracked: Sequence[Probe]
+    """The probes with their evidence in the history, as `track` finds it."""
+    markers: ValueMarkers | None = None
+    """Signs by which a superseded value is named as one, to find the others in the state."""
     min_removed: float = DEFAULT_MIN_REMOVED
     """Share of the tokens beside the system prompt that each compression must remove."""
     _history: list[ChatMessage] | None = None
@@ -158,7 +157,7 @@ async def compress(plan: CompressionPlan, replicate: int, model: Model) -> State
             state=messages,
             regions=state.regions,
             readable=state.readable and state.status == "ok",
-            stale=plan.stale,
+            markers=plan.markers,
         )
     )
     if state.status == "ok":

@@ -5,6 +5,8 @@ from typing import Literal
 from inspect_ai.model import ChatMessage
 from pydantic import BaseModel, ConfigDict, Field
 
+from compression_eval.facts.records import FactRecord, Region
+
 StateStatus = Literal[
     "ok",
     "not_applied",
@@ -17,32 +19,6 @@ StateStatus = Literal[
     "error",
 ]
 """How a compression ended; everything but ``ok`` is a failure, never a low score."""
-
-Region = Literal["head", "summary", "tail"]
-"""Where in a state something stands: kept verbatim at the start, rewritten, kept at the end."""
-
-
-class FactRecord(BaseModel):
-    """Where one expected fact was before, during and after the compression."""
-
-    model_config = ConfigDict(frozen=True)
-
-    probe_id: str
-    fact: str
-    evidence: list[int] = Field(default_factory=list)
-    """Indices of the messages that hold the fact in the original history."""
-    in_history: bool
-    fed: bool | None = None
-    """Whether it reached a summarising model; None if no model call was seen."""
-    in_state: bool | None = None
-    """Whether it is in the state; None if the state cannot be read."""
-    regions: list[Region] = Field(default_factory=list)
-    cycles: int = 0
-    """How many compressions it has been through: those whose input held its first evidence."""
-    superseded_in_state: list[str] = Field(default_factory=list)
-    """Superseded values that the state gives as current; looked for only if the fact is missing."""
-    variants_in_state: list[str] = Field(default_factory=list)
-    """The fact's own names with other values in rewritten messages; only if it is missing."""
 
 
 class CycleRecord(BaseModel):

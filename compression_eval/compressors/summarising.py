@@ -27,7 +27,8 @@ from compression_eval.compressors.budget import DEFAULT_TAIL_TOKENS, SummaryPlan
 from compression_eval.compressors.errors import NO_CHOICES, CompressionError, refused
 from compression_eval.compressors.prompts import filled, prompt
 from compression_eval.compressors.spec import Text
-from compression_eval.compressors.tokens import content_text, token_counter
+from compression_eval.compressors.tokens import token_counter
+from compression_eval.fixtures.message_text import content_text
 
 _SEPARATORS = re.compile("[\x7f-\x9f\u2028\u2029\ud800-\udfff]")
 """What JSON leaves as it is but some readers take for a line break, and lone surrogates."""

@@ -3,19 +3,13 @@
 How texts are counted is decided in `fixtures.tokens`.
 """
 
-import json
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cache, lru_cache
 
-from inspect_ai.model import (
-    ChatMessage,
-    ChatMessageAssistant,
-    ContentData,
-    ContentReasoning,
-    ContentText,
-)
+from inspect_ai.model import ChatMessage
 
+from compression_eval.fixtures.message_text import message_text
 from compression_eval.fixtures.tokens import MESSAGE_OVERHEAD, text_counter
 
 OPAQUE_TOKENS = "compression_eval_opaque_tokens"
@@ -40,38 +34,6 @@ class TokenCounter:
     def messages(self, messages: Sequence[ChatMessage]) -> int:
         """Return the tokens of a list of messages."""
         return sum(self.message(message) for message in messages)
-
-
-def content_text(message: ChatMessage) -> str:
-    """Return the text of a message's content, reasoning included, without its tool calls."""
-    parts: list[str] = []
-    if isinstance(message.content, str):
-        parts.append(message.content)
-    else:
-        for part in message.content:
-            if isinstance(part, ContentText):
-                parts.append(part.text)
-            elif isinstance(part, ContentReasoning):
-                parts.append(part.reasoning)
-            elif isinstance(part, ContentData):
-                parts.append(vendor_summary(part))
-    return "\n".join(part for part in parts if part)
-
-
-def message_text(message: ChatMessage) -> str:
-    """Return all text of a message that costs tokens: content and tool calls."""
-    parts = [content_text(message)]
-    if isinstance(message, ChatMessageAssistant):
-        for call in message.tool_calls or []:
-            parts.append(f"{call.function} {json.dumps(call.arguments, ensure_ascii=False)}")
-    return "\n".join(part for part in parts if part)
-
-
-def vendor_summary(part: ContentData) -> str:
-    """Return the text of a vendor's compaction block; empty if it is encrypted."""
-    metadata = part.data.get("compaction_metadata")
-    content = metadata.get("content") if isinstance(metadata, dict) else None
-    return content if isinstance(content, str) else ""
 
 
 def is_opaque(message: ChatMessage) -> bool:

@@ -14,8 +14,9 @@ from collections.abc import Callable, Sequence
 from inspect_ai.model import ChatMessage, ChatMessageAssistant, ContentData
 
 from compression_eval.compressors.budget import groups
-from compression_eval.compressors.state import FactRecord
-from compression_eval.compressors.tokens import content_text, message_text, token_counter
+from compression_eval.compressors.tokens import token_counter
+from compression_eval.facts.records import FactRecord
+from compression_eval.fixtures.message_text import content_text, message_text
 from compression_eval.fixtures.models import leaves
 
 DEFAULT_MIN_REMOVED = 0.1

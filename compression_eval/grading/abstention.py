@@ -2,8 +2,8 @@
 
 import re
 
+from compression_eval.facts.matching import Text
 from compression_eval.fixtures.banks import Probe
-from compression_eval.fixtures.matching import Text
 from compression_eval.grading.rubric_models import Abstention
 
 _LONGEST = 600

@@ -3,11 +3,8 @@
 from collections import Counter
 from collections.abc import Iterable, Sequence
 
-from compression_eval.grading.facts import FactFinding
+from compression_eval.facts.life import FactFinding, age_group
 from compression_eval.grading.markdown import escaped, yes_no
-
-AGE_GROUPS = ("first quarter", "second quarter", "third quarter", "last quarter", "unknown")
-"""Parts of the history, the oldest first."""
 
 _STAGES = {"answered_not_found": "answered though not found in the state"}
 """Stages whose names alone would not be understood."""
@@ -38,17 +35,6 @@ def _agreement(findings: Sequence[FactFinding]) -> list[str]:
     if not known:
         return []
     return [f"Look-up and reader agree on {sum(known)} of {len(known)} facts."]
-
-
-def age_group(share: float | None) -> str:
-    """Return the quarter of the history that a fact comes from.
-
-    Args:
-        share: Its age as a share of the history; None if it is not known.
-    """
-    if share is None:
-        return "unknown"
-    return AGE_GROUPS[3 - min(int(share * 4), 3)]
 
 
 def _line(finding: FactFinding, cut: int) -> str:

@@ -1,7 +1,7 @@
 """The scorer that follows each expected fact: by look-ups, and by a reader of the state."""
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, get_args
 
@@ -9,23 +9,21 @@ import anyio
 from inspect_ai.scorer import Metric, Score, Scorer, Target, scorer
 from inspect_ai.solver import TaskState
 
+from compression_eval.facts.life import (
+    AnswerWord,
+    FactWords,
+    follow_facts,
+)
+from compression_eval.facts.stale import violations, wrong_values
 from compression_eval.fixtures.errors import DataError
 from compression_eval.grading.fact_explanation import explain
-from compression_eval.grading.facts import FactFinding, FactWords, follow_facts
 from compression_eval.grading.markdown import escaped
 from compression_eval.grading.metrics import over_conversations
 from compression_eval.grading.panel import graders_for
-from compression_eval.grading.reply import AnswerWord
-from compression_eval.grading.rubric import load_rubric
+from compression_eval.grading.rubric import value_markers
 from compression_eval.grading.sample import Sample, nothing_recorded, read_sample
 from compression_eval.grading.six_dimensions_report import answer_words
-from compression_eval.grading.state_reader import (
-    SharedReadings,
-    StateFacts,
-    StateFinding,
-    StateReading,
-)
-from compression_eval.grading.values import violations, wrong_values
+from compression_eval.grading.state_reader import SharedReadings, StateFacts, StateReading
 from compression_eval.grading.verdicts import by_verdict
 from compression_eval.record import AskedProbe
 
@@ -87,7 +85,7 @@ def fact_retention(state_facts: StateFacts | None = None) -> Scorer:
             sample.probe,
             sample.facts,
             sample.answer_text,
-            sample.record.language,
+            value_markers(sample.record.language),
             failed=failure is not None,
             words=_words(
                 sample,
@@ -99,7 +97,7 @@ def fact_retention(state_facts: StateFacts | None = None) -> Scorer:
         wrong = await anyio.to_thread.run_sync(_violations, sample)
         explanation = explain(findings, wrong, sample.record.cut, read.note if read else "")
         metadata = {
-            "facts": [_row(finding, sample.record.cut) for finding in findings],
+            "facts": [finding.row(sample.record.cut) for finding in findings],
             "violations": wrong,
             **(read.metadata(sample) if read else {}),
         }
@@ -190,8 +188,7 @@ def _violations(sample: Sample) -> list[str] | None:
     """Return the wrong values that the answer gives as current; None if there can be none."""
     if sample.answer_text is None or not wrong_values(sample.probe):
         return None
-    markers = load_rubric(sample.record.language).text.values
-    return violations(sample.probe, sample.answer_text, markers)
+    return violations(sample.probe, sample.answer_text, value_markers(sample.record.language))
 
 
 def _share(known: list[bool | None]) -> float:
@@ -204,37 +201,3 @@ def _share(known: list[bool | None]) -> float:
 def _share_of_known(known: list[bool | None]) -> float:
     """Return the share of ``True`` among what is known; NaN if nothing is."""
     return _share([item for item in known if item is not None])
-
-
-def words_of(row: Mapping[str, Any]) -> FactWords:
-    """Return the words that a row of the score's metadata holds; none in rows of older logs.
-
-    Args:
-        row: One of ``metadata["facts"]``.
-    """
-    word, quotes = row.get("in_state_read"), row.get("state_quotes") or ()
-    read = None
-    if word is not None:
-        read = StateFinding(word, tuple(quotes), tuple(row.get("regions") or ()))
-    return FactWords(state=read, answer=row.get("in_answer_read"))
-
-
-def _row(finding: FactFinding, cut: int) -> dict[str, Any]:
-    record, age, said = finding.record, finding.age(cut), finding.words.state
-    return {
-        "fact": finding.fact.fact,
-        "in_history": record.in_history if record else None,
-        "fed": record.fed if record else None,
-        "in_state": finding.in_state,
-        "in_state_read": said.word if said else None,
-        "state_quotes": list(said.quotes) if said else [],
-        "state_read_problem": said.problem if said else "",
-        "regions": list(finding.regions),
-        "cycles": record.cycles if record else None,
-        "age_messages": age.messages if age else None,
-        "age_share": round(age.share, 3) if age else None,
-        "instead": finding.instead,
-        "in_answer": finding.in_answer,
-        "in_answer_read": finding.words.answer,
-        "stage": finding.stage,
-    }

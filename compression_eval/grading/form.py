@@ -9,8 +9,8 @@ import re
 from collections.abc import Sequence
 from typing import Protocol
 
+from compression_eval.facts.matching import Text
 from compression_eval.fixtures.banks import FormatKind
-from compression_eval.fixtures.matching import Text
 from compression_eval.grading.rubric import MAX_SCORE
 
 _FENCE = re.compile(r"\A```\w*\n(.*?)\n?```\Z", re.DOTALL)

@@ -15,9 +15,9 @@ from inspect_ai.model import (
 from inspect_ai.util import LimitExceededError
 
 from compression_eval.compressors.errors import refused, stop_reason
+from compression_eval.facts.life import AnswerWord
 from compression_eval.fixtures.errors import one_line
 from compression_eval.grading.reply import (
-    AnswerWord,
     CriterionResult,
     Reply,
     ReplyError,

@@ -9,10 +9,11 @@ import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+from compression_eval.facts.life import AnswerWord
+from compression_eval.facts.stale import violations
 from compression_eval.grading.abstention import abstained
 from compression_eval.grading.form import constraint_score, format_score
 from compression_eval.grading.panel import PanelGrading
-from compression_eval.grading.reply import AnswerWord
 from compression_eval.grading.request import GradingRequest
 from compression_eval.grading.rubric import (
     FORM_DIMENSION,
@@ -23,7 +24,6 @@ from compression_eval.grading.rubric import (
 )
 from compression_eval.grading.rubric_models import Dimension
 from compression_eval.grading.sample import Sample
-from compression_eval.grading.values import violations
 
 CAP = 3.0
 """Most that the accuracy criteria give an answer with a wrong value among right ones."""

@@ -10,8 +10,8 @@ from dataclasses import dataclass
 from inspect_ai.model import Model, model_roles
 from inspect_ai.util import collect
 
+from compression_eval.facts.life import AnswerWord
 from compression_eval.grading.grader import Grader, Grading, grade
-from compression_eval.grading.reply import AnswerWord
 from compression_eval.grading.request import GradingRequest
 from compression_eval.offline.registration import model_under_test
 

@@ -16,6 +16,7 @@ from inspect_ai.model import ResponseSchema
 from inspect_ai.util import JSONSchema
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
+from compression_eval.facts.life import AnswerWord
 from compression_eval.grading.rubric import MAX_SCORE, structure
 
 RESPONSE_SCHEMA_NAME = "criterion_results"
@@ -32,9 +33,6 @@ Problem = Literal[
     "facts",
 ]
 """What can be wrong with the text of a reply; the rubric has a correction for each."""
-
-AnswerWord = Literal["stated", "contradicted", "missing"]
-"""How an answer stands to an expected fact, as its grader read it."""
 
 _MOST_CHARACTERS = 400_000
 _MOST_OBJECTS = 500

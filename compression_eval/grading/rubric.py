@@ -17,6 +17,7 @@ from typing import Any, Literal, TypeVar, get_args
 import yaml
 from pydantic import BaseModel, ValidationError
 
+from compression_eval.facts.markers import ValueMarkers
 from compression_eval.fixtures.banks import Probe
 from compression_eval.fixtures.errors import DataError, describe_validation_error
 from compression_eval.fixtures.models import Language
@@ -124,6 +125,11 @@ def load_rubric(language: Language = "en") -> Rubric:
         for item in structure().criteria
     )
     return Rubric(language=language, criteria=criteria, text=text)
+
+
+def value_markers(language: Language) -> ValueMarkers:
+    """Return the words by which texts in a language say that a value does not hold."""
+    return load_rubric(language).text.values
 
 
 def dimension_scores(criterion_scores: Mapping[str, float]) -> dict[Dimension, float]:

@@ -5,6 +5,7 @@ from typing import Annotated, Literal, Self
 
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
+from compression_eval.facts.markers import ValueMarkers
 from compression_eval.fixtures.banks import Probe, ProbeType
 from compression_eval.fixtures.models import Language
 
@@ -122,40 +123,6 @@ class Abstention(_Strict):
     """Phrases that say so wherever they stand."""
     whole: Phrases
     """Words that say so when they are the whole answer."""
-
-
-class ValueMarkers(_Strict):
-    """How an answer names a value as an earlier one; see `values.given_as_current`."""
-
-    window_before: int = Field(gt=0)
-    """How far before a value a marker may begin, in characters."""
-    window_after: int = Field(gt=0)
-    """How far after a value a marker may begin, in characters."""
-    word_boundaries: bool
-    """Whether a marker must stand as whole words; not so where words are not set apart."""
-    past_before: Phrases
-    weak_past_before: list[Text] = Field(default_factory=list)
-    current_before: Phrases
-    past_after: Phrases
-    weak_past_after: list[Text] = Field(default_factory=list)
-    past_after_closing: list[Text] = Field(default_factory=list)
-    """Markers that count after a value only where they end a clause."""
-    denied_before: Phrases
-    """Markers that deny an expected fact a few words after them; see `grading.stated`.
-
-    Fewer than the other lists: what was removed or replaced may be what was asked for.
-    """
-    denied_beside: list[Text] = Field(default_factory=list)
-    """Markers that deny only what follows at once: to forbid a thing is not to deny its object."""
-    denied_from: list[Text] = Field(default_factory=list)
-    """Markers that deny what stands between them and one of ``denied_to``."""
-    denied_to: list[Text] = Field(default_factory=list)
-    denied_after: Phrases
-    """Markers that deny the fact right before them."""
-    denied_after_closing: list[Text] = Field(default_factory=list)
-    """The same where they end a clause."""
-    denied_asked: list[Text] = Field(default_factory=list)
-    """Words of a question that asks for what does not hold or was given up, beside the markers."""
 
 
 class RubricText(_Strict):

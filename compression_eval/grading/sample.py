@@ -5,7 +5,7 @@ from inspect_ai.model import ChatMessage
 from inspect_ai.scorer import Score
 from inspect_ai.solver import TaskState
 
-from compression_eval.compressors.state import FactRecord
+from compression_eval.facts.records import FactRecord
 from compression_eval.fixtures.banks import Probe
 from compression_eval.record import (
     AnswerRecord,

@@ -8,12 +8,12 @@ from typing import Any
 
 from inspect_ai.scorer import Score
 
+from compression_eval.facts.life import AnswerWord
 from compression_eval.fixtures.banks import Probe
 from compression_eval.grading.grader import Grading
 from compression_eval.grading.judgement import CAP, CriterionScore, Judgement
 from compression_eval.grading.markdown import escaped, number
 from compression_eval.grading.panel_agreement import disagreement
-from compression_eval.grading.reply import AnswerWord
 from compression_eval.grading.rubric import FORMULA, structure
 
 SIX_DIMENSIONS = re.compile(r"six_dimensions-?(\d*)")

@@ -29,10 +29,11 @@ from inspect_ai.model import (
 from inspect_ai.util import JSONSchema, LimitExceededError
 
 from compression_eval.compressors.errors import refused
-from compression_eval.compressors.state import Region
 from compression_eval.compressors.summarising import one_line_json
+from compression_eval.facts.life import StateFinding, StateWord
+from compression_eval.facts.matching import Text, joins
+from compression_eval.facts.records import Region
 from compression_eval.fixtures.errors import one_line
-from compression_eval.fixtures.matching import Text, joins
 from compression_eval.fixtures.models import Language
 from compression_eval.grading.grader import MAX_ATTEMPTS
 from compression_eval.grading.reply import ReplyError, objects_with
@@ -45,8 +46,6 @@ logger = logging.getLogger(__name__)
 
 StateFacts = Literal["reader", "match"]
 """Who says whether a fact is in a state: a language model beside the look-up, or look-ups alone."""
-
-StateWord = Literal["stated", "derivable", "absent"]
 
 RESPONSE_SCHEMA_NAME = "state_facts"
 
@@ -77,20 +76,6 @@ _FILLING = {
     *("it", "its", "not", "of", "on", "or", "that", "the", "this", "to", "was", "were", "with"),
 }
 """Words that tell nothing about what a passage says."""
-
-
-@dataclass(frozen=True)
-class StateFinding:
-    """What the reader says of one fact."""
-
-    word: StateWord | None
-    """None if the reader gave none that can be used."""
-    quotes: tuple[str, ...] = ()
-    """Passages of the state that it rests on, as the reader copied them."""
-    regions: tuple[Region, ...] = ()
-    """Where in the state they stand."""
-    problem: str = ""
-    """Why there is no word; empty if there is one."""
 
 
 @dataclass(frozen=True)

@@ -6,8 +6,8 @@ from typing import Annotated, Any
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
+from compression_eval.facts.matching import Text
 from compression_eval.fixtures.banks import FormatKind
-from compression_eval.fixtures.matching import Text
 from compression_eval.offline import lexicon
 from compression_eval.offline.question import content_terms
 

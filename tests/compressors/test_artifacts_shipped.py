@@ -4,9 +4,9 @@ import anyio
 import pytest
 from inspect_ai.model import ChatMessageUser, Model, get_model
 
-from compression_eval.compressors.facts import track
 from compression_eval.compressors.registry import compressor_spec
 from compression_eval.compressors.running import CompressionPlan, compress
+from compression_eval.facts.records import track
 from compression_eval.fixtures.artifacts.calls import calls_of_fixture
 from compression_eval.fixtures.artifacts.history import history_files
 from compression_eval.fixtures.artifacts.inventory import inventory_of

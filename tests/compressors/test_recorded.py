@@ -5,11 +5,11 @@ from typing import Any
 import anyio
 import pytest
 
-from compression_eval.compressors.facts import track
 from compression_eval.compressors.recorded import RecordedState, unsupported
 from compression_eval.compressors.registry import COMPRESSORS, compressor_spec
 from compression_eval.compressors.running import CompressionPlan, compress
 from compression_eval.compressors.state import State
+from compression_eval.facts.records import track
 from compression_eval.fixtures.banks import Probe
 from compression_eval.fixtures.errors import DataError
 from compression_eval.fixtures.models import Fixture

@@ -17,12 +17,12 @@ from inspect_ai.model import (
 from inspect_ai.tool import ToolInfo
 from inspect_ai.util import LimitExceededError
 
-from compression_eval.compressors.facts import track
 from compression_eval.compressors.registry import compressor_spec
 from compression_eval.compressors.running import CompressionPlan, compress
 from compression_eval.compressors.spec import CompressorSpec
 from compression_eval.compressors.state import State
 from compression_eval.compressors.tokens import token_counter
+from compression_eval.facts.records import track
 from compression_eval.fixtures.banks import Probe
 from compression_eval.fixtures.errors import DataError
 from compression_eval.fixtures.models import Fixture

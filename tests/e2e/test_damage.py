@@ -9,7 +9,7 @@ import pytest
 
 from compression_eval.compressors.anchored import AnchoredCompaction
 from compression_eval.compressors.registry import COMPRESSORS
-from compression_eval.fixtures.matching import Text
+from compression_eval.facts.matching import Text
 from compression_eval.grading import request as grading_request
 from compression_eval.grading.rubric import Rubric
 from tests.e2e import small

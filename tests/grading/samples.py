@@ -23,7 +23,8 @@ from inspect_ai.scorer import Score, Scorer
 from inspect_ai.solver import Generate, Solver, TaskState, solver
 from inspect_ai.tool import ToolChoice, ToolInfo
 
-from compression_eval.compressors.state import CycleRecord, FactRecord
+from compression_eval.compressors.state import CycleRecord
+from compression_eval.facts.records import FactRecord
 from compression_eval.fixtures.banks import Probe
 from compression_eval.fixtures.models import Language
 from compression_eval.grading.metrics import MEAN

@@ -7,10 +7,9 @@ from inspect_ai import Epochs, score
 from inspect_ai.log import EvalLog, read_eval_log
 from inspect_ai.scorer import Score
 
-from compression_eval.compressors.state import FactRecord, Region
-from compression_eval.grading.fact_explanation import age_group
+from compression_eval.facts.life import Age, FactFinding, Stage, age_group
+from compression_eval.facts.records import FactRecord, Region
 from compression_eval.grading.fact_retention import KEYS, READ_KEYS, fact_retention
-from compression_eval.grading.facts import Age, FactFinding, Stage
 from compression_eval.grading.six_dimensions import six_dimensions
 from tests.grading.samples import (
     MockGrader,

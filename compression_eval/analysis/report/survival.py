@@ -4,8 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, get_args
 
-from compression_eval.grading.fact_explanation import AGE_GROUPS, age_group
-from compression_eval.grading.facts import Stage
+from compression_eval.facts.life import AGE_GROUPS, Stage, age_group
 
 if TYPE_CHECKING:
     from pandas import DataFrame

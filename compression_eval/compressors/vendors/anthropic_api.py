@@ -26,12 +26,12 @@ from inspect_ai.tool import ToolInfo
 
 from compression_eval.compressors.errors import CompressionError, is_outage
 from compression_eval.compressors.prompts import prompt
-from compression_eval.compressors.tokens import vendor_summary
 from compression_eval.compressors.vendors.calls import (
     VendorCall,
     record_call,
     require_vendor_to_answer,
 )
+from compression_eval.fixtures.message_text import vendor_summary
 
 if TYPE_CHECKING:
     from anthropic import APIStatusError, AsyncAnthropic

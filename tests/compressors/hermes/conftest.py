@@ -9,10 +9,10 @@ import anyio
 import pytest
 from inspect_ai.model import Model
 
-from compression_eval.compressors.facts import track
 from compression_eval.compressors.registry import compressor_spec
 from compression_eval.compressors.running import CompressionPlan, compress
 from compression_eval.compressors.state import State
+from compression_eval.facts.records import track
 from compression_eval.fixtures.banks import Probe
 from compression_eval.fixtures.models import Fixture
 

@@ -8,10 +8,10 @@ import anyio
 import pytest
 from inspect_ai.model import Model, get_model
 
-from compression_eval.compressors.facts import track
 from compression_eval.compressors.registry import compressor_spec
 from compression_eval.compressors.running import CompressionPlan, compress
 from compression_eval.compressors.state import State
+from compression_eval.facts.records import track
 from compression_eval.fixtures.banks import Probe
 from compression_eval.fixtures.conversation import declared_tools
 from compression_eval.fixtures.models import Fixture

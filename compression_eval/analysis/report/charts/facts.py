@@ -15,8 +15,7 @@ from compression_eval.analysis.report.charts.style import (
 from compression_eval.analysis.report.figures import Figures
 from compression_eval.analysis.report.survival import Share, Survival
 from compression_eval.analysis.report.wording import percent
-from compression_eval.grading.fact_explanation import AGE_GROUPS
-from compression_eval.grading.facts import Stage
+from compression_eval.facts.life import AGE_GROUPS, Stage
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -5,11 +5,14 @@ from pathlib import Path
 
 import pytest
 
+from compression_eval.facts.stated import stated_facts
 from compression_eval.fixtures.banks import Probe
 from compression_eval.fixtures.models import Language
 from compression_eval.grading.fact_retention import fact_retention
-from compression_eval.grading.stated import stated_facts
+from compression_eval.grading.rubric import value_markers
 from tests.grading.samples import only_score, probe, record, run, values
+
+EN = value_markers("en")
 
 DENIED: list[tuple[Language, str]] = [
     ("en", "It is not 8080."),
@@ -42,12 +45,12 @@ STATED: list[tuple[Language, str]] = [
 
 @pytest.mark.parametrize(("language", "answer"), DENIED)
 def test_a_denied_fact_is_not_stated(language: Language, answer: str) -> None:
-    assert stated_facts(probe(), answer, language) == [False, False]
+    assert stated_facts(probe(), answer, value_markers(language)) == [False, False]
 
 
 @pytest.mark.parametrize(("language", "answer"), STATED)
 def test_other_signs_deny_nothing(language: Language, answer: str) -> None:
-    assert stated_facts(probe(), answer, language) == [True, False]
+    assert stated_facts(probe(), answer, value_markers(language)) == [True, False]
 
 
 @pytest.mark.parametrize(
@@ -60,7 +63,7 @@ def test_other_signs_deny_nothing(language: Language, answer: str) -> None:
     ],
 )
 def test_what_is_asked_for_may_be_denied(asked: Probe) -> None:
-    assert stated_facts(asked, "It is not 8080.", "en")[0]
+    assert stated_facts(asked, "It is not 8080.", EN)[0]
 
 
 TABLE = "| job | start | end |\n|---|---|---|\n| a | 07:00 | 08:00 |\n| b | 09:00 | 10:00 |"
@@ -86,7 +89,7 @@ def test_values_stand_under_their_keys(
     reference: str, fact: str, answer: str, stated: bool
 ) -> None:
     asked = probe(expected_facts=[fact], reference_answer=reference)
-    assert stated_facts(asked, answer, "en") == [stated]
+    assert stated_facts(asked, answer, EN) == [stated]
 
 
 def test_the_scorer_credits_no_denied_fact(tmp_path: Path) -> None:
@@ -107,6 +110,6 @@ def test_the_scorer_credits_no_denied_fact(tmp_path: Path) -> None:
 def test_hostile_answers_take_linear_time(piece: str) -> None:
     asked = probe(expected_facts=["retries=3", "3"], reference_answer='{"x": 3, "y": 4}')
     start = time.process_time()
-    stated_facts(asked, piece * (100_000 // len(piece)), "en")
+    stated_facts(asked, piece * (100_000 // len(piece)), EN)
     # Quadratic work would take minutes, linear work takes about a fifth of a second.
     assert time.process_time() - start < 5

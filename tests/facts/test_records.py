@@ -1,5 +1,7 @@
 """What is recorded of a fact: what was fed, where it is, and what stands in its place."""
 
+from typing import Any
+
 import anyio
 import pytest
 from inspect_ai.model import (
@@ -9,20 +11,19 @@ from inspect_ai.model import (
     ChatMessageUser,
 )
 
-from compression_eval.compressors.facts import TrackedFact, fact_records
 from compression_eval.compressors.registry import compressor_spec
 from compression_eval.compressors.running import CompressionPlan, compress
-from compression_eval.compressors.state import FactRecord, Region
-from compression_eval.fixtures.banks import ExpectedFact
+from compression_eval.facts.records import FactRecord, Region, fact_records
+from compression_eval.fixtures.banks import ExpectedFact, Probe
+from compression_eval.grading.rubric import value_markers
 from tests.compressors.conftest import conversation_fixture, model_replying
 
-POOL = TrackedFact(
-    "p", ExpectedFact(fact="pool_size=8", superseded=["pool_size=24"], evidence=[5]), (5,)
-)
+
+def asking(**fact: Any) -> Probe:
+    return Probe(id="p", type="recall", question="?", expected_facts=[ExpectedFact(**fact)])
 
 
-def stale(text: str, fact: ExpectedFact) -> list[str]:
-    return [value for value in fact.superseded if value in text]
+POOL = asking(fact="pool_size=8", superseded=["pool_size=24"], evidence=[5])
 
 
 def recorded(
@@ -39,7 +40,7 @@ def recorded(
         state=[message for message, _ in state],
         regions=[region for _, region in state],
         readable=readable,
-        stale=stale,
+        markers=value_markers("en"),
     )
     return record
 
@@ -100,8 +101,6 @@ def test_without_a_look_up_for_stale_values_none_are_found() -> None:
 
 def test_instructions_of_a_summariser_are_not_fed_material() -> None:
     fixture = conversation_fixture()
-    probe_fact = TrackedFact("p", ExpectedFact(fact="zebra crossing", evidence=[1]), (1,))
-    seen = TrackedFact("p", ExpectedFact(fact="E000", evidence=[3]), (3,))
     plan = CompressionPlan(
         fixture=fixture,
         tools=[],
@@ -109,7 +108,7 @@ def test_instructions_of_a_summariser_are_not_fed_material() -> None:
         spec=compressor_spec(
             "regenerative", {"tail_tokens": 120, "prompt": "Mind the zebra crossing."}
         ),
-        tracked=[probe_fact, seen],
+        tracked=[asking(fact="zebra crossing", evidence=[1]), asking(fact="E000", evidence=[3])],
     )
     model, asked = model_replying(lambda _: "A short summary.")
     state = anyio.run(compress, plan, 0, model)

@@ -1,15 +1,13 @@
-"""Where each expected fact was lost: what look-ups found, and the words of readers where given."""
+"""What became of each expected fact: what look-ups found, and the words of readers where given."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Literal
+from typing import Any, Literal, NamedTuple
 
-from compression_eval.compressors.state import FactRecord, Region
+from compression_eval.facts.markers import ValueMarkers
+from compression_eval.facts.records import FactRecord, Region
+from compression_eval.facts.stated import stated_facts
 from compression_eval.fixtures.banks import ExpectedFact, Probe
-from compression_eval.fixtures.models import Language
-from compression_eval.grading.reply import AnswerWord
-from compression_eval.grading.state_reader import StateFinding
-from compression_eval.grading.stated import stated_facts
 
 Stage = Literal[
     "not_in_history",
@@ -44,8 +42,49 @@ look-up. What a reader can only derive counts as in the state.
 """
 
 
+StateWord = Literal["stated", "derivable", "absent"]
+"""How a state stands to a fact, as a reader says."""
+
+AnswerWord = Literal["stated", "contradicted", "missing"]
+"""How an answer stands to a fact, as its grader says."""
+
+AGE_GROUPS = ("first quarter", "second quarter", "third quarter", "last quarter", "unknown")
+"""Parts of the history, the oldest first."""
+
+
 @dataclass(frozen=True)
-class Age:
+class StateFinding:
+    """What a reader says of one fact in a state."""
+
+    word: StateWord | None
+    """None if the reader gave none that can be used."""
+    quotes: tuple[str, ...] = ()
+    """Passages of the state that it rests on, as the reader copied them."""
+    regions: tuple[Region, ...] = ()
+    """Where in the state they stand."""
+    problem: str = ""
+    """Why there is no word; empty if there is one."""
+
+
+class FactWords(NamedTuple):
+    """What readers say of one fact, beside the look-up; None where they do not say."""
+
+    state: StateFinding | None = None
+    answer: AnswerWord | None = None
+
+    @classmethod
+    def in_row(cls, row: Mapping[str, Any]) -> "FactWords":
+        """Return the words that `FactFinding.row` holds; none in rows of older logs."""
+        word, quotes = row.get("in_state_read"), row.get("state_quotes") or ()
+        regions = tuple(row.get("regions") or ())
+        read = None if word is None else StateFinding(word, tuple(quotes), regions)
+        return cls(read, row.get("in_answer_read"))
+
+
+NO_WORDS = FactWords()
+
+
+class Age(NamedTuple):
     """How long before the cut a fact was first said."""
 
     messages: int
@@ -54,12 +93,13 @@ class Age:
     """The same as a share of the history; near 1 is its beginning."""
 
 
-@dataclass(frozen=True)
-class FactWords:
-    """What readers say of one fact, beside the look-up; None where they do not say."""
+def age_group(share: float | None) -> str:
+    """Return the quarter of the history that a fact comes from.
 
-    state: StateFinding | None = None
-    answer: AnswerWord | None = None
+    Args:
+        share: Its age as a share of the history; None if it is not known.
+    """
+    return "unknown" if share is None else AGE_GROUPS[3 - min(int(share * 4), 3)]
 
 
 @dataclass(frozen=True)
@@ -73,7 +113,7 @@ class FactFinding:
     """None if there is no answer."""
     failed: bool = False
     """Whether the compression gave no state."""
-    words: FactWords = FactWords()
+    words: FactWords = NO_WORDS
 
     @property
     def in_state(self) -> bool | None:
@@ -105,25 +145,39 @@ class FactFinding:
             return "not_in_history"
         if self.failed:
             return "compression_failed"
-        present = _first_known(self.in_state_read, self.in_state)
-        answered = _first_known(self.in_answer_read, self.in_answer)
+        present = self.in_state if self.in_state_read is None else self.in_state_read
+        answered = self.in_answer if self.in_answer_read is None else self.in_answer_read
         if present is None:
             return _pick(answered, "answered", "unanswered", "unknown")
         if present:
-            return _pick(answered, self._used, "unused", "survived")
+            verbatim = self.regions and "summary" not in self.regions
+            return _pick(answered, "verbatim" if verbatim else "used", "unused", "survived")
         return "answered_not_found" if answered else self._missing
 
     @property
-    def region(self) -> str:
-        """The parts of the state that hold it, joined by ``+``; empty if none does."""
-        return "+".join(self.regions)
+    def _missing(self) -> Stage:
+        record = self.record
+        if record is None:
+            return "lost"
+        if record.fed is False:
+            return "never_fed"
+        if record.superseded_in_state:
+            return "superseded"
+        if record.variants_in_state:
+            return "distorted"
+        return "dropped" if record.fed else "lost"
 
     @property
     def regions(self) -> Sequence[Region]:
-        """The same one by one: where it was looked up, else where the reader's quotes stand."""
+        """The parts of the state that hold it: by look-up, else where the reader's quotes stand."""
         if self.record is not None and self.record.regions:
             return self.record.regions
         return self.words.state.regions if self.words.state else ()
+
+    @property
+    def region(self) -> str:
+        """The same joined by ``+``; empty if none does."""
+        return "+".join(self.regions)
 
     @property
     def instead(self) -> list[str]:
@@ -139,22 +193,30 @@ class FactFinding:
         messages = cut - min(self.record.evidence)
         return Age(messages, messages / cut)
 
-    @property
-    def _used(self) -> Stage:
-        return "verbatim" if self.regions and "summary" not in self.regions else "used"
+    def row(self, cut: int) -> dict[str, Any]:
+        """Return the finding as a score's metadata holds it, in plain values.
 
-    @property
-    def _missing(self) -> Stage:
-        record = self.record
-        if record is None:
-            return "lost"
-        if record.fed is False:
-            return "never_fed"
-        if record.superseded_in_state:
-            return "superseded"
-        if record.variants_in_state:
-            return "distorted"
-        return "dropped" if record.fed else "lost"
+        Args:
+            cut: Where the history ended.
+        """
+        record, age, said = self.record, self.age(cut), self.words.state
+        return {
+            "fact": self.fact.fact,
+            "in_history": record.in_history if record else None,
+            "fed": record.fed if record else None,
+            "in_state": self.in_state,
+            "in_state_read": said.word if said else None,
+            "state_quotes": list(said.quotes) if said else [],
+            "state_read_problem": said.problem if said else "",
+            "regions": list(self.regions),
+            "cycles": record.cycles if record else None,
+            "age_messages": age.messages if age else None,
+            "age_share": round(age.share, 3) if age else None,
+            "instead": self.instead,
+            "in_answer": self.in_answer,
+            "in_answer_read": self.words.answer,
+            "stage": self.stage,
+        }
 
 
 def _pick(known: bool | None, yes: Stage, no: Stage, unknown: Stage) -> Stage:
@@ -163,15 +225,11 @@ def _pick(known: bool | None, yes: Stage, no: Stage, unknown: Stage) -> Stage:
     return yes if known else no
 
 
-def _first_known(*known: bool | None) -> bool | None:
-    return next((item for item in known if item is not None), None)
-
-
 def follow_facts(
     probe: Probe,
     records: Sequence[FactRecord],
     answer: str | None,
-    language: Language,
+    markers: ValueMarkers,
     *,
     failed: bool = False,
     words: Sequence[FactWords] = (),
@@ -182,21 +240,17 @@ def follow_facts(
         probe: The question with its expected facts.
         records: What was recorded about the probe's facts at compression time.
         answer: What the model said; None if there is no answer.
-        language: The language of the conversation.
+        markers: The signs of denial in the answer's language.
         failed: Whether the compression gave no state.
         words: What readers say of each fact, in the probe's order; empty if nothing was read.
     """
     by_fact = {record.fact: record for record in records if record.probe_id == probe.id}
-    unknown: list[bool | None] = [None] * len(probe.expected_facts)
-    words = words or [FactWords()] * len(probe.expected_facts)
-    stated = unknown if answer is None else stated_facts(probe, answer, language)
+    facts = probe.expected_facts
+    unknown: list[bool | None] = [None] * len(facts)
+    stated = unknown if answer is None else stated_facts(probe, answer, markers)
     return [
-        FactFinding(
-            fact=fact,
-            record=by_fact.get(fact.fact),
-            in_answer=in_answer,
-            failed=failed,
-            words=said,
+        FactFinding(fact, by_fact.get(fact.fact), in_answer, failed, said)
+        for fact, in_answer, said in zip(
+            facts, stated, words or [NO_WORDS] * len(facts), strict=True
         )
-        for fact, in_answer, said in zip(probe.expected_facts, stated, words, strict=True)
     ]

@@ -1,10 +1,10 @@
 import pytest
 
-from compression_eval.fixtures import matching
+from compression_eval.facts import matching
+from compression_eval.facts.stale import violations, wrong_values
 from compression_eval.fixtures.banks import Probe
 from compression_eval.fixtures.models import Language
 from compression_eval.grading.rubric import load_rubric
-from compression_eval.grading.values import violations, wrong_values
 from tests.grading.samples import probe
 
 CURRENT: list[tuple[Language, str]] = [

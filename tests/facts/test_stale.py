@@ -2,9 +2,10 @@
 
 import pytest
 
+from compression_eval.facts.stale import stale_forms, stale_values
 from compression_eval.fixtures.banks import ExpectedFact
 from compression_eval.fixtures.models import Language
-from compression_eval.grading.stale import stale_forms, stale_values
+from compression_eval.grading.rubric import value_markers
 
 
 def fact(**fields: object) -> ExpectedFact:
@@ -51,4 +52,4 @@ def test_by_what_a_superseded_value_is_recognised(
     ],
 )
 def test_what_a_state_gives_as_current(language: Language, text: str, found: list[str]) -> None:
-    assert stale_values(language)(text, POOL) == found
+    assert stale_values(POOL, text, value_markers(language)) == found

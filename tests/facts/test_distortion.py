@@ -2,7 +2,7 @@
 
 import pytest
 
-from compression_eval.compressors.distortion import variants
+from compression_eval.facts.records import variants
 
 POOL = ["max_connections=8", '"max_connections": 8']
 

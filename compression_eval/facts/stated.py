@@ -1,6 +1,6 @@
 """Which expected facts an answer states.
 
-A fact is looked up in the whole answer (`fixtures.matching`), and then two things are taken back:
+A fact is looked up in the whole answer (`facts.matching`), and then two things are taken back:
 
 * Where a sign of denial or of the past stands close by ("not FER-512", "up from 250 ms",
   "Postgres was ruled out"). The signs are words in the rubric's data. An answer may be asked for
@@ -21,12 +21,10 @@ import json
 import re
 from collections.abc import Iterator, Sequence
 
+from compression_eval.facts.markers import ValueMarkers, last
+from compression_eval.facts.matching import Text, normalise
+from compression_eval.facts.notations import canonical
 from compression_eval.fixtures.banks import ExpectedFact, Probe
-from compression_eval.fixtures.matching import Text, normalise
-from compression_eval.fixtures.models import Language
-from compression_eval.fixtures.notations import canonical
-from compression_eval.grading.rubric import load_rubric
-from compression_eval.grading.rubric_models import ValueMarkers
 
 MAX_CLAUSES = 5_000
 """In an answer of more clauses no denial is looked for."""
@@ -60,71 +58,42 @@ Cells = list[tuple[Key, str]]
 """Values with the keys under which they stand, outermost first; names alone stand under none."""
 
 
-def stated_facts(probe: Probe, answer: str, language: Language) -> list[bool]:
+def stated_facts(probe: Probe, answer: str, markers: ValueMarkers) -> list[bool]:
     """Return for each expected fact of a probe, in order, whether an answer states it.
 
     Args:
         probe: The question with its ground truth.
         answer: What the model said.
-        language: The language of the signs of denial.
+        markers: The signs of denial in the answer's language.
     """
-    denials = _Denials(answer, load_rubric(language).text.values)
-    reference = _Reference(probe, language)
-    cells = _cells(answer)
-    return [
-        denials.whole.has_any(fact.forms)
-        and (reference.asks_for_denied(fact) or not denials.deny(fact.forms))
-        and not reference.is_elsewhere(fact, cells)
-        for fact in probe.expected_facts
-    ]
+    said = _Denials(answer, markers)
+    reference = _Denials(probe.reference_answer, markers)
+    # What is to be done next is told by what is not there yet.
+    denial_is_right = probe.type == "continuation" or said.signs.asked(probe.question)
+    given_cells, right_cells = _cells(answer), _cells(probe.reference_answer)
 
-
-class _Reference:
-    """What the question and its reference answer say of the probe's facts."""
-
-    def __init__(self, probe: Probe, language: Language) -> None:
-        self._denials = _Denials(probe.reference_answer, load_rubric(language).text.values)
-        self._signs = self._denials.signs
-        self._question = self._signs.asked(probe.question)
-        self._cells = _cells(probe.reference_answer)
-        # What is to be done next is told by what is not there yet.
-        self._unfinished = probe.type == "continuation"
-
-    def asks_for_denied(self, fact: ExpectedFact) -> bool:
-        """Return whether a right answer may deny the fact, or name it as past."""
+    def stated(fact: ExpectedFact) -> bool:
+        forms = fact.forms
+        if not said.whole.has_any(forms) or _is_elsewhere(fact, given_cells, right_cells):
+            return False
         return (
-            self._unfinished
-            or self._question
-            or any(self._signs.any_in(form) for form in fact.forms)
-            or (self._denials.whole.has_any(fact.forms) and self._denials.deny(fact.forms))
+            denial_is_right
+            or any(map(said.signs.any_in, forms))
+            or not said.deny(forms)
+            or (reference.whole.has_any(forms) and reference.deny(forms))
         )
 
-    def is_elsewhere(self, fact: ExpectedFact, answer: Cells) -> bool:
-        """Return whether an answer gives the fact under keys of other values only."""
-        right = _keys_of(fact, self._cells)
-        if not answer or not right:
-            return False
-        given = _keys_of(fact, answer)
-        return bool(given) and given.isdisjoint(right) and given <= {key for key, _ in self._cells}
-
-
-def _keys_of(fact: ExpectedFact, cells: Cells) -> set[Key]:
-    return {
-        key
-        for key, value in cells
-        if Text(value).has_any(fact.forms)
-        or (key and Text(f"{key[-1]}: {value}").has_any(fact.forms))
-    }
+    return [stated(fact) for fact in probe.expected_facts]
 
 
 class _Denials:
-    """An answer, and what its clauses deny."""
+    """A text, and what its clauses deny."""
 
-    def __init__(self, answer: str, markers: ValueMarkers) -> None:
-        self.whole = Text(answer)
-        self.signs = _signs(markers.model_dump_json())
-        self._pieces = _CLAUSE_END.split(answer, maxsplit=MAX_CLAUSES)
-        looked_at = len(self._pieces) <= 2 * MAX_CLAUSES and self.signs.any_in(answer)
+    def __init__(self, text: str, markers: ValueMarkers) -> None:
+        self.whole = Text(text)
+        self.signs = _signs(markers)
+        self._pieces = _CLAUSE_END.split(text, maxsplit=MAX_CLAUSES)
+        looked_at = len(self._pieces) <= 2 * MAX_CLAUSES and self.signs.any_in(text)
         self._signed = {
             number: Text(self._pieces[number])
             for number in range(0, len(self._pieces), 2)
@@ -132,7 +101,7 @@ class _Denials:
         }
 
     def deny(self, forms: Sequence[str]) -> bool:
-        """Return whether forms that stand in the answer stand only where they are denied."""
+        """Return whether forms that stand in the text stand only where they are denied."""
         denying = {number for number, text in self._signed.items() if self._denies(text, forms)}
         if not denying:
             return False
@@ -151,24 +120,24 @@ class _Signs:
     """Signs of denial in one language, compiled for both notations."""
 
     def __init__(self, markers: ValueMarkers) -> None:
-        self._bounded = markers.word_boundaries
+        def pattern(*phrases: str) -> re.Pattern[str]:
+            spelled = {normalise(phrase) for phrase in phrases}
+            return markers.pattern(spelled | set(map(canonical, spelled)), joining="a-z0-9-")
+
         self._gap = markers.window_before // 2
-        self._before = self._pattern(markers.denied_before)
-        self._beside = self._pattern(markers.denied_beside)
-        self._from = self._pattern(markers.denied_from)
-        self._to = self._pattern(markers.denied_to)
-        self._after = self._pattern(markers.denied_after)
-        self._after_closing = self._pattern(markers.denied_after_closing)
+        self._before = pattern(*markers.denied_before)
+        self._beside = pattern(*markers.denied_beside)
+        self._from = pattern(*markers.denied_from)
+        self._to = pattern(*markers.denied_to)
+        self._after = pattern(*markers.denied_after)
+        self._after_closing = pattern(*markers.denied_after_closing)
         signs = [
-            *markers.denied_before,
-            *markers.denied_beside,
-            *markers.denied_from,
-            *markers.denied_after,
-            *markers.denied_after_closing,
+            *(*markers.denied_before, *markers.denied_beside, *markers.denied_from),
+            *(*markers.denied_after, *markers.denied_after_closing),
         ]
-        self._any = self._pattern([*signs, "->"])
-        self._asked = self._pattern([*signs, *markers.past_before, *markers.denied_asked])
-        self._current = self._pattern(markers.current_before)
+        self._any = pattern(*signs, "->")
+        self._asked = pattern(*signs, *markers.past_before, *markers.denied_asked)
+        self._current = pattern(*markers.current_before)
 
     def any_in(self, text: str) -> bool:
         """Return whether a text has a sign at all."""
@@ -181,16 +150,18 @@ class _Signs:
     def deny(self, clause: str, start: int, end: int) -> bool:
         """Return whether a sign stands close to ``clause[start:end]``."""
         before = clause[max(0, start - 2 * self._gap) : start].rstrip(" '")
-        beside = _last(self._beside, before)
-        last = _last(self._before, before)
-        if beside is not None and beside.end() == len(before):
+        beside = last(self._beside, before)
+        if beside and beside.end() == len(before):
             return True
-        if last and last.end() >= len(before) - self._gap and not _within(beside, last):
-            between = before[last.end() :]
+        sign = last(self._before, before)
+        # The "not" of "do not" is no sign of its own.
+        within = sign and beside and beside.start() <= sign.start() and sign.end() <= beside.end()
+        if sign and not within and sign.end() >= len(before) - self._gap:
+            between = before[sign.end() :]
             if not (self._current.search(between) or _LINKS.search(between)):
                 return True
         after = clause[end : end + 2 * self._gap].lstrip(" '")
-        changed = _last(self._from, before)
+        changed = last(self._from, before)
         if changed and changed.end() == len(before) and self._to.match(after):
             return True
         if after.startswith("->"):  # a change of values, but no flow from one thing to the next
@@ -198,30 +169,28 @@ class _Signs:
         closing = self._after_closing.match(after)
         return bool(self._after.match(after) or (closing and _CLOSED.match(after, closing.end())))
 
-    def _pattern(self, phrases: Sequence[str]) -> re.Pattern[str]:
-        spelled = {normalise(phrase) for phrase in phrases}
-        words = sorted(spelled | {canonical(word) for word in spelled}, key=len, reverse=True)
-        return re.compile("|".join(map(self._with_bounds, words)) or r"(?!)")
-
-    def _with_bounds(self, word: str) -> str:
-        escaped = re.escape(word)
-        if not self._bounded or not word[0].isalnum():
-            return escaped
-        return rf"(?<![a-z0-9-]){escaped}(?![a-z0-9])"
-
-
-def _last(pattern: re.Pattern[str], text: str) -> re.Match[str] | None:
-    return max(pattern.finditer(text), key=re.Match.end, default=None)
-
-
-def _within(longer: re.Match[str] | None, sign: re.Match[str]) -> bool:
-    """Return whether a sign is a part of a longer one: the "not" of "do not"."""
-    return longer is not None and longer.start() <= sign.start() and sign.end() <= longer.end()
-
 
 @functools.lru_cache(maxsize=8)
-def _signs(markers: str) -> _Signs:
-    return _Signs(ValueMarkers.model_validate_json(markers))
+def _signs(markers: ValueMarkers) -> _Signs:
+    return _Signs(markers)
+
+
+def _is_elsewhere(fact: ExpectedFact, given: Cells, right: Cells) -> bool:
+    """Return whether an answer gives a fact only under keys of other values of the reference."""
+    right_keys = _keys_of(fact, right) if given else set()
+    if not right_keys:
+        return False
+    keys = _keys_of(fact, given)
+    return bool(keys) and keys.isdisjoint(right_keys) and keys <= {key for key, _ in right}
+
+
+def _keys_of(fact: ExpectedFact, cells: Cells) -> set[Key]:
+    return {
+        key
+        for key, value in cells
+        if Text(value).has_any(fact.forms)
+        or (key and Text(f"{key[-1]}: {value}").has_any(fact.forms))
+    }
 
 
 def _cells(text: str) -> Cells:

@@ -1,0 +1,168 @@
+"""What is recorded of every expected fact at compression time: history, summariser, state."""
+
+import re
+from collections.abc import Iterator, Sequence
+from typing import Literal
+
+from inspect_ai.model import ChatMessage
+from pydantic import BaseModel, ConfigDict, Field
+
+from compression_eval.facts.markers import ValueMarkers
+from compression_eval.facts.matching import Text, normalise
+from compression_eval.facts.stale import stale_values
+from compression_eval.fixtures.banks import ExpectedFact, Probe
+from compression_eval.fixtures.message_text import decoded_text
+from compression_eval.fixtures.models import Fixture
+
+Region = Literal["head", "summary", "tail"]
+"""Where in a state something stands: kept verbatim at the start, rewritten, kept at the end."""
+
+
+class FactRecord(BaseModel):
+    """Where one expected fact was before, during and after the compression."""
+
+    model_config = ConfigDict(frozen=True)
+
+    probe_id: str
+    fact: str
+    evidence: list[int] = Field(default_factory=list)
+    """Indices of the messages that hold the fact in the original history."""
+    in_history: bool
+    fed: bool | None = None
+    """Whether it reached a summarising model; None if no model call was seen."""
+    in_state: bool | None = None
+    """Whether it is in the state; None if the state cannot be read."""
+    regions: list[Region] = Field(default_factory=list)
+    cycles: int = 0
+    """How many compressions it has been through: those whose input held its first evidence."""
+    superseded_in_state: list[str] = Field(default_factory=list)
+    """Superseded values that the state gives as current; looked for only if the fact is missing."""
+    variants_in_state: list[str] = Field(default_factory=list)
+    """The fact's own names with other values in rewritten messages; only if it is missing."""
+
+
+def track(fixture: Fixture, cut: int, probes: Sequence[Probe]) -> list[Probe]:
+    """Return some probes with the evidence that the history before a cut has for each fact.
+
+    Evidence that the bank names is taken as far as it lies before the cut; without any, the
+    history is searched. A fact that is left without evidence is nowhere before the cut.
+    """
+    texts: list[Text] = []
+
+    def tracked(fact: ExpectedFact) -> ExpectedFact:
+        if fact.evidence:
+            evidence = [index for index in fact.evidence if index < cut]
+        else:
+            texts.extend(Text(m.searchable()) for m in fixture.messages[len(texts) : cut])
+            evidence = [index for index, text in enumerate(texts) if text.has_any(fact.forms)]
+        return fact.model_copy(update={"evidence": evidence})
+
+    return [
+        probe.model_copy(update={"expected_facts": list(map(tracked, probe.expected_facts))})
+        for probe in probes
+    ]
+
+
+def fact_records(
+    probes: Sequence[Probe],
+    *,
+    cuts: Sequence[int],
+    fed: Sequence[str] | None,
+    state: Sequence[ChatMessage],
+    regions: Sequence[Region],
+    readable: bool,
+    markers: ValueMarkers | None = None,
+) -> list[FactRecord]:
+    """Return where each expected fact is.
+
+    Args:
+        probes: What is asked, with the evidence that `track` found.
+        cuts: The compression points of the chain.
+        fed: Texts that summarising models were given, over all cycles; None if no model was
+            called, so that nothing can be said.
+        state: The messages left.
+        regions: Their regions.
+        readable: Whether the state's text can be read at all.
+        markers: Signs by which a superseded value is named as one; without them none is looked for.
+    """
+    fed_text = Text("\n".join(fed)) if fed is not None else None
+    said = [
+        (region, message.role, decoded_text(message))
+        for message, region in zip(state, regions, strict=True)
+    ]
+    by_region = {
+        region: Text("\n".join(text for place, _, text in said if place == region))
+        for region in dict.fromkeys(regions)
+    }
+    # A kept result shows what a file or a command held when it was recorded; it claims nothing.
+    claims = "\n".join(text for place, role, text in said if place == "summary" or role != "tool")
+    # What was kept cannot have been distorted.
+    rewritten = "\n".join(text for place, _, text in said if place == "summary")
+
+    def record(probe: Probe, fact: ExpectedFact) -> FactRecord:
+        found: list[Region] = [name for name, text in by_region.items() if text.has_any(fact.forms)]
+        missing = readable and not found
+        return FactRecord(
+            probe_id=probe.id,
+            fact=fact.fact,
+            evidence=fact.evidence,
+            in_history=bool(fact.evidence),
+            fed=fed_text.has_any(fact.forms) if fed_text is not None else None,
+            in_state=bool(found) if readable else None,
+            regions=found if readable else [],
+            cycles=sum(1 for cut in cuts if fact.evidence and fact.evidence[0] < cut),
+            superseded_in_state=stale_values(fact, claims, markers) if missing and markers else [],
+            variants_in_state=variants(fact.forms, rewritten) if missing else [],
+        )
+
+    return [record(probe, fact) for probe in probes for fact in probe.expected_facts]
+
+
+_NUMBER = r"-?\d+(?:\.\d+)?"
+_SETTING = re.compile(
+    rf"^'?(?P<name>[a-z][\w.-]*[a-z0-9])'?(?P<between> ?[:=|(] ?| (?:of|is|was|to|at) | )"
+    rf"(?:(?:int|float) ?= ?)?'?(?P<value>{_NUMBER})\b"
+)
+_BETWEEN = r"'?(?:\s?[:=|(,]\s?|\s(?:of|is|to|at|set to|is set to|stays at|stays)\s|\s|->)'?"
+_CHANGED_TO = re.compile(rf"^[^.\n]{{0,12}}?(?:->|\bto\b)\s?'?(?P<value>{_NUMBER})")
+_WHOLE = r"(?![\d_a-z]|\.\d)"
+
+
+def variants(forms: Sequence[str], text: str) -> list[str]:
+    """Return each name of a fact with another value that stands in a text, in order.
+
+    Only settings can be told apart from coincidence by look-ups. A fact has a name if one of its
+    forms is ``name=value``, ``name: value``, or a name with ``_`` or ``-`` inside followed by a
+    number (``Retry-After 2``, ``lift_after_s of 360``). A variant is that name, as a whole token,
+    followed by a number that no form of the fact gives.
+
+    Limits, on purpose: numbers that count something (``17 ranges``, ``48 小时``), dates, codes and
+    words have no name and so no variants; a name that stands for several things (``timeout`` of two
+    services) gives a false one; and ``name from 24 to 8`` says nothing.
+
+    Args:
+        forms: All accepted forms of the fact.
+        text: Any text.
+    """
+    settings = list(_settings(forms))
+    accepted = {value for _, value in settings}
+    found: list[str] = []
+    searched = normalise(text) if settings else ""
+    for name in dict.fromkeys(name for name, _ in settings):
+        pattern = re.compile(rf"(?<![\w.-]){re.escape(name)}{_BETWEEN}(?P<value>{_NUMBER}){_WHOLE}")
+        for match in pattern.finditer(searched):
+            changed = _CHANGED_TO.match(searched[match.end() : match.end() + 30])
+            value = changed["value"] if changed else match["value"]
+            if float(value) not in accepted:
+                found.append(f"{name} {value}")
+    return list(dict.fromkeys(found))
+
+
+def _settings(forms: Sequence[str]) -> Iterator[tuple[str, float]]:
+    for form in forms:
+        match = _SETTING.match(normalise(form))
+        if match is None:
+            continue
+        name = match["name"]
+        if match["between"].strip() in (":", "=") or "_" in name or "-" in name:
+            yield name, float(match["value"])
