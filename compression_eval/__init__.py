@@ -13,6 +13,7 @@ if TYPE_CHECKING:
         samples_frame,
         states_frame,
     )
+    from compression_eval.calibration.task import grader_calibration
     from compression_eval.compressors.anchored import AnchoredCompaction
     from compression_eval.compressors.artifacts import ArtifactIndexCompaction
     from compression_eval.compressors.budget import safe_head, safe_tail
@@ -38,7 +39,7 @@ if TYPE_CHECKING:
     )
     from compression_eval.compressors.vendors.openai_compact import OpenAICompaction
     from compression_eval.compressors.yours.command import CommandCompaction
-    from compression_eval.tasks import compression, grader_calibration
+    from compression_eval.task import compression
 
 __all__ = [
     "AnchoredCompaction",
@@ -106,7 +107,8 @@ _PLACES = {
     ),
     "compressors.vendors.openai_compact": ("OpenAICompaction",),
     "compressors.yours.command": ("CommandCompaction",),
-    "tasks": ("compression", "grader_calibration"),
+    "calibration.task": ("grader_calibration",),
+    "task": ("compression",),
 }
 """What each module gives."""
 

@@ -1,10 +1,25 @@
-"""The arguments of the task, as a command line gives them, and their checks."""
+"""The arguments of the task, and what they mean once they are checked.
+
+`TaskArguments` is the one place where they are described. A new one is a field here, a parameter
+of `task.compression` and of ``tasks/compression.py`` (a test compares the three), and what it does
+in `task.py`; sweeps and their options follow from the field.
+"""
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Literal, get_args
+from types import NoneType
+from typing import Annotated, Any, Literal, get_args
+
+from pydantic import (
+    BaseModel,
+    ConfigDict,
+    PlainValidator,
+    ValidationError,
+    ValidationInfo,
+    field_validator,
+)
 
 from compression_eval.compressors.registry import COMPRESSORS, compressor_spec
 from compression_eval.compressors.spec import CompressorSpec
@@ -13,8 +28,7 @@ from compression_eval.fixtures.addresses import is_address
 from compression_eval.fixtures.banks import ProbeType
 from compression_eval.fixtures.cuts import CutArgument
 from compression_eval.fixtures.digests import digest
-from compression_eval.fixtures.errors import DataError, did_you_mean, one_line
-from compression_eval.fixtures.finding_files import DEFAULT_FIXTURES
+from compression_eval.fixtures.errors import DataError, did_you_mean, one_line, unknown_arguments
 from compression_eval.fixtures.invoked_paths import invoked_path
 from compression_eval.fixtures.loading import FixtureSource, find_sources, shard
 from compression_eval.fixtures.models import Language
@@ -22,37 +36,172 @@ from compression_eval.fixtures.models import Language
 MAX_LABEL_PART = 40
 """Characters of one setting in the name of an arm."""
 
-Several = str | Sequence[str]
+
+def _checked_by(holds: Callable[[Any], bool], expected: str) -> PlainValidator:
+    """Return a validator that takes a value as it is, or says what was expected.
+
+    pydantic's own would turn what YAML made of an argument (``true``, ``1.0``) into numbers.
+    """
+
+    def check(value: Any) -> Any:
+        if not holds(value):
+            raise ValueError(f"{value!r} is not {expected}")
+        return value
+
+    return PlainValidator(check)
 
 
-@dataclass(frozen=True)
-class TaskArguments:
-    """The arguments of the task; `compression_eval.tasks.compression` documents them."""
+def _whole(least: int) -> PlainValidator:
+    return _checked_by(
+        lambda value: isinstance(value, int) and not isinstance(value, bool) and value >= least,
+        f"a whole number of at least {least}",
+    )
 
-    fixtures: Several = DEFAULT_FIXTURES
-    probes: str | None = None
-    probe_types: Several | None = None
-    shard: str | None = None
-    cut: CutArgument | Sequence[CutArgument] = "auto"
-    compressor: str = "anchored"
-    compressor_args: Mapping[str, Any] | None = None
-    prompt: str | None = None
-    focus_topic: str | None = None
-    cycles: int = 1
-    answers: int = 1
-    min_removed: float = DEFAULT_MIN_REMOVED
-    max_failed: float = 1.0
+
+def _is_number(value: Any) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool)
+
+
+def _is_text(value: Any) -> bool:
+    return value is None or isinstance(value, str | Path)
+
+
+def _are_cuts(value: Any) -> bool:
+    cuts = value if isinstance(value, list | tuple) else [value]
+    return bool(cuts) and all(isinstance(cut, int | float | str) for cut in cuts)
+
+
+Texts = Annotated[
+    str | Sequence[str] | None,
+    _checked_by(
+        lambda value: all(map(_is_text, value if isinstance(value, list | tuple) else [value])),
+        "a text or a list of texts",
+    ),
+]
+FilePath = Annotated[str | None, _checked_by(_is_text, "a path")]
+
+
+class TaskArguments(BaseModel):
+    """The arguments of the task.
+
+    Raises:
+        DataError: One is unknown or not what it must be; the text names it.
+    """
+
+    model_config = ConfigDict(frozen=True, use_attribute_docstrings=True)
+
+    fixtures: Texts = None
+    """Names of shipped fixtures, paths, globs, Parquet files, addresses (``s3://…``,
+    ``hf:ORG/NAME``), or ``all``; a list or one of them. The four default ones if not given."""
+    probes: FilePath = None
+    """A probe bank (or a folder of banks) that lies elsewhere than beside the fixture."""
+    probe_types: Texts = None
+    """Only these types: recall, artifact, continuation, decision."""
+    shard: Annotated[
+        str | None,
+        _checked_by(
+            lambda value: value is None or isinstance(value, str), "a part; expected I/N, as 2/8"
+        ),
+    ] = None
+    """``I/N`` takes every Nth fixture by name, from the Ith on."""
+    cut: Annotated[
+        CutArgument | Sequence[CutArgument],
+        _checked_by(
+            _are_cuts,
+            "a cut or a list of cuts; each is a number of messages, a share between 0 and 1, "
+            "'auto', 'recorded' or 'end'",
+        ),
+    ] = "auto"
+    """Where history ends: ``auto`` is the cut that each probe names, the end if it names none;
+    ``recorded`` every place where the recorded agent compacted; or a number of messages, a share
+    of the conversation (0 to 1), or ``end``; a list evaluates each."""
+    compressor: Annotated[str, PlainValidator(str)] = "anchored"
+    """Name of the strategy: anchored, regenerative, summary, edit, trim, or a control: full, none,
+    tail."""
+    compressor_args: Annotated[
+        Mapping[str, Any] | None,
+        _checked_by(
+            lambda value: value is None or isinstance(value, Mapping),
+            "a mapping; write it as -T 'compressor_args={tail_tokens: 2000}'",
+        ),
+    ] = None
+    """Its arguments, budgets among them."""
+    prompt: FilePath = None
+    """A file whose text replaces the instructions of a summarising strategy."""
+    focus_topic: Annotated[
+        str | None, PlainValidator(lambda value: None if value is None else str(value))
+    ] = None
+    """A topic that a summarising strategy gives the most room."""
+    cycles: Annotated[int, _whole(1)] = 1
+    """How many compressions the conversation goes through, one after another."""
+    answers: Annotated[int, _whole(1)] = 1
+    """How many answers are taken from each state."""
+    min_removed: Annotated[
+        float,
+        _checked_by(
+            lambda value: _is_number(value) and 0 <= value < 1,
+            "a share of at least 0 and less than 1",
+        ),
+    ] = DEFAULT_MIN_REMOVED
+    """Share of the tokens (0 to 1, the system prompt not counted) that each compression must
+    remove; one that removes less has failed."""
+    max_failed: Annotated[
+        float,
+        _checked_by(lambda value: _is_number(value) and 0 <= value <= 1, "a share between 0 and 1"),
+    ] = 1.0
+    """Share of the samples (0 to 1) that may stay without a grade, because a compression, an
+    answer or a grading failed; more make the run an error, and so does a run without a single
+    grade."""
     criteria: Literal["by_type", "all"] = "by_type"
+    """``by_type`` grades the criteria that fit a probe's type, ``all`` all 14."""
     grader_context: Literal["state", "none"] = "state"
+    """``state`` shows the grader the compressed state, ``none`` does not."""
     state_facts: Literal["reader", "match"] | None = None
+    """``reader`` has the grader say which facts each state holds, in one call per state beside the
+    look-ups; ``match`` looks up only. If not given, ``reader`` where the grader is a language
+    model."""
     language: Language | None = None
-    anchors: int = 0
+    """Language of the rubric: en, zh or ja; that of each fixture if not given."""
+    anchors: Annotated[int, _whole(0)] = 0
+    """How many answers of known worth are graded too, so that a change of the grader can be told
+    from one of the arm; at most one for each sample of an epoch."""
+
+    def __init__(self, **given: Any) -> None:
+        if error := unknown_arguments(given, type(self).model_fields):
+            raise error
+        try:
+            super().__init__(**given)
+        except ValidationError as invalid:
+            first = invalid.errors(include_url=False)[0]
+            said = str(first["msg"]).removeprefix("Value error, ")
+            raise DataError(f"{first['loc'][0]}: {said}") from invalid
+
+    @field_validator("criteria", "grader_context", "state_facts", "language", mode="before")
+    @classmethod
+    def _one_of(cls, value: Any, info: ValidationInfo) -> Any:
+        kind = cls.model_fields[str(info.field_name)].annotation
+        expected = choices(kind)
+        # YAML on the command line reads a bare `none` as a string and `null` as None.
+        if value not in expected and not (value is None and NoneType in get_args(kind)):
+            raise ValueError(
+                f"unknown value {value!r}, expected one of {', '.join(expected)}"
+                + did_you_mean(str(value), expected)
+            )
+        return value
+
+
+def choices(kind: Any) -> list[str]:
+    """Return the texts that a type of literals allows; none if it is another type."""
+    if isinstance(kind, str):
+        return [kind]
+    return [text for part in get_args(kind) for text in choices(part)]
 
 
 @dataclass(frozen=True)
 class CheckedArguments:
-    """What the arguments mean, once they are checked and the fixtures are found."""
+    """What the arguments mean, once the fixtures are found."""
 
+    given: TaskArguments
     spec: CompressorSpec
     sources: list[FixtureSource]
     sharded: bool
@@ -64,15 +213,20 @@ class CheckedArguments:
 
 
 def checked(arguments: TaskArguments) -> CheckedArguments:
-    """Check the arguments and find the fixtures they name.
+    """Find what the arguments name.
 
     Raises:
-        DataError: An argument or a file is not what it must be; the text names it.
+        DataError: There is no such thing, or a file is not what it must be; the text names it.
     """
-    _check(arguments)
     spec = _spec(arguments)
-    sources = find_sources(_found(arguments.fixtures), _found_path(arguments.probes))
+    named = arguments.fixtures
+    fixtures = [named] if isinstance(named, str | Path) else named
+    sources = find_sources(
+        None if fixtures is None else [_found_path(str(name)) for name in fixtures],
+        None if arguments.probes is None else _found_path(str(arguments.probes)),
+    )
     return CheckedArguments(
+        given=arguments,
         spec=spec,
         sources=sources if arguments.shard is None else shard(sources, arguments.shard),
         sharded=arguments.shard is not None and len(sources) > 1,
@@ -82,32 +236,34 @@ def checked(arguments: TaskArguments) -> CheckedArguments:
     )
 
 
-def _check(arguments: TaskArguments) -> None:
-    _check_types(arguments)
-    for name, least in (("cycles", 1), ("answers", 1), ("anchors", 0)):
-        value = getattr(arguments, name)
-        if not isinstance(value, int) or isinstance(value, bool) or value < least:
-            raise DataError(f"{name}: {value!r} is not a whole number of at least {least}")
-    share = arguments.min_removed
-    if isinstance(share, bool) or not isinstance(share, int | float) or not 0 <= share < 1:
-        raise DataError(f"min_removed: {share!r} is not a share of at least 0 and less than 1")
-    share = arguments.max_failed
-    if isinstance(share, bool) or not isinstance(share, int | float) or not 0 <= share <= 1:
-        raise DataError(f"max_failed: {share!r} is not a share between 0 and 1")
-    for name, allowed in (
-        ("criteria", ("by_type", "all")),
-        ("grader_context", ("state", "none")),
-        ("state_facts", (None, "reader", "match")),
-        ("language", (None, *get_args(Language))),
-    ):
-        value = getattr(arguments, name)
-        # YAML on the command line reads a bare `none` as a string and `null` as None.
-        if value not in allowed:
-            expected = [str(item) for item in allowed if item is not None]
-            raise DataError(
-                f"{name}: unknown value {value!r}, expected one of {', '.join(expected)}"
-                + did_you_mean(str(value), expected)
-            )
+def _spec(arguments: TaskArguments) -> CompressorSpec:
+    merged = dict(arguments.compressor_args or {})
+    beside = {"prompt": _prompt_text(arguments.prompt), "focus_topic": arguments.focus_topic}
+    for name, value in beside.items():
+        if value is not None and name in merged:
+            raise DataError(f"{name}: given both by itself and in compressor_args")
+    merged |= {name: value for name, value in beside.items() if value is not None}
+    return compressor_spec(arguments.compressor, merged)
+
+
+def _prompt_text(path: str | None) -> str | None:
+    if path is None:
+        return None
+    try:
+        text = invoked_path(str(path)).read_text(encoding="utf-8")
+    except OSError as error:
+        raise DataError(f"prompt: {path}: cannot be read ({error.strerror})") from error
+    except UnicodeDecodeError as error:
+        raise DataError(f"prompt: {path}: not UTF-8 text") from error
+    if not text.strip():
+        raise DataError(f"prompt: {path}: the file is empty")
+    return text
+
+
+def _found_path(path: str) -> str:
+    """Return a path or glob as seen from where the user is; a bare name stays as it is."""
+    bare = not any(mark in path for mark in "/\\*?.")
+    return path if bare or is_address(path) else str(invoked_path(path))
 
 
 def _cuts(given: CutArgument | Sequence[CutArgument]) -> list[CutArgument]:
@@ -126,48 +282,23 @@ def _cuts(given: CutArgument | Sequence[CutArgument]) -> list[CutArgument]:
     return found
 
 
-def _check_types(arguments: TaskArguments) -> None:
-    """Refuse what YAML made of an argument where a text, a path or a cut is meant."""
-    for name in ("fixtures", "probe_types", "probes", "prompt"):
-        value = getattr(arguments, name)
-        several = name in ("fixtures", "probe_types")
-        items = value if several and isinstance(value, list | tuple) else [value]
-        if value is not None and not all(isinstance(item, str | Path) for item in items):
-            expected = "a text or a list of texts" if several else "a path"
-            raise DataError(f"{name}: {value!r} is not {expected}")
-    if arguments.shard is not None and not isinstance(arguments.shard, str):
-        raise DataError(f"shard: {arguments.shard!r} is not a part; expected I/N, as 2/8")
-    cuts = arguments.cut if isinstance(arguments.cut, list | tuple) else [arguments.cut]
-    if not cuts or not all(isinstance(cut, int | float | str) for cut in cuts):
-        raise DataError(
-            f"cut: {arguments.cut!r} is not a cut or a list of cuts; each is a number of messages, "
-            "a share between 0 and 1, 'auto', 'recorded' or 'end'"
-        )
-
-
-def _spec(arguments: TaskArguments) -> CompressorSpec:
-    given = arguments.compressor_args
-    if given is not None and not isinstance(given, Mapping):
-        raise DataError(
-            f"compressor_args: {given!r} is not a mapping; write it as "
-            "-T 'compressor_args={tail_tokens: 2000}'"
-        )
-    merged = dict(given or {})
-    for name, value in (
-        ("prompt", _prompt_text(arguments.prompt)),
-        ("focus_topic", arguments.focus_topic),
-    ):
-        if value is None:
-            continue
-        if name in merged:
-            raise DataError(f"{name}: given both by itself and in compressor_args")
-        merged[name] = str(value)
-    return compressor_spec(str(arguments.compressor), merged)
+def _probe_types(value: str | Sequence[str] | None) -> frozenset[ProbeType] | None:
+    if value is None:
+        return None
+    names = [value] if isinstance(value, str) else [str(item) for item in value]
+    known = get_args(ProbeType)
+    for name in names:
+        if name not in known:
+            raise DataError(
+                f"probe_types: unknown type {name!r}, expected one of {', '.join(known)}"
+                + did_you_mean(name, known)
+            )
+    return frozenset(name for name in known if name in names)
 
 
 def _arm(arguments: TaskArguments, spec: CompressorSpec) -> list[str]:
     """Return the compressor and what is set otherwise than by default, budgets first."""
-    name = spec.name if "@" not in spec.name else spec.name.replace("\\", "/").rpartition("/")[2]
+    name = spec.name if "@" not in spec.name else _file_name(spec.name)
     given = spec.arguments.model_dump(mode="json", exclude_defaults=True)
     if "prompt" in given:
         given["prompt"] = Path(arguments.prompt).name if arguments.prompt else "own"
@@ -190,48 +321,9 @@ def _shown(spec: CompressorSpec, key: str, value: Any) -> str:
     if key == "command" and isinstance(value, list) and value:
         return Path(str(value[0])).name
     if spec.name in COMPRESSORS and isinstance(value, str):
-        return value.replace("\\", "/").rpartition("/")[2]
+        return _file_name(value)
     return f"#{digest(json.dumps(value, sort_keys=True))[:6]}"
 
 
-def _prompt_text(path: str | None) -> str | None:
-    if path is None:
-        return None
-    file = invoked_path(str(path))
-    try:
-        text = file.read_text(encoding="utf-8")
-    except OSError as error:
-        raise DataError(f"prompt: {path}: cannot be read ({error.strerror})") from error
-    except UnicodeDecodeError as error:
-        raise DataError(f"prompt: {path}: not UTF-8 text") from error
-    if not text.strip():
-        raise DataError(f"prompt: {path}: the file is empty")
-    return text
-
-
-def _probe_types(value: Several | None) -> frozenset[ProbeType] | None:
-    if value is None:
-        return None
-    names = [value] if isinstance(value, str) else [str(item) for item in value]
-    known = get_args(ProbeType)
-    for name in names:
-        if name not in known:
-            raise DataError(
-                f"probe_types: unknown type {name!r}, expected one of {', '.join(known)}"
-                + did_you_mean(name, known)
-            )
-    return frozenset(name for name in known if name in names)
-
-
-def _found(fixtures: Several) -> list[str]:
-    names = [fixtures] if isinstance(fixtures, str) else [str(item) for item in fixtures]
-    return [_found_path(name) or name for name in names]
-
-
-def _found_path(path: str | None) -> str | None:
-    """Return a path or glob as seen from where the user is; a bare name stays as it is."""
-    if path is None or not any(mark in str(path) for mark in "/\\*?.") or Path(path).is_absolute():
-        return path
-    if is_address(str(path)):
-        return path
-    return str(invoked_path(str(path)))
+def _file_name(path: str) -> str:
+    return path.replace("\\", "/").rpartition("/")[2]

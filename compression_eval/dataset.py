@@ -1,6 +1,7 @@
 """Fixtures and banks as an Inspect dataset, with the plan behind each sample."""
 
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, field
 from itertools import chain as joined
 from itertools import zip_longest
 from pathlib import Path
@@ -22,7 +23,7 @@ from compression_eval.fixtures.loading import (
     StoredFixture,
     refuse_shared_names,
 )
-from compression_eval.fixtures.models import Fixture, Language
+from compression_eval.fixtures.models import Fixture
 from compression_eval.grading.rubric import rubric_digest, value_markers
 from compression_eval.grading.verdicts import REGION, VERDICT
 from compression_eval.record import AskedProbe
@@ -52,37 +53,24 @@ def dataset_of(arguments: TaskArguments) -> PlannedDataset:
     """Return the samples for a task's arguments; no model is called.
 
     Raises:
-        DataError: As `planned_dataset`; or an argument is not what it must be.
+        DataError: As `checked` and `planned_dataset`.
     """
-    return planned_dataset(
-        checked(arguments),
-        cycles=arguments.cycles,
-        language=arguments.language,
-        min_removed=arguments.min_removed,
-    )
+    return planned_dataset(checked(arguments))
 
 
-def planned_dataset(
-    arguments: CheckedArguments, *, cycles: int, language: Language | None, min_removed: float
-) -> PlannedDataset:
+def planned_dataset(ready: CheckedArguments) -> PlannedDataset:
     """Return one sample per fixture, cut and probe.
 
     Fixtures are read one after another, and only some stay in memory. Those that hold nothing for
     what was asked are passed over, and so are such cuts: an import makes many without probes.
 
-    Args:
-        arguments: What to read and to compress.
-        cycles: How many compressions lead to a cut.
-        language: Language of the rubric; that of the bank or fixture if None.
-        min_removed: Share of the tokens that each compression must remove.
-
     Raises:
         DataError: A file is not what it must be, everything was passed over, or the strategy can
             compress none of it.
     """
-    planner = _Planner(arguments, cycles, language, min_removed)
+    planner = _Planner(ready)
     names: dict[str, str] = {}
-    for source in arguments.sources:
+    for source in ready.sources:
         try:
             pair = source.read()
             refuse_shared_names(pair.fixture, pair.origin, names)
@@ -92,81 +80,65 @@ def planned_dataset(
     if not planner.groups:
         raise nothing_left(planner.passed_over)
     if planner.unsupported and all(planner.unsupported):
-        raise DataError(f"compressor: {arguments.spec.name}: {planner.unsupported[0]}")
-    planned = planner.names
-    if len(planned) == 1 and not arguments.sharded:
+        raise DataError(f"compressor: {ready.spec.name}: {planner.unsupported[0]}")
+    # Take turns over the states, so that samples that wait for one do not fill all slots.
+    turns = joined.from_iterable(zip_longest(*planner.groups))
+    samples = [sample for sample in turns if sample is not None]
+    if len(planner.names) == 1 and not ready.sharded:
         # An error over one cluster would be 0.
-        for sample in (sample for group in planner.groups for sample in group):
+        for sample in samples:
             sample.metadata = (sample.metadata or {}) | {"cluster": sample.id}
-    few = len(planned) <= _NAMED_FIXTURES
+    few = len(planner.names) <= _NAMED_FIXTURES
+    name = ",".join(planner.names) if few else f"{len(planner.names)} fixtures"
     return PlannedDataset(
-        MemoryDataset(
-            _round_robin(planner.groups),
-            name=",".join(planned) if few else f"{len(planned)} fixtures",
-        ),
+        MemoryDataset(samples, name=name),
         planner.plans,
-        {
-            **planner.digests,
-            **planner.rubrics,
-        },
+        planner.digests | planner.rubrics,
         planner.passed_over,
     )
 
 
+@dataclass
 class _Planner:
     """Collects the samples and plans of one fixture after another."""
 
-    def __init__(
-        self,
-        arguments: CheckedArguments,
-        cycles: int,
-        language: Language | None,
-        min_removed: float,
-    ) -> None:
-        self._arguments = arguments
-        self._cycles = cycles
-        self._language = language
-        self._min_removed = min_removed
-        self._kept = 0
-        self.plans: dict[str, ProbePlan] = {}
-        self.groups: list[list[Sample]] = []
-        self.names: list[str] = []
-        """Of the fixtures that are asked about."""
-        self.digests: dict[str, str] = {}
-        """Of these and their banks."""
-        self.rubrics: dict[str, str] = {}
-        self.passed_over: list[PassedOverError] = []
-        self.unsupported: list[str | None] = []
-        """For each fixture and cut: why it must fail."""
+    ready: CheckedArguments
+    plans: dict[str, ProbePlan] = field(default_factory=dict)
+    groups: list[list[Sample]] = field(default_factory=list)
+    """The samples of each state."""
+    names: list[str] = field(default_factory=list)
+    """Of the fixtures that are asked about."""
+    digests: dict[str, str] = field(default_factory=dict)
+    """Of these and their banks."""
+    rubrics: dict[str, str] = field(default_factory=dict)
+    passed_over: list[PassedOverError] = field(default_factory=list)
+    unsupported: list[str | None] = field(default_factory=list)
+    """For each fixture and cut: why it must fail."""
+    kept: int = 0
+    """Messages of all fixtures so far."""
 
     def add(self, pair: FixtureWithBank, source: FixtureSource) -> None:
         """Plan all samples of a fixture; cuts without any are passed over."""
         _refuse_unusable(pair)
-        found = places(pair, self._arguments.cuts, self._arguments.types)
+        found = places(pair, self.ready.cuts, self.ready.types)
         if not found:
             raise self._no_probe(pair, "")
-        digests = digest(pair.fixture), digest(pair.bank)
-        fixture = self._held(pair, source, digests[0])
+        name, digests = pair.fixture.name, (digest(pair.fixture), digest(pair.bank))
+        self.kept += len(pair.fixture.messages)
+        held: Fixture | StoredFixture = pair.fixture
+        if self.kept > KEPT_MESSAGES:
+            held = StoredFixture(name, source, digests[0])
         before = len(self.groups)
         for place in found:
             try:
-                self._put(pair, place, fixture, digests, several_cuts=len(found) > 1)
+                self._put(pair, place, held, digests, several_cuts=len(found) > 1)
             except PassedOverError as error:
                 self.passed_over.append(error)
         if len(self.groups) > before:
-            name = pair.fixture.name
             self.names.append(name)
             # Names of files without their folders, which may say whose they are.
             self.digests[f"fixture {name} ({Path(pair.origin).name})"] = digests[0]
             self.digests[f"bank of {name} ({Path(pair.bank_origin).name})"] = digests[1]
-
-    def _held(
-        self, pair: FixtureWithBank, source: FixtureSource, its_digest: str
-    ) -> Fixture | StoredFixture:
-        self._kept += len(pair.fixture.messages)
-        if self._kept <= KEPT_MESSAGES:
-            return pair.fixture
-        return StoredFixture(pair.fixture.name, source, its_digest)
 
     def _put(
         self,
@@ -181,10 +153,10 @@ class _Planner:
         probes, tracked = _askable(pair.fixture, place)
         if not probes:
             raise self._no_probe(pair, f" at message {place.cut}")
-        spec = self._arguments.spec
-        cuts = chain(pair.fixture, place.cut, self._cycles)
+        given, spec = self.ready.given, self.ready.spec
+        cuts = chain(pair.fixture, place.cut, given.cycles)
         self.unsupported.append(spec.unsupported(pair.fixture, cuts))
-        graded_in = self._language or pair.bank.language or pair.fixture.language
+        graded_in = given.language or pair.bank.language or pair.fixture.language
         compression = CompressionPlan(
             fixture=held,
             tools=declared_tools(pair.fixture, place.cut),
@@ -192,7 +164,7 @@ class _Planner:
             spec=spec,
             tracked=tracked,
             markers=value_markers(graded_in),
-            min_removed=self._min_removed,
+            min_removed=given.min_removed,
         )
         digests = {
             "fixture": files[0],
@@ -204,24 +176,14 @@ class _Planner:
         }
         self.rubrics[f"rubric {graded_in}"] = digests["rubric"]
         asked = tuple(map(AskedProbe.of, probes))
-        group = []
-        for probe in probes:
-            at = f"@{place.cut}" if several_cuts else ""
-            sample_id = f"{pair.fixture.name}/{probe.id}{at}"
-            self.plans[sample_id] = ProbePlan(probe, graded_in, compression, digests, asked)
-            group.append(
-                _sample(
-                    sample_id,
-                    pair.fixture,
-                    probe,
-                    cuts,
-                    digests["fixture"],
-                )
-            )
+        group = [_sample(pair.fixture, probe, cuts, files[0]) for probe in probes]
+        for sample, probe in zip(group, probes, strict=True):
+            sample.id = f"{sample.id}@{place.cut}" if several_cuts else sample.id
+            self.plans[str(sample.id)] = ProbePlan(probe, graded_in, compression, digests, asked)
         self.groups.append(group)
 
     def _no_probe(self, pair: FixtureWithBank, where: str) -> PassedOverError:
-        types = self._arguments.types
+        types = self.ready.types
         return PassedOverError(
             f"{pair.bank_origin}: no probe to put{where} of {shorten(pair.fixture.name)}"
             + (f" (probe_types: {', '.join(sorted(types))})" if types else "")
@@ -267,17 +229,12 @@ def _refuse_unusable(pair: FixtureWithBank) -> None:
                 )
 
 
-def _sample(
-    sample_id: str,
-    fixture: Fixture,
-    probe: Probe,
-    cuts: tuple[int, ...],
-    fixture_digest: str,
-) -> Sample:
+def _sample(fixture: Fixture, probe: Probe, cuts: Sequence[int], fixture_digest: str) -> Sample:
     qualification = valid_qualification(probe, fixture_digest, cuts[-1])
+    messages = len(fixture.messages)
     # The input stays short: a transcript in it would be marked as input and never be compressed.
     return Sample(
-        id=sample_id,
+        id=f"{fixture.name}/{probe.id}",
         input=probe.question,
         target=[fact.fact for fact in probe.expected_facts],
         metadata={
@@ -287,20 +244,10 @@ def _sample(
             "probe_type": probe.type,
             "task_type": fixture.task_type,
             "language": fixture.language,
-            "length": _length(len(fixture.messages)),
+            "length": "short" if messages < 50 else "medium" if messages < 150 else "long",
             "cut": cuts[-1],
             "cycles": len(cuts),
             VERDICT: verdict(qualification),
             REGION: region(qualification),
         },
     )
-
-
-def _length(messages: int) -> str:
-    return "short" if messages < 50 else "medium" if messages < 150 else "long"
-
-
-def _round_robin(groups: list[list[Sample]]) -> list[Sample]:
-    """Take turns over the states, so that samples that wait for one do not fill all slots."""
-    turns = zip_longest(*groups)
-    return [sample for sample in joined.from_iterable(turns) if sample is not None]

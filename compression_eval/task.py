@@ -1,16 +1,14 @@
-"""Put the parts together: from task arguments to an Inspect task."""
+"""The eval: from task arguments to an Inspect task."""
 
 import logging
 import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
 from functools import cache
-from typing import Any, cast
+from typing import Any, Literal, cast
 
 import click
-from inspect_ai import Epochs, Task, task_with
-from inspect_ai.dataset import Dataset
+from inspect_ai import Epochs, Task, task, task_with
 from inspect_ai.log import HeadlineMetric
 from inspect_ai.model import Model, get_model, model_roles
 
@@ -20,16 +18,13 @@ from compression_eval.compressors.errors import CompressionError
 from compression_eval.compressors.prompts import prompts_digest
 from compression_eval.compressors.spec import CompressorSpec
 from compression_eval.compressors.tokens import token_counter
+from compression_eval.compressors.validity import DEFAULT_MIN_REMOVED
 from compression_eval.compressors.yours import source_digest
 from compression_eval.dataset import PlannedDataset, planned_dataset
 from compression_eval.fixtures.digests import digest
-from compression_eval.fixtures.errors import (
-    MAX_NAMED,
-    DataError,
-    passed_over,
-    unknown_arguments,
-)
+from compression_eval.fixtures.errors import MAX_NAMED, DataError, passed_over
 from compression_eval.fixtures.finding_files import shipped_fixtures
+from compression_eval.fixtures.models import Language
 from compression_eval.grading.compression import compression as compression_scorer
 from compression_eval.grading.fact_retention import fact_retention
 from compression_eval.grading.metrics import MEAN
@@ -49,18 +44,82 @@ DEFAULT_EPOCHS = 3
 MAX_ARM_NAME = 60
 """Characters of an arm in a task's name; its tags and arguments hold the rest."""
 
+_OFFLINE_TAG = "no-language-model"
+_OFFLINE_NOTE = "The embedded lexical model did everything: no language model was involved."
+
+
+@task
+def compression(
+    fixtures: str | list[str] | None = None,
+    probes: str | None = None,
+    probe_types: str | list[str] | None = None,
+    shard: str | None = None,
+    cut: int | float | str | list[int | float | str] = "auto",
+    compressor: str = "anchored",
+    compressor_args: dict[str, Any] | None = None,
+    prompt: str | None = None,
+    focus_topic: str | None = None,
+    cycles: int = 1,
+    answers: int = 1,
+    min_removed: float = DEFAULT_MIN_REMOVED,
+    max_failed: float = 1.0,
+    criteria: Literal["by_type", "all"] = "by_type",
+    grader_context: Literal["state", "none"] = "state",
+    state_facts: Literal["reader", "match"] | None = None,
+    language: Language | None = None,
+    anchors: int = 0,
+    **unknown: Any,
+) -> Task:
+    """Measure what a coding agent still knows after its context was compressed.
+
+    Args:
+        fixtures: Names of shipped fixtures, paths, globs, Parquet files, addresses (``s3://…``,
+            ``hf:ORG/NAME``), or ``all``; a list or one of them. The four default ones if not
+            given.
+        probes: A probe bank (or a folder of banks) that lies elsewhere than beside the fixture.
+        probe_types: Only these types: recall, artifact, continuation, decision.
+        shard: ``I/N`` takes every Nth fixture by name, from the Ith on.
+        cut: Where history ends: ``auto`` is the cut that each probe names, the end if it names
+            none; ``recorded`` every place where the recorded agent compacted; or a number of
+            messages, a share of the conversation (0 to 1), or ``end``; a list evaluates each.
+        compressor: Name of the strategy: anchored, regenerative, summary, edit, trim, or a
+            control: full, none, tail.
+        compressor_args: Its arguments, budgets among them.
+        prompt: A file whose text replaces the instructions of a summarising strategy.
+        focus_topic: A topic that a summarising strategy gives the most room.
+        cycles: How many compressions the conversation goes through, one after another.
+        answers: How many answers are taken from each state.
+        min_removed: Share of the tokens (0 to 1, the system prompt not counted) that each
+            compression must remove; one that removes less has failed.
+        max_failed: Share of the samples (0 to 1) that may stay without a grade, because a
+            compression, an answer or a grading failed; more make the run an error, and so does
+            a run without a single grade.
+        criteria: ``by_type`` grades the criteria that fit a probe's type, ``all`` all 14.
+        grader_context: ``state`` shows the grader the compressed state, ``none`` does not.
+        state_facts: ``reader`` has the grader say which facts each state holds, in one call per
+            state beside the look-ups; ``match`` looks up only. If not given, ``reader`` where the
+            grader is a language model.
+        language: Language of the rubric: en, zh or ja; that of each fixture if not given.
+        anchors: How many answers of known worth are graded too, so that a change of the grader
+            can be told from one of the arm; at most one for each sample of an epoch.
+        unknown: Refused, so that a misspelt argument is not silently ignored.
+
+    Returns:
+        The task.
+    """
+    return task_from(locals())
+
 
 def task_from(given: Mapping[str, Any]) -> Task:
-    """Return the task for arguments as they came from a command line.
+    """Return the task for the parameters of `compression`.
 
     Raises:
-        DataError: As `compression_task`, and for a name that is not an argument: Inspect only
-            warns of those, so a misspelt one would be ignored.
+        CommandLineError: As `compression_task`, and for a name that is not an argument: Inspect
+            only warns of those, so a misspelt one would be ignored.
     """
+    named = {name: value for name, value in given.items() if name != "unknown"}
     try:
-        if error := unknown_arguments(given, TaskArguments.__dataclass_fields__):
-            raise error
-        return compression_task(TaskArguments(**given))
+        return compression_task(TaskArguments(**named, **given.get("unknown", {})))
     except DataError as error:
         raise CommandLineError(str(error)) from error
 
@@ -75,20 +134,12 @@ class CommandLineError(DataError, click.ClickException):
 def compression_task(arguments: TaskArguments) -> Task:
     """Return the task that measures what a compression kept.
 
-    Args:
-        arguments: Checked here, before any model is called.
-
     Raises:
-        DataError: An argument or a file is not what it must be; the text names it.
+        DataError: A file or an argument is not what it must be; the text names it. No model has
+            been called then.
     """
     ready = checked(arguments)
-    spec = ready.spec
-    dataset = planned_dataset(
-        ready,
-        cycles=arguments.cycles,
-        language=arguments.language,
-        min_removed=arguments.min_removed,
-    )
+    dataset = planned_dataset(ready)
     if dataset.passed_over:
         _warn_once(passed_over(dataset.passed_over))
     if arguments.anchors > len(dataset.samples):
@@ -96,22 +147,21 @@ def compression_task(arguments: TaskArguments) -> Task:
             f"anchors: {arguments.anchors} is more than the {len(dataset.samples)} samples of an "
             "epoch, each of which takes one"
         )
-    parts = _parts(ready, dataset)
-    version = result_version(parts.values())
     answerer = _active_model()
     nothing_chosen = answerer == "none/none"
     answerer = EMBEDDED_MODEL if nothing_chosen else answerer
-    models = _models(answerer)
-    _check_compressor_model(spec, answerer)
-    _check_reader(arguments, models)
-    verdicts = _verdicts(dataset.samples)
-    about = _about_models(models)
+    graders, compressing = _bound_roles(answerer)
+    _check_models(arguments, ready.spec, answerer, graders)
+    about, offline = _about_models(answerer, graders, compressing)
+    parts = _parts(ready.spec, dataset)
+    version = result_version(parts.values())
+    verdicts = _verdicts(dataset)
     return Task(
         dataset=dataset.samples,
         solver=probe_solver(
             dataset.plans,
-            compressor=spec.name,
-            compressor_args=spec.arguments.model_dump(mode="json"),
+            compressor=ready.spec.name,
+            compressor_args=ready.spec.arguments.model_dump(mode="json"),
             cycles=arguments.cycles,
             answers=arguments.answers,
             version=version,
@@ -133,21 +183,22 @@ def compression_task(arguments: TaskArguments) -> Task:
         headline_metric=HeadlineMetric(scorer="six_dimensions", score=KNOWLEDGE, metric=MEAN),
         name=_task_name(ready.arm),
         version=version,
-        metadata=_metadata(spec)
-        | made_from(version, parts)
-        | about.metadata
-        | {"min_removed": arguments.min_removed, MAX_FAILED: arguments.max_failed}
-        | (
-            {"passed_over": [str(error) for error in dataset.passed_over[:MAX_NAMED]]}
-            if dataset.passed_over
-            else {}
-        )
-        | ({"probes_by_verdict": verdicts} if verdicts else {}),
-        tags=[*ready.arm, *about.tags],
+        metadata={
+            "compression_eval": __version__,
+            "compressor": ready.spec.described(),
+            "token_counter": token_counter().name,
+            **made_from(version, parts),
+            **about,
+            "min_removed": arguments.min_removed,
+            MAX_FAILED: arguments.max_failed,
+            **_if_any("passed_over", [str(error) for error in dataset.passed_over[:MAX_NAMED]]),
+            **_if_any("probes_by_verdict", verdicts),
+        },
+        tags=[*ready.arm, *offline],
         viewer=viewer_config(
             verdicts=bool(verdicts),
-            trusted=_shipped(arguments, ready),
-            read=arguments.state_facts != "match" and models.grades[0] != EMBEDDED_MODEL,
+            trusted=_shipped(ready),
+            read=arguments.state_facts != "match" and graders[0] != EMBEDDED_MODEL,
         ),
     )
 
@@ -158,24 +209,8 @@ def _warn_once(text: str) -> None:
     logger.warning("%s", text)
 
 
-def with_models(task: Task, answers: str, roles: Mapping[str, Sequence[str]]) -> Task:
-    """Return a task that was made outside of an eval with what its log says about its models.
-
-    Args:
-        task: A task of `compression_task`; it is changed in place.
-        answers: Name of the model under test.
-        roles: Names of the models by role: several graders, one compressor.
-    """
-    about = _about_models(
-        _Models(
-            answers,
-            list(roles.get("grader") or [answers]),
-            next(iter(roles.get("compressor", ())), answers),
-        )
-    )
-    kept = {key: value for key, value in (task.metadata or {}).items() if key != _NOTE}
-    tags = [tag for tag in task.tags or [] if tag != _OFFLINE_TAG]
-    return task_with(task, tags=[*tags, *about.tags], metadata=kept | about.metadata)
+def _if_any(name: str, value: Any) -> dict[str, Any]:
+    return {name: value} if value else {}
 
 
 def _task_name(arm: Sequence[str]) -> str:
@@ -185,28 +220,28 @@ def _task_name(arm: Sequence[str]) -> str:
     return f"compression-{plain[:MAX_ARM_NAME].strip('-')}"
 
 
-def _parts(ready: CheckedArguments, dataset: PlannedDataset) -> dict[str, str]:
+def _parts(spec: CompressorSpec, dataset: PlannedDataset) -> dict[str, str]:
     """Return digests of all that decides the results and is not an argument, by what it is."""
     return {
         **dataset.digests,
         "text before each question": preamble_digest(),
         "token counter": token_counter().name,
-        "compressor's arguments, prompt included": digest(str(ready.spec.described())),
-        "compressor's source": source_digest(ready.spec) or "",
+        "compressor's arguments, prompt included": digest(str(spec.described())),
+        "compressor's source": source_digest(spec) or "",
         "compression_eval": __version__,
         "compressors' prompts": prompts_digest(),
     }
 
 
-def _shipped(arguments: TaskArguments, ready: CheckedArguments) -> bool:
+def _shipped(ready: CheckedArguments) -> bool:
     """Return whether every conversation and bank comes with this project."""
     files = {str(path) for path in shipped_fixtures().values()}
-    return arguments.probes is None and all(source.origin in files for source in ready.sources)
+    return ready.given.probes is None and all(source.origin in files for source in ready.sources)
 
 
-def _verdicts(samples: Dataset) -> dict[str, int]:
+def _verdicts(dataset: PlannedDataset) -> dict[str, int]:
     """Count the samples by the verdict on their probe; nothing if no probe has one."""
-    found = Counter(str((sample.metadata or {})[VERDICT]) for sample in samples)
+    found = Counter(str((sample.metadata or {})[VERDICT]) for sample in dataset.samples)
     return dict(found) if set(found) != {"unknown"} else {}
 
 
@@ -221,84 +256,64 @@ def _active_model() -> str | None:
         return None
 
 
-@dataclass(frozen=True)
-class _Models:
-    """Names of the models by what they do; None where that cannot be known yet."""
-
-    answers: str | None
-    grades: list[str | None]
-    compresses: str | None
-
-    @property
-    def all(self) -> list[str | None]:
-        return [self.answers, *self.grades, self.compresses]
-
-
-def _models(answerer: str | None) -> _Models:
+def _bound_roles(answerer: str | None) -> tuple[list[str | None], str | None]:
+    """Return the names of the graders and of the model that compresses."""
     roles = model_roles()
-    compressor = roles.get("compressor")
+    grader, compressor = roles.get("grader"), roles.get("compressor")
     if isinstance(compressor, list):
         raise DataError("--model-role compressor: one model, not a list")
-    grader = roles.get("grader")
     bound = grader if isinstance(grader, list) else [grader]
-    graders: list[str | None] = [str(model) for model in bound if model] or [answerer]
-    return _Models(answerer, graders, str(compressor) if compressor else answerer)
+    graders: list[str | None] = [str(model) for model in bound if model]
+    return graders or [answerer], str(compressor) if compressor else answerer
 
 
-def _check_compressor_model(spec: CompressorSpec, answerer: str | None) -> None:
-    """Refuse a model that the strategy cannot work with; outside of an eval it is not known yet."""
+def _check_models(
+    arguments: TaskArguments,
+    spec: CompressorSpec,
+    answerer: str | None,
+    graders: Sequence[str | None],
+) -> None:
+    """Refuse a model that cannot do its work; outside of an eval it is not known yet."""
     check = spec.compressor.check_model
-    if check is None or answerer is None:
-        return
-    bound = model_roles().get("compressor")
-    # A model that is bound or active is never made anew.
-    found = bound or get_model(answerer if answerer == EMBEDDED_MODEL else None)
-    try:
-        check(cast(Model, found))
-    except CompressionError as error:
-        raise DataError(f"compressor: {spec.name}: {error.reason}") from error
-
-
-def _check_reader(arguments: TaskArguments, models: _Models) -> None:
-    """Refuse to have states read by a model that cannot; by default they are looked up then."""
-    reader = models.grades[0]
-    if arguments.state_facts == "reader" and reader == EMBEDDED_MODEL:
+    if check is not None and answerer is not None:
+        # A model that is bound or active is never made anew.
+        found = model_roles().get("compressor") or get_model(
+            answerer if answerer == EMBEDDED_MODEL else None
+        )
+        try:
+            check(cast(Model, found))
+        except CompressionError as error:
+            raise DataError(f"compressor: {spec.name}: {error.reason}") from error
+    if arguments.state_facts == "reader" and graders[0] == EMBEDDED_MODEL:
         raise DataError(
-            f"state_facts: reader needs a language model, and the grader is {reader}; bind "
+            f"state_facts: reader needs a language model, and the grader is {graders[0]}; bind "
             "another with --model-role grader=…, or give match"
         )
 
 
-def _metadata(spec: CompressorSpec) -> dict[str, Any]:
-    return {
-        "compression_eval": __version__,
-        "compressor": spec.described(),
-        "token_counter": token_counter().name,
-    }
-
-
-_OFFLINE_TAG = "no-language-model"
-
-_NOTE = "note"
-"""Key of the metadata that stands only where no language model is involved."""
-
-
-@dataclass(frozen=True)
-class _AboutModels:
-    """What a log says about the models that take part."""
-
-    metadata: dict[str, Any]
-    tags: list[str]
-
-
-def _about_models(models: _Models) -> _AboutModels:
-    offline = all(name is not None and name.startswith("embedded/") for name in models.all)
+def _about_models(
+    answers: str | None, grades: list[str | None], compresses: str | None
+) -> tuple[dict[str, Any], list[str]]:
+    """Return what a log's metadata and tags say about the models; a name is None if unknown."""
     metadata: dict[str, Any] = {
-        "models": asdict(models),
-        "self_graded": models.answers in models.grades
-        and not str(models.answers).startswith("embedded/"),
+        "models": {"answers": answers, "grades": grades, "compresses": compresses},
+        "self_graded": answers in grades and not str(answers).startswith("embedded/"),
     }
-    if not offline:
-        return _AboutModels(metadata, [])
-    metadata[_NOTE] = "The embedded lexical model did everything: no language model was involved."
-    return _AboutModels(metadata, [_OFFLINE_TAG])
+    if all(str(name).startswith("embedded/") for name in (answers, *grades, compresses)):
+        return {**metadata, "note": _OFFLINE_NOTE}, [_OFFLINE_TAG]
+    return metadata, []
+
+
+def with_models(made: Task, answers: str, roles: Mapping[str, Sequence[str]]) -> Task:
+    """Return a task that was made outside of an eval with what its log says about its models.
+
+    Args:
+        made: A task of `compression_task`; it is changed in place.
+        answers: Name of the model under test.
+        roles: Names of the models by role: several graders, one compressor.
+    """
+    compresses = next(iter(roles.get("compressor", ())), answers)
+    about, offline = _about_models(answers, list(roles.get("grader") or [answers]), compresses)
+    kept = {name: value for name, value in (made.metadata or {}).items() if name != "note"}
+    tags = [tag for tag in made.tags or [] if tag != _OFFLINE_TAG]
+    return task_with(made, tags=[*tags, *offline], metadata=kept | about)

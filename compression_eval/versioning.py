@@ -14,16 +14,27 @@ from compression_eval.compressors.prompts import prompts_digest
 COMPARABLE = 2
 """Rises when scores stop being comparable with those of earlier releases."""
 
-
 MADE_FROM = "made_from_"
 """Begins the metadata that says what a version stands for; the version itself ends its name.
 
-A retry gets the metadata of the log that it goes on with. Since no two versions have a name in
-common, it then holds both, and can be told from a new run.
+A retry adds its own behind those of the log that it goes on with, so that it can be told from a
+new run. Only those of the first made samples.
 """
 
 MAX_LISTED = 400
 """Files and settings that stand in a log's metadata; of more only the version is known."""
+
+
+def result_version(parts: Iterable[str]) -> str:
+    """Return a version such as ``2-3f2a9c0d11e4``.
+
+    Args:
+        parts: Digests of everything that decides the results of one task.
+    """
+    whole = hashlib.sha256()
+    for part in (__version__, prompts_digest(), *parts):
+        whole.update(part.encode() + b"\0")
+    return f"{COMPARABLE}-{whole.hexdigest()[:12]}"
 
 
 def made_from(version: str, parts: Mapping[str, str]) -> dict[str, dict[str, str]]:
@@ -44,9 +55,7 @@ def parts_of(version: str, metadata: Mapping[str, Any]) -> dict[str, str]:
         version: Of its task.
         metadata: Of its log.
     """
-    # A retry adds its own behind those of its log; only those of the first made samples.
-    first = next((name for name in metadata if name.startswith(MADE_FROM)), f"{MADE_FROM}{version}")
-    found = metadata.get(first)
+    found = metadata.get(_first(metadata) or f"{MADE_FROM}{version}")
     return dict(found) if isinstance(found, dict) else {}
 
 
@@ -60,12 +69,14 @@ def changed_since(version: str, metadata: Mapping[str, Any]) -> list[str] | None
     Returns:
         A line for each file or setting, as far as they are known; None if nothing changed.
     """
-    now = metadata.get(f"{MADE_FROM}{version}")
-    # A retry adds its own behind those of its log; only those of the first made samples.
-    first = next((name for name in metadata if name.startswith(MADE_FROM)), None)
+    now, first = metadata.get(f"{MADE_FROM}{version}"), _first(metadata)
     if now is None or first is None or first == f"{MADE_FROM}{version}":
         return None
     return list(_differences(metadata[first], now))
+
+
+def _first(metadata: Mapping[str, Any]) -> str | None:
+    return next((name for name in metadata if name.startswith(MADE_FROM)), None)
 
 
 def _differences(before: Mapping[str, str], now: Mapping[str, str]) -> Iterator[str]:
@@ -75,15 +86,3 @@ def _differences(before: Mapping[str, str], now: Mapping[str, str]) -> Iterator[
         elif now[name] != value:
             yield f"{name}: {value}, now {now[name]}"
     yield from (f"{name}: new" for name in now if name not in before)
-
-
-def result_version(parts: Iterable[str]) -> str:
-    """Return a version such as ``2-3f2a9c0d11e4``.
-
-    Args:
-        parts: Digests of everything that decides the results of one task.
-    """
-    whole = hashlib.sha256()
-    for part in (__version__, prompts_digest(), *parts):
-        whole.update(part.encode() + b"\0")
-    return f"{COMPARABLE}-{whole.hexdigest()[:12]}"

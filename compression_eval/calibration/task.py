@@ -2,9 +2,9 @@
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Literal
 
-from inspect_ai import Task
+from inspect_ai import Task, task
 from inspect_ai.dataset import MemoryDataset
 from inspect_ai.dataset import Sample as InspectSample
 from inspect_ai.log import HeadlineMetric
@@ -34,7 +34,7 @@ MARK = "grader_calibration"
 
 @dataclass(frozen=True)
 class CalibrationArguments:
-    """Arguments of the task; see `compression_eval.tasks.grader_calibration`."""
+    """Arguments of the task; see `grader_calibration`."""
 
     answers: str | list[str] | None = None
     variants: bool = False
@@ -42,16 +42,43 @@ class CalibrationArguments:
     language: Language | None = None
 
 
+@task
+def grader_calibration(
+    answers: str | list[str] | None = None,
+    variants: bool = False,
+    grader_context: Literal["state", "none"] = "state",
+    language: Language | None = None,
+    **unknown: Any,
+) -> Task:
+    """Measure how well a grader agrees with a careful reader, and which traps it falls for.
+
+    Args:
+        answers: Names of shipped sets of graded answers (each is named after its fixture) or
+            paths of files; all shipped ones if not given.
+        variants: Grade every answer again with the criteria in another order, padded, with a
+            method named in it, and by the rubric of another language: no score should move.
+        grader_context: ``state`` shows the grader the summary of the set, ``none`` does not.
+        language: Language of the rubric: en, zh or ja; that of each fixture if not given.
+        unknown: Refused, so that a misspelt argument is not silently ignored.
+
+    Returns:
+        The task.
+    """
+    return calibration_task_from(locals())
+
+
 def calibration_task_from(given: Mapping[str, Any]) -> Task:
-    """Return the task for arguments as they came from a command line.
+    """Return the task for the parameters of `grader_calibration`.
 
     Raises:
-        DataError: As `calibration_task`, and for a name that is not an argument.
+        CommandLineError: As `calibration_task`, and for a name that is not an argument.
     """
+    named = {name: value for name, value in given.items() if name != "unknown"}
+    named |= given.get("unknown", {})
     try:
-        if error := unknown_arguments(given, CalibrationArguments.__dataclass_fields__):
+        if error := unknown_arguments(named, CalibrationArguments.__dataclass_fields__):
             raise error
-        return calibration_task(CalibrationArguments(**given))
+        return calibration_task(CalibrationArguments(**named))
     except DataError as error:
         raise CommandLineError(str(error)) from error
 

@@ -76,7 +76,7 @@ def compressor(
     if inspect.isclass(make):
         owner = next(kind for kind in make.__mro__ if "__init__" in vars(kind))
     hints = get_type_hints(owner.__init__ if inspect.isclass(make) else make, include_extras=True)
-    meanings = _meanings(inspect.getdoc(owner) or "")
+    meanings = documented(inspect.getdoc(owner) or "")
     parameters = inspect.signature(make).parameters
     fields: dict[str, Any] = {
         each.name: (
@@ -98,7 +98,7 @@ def compressor(
     return Compressor(name, summary, arguments, build, calls_model=calls_model, **more)
 
 
-def _meanings(docstring: str) -> dict[str, str]:
+def documented(docstring: str) -> dict[str, str]:
     """Return what the ``Args:`` of a docstring say of each argument, on one line."""
     section = _ARGS_SECTION.search(docstring)
     entries = re.split(r"^    (?=\w+: )", section[1] if section else "", flags=re.MULTILINE)

@@ -16,8 +16,7 @@ from compression_eval.offline.registration import EMBEDDED_MODEL
 from compression_eval.sweeping.arms import Arm, TaskKey, sweep_arms
 from compression_eval.sweeping.messages import one_line
 from compression_eval.sweeping.settings import SweepSettings
-from compression_eval.task import with_models
-from compression_eval.tasks import compression
+from compression_eval.task import compression, with_models
 
 
 @dataclass(frozen=True)

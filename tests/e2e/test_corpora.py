@@ -214,7 +214,7 @@ def test_parts_of_a_corpus_make_the_whole(tmp_path: Path) -> None:
     assert len({task.version for task in (whole, *parts)}) == 3
     for given in ("3/2", "x", "0/1", 1):
         with pytest.raises(DataError, match="shard: "):
-            compression_task(TaskArguments(fixtures=path, shard=given))  # type: ignore[arg-type]
+            compression_task(TaskArguments(fixtures=path, shard=given))
 
 
 def test_of_several_fixtures_those_without_a_bank_are_passed_over(

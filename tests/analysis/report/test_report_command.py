@@ -15,7 +15,7 @@ from compression_eval.analysis import facts_frame, samples_frame, states_frame
 from compression_eval.analysis.report import making
 from compression_eval.grading.metrics import MEAN
 from compression_eval.grading.rubric import FORMULA, structure
-from compression_eval.tasks import compression
+from compression_eval.task import compression
 from tests.analysis.report.conftest import EVIL, report
 
 CHARTS = {"frontier", "radar", "dimensions", "survival", "stages", "retention", "costs"}
