@@ -1,46 +1,105 @@
-"""Answering a question from a conversation with the lines of it that fit best."""
+"""Answering a question with the lines of a conversation that fit best, in the form asked for."""
 
+import json
+import re
 from collections import OrderedDict
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from hashlib import blake2b
 
 import numpy as np
 
-from compression_eval.offline import formats
-from compression_eval.offline.artifacts import Action, FileAction, by_action, file_actions
-from compression_eval.offline.phrases import phrase
-from compression_eval.offline.question import Query, analyse, cues_of
-from compression_eval.offline.reading import Utterance
-from compression_eval.offline.retrieval import Floats, Index
-from compression_eval.offline.segments import cut
-from compression_eval.offline.tokens import estimate_tokens, is_wide
+from compression_eval.fixtures.banks import FormatKind, RequestedFormat
+from compression_eval.offline.conversation import (
+    Action,
+    FileAction,
+    Utterance,
+    beginning,
+    by_action,
+    cut,
+    file_actions,
+)
+from compression_eval.offline.language import estimate_tokens, is_wide, phrase
+from compression_eval.offline.retrieval import Index, Query, analyse, cues_of
 
-ANSWER_TOKENS = 300
+MAX_ANSWER_TOKENS = 300
 """Tokens of extracts in an answer."""
 
-_KEPT_INDICES = 24
+_MAX_SOURCES = 24
 """Conversations kept indexed: those of a run's current states."""
-
-_LEAST_SHARE = 0.2
-_LEAST_SHARE_OF_PROMPT = 0.6
+_MIN_SHARE = 0.2
+_MIN_SHARE_OF_PROMPT = 0.6
 """Share of a question's terms that must occur among the extracts for them to be an answer."""
-
-_CANDIDATES = 60
+_MAX_CANDIDATES = 60
 _TOO_ALIKE = 0.75
 _SAME_STATEMENT = 0.7
-_MOST_FILES = 14
+_MAX_FILES = 14
 _ACTIONS: dict[str, tuple[Action, ...]] = {
     "created": ("created",),
     "modified": ("modified",),
     "deleted": ("deleted", "renamed"),
     "read": ("read",),
 }
+"""The kinds of file operations by the cues that ask for them."""
 _OPENERS = ("{", ":", "(", "[", "：", "=")
 _INTRODUCED = 3
 
+_FORMS: tuple[tuple[FormatKind, re.Pattern[str]], ...] = (
+    ("json", re.compile(r"\bJSON\b", re.IGNORECASE)),
+    ("table", re.compile(r"\btable\b|表格|テーブル|(?<=の)表|表で|表形式", re.IGNORECASE)),
+    ("numbered", re.compile(r"\bnumbered\b|编号|有序列表|番号付き|番号つき", re.IGNORECASE)),
+    (
+        "bullets",
+        re.compile(r"\bbullet(?:s|ed)?\b|项目符号|无序列表|要点列表|箇条書き", re.IGNORECASE),
+    ),
+    (
+        "comma_list",
+        re.compile(r"\bcomma|逗号|顿号分隔|カンマ|コンマ|読点区切り", re.IGNORECASE),
+    ),
+    (
+        "single_line",
+        re.compile(
+            r"\b(?:one|single)[ -](?:line|sentence)\b|一行|单行|一句话|1 ?行|一文で|1 ?文で",
+            re.IGNORECASE,
+        ),
+    ),
+)
+_DATA_ABOUT = re.compile(r"\b(?:in|from|of|the) the (?:json|table)\b|\.json\b", re.IGNORECASE)
+_ASKED = re.compile(
+    r"\bas (?:a |an )?|\bin (?:a |an )?|\bformat|\breply|\banswer|\breturn|\bgive|\bwith "
+    r"|格式|回答|形式|输出|返回|用|以|答え|返し|出力|示し",
+    re.IGNORECASE,
+)
+_KEYS_AFTER = re.compile(
+    r"(?:keys?|fields?|columns?|键|字段|列|キー|フィールド|項目)[^\n\"'`“「『]{0,24}(.+)", re.DOTALL
+)
+_QUOTED = re.compile(r"[`\"'“「『]([^`\"'”」』]{1,40})[`\"'”」』]")
+_BARE_KEYS = re.compile(
+    r"(?:keys?|fields?|columns?|键|字段|列|キー|フィールド)(?: named| called)?[:：]?\s*"
+    r"(?:は|为|是)?\s*((?:[\w-]+(?:\s*(?:,|、|，|and|和|与|と)\s*)+)*[\w-]+)",
+    re.IGNORECASE,
+)
+_SEPARATOR = re.compile(r"\s*(?:,|、|，|\band\b|和|与|と)\s*")
+_NUMBERS = {
+    "two": 2, "three": 3, "four": 4, "five": 5, "six": 6, "seven": 7, "eight": 8,
+    "两": 2, "三": 3, "四": 4, "五": 5, "六": 6, "二": 2,
+}  # fmt: skip
+_ITEMS = re.compile(
+    r"(?:exactly )?\b(\d{1,2}|two|three|four|five|six|seven|eight)\b"
+    r" (?:\w+ )?(?:bullets?|items?|points?|lines)"
+    r"|([两二三四五六]|\d{1,2}) ?(?:条|项|点|项目|つ|点の|項目)",
+    re.IGNORECASE,
+)
+_TELLING = re.compile(
+    r"`([^`]{2,80})`|([\w.-]*/[\w./-]+|\w+[._]\w[\w.]*(?:\(\))?|\w+\(\)|[a-z]+[A-Z]\w+|\d[\d.,:]*\w*)"
+)
+_MAX_CELL = 160
+_MAX_ROWS = 6
+_MAX_LISTED = 16
+
 
 @dataclass(frozen=True)
-class Source:
+class _Source:
     """A conversation made ready for questions."""
 
     index: Index
@@ -51,77 +110,73 @@ class Answerer:
     """Answers questions and keeps the indices of the last conversations."""
 
     def __init__(self) -> None:
-        self._sources: OrderedDict[bytes, Source] = OrderedDict()
+        self._sources: OrderedDict[bytes, _Source] = OrderedDict()
 
     def answer(self, history: list[Utterance], question: str) -> str:
         """Return an answer made of extracts, in the form that the question asks for."""
-        wanted = formats.requested(question)
+        form = requested(question)
         whole, parts = analyse(question)
         source = self._source(history)
-        extracts = select(source.index, whole, parts)
+        index = source.index
+        extracts = _select(index, whole, parts, MAX_ANSWER_TOKENS)
         listing = _file_listing(source.files, whole)
-        if not listing and not _is_answer(source.index, whole, extracts):
-            return formats.render([phrase("unknown", question)], wanted, lambda _key: [])
-        texts = [source.index.segments[at].text for at in extracts]
+        if not listing and not _is_answer(index, whole, extracts):
+            return _rendered([phrase("unknown", question)], form, lambda _key: [])
+        texts = [index.segments[at].text for at in extracts]
 
         def about(key: str) -> list[str]:
-            paths = _paths(source.files, key) if "files" in whole.cues else []
-            if paths:
+            asked = _asked_files(source.files, cues_of(key)) if "files" in whole.cues else {}
+            if paths := [path for paths in asked.values() for path in paths]:
                 return paths
             part = analyse(f"{key} {key} {question}")[0]
-            found = select(source.index, part, [], tokens=ANSWER_TOKENS // 3)
-            return [source.index.segments[at].text for at in found]
+            fitting = _select(index, part, [], MAX_ANSWER_TOKENS // 3)
+            return [index.segments[at].text for at in fitting]
 
-        if listing and wanted is not None and wanted.kind == "comma_list":
+        if listing and form is not None and form.kind == "comma_list":
             texts = []
-        return formats.render(listing + texts, wanted, about)
+        return _rendered(listing + texts, form, about)
 
-    def _source(self, history: list[Utterance]) -> Source:
-        key = _digest(history)
-        source = self._sources.pop(key, None)
-        if source is None:
-            source = Source(Index(cut(history)), file_actions(history))
+    def _source(self, history: list[Utterance]) -> _Source:
+        state = blake2b(digest_size=16)
+        for utterance in history:
+            state.update(repr((utterance.role, utterance.text, utterance.calls)).encode())
+        key = state.digest()
+        source = self._sources.pop(key, None) or _Source(Index(cut(history)), file_actions(history))
         self._sources[key] = source
-        while len(self._sources) > _KEPT_INDICES:
+        while len(self._sources) > _MAX_SOURCES:
             self._sources.popitem(last=False)
         return source
 
 
-def _digest(history: list[Utterance]) -> bytes:
-    state = blake2b(digest_size=16)
-    for utterance in history:
-        state.update(repr((utterance.role, utterance.text, utterance.calls)).encode())
-    return state.digest()
-
-
-def select(
-    index: Index, whole: Query, parts: list[Query], tokens: int = ANSWER_TOKENS
-) -> list[int]:
+def _select(index: Index, whole: Query, parts: list[Query], budget: int) -> list[int]:
     """Return the positions of the segments to answer with, best first, within a token budget.
 
     The parts of a question take turns, so that none uses up the budget.
     """
-    rankings = []
-    for query in [whole, *parts]:
-        scores = index.scores(query)
-        rankings.append(_best(index, scores))
+    rankings = [_best(index, query) for query in (whole, *parts)]
     chosen: list[int] = []
-    left = tokens
-    for rank in range(_CANDIDATES):
+    left = budget
+    for rank in range(_MAX_CANDIDATES):
         for ranking in rankings:
-            if rank >= len(ranking):
-                continue
-            for at in _block(index, ranking[rank]):
+            for at in _block(index, ranking[rank]) if rank < len(ranking) else ():
                 cost = estimate_tokens(index.segments[at].text) + 1
-                if at in chosen or cost > left or _repeats(index, at, chosen):
-                    continue
-                chosen.append(at)
-                left -= cost
-        if left < tokens // 20:
+                if at not in chosen and cost <= left and not _repeats(index, at, chosen):
+                    chosen.append(at)
+                    left -= cost
+        if left < budget // 20:
             break
-    return (
-        chosen if "earliest" in whole.cues else _without_outdated(index, chosen, set(whole.terms))
-    )
+    return chosen if "earliest" in whole.cues else _current(index, chosen, set(whole.terms))
+
+
+def _best(index: Index, query: Query) -> list[int]:
+    """Return the positions of the highest scores, equal ones in their order, each text once."""
+    scores = index.scores(query)
+    result: dict[str, int] = {}
+    for at in np.argsort(-scores, kind="stable"):
+        if scores[at] <= 0 or len(result) == _MAX_CANDIDATES:
+            break
+        result.setdefault(index.segments[at].text, int(at))
+    return list(result.values())
 
 
 def _block(index: Index, at: int) -> list[int]:
@@ -133,53 +188,35 @@ def _block(index: Index, at: int) -> list[int]:
     return [at, *(other for other in following if index.segments[other].message == message)]
 
 
-def _best(index: Index, scores: Floats) -> list[int]:
-    """Return the positions of the highest scores, equal ones in their order, each text once."""
-    result: dict[str, int] = {}
-    for at in np.argsort(-scores, kind="stable"):
-        if scores[at] <= 0 or len(result) == _CANDIDATES:
-            break
-        result.setdefault(index.segments[at].text, int(at))
-    return list(result.values())
-
-
 def _repeats(index: Index, at: int, chosen: list[int]) -> bool:
     own = index.terms_of(at)
-    for other in chosen:
-        theirs = index.terms_of(other)
-        if len(own & theirs) > _TOO_ALIKE * max(len(own | theirs), 1):
-            return True
-    return False
+    others = (index.terms_of(other) for other in chosen)
+    return any(len(own & each) > _TOO_ALIKE * max(len(own | each), 1) for each in others)
 
 
-def _without_outdated(index: Index, chosen: list[int], asked: set[str]) -> list[int]:
+def _current(index: Index, chosen: list[int], asked: set[str]) -> list[int]:
     """Leave out what a later statement repeats with one other number: that is the newer value.
 
     Lines of results are kept, as a log or table has many that differ in their numbers alone, and
     so is a line with a number that was asked for.
     """
-    split = {at: _words_and_numbers(index, at) for at in chosen}
+    split: dict[int, tuple[set[str], set[str]]] = {}
+    for at in chosen:
+        found = index.terms_of(at)
+        numbers = {term for term in found if any(map(str.isdigit, term))}
+        split[at] = found - numbers, numbers
+    said = [at for at in chosen if index.segments[at].kind != "returned" and len(split[at][1]) == 1]
 
     def outdated(at: int) -> bool:
         words, numbers = split[at]
-        if len(numbers) != 1 or numbers & asked or index.segments[at].kind == "returned":
-            return False
         return any(
             index.segments[other].message > index.segments[at].message
-            and index.segments[other].kind != "returned"
-            and len(split[other][1]) == 1
             and split[other][1] != numbers
             and len(words & split[other][0]) >= _SAME_STATEMENT * len(words | split[other][0])
-            for other in chosen
+            for other in said
         )
 
-    return [at for at in chosen if not outdated(at)]
-
-
-def _words_and_numbers(index: Index, at: int) -> tuple[set[str], set[str]]:
-    found = index.terms_of(at)
-    numbers = {term for term in found if any(character.isdigit() for character in term)}
-    return found - numbers, numbers
+    return [at for at in chosen if at not in said or split[at][1] & asked or not outdated(at)]
 
 
 def _is_answer(index: Index, whole: Query, extracts: list[int]) -> bool:
@@ -187,46 +224,116 @@ def _is_answer(index: Index, whole: Query, extracts: list[int]) -> bool:
 
     A system prompt alone has words in common with any question about coding, so more is asked.
     """
+
+    def size(found: set[str]) -> float:  # a pair of wide characters is half a word
+        return sum(0.5 if is_wide(term) else 1.0 for term in found)
+
     asked = set(whole.terms)
-    found: set[str] = set()
-    for at in extracts:
-        found |= index.terms_of(at)
+    found = {term for at in extracts for term in index.terms_of(at)}
     alone = all(index.segments[at].role == "system" for at in extracts)
-    share = _LEAST_SHARE_OF_PROMPT if alone else _LEAST_SHARE
-    common = _words_in(asked & found)
-    return bool(extracts) and common > 0 and common >= share * _words_in(asked)
-
-
-def _words_in(query_terms: set[str]) -> float:
-    """Return a number of words; a pair of Chinese or Japanese characters is half of one."""
-    return sum(0.5 if is_wide(term) else 1.0 for term in query_terms)
+    share = _MIN_SHARE_OF_PROMPT if alone else _MIN_SHARE
+    common = size(asked & found)
+    return bool(extracts) and common > 0 and common >= share * size(asked)
 
 
 def _file_listing(actions: list[FileAction], question: Query) -> list[str]:
     """Return one line per kind of file operation that the question asks about."""
     if "files" not in question.cues:
         return []
-    wide = is_wide(question.text)
+    colon, comma = ("：", "、") if is_wide(question.text) else (": ", ", ")
     return [
-        f"{phrase(action, question.text)}{'：' if wide else ': '}"
-        + ("、" if wide else ", ").join(paths[-_MOST_FILES:])
-        for action, paths in _asked_actions(actions, question.cues).items()
+        f"{phrase(action, question.text)}{colon}{comma.join(paths[-_MAX_FILES:])}"
+        for action, paths in _asked_files(actions, question.cues).items()
     ]
 
 
-def _paths(actions: list[FileAction], key: str) -> list[str]:
-    """Return the paths that belong under a key such as ``modified``."""
-    asked = _asked_actions(actions, cues_of(key))
-    return [path for paths in asked.values() for path in paths]
-
-
-def _asked_actions(actions: list[FileAction], cues: frozenset[str]) -> dict[Action, list[str]]:
+def _asked_files(actions: list[FileAction], cues: frozenset[str]) -> dict[Action, list[str]]:
     """Return the paths of those kinds of file operation that cues name, none empty."""
-    found = by_action(actions)
-    return {
-        action: found[action]
-        for cue, names in _ACTIONS.items()
-        if cue in cues
-        for action in names
-        if found.get(action)
-    }
+    done = by_action(actions)
+    asked = [name for cue, names in _ACTIONS.items() if cue in cues for name in names]
+    return {name: done[name] for name in asked if done.get(name)}
+
+
+def requested(question: str) -> RequestedFormat | None:
+    """Return the form that a question asks for; None if it asks for none that is known."""
+    for kind, pattern in _FORMS:
+        match = pattern.search(question)
+        if match and _is_request(question, match):
+            keys = _keys(question) if kind in ("json", "table") else []
+            return RequestedFormat(kind=kind, keys=keys, items=_items(question))
+    return None
+
+
+def _is_request(question: str, match: re.Match[str]) -> bool:
+    """Tell "answer as a table" from "which table did the migration change"."""
+    if _DATA_ABOUT.search(question[max(0, match.start() - 8) : match.end()]):
+        return False
+    around = question[max(0, match.start() - 60) : match.end() + 30]
+    return _ASKED.search(around) is not None
+
+
+def _keys(question: str) -> list[str]:
+    after = _KEYS_AFTER.search(question)
+    if quoted := _QUOTED.findall(after[1] if after else question):
+        return list(dict.fromkeys(quoted))
+    bare = _BARE_KEYS.search(question)
+    return [key for key in _SEPARATOR.split(bare[1]) if key] if bare else []
+
+
+def _items(question: str) -> int | None:
+    match = _ITEMS.search(question)
+    if match is None:
+        return None
+    text = (match[1] or match[2]).casefold()
+    return _NUMBERS.get(text) or (int(text) if text.isdigit() and int(text) else None)
+
+
+def _rendered(
+    extracts: list[str], form: RequestedFormat | None, about: Callable[[str], list[str]]
+) -> str:
+    """Put extracts into a form.
+
+    Args:
+        extracts: Lines of the answer, best first.
+        form: The form asked for; None for plain lines.
+        about: Gives the lines that fit a key or a column head.
+    """
+    if form is None:
+        return "\n".join(extracts)
+    if form.kind == "json":
+        keys = form.keys or ["answer"]
+        values = {key: about(key) if len(keys) > 1 else extracts for key in keys}
+        chosen = {key: value or extracts[:1] for key, value in values.items()}
+        data = {key: each[0] if len(each) == 1 else each for key, each in chosen.items()}
+        return json.dumps(data, ensure_ascii=False)
+    if form.kind == "table":
+        return _table(extracts, form.keys or ["item", "detail"])
+    if form.kind == "single_line":
+        return " | ".join(" ".join(text.split()) for text in extracts)
+    if form.kind == "comma_list":
+        return ", ".join(_telling(extracts)[: form.items or _MAX_LISTED])
+    items = extracts
+    if form.items:  # shared out over as many as were asked for
+        items = [" | ".join(extracts[at :: form.items]) or "-" for at in range(form.items)]
+    numbered = form.kind == "numbered"
+    return "\n".join(
+        f"{number}. {text}" if numbered else f"- {text}" for number, text in enumerate(items, 1)
+    )
+
+
+def _telling(extracts: list[str]) -> list[str]:
+    """Return the names, paths and numbers of the extracts; the extracts if there are none."""
+    pairs = [pair for text in extracts for pair in _TELLING.findall(text)]
+    names = [(quoted or bare).strip(",. ").replace(",", "") for quoted, bare in pairs]
+    return list(dict.fromkeys(filter(None, names))) or [text.replace(",", " ") for text in extracts]
+
+
+def _table(extracts: list[str], heads: Sequence[str]) -> str:
+    rows = [heads, ["---"] * len(heads)]
+    for text in extracts[:_MAX_ROWS]:
+        names = _telling([text])[: len(heads) - 1]
+        empty = [""] * (len(heads) - 1 - len(names))
+        rows.append([*names, *empty, beginning(text, _MAX_CELL)])
+    return "\n".join(
+        "| " + " | ".join(cell.replace("|", "/") for cell in row) + " |" for row in rows
+    )

@@ -1,53 +1,62 @@
-"""Grading an answer with a stated formula per criterion, from the ground truth in the request."""
+"""Grading an answer with a stated formula per criterion, from the ground truth in the request.
+
+All scores are 5 times a share, rounded to two places; ``docs/embedded-model.md`` shows the formulas
+as a table. An answer that is none (empty, does not know, wants to read again) gets 0 on every
+criterion but the two of instruction following. Wrong facts beside right ones cap accuracy at 3.
+"""
 
 import json
+import re
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 from inspect_ai.model import ChatMessage
+from pydantic import BaseModel, ConfigDict, ValidationError
 
-from compression_eval.offline.formulas import FORMULAS, Outcome
-from compression_eval.offline.ground_truth import Case
-from compression_eval.offline.reading import user_records
+from compression_eval.facts.matching import Text
+from compression_eval.fixtures.banks import AnswerKey, Constraint, RequestedFormat
+from compression_eval.grading.form import constraint_score, format_score
+from compression_eval.offline.conversation import user_records
+from compression_eval.offline.language import content_terms, words
+
+_MAX_SCORE = 5.0
+_CAP = 3.0
+_CODE = re.compile(r"[\w-]/[\w-]|\w[_.:]\w|[a-z][A-Z]|\w\(|[A-Z]{2,}|--?\w+-?\w*=|[{}\[\]<>=]|\d")
+"""What a fact looks like that is code: a name, path, number, flag or message of a program."""
+_SENTENCES = re.compile(r"\n|(?<=[.!?;])\s+|(?<=[。！？；])")
+_TASK_SHARE = 0.6
+_SHORT_ANSWER = 600
+"""Characters up to which a phrase of not knowing or of wanting to read is the whole answer."""
+
+_NO_CASE = "The request holds no answer with its ground truth."
+_Outcome = tuple[float | None, str]
+"""A score from 0 to 5, or None where nothing can be said, and the reason."""
 
 
 def grade(messages: list[ChatMessage]) -> str:
     """Return the grader's reply, JSON with one result for each criterion that was asked for.
 
     Criteria without a formula, and requests without a case to grade, get the score null with the
-    reason: no value is better than a made-up one.
-    """
-    case, criteria = _request(messages)
-    results = []
-    for criterion in criteria:
-        outcome = _outcome(criterion, case)
-        results.append(
-            {"criterionId": criterion, "score": outcome.score, "reasoning": outcome.reasoning}
-        )
-    return json.dumps({"criterionResults": results}, ensure_ascii=False)
-
-
-def _outcome(criterion: str, case: Case | None) -> Outcome:
-    if case is None:
-        return Outcome(None, "The request holds no answer with its ground truth.")
-    formula = FORMULAS.get(criterion)
-    if formula is None:
-        return Outcome(None, "There is no mechanical formula for this criterion.")
-    return formula(case)
-
-
-def _request(messages: list[ChatMessage]) -> tuple[Case | None, list[str]]:
-    """Return the case of the last line that holds one, and the criteria that are asked for.
-
-    Only whole lines of user messages are read: text of the graded answer stands inside a JSON
-    string of such a line and cannot pose as one.
+    reason: no value is better than a made-up one. Only whole lines of user messages are read: text
+    of the graded answer stands inside a JSON string of such a line and cannot pose as one.
     """
     fields: dict[str, Any] = {}
     for records in user_records(messages):
         for record in records:
             fields.update(record)
     asked = fields.get("rubric_criteria")
-    criteria = [_criterion_id(item) for item in asked] if isinstance(asked, list) else []
-    return Case.read(fields), [name for name in dict.fromkeys(criteria) if name]
+    criteria = map(_criterion_id, asked if isinstance(asked, list) else [])
+    try:
+        case = _Case.model_validate(fields)
+    except ValidationError:  # a field is missing or has another type
+        case = None
+    results = []
+    for criterion in filter(None, dict.fromkeys(criteria)):
+        score, reasoning = _outcome(criterion, case) if case else (None, _NO_CASE)
+        results.append({"criterionId": criterion, "score": score, "reasoning": reasoning})
+    return json.dumps({"criterionResults": results}, ensure_ascii=False)
 
 
 def _criterion_id(item: object) -> str:
@@ -55,3 +64,223 @@ def _criterion_id(item: object) -> str:
     if isinstance(item, dict):
         item = item.get("criterionId") or item.get("id")
     return item if isinstance(item, str) else ""
+
+
+class _Lenient(BaseModel):
+    model_config = ConfigDict(extra="ignore", frozen=True)
+
+
+class _Fact(_Lenient):
+    fact: str
+    also_accepted: list[str] = []
+    superseded: list[str] = []
+
+    @property
+    def forms(self) -> list[str]:
+        return [self.fact, *self.also_accepted]
+
+
+class _Truth(_Lenient):
+    expected_facts: list[_Fact] = []
+    must_not_appear: list[_Fact] = []
+    reference_answer: str = ""
+    answer_key: AnswerKey = AnswerKey()
+    requested_format: RequestedFormat | None = None
+    standing_constraint: Constraint | None = None
+
+
+class _Case(_Lenient):
+    """One answer with its question and ground truth."""
+
+    probe_question: str = ""
+    ground_truth: _Truth
+    model_response: str
+
+    @cached_property
+    def text(self) -> Text:
+        return Text(self.model_response)
+
+    @cached_property
+    def words(self) -> set[str]:
+        """The content terms of the answer."""
+        return set(content_terms(self.model_response))
+
+    def has(self, forms: list[str]) -> bool:
+        return any(self.text.has(form) for form in forms)
+
+    def has_files(self, *paths: str) -> list[bool]:
+        """Say of each file whether the answer names it, by its path or by its name alone."""
+        return [self.has([path, path.rsplit("/", 1)[-1]]) for path in paths]
+
+    def has_statements(self, *statements: str) -> list[bool]:
+        """Say of each sentence whether the answer holds its text or most of its content words."""
+        return [self.text.has(each) or self._has_words_of(each) for each in statements]
+
+    def _has_words_of(self, statement: str) -> bool:
+        wanted = set(content_terms(statement))
+        return bool(wanted) and len(wanted & self.words) >= _TASK_SHARE * len(wanted)
+
+    @cached_property
+    def found(self) -> list[bool]:
+        """For each expected fact, whether the answer holds it."""
+        return [self.has(fact.forms) for fact in self.ground_truth.expected_facts]
+
+    @property
+    def code_found(self) -> list[bool]:
+        """The same for those facts that are code."""
+        facts = zip(self.ground_truth.expected_facts, self.found, strict=True)
+        return [hit for fact, hit in facts if _CODE.search(fact.fact)]
+
+    @cached_property
+    def stale(self) -> list[bool]:
+        """For each expected fact, whether the answer gives a superseded value as current."""
+        return [
+            any(self._as_current(value, fact) for value in fact.superseded)
+            for fact in self.ground_truth.expected_facts
+        ]
+
+    def _as_current(self, value: str, fact: _Fact) -> bool:
+        """Say whether a superseded value stands in a sentence that does not make clear that it is.
+
+        A sentence does so by a word such as "previously", or by giving the current value as well
+        ("45 instead of 30").
+        """
+        if not self.text.spells(value):
+            return False
+        split = _SENTENCES.split(self.model_response)
+        sentences = [each for each in split if each and Text(each).spells(value)]
+        return not sentences or any(
+            words("states", "earlier").search(sentence) is None
+            and not any(Text(sentence).has(form) for form in fact.forms)
+            for sentence in sentences
+        )
+
+    @cached_property
+    def cap(self) -> float:
+        """The most that accuracy can be: wrong facts may stand in the answer."""
+        forbidden = [form for fact in self.ground_truth.must_not_appear for form in fact.forms]
+        spoiled = any(map(self.text.spells, forbidden)) or any(self.stale)
+        return _CAP if spoiled else _MAX_SCORE
+
+    @cached_property
+    def no_answer(self) -> str:
+        """Why this is no answer (empty, abstained, wants to read again); "" if it is one.
+
+        An answer that holds an expected fact is one, whatever it says besides, and so is a long
+        one, in which such a phrase may be quoted.
+        """
+        if re.search(r"\w", self.model_response) is None:
+            return "the answer is empty"
+        if any(self.found) or len(self.model_response) > _SHORT_ANSWER:
+            return ""
+        if words("states", "unknown").search(self.model_response):
+            return "the answer says that it does not know"
+        if words("states", "fetch").search(self.model_response):
+            return "the answer asks to read again instead of answering"
+        return ""
+
+
+@dataclass(frozen=True)
+class _Formula:
+    """A share of parts that the answer holds."""
+
+    parts: Callable[[_Case, AnswerKey], list[bool]]
+    """Says of each part whether the answer holds it."""
+    named: str
+    """What the parts are."""
+    missing: str
+    """Why there is no score where the ground truth has no parts."""
+    capped: bool = False
+    """Whether wrong facts beside right ones keep the score low."""
+
+
+_NO_FACTS = "The ground truth has no expected facts."
+
+_FORMULAS = {
+    "accuracy_factual": _Formula(lambda c, _: c.found, "expected facts", _NO_FACTS, capped=True),
+    "accuracy_technical": _Formula(
+        lambda c, _: c.code_found,
+        "expected code references",
+        "No expected fact is a name, path, number or message of code.",
+        capped=True,
+    ),
+    "context_conversation_state": _Formula(
+        lambda c, _: [hit and not old for hit, old in zip(c.found, c.stale, strict=True)],
+        "facts in their current value",
+        _NO_FACTS,
+    ),
+    "context_artifact_state": _Formula(
+        lambda c, key: c.has_files(
+            *dict.fromkeys([*key.files_created, *key.files_modified, *key.files_read])
+        ),
+        "files that were accessed",
+        "The answer key lists no files that were accessed.",
+    ),
+    "artifact_files_created": _Formula(
+        lambda c, key: c.has_files(*key.files_created),
+        "files created",
+        "The answer key lists no files created.",
+    ),
+    "artifact_files_modified": _Formula(
+        lambda c, key: c.has_files(*key.files_modified),
+        "files modified",
+        "The answer key lists no files modified.",
+    ),
+    "artifact_key_details": _Formula(
+        lambda c, _: c.code_found, "technical details", "No expected fact is a technical detail."
+    ),
+    "completeness_coverage": _Formula(
+        lambda c, key: [
+            *c.found,
+            *c.has_files(*key.files_created, *key.files_modified),
+            *c.has_statements(*key.open_tasks, *key.reasons),
+        ],
+        "parts of a full answer",
+        "The ground truth lists nothing to cover.",
+    ),
+    "completeness_depth": _Formula(
+        lambda c, _: [
+            term in c.words for term in set(content_terms(c.ground_truth.reference_answer))
+        ],
+        "terms of the reference answer",
+        "There is no reference answer to compare the detail with.",
+    ),
+    "continuity_work_state": _Formula(
+        lambda c, key: [*c.found, *c.has_statements(*key.open_tasks)],
+        "facts and open tasks to go on with",
+        "The ground truth has neither facts nor open tasks.",
+        capped=True,
+    ),
+    "continuity_todo_state": _Formula(
+        lambda c, key: c.has_statements(*key.open_tasks),
+        "open tasks",
+        "The answer key lists no open tasks.",
+    ),
+    "continuity_reasoning": _Formula(
+        lambda c, key: c.has_statements(*key.reasons),
+        "reasons",
+        "The answer key lists no reasons.",
+    ),
+}
+"""The formula of every criterion about content, by its id."""
+
+
+def _outcome(criterion: str, case: _Case) -> _Outcome:
+    truth = case.ground_truth
+    if criterion == "instruction_format":
+        return format_score(case.model_response, truth.requested_format)
+    if criterion == "instruction_constraints":
+        return constraint_score(case.model_response, truth.standing_constraint)
+    formula = _FORMULAS.get(criterion)
+    if formula is None:
+        return None, "There is no mechanical formula for this criterion."
+    found = formula.parts(case, truth.answer_key)
+    if not found:
+        return None, formula.missing
+    if case.no_answer:
+        return 0.0, f"0 because {case.no_answer}."
+    score = _MAX_SCORE * sum(found) / len(found)
+    cap = case.cap if formula.capped else _MAX_SCORE
+    lowered = f"; at most {cap:g} because of superseded or forbidden facts" if cap < score else ""
+    text = f"{sum(found)} of {len(found)} {formula.named} found{lowered}."
+    return round(min(score, cap), 2), text

@@ -11,6 +11,7 @@ from typing import Any
 
 from inspect_ai.model import (
     ChatMessage,
+    ChatMessageUser,
     GenerateConfig,
     ModelAPI,
     ModelOutput,
@@ -19,15 +20,15 @@ from inspect_ai.model import (
 from inspect_ai.tool import ToolChoice, ToolInfo
 
 from compression_eval.offline.answering import Answerer
-from compression_eval.offline.grading import grade
-from compression_eval.offline.reading import (
+from compression_eval.offline.conversation import (
     from_messages,
     json_lines,
-    last_request,
+    text_parts,
     user_records,
 )
+from compression_eval.offline.grading import grade
+from compression_eval.offline.language import estimate_tokens
 from compression_eval.offline.summarising import operations, summarise
-from compression_eval.offline.tokens import estimate_tokens
 
 MODELS = ("lexical",)
 GRADE_SCHEMA = "criterion_results"
@@ -46,10 +47,10 @@ _ORDER = re.compile(
     re.IGNORECASE,
 )
 _QUESTION_MARK = re.compile(r"[?？]")
-_LONG_REQUEST = 1_200
+_MIN_REQUEST = 1_200
 """Characters from which a text is a request with instructions and not a question."""
 
-_LEAST_MENTIONS = 3
+_MIN_MENTIONS = 3
 
 
 class EmbeddedAPI(ModelAPI):
@@ -102,11 +103,15 @@ class EmbeddedAPI(ModelAPI):
         schema = config.response_schema.name if config.response_schema else ""
         if schema == GRADE_SCHEMA:
             return grade(messages)
-        at, parts = last_request(messages)
         if schema == OPERATIONS_SCHEMA:
             data = user_records(messages)
             return operations(data[-1] if data else [])
-        history = from_messages(messages[: max(at, 0)])
+        # The last message of the user is the request.
+        asked = [at for at, each in enumerate(messages) if isinstance(each, ChatMessageUser)]
+        at = asked[-1] if asked else 0
+        last = messages[at] if asked else None
+        parts = text_parts(last) if isinstance(last, ChatMessageUser) else []
+        history = from_messages(messages[:at])
         request = "\n".join(parts)
         records = json_lines(request)
         if _asks_for_summary(request, records):
@@ -134,6 +139,6 @@ def _tokens_of(message: ChatMessage) -> int:
 def _asks_for_summary(request: str, records: list[dict[str, Any]]) -> bool:
     if any("budget_tokens" in record for record in records):
         return True
-    if len(request) >= _LONG_REQUEST and len(_SUMMARY.findall(request)) >= _LEAST_MENTIONS:
+    if len(request) >= _MIN_REQUEST and len(_SUMMARY.findall(request)) >= _MIN_MENTIONS:
         return True
     return _ORDER.search(request) is not None and _QUESTION_MARK.search(request) is None

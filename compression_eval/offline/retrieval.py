@@ -1,4 +1,4 @@
-"""BM25 over the lines of a conversation, with its neighbourhood and its place taken in.
+"""Which lines of a conversation fit a question best: BM25 with neighbourhood and place taken in.
 
 A line of a log or a listing says little by itself: what it is about stands in the lines around
 it, in the call that produced it and in what the assistant said before that call. So three indices
@@ -8,20 +8,18 @@ are asked (the line, its message, what led to the message) and their scores adde
 import functools
 import re
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from compression_eval.offline import lexicon
-from compression_eval.offline.question import Query
-from compression_eval.offline.segments import Conversation, Segment
-from compression_eval.offline.tokens import terms
+from compression_eval.offline.conversation import Conversation
+from compression_eval.offline.language import content_terms, names_of, terms, words
 
 Floats = NDArray[np.float32]
 
-_NEIGHBOUR = 0.35
-_FURTHER = 0.15
+_NEIGHBOURS = ((1, 0.35), (2, 0.15))
 _MESSAGE = 0.25
 _HEADER = 0.45
 _SOUGHT = 0.22
@@ -39,20 +37,93 @@ _KINDS = {
     "identifier": re.compile(r"\w_\w|[a-z][A-Z]|\w\(\)|`\w+`"),
 }
 """What answers look like to questions with these cues."""
+_PARTS = re.compile(
+    r"(?<=[?？。！；;])\s*|(?<=[.!])\s+|,\s+(?=(?:and|or|which|what|why|how)\b)"
+    r"|\s+and\s+(?=(?:which|what|why|how|where|when|who|for what|at which|in which)\b)"
+    r"|(?:，|、)(?=(?:又|并|以及|为什么|哪|什么|多少|どの|なぜ|何))|(?:以及|并且|そして|また、)"
+)
+_ORDINAL = re.compile(
+    r"\b(first|second|third|fourth|fifth|last|final)\s+(\w+(?:\s+\w+)?)"
+    r"|第([一二三四五1-5])次(?:的)?(\w{2,6})|([一二三四五1-5])(?:回|度|番)目の(\w{2,6})",
+    re.IGNORECASE,
+)
+_POSITIONS = {
+    "first": 0, "second": 1, "third": 2, "fourth": 3, "fifth": 4, "last": -1, "final": -1,
+    "一": 0, "二": 1, "三": 2, "四": 3, "五": 4,
+    "1": 0, "2": 1, "3": 2, "4": 3, "5": 4,
+}  # fmt: skip
+_MAX_PARTS = 6
+_MIN_TERMS = 2
 
 
-class _Field:
-    """One BM25 index over a list of texts."""
+@dataclass(frozen=True)
+class Query:
+    """A question or a part of one."""
 
-    def __init__(self, texts: Sequence[str], *, k1: float, b: float) -> None:
-        self.documents = [terms(text) for text in texts]
-        self._size = len(self.documents)
+    text: str
+    """As it was asked."""
+    terms: tuple[str, ...]
+    """Search terms without words that carry no content; repeated ones weigh more."""
+    cues: frozenset[str]
+    """Names of the lexicon's cues that it shows."""
+    ordinals: tuple[tuple[int, frozenset[str]], ...] = ()
+    """Things counted in it: "the third lint run" is 2 with the terms of "lint run"; -1 is last."""
+
+
+def analyse(question: str) -> tuple[Query, list[Query]]:
+    """Return the whole question as a query, and its parts where it asks several things.
+
+    A part's query holds its own terms twice and the whole question's once: "and why?" has no
+    terms of its own.
+    """
+    asked = content_terms(question)
+    whole = Query(question, tuple(asked), cues_of(question), _ordinals(question))
+    pieces = [piece.strip() for piece in _PARTS.split(question) if piece and piece.strip()]
+    parts = []
+    for piece in pieces[:_MAX_PARTS] if len(pieces) > 1 else []:
+        own, cues = content_terms(piece), cues_of(piece)
+        if len(own) >= _MIN_TERMS or cues:
+            parts.append(Query(piece, (*own, *own, *asked), cues, _ordinals(piece)))
+    return whole, parts
+
+
+def cues_of(text: str) -> frozenset[str]:
+    """Return the names of the cues that a text shows."""
+    return frozenset(name for name in names_of("cues") if words("cues", name).search(text))
+
+
+def _ordinals(text: str) -> tuple[tuple[int, frozenset[str]], ...]:
+    """Return the counted things of a text, each with one and with two of its words."""
+    result = []
+    for match in _ORDINAL.finditer(text):
+        position, counted = [group for group in match.groups() if group][:2]
+        named = counted.split()
+        for count in range(len(named), 0, -1):
+            if wanted := frozenset(content_terms(" ".join(named[:count]))):
+                result.append((_POSITIONS[position.casefold()], wanted))
+    return tuple(result)
+
+
+class _Bm25:
+    """One index over a list of texts."""
+
+    def __init__(self, texts: Sequence[str], *, b: float) -> None:
+        import bm25s
+
+        documents = [terms(text) for text in texts]
+        self._size = len(documents)
         self._index: Any = None
-        if any(self.documents):
-            self._index = _build(self.documents, k1=k1, b=b)
+        if not any(documents):
+            return
+        numbers: dict[str, int] = {}
+        ids = [
+            [numbers.setdefault(term, len(numbers)) for term in document] for document in documents
+        ]
+        self._index = bm25s.BM25(k1=1.2, b=b, method="lucene", backend="numpy", csc_backend="numpy")
+        self._index.index((ids, numbers), create_empty_token=False, show_progress=False)
 
     def scores(self, query: Sequence[str]) -> Floats:
-        """Return one BM25 score per text; all 0 where nothing matches."""
+        """Return one score per text; all 0 where nothing matches."""
         known = [] if self._index is None else self._index.get_tokens_ids(list(query))
         if not known:
             return np.zeros(self._size, dtype=np.float32)
@@ -60,56 +131,28 @@ class _Field:
         return found
 
 
-def _build(documents: list[list[str]], *, k1: float, b: float) -> Any:
-    import bm25s
-
-    numbers: dict[str, int] = {}
-    ids = [[numbers.setdefault(term, len(numbers)) for term in document] for document in documents]
-    index = bm25s.BM25(k1=k1, b=b, method="lucene", backend="numpy", csc_backend="numpy")
-    index.index((ids, numbers), create_empty_token=False, show_progress=False)
-    return index
-
-
 class Index:
     """Everything about one conversation that does not depend on the question."""
 
     def __init__(self, conversation: Conversation) -> None:
         self.conversation = conversation
-        self.segments: tuple[Segment, ...] = conversation.segments
+        self.segments = conversation.segments
         size = len(conversation.headers)
         bodies: list[list[str]] = [[] for _ in range(size)]
         for segment in self.segments:
             bodies[segment.message].append(segment.text)
-        self._lines = _Field([f"{s.text} {s.title}" for s in self.segments], k1=1.2, b=0.35)
-        self._messages = _Field(["\n".join(body) for body in bodies], k1=1.2, b=0.6)
-        self._headers = _Field(conversation.headers, k1=1.2, b=0.5)
+        self._lines = _Bm25([f"{s.text} {s.title}" for s in self.segments], b=0.35)
+        self._messages = _Bm25(["\n".join(body) for body in bodies], b=0.6)
+        self._headers = _Bm25(conversation.headers, b=0.5)
         self._message_of = np.array([s.message for s in self.segments], dtype=np.intp)
-        self._prior = self._priors(size)
-        self._found: dict[str, Floats] = {}
-
-    def _priors(self, size: int) -> Floats:
-        values = [
+        priors = [
             _ROLE.get(s.role, 1.0)
             * (_CALLED if s.kind == "called" else 1.0)
             * (1 + _LATER * s.message / max(size, 1))
             for s in self.segments
         ]
-        return np.array(values, dtype=np.float32)
-
-    def _feature(self, name: str) -> Floats | None:
-        """Return for each segment 1 where it holds what a cue asks for; None if unknown."""
-        if name not in self._found:
-            if name == "command":
-                found = [s.kind == "called" and s.line == 0 for s in self.segments]
-            elif pattern := _KINDS.get(name):
-                found = [pattern.search(s.text) is not None for s in self.segments]
-            elif name in lexicon.sought_names():
-                pattern = lexicon.sought(name)
-                found = [pattern.search(s.text) is not None for s in self.segments]
-            else:
-                return None
-            self._found[name] = np.array(found, dtype=np.float32)
-        return self._found[name]
+        self._prior = np.array(priors, dtype=np.float32)
+        self._features: dict[str, Floats] = {}
 
     def scores(self, query: Query) -> Floats:
         """Return one rank value per segment for a query; 0 where nothing is in common."""
@@ -123,7 +166,7 @@ class Index:
         for name in query.cues:
             feature = self._feature(name)
             if feature is not None:
-                factor *= 1 + (_SOUGHT if name in lexicon.sought_names() else _KIND) * feature
+                factor *= 1 + (_SOUGHT if name in names_of("sought") else _KIND) * feature
         place = self._message_of / max(len(self.conversation.headers), 1)
         if "earliest" in query.cues and "latest" not in query.cues:
             factor *= (1.25 - 0.5 * place).astype(np.float32)
@@ -133,6 +176,21 @@ class Index:
         if message is not None:
             factor[self._message_of == message] *= _COUNTED
         return (total * factor).astype(np.float32)
+
+    def _feature(self, name: str) -> Floats | None:
+        """Return for each segment 1 where it holds what a cue asks for; None if unknown."""
+        if name not in self._features:
+            pattern = _KINDS.get(name)
+            if pattern is None and name in names_of("sought"):
+                pattern = words("sought", name)
+            if name == "command":
+                found = [s.kind == "called" and s.line == 0 for s in self.segments]
+            elif pattern is None:
+                return None
+            else:
+                found = [pattern.search(s.text) is not None for s in self.segments]
+            self._features[name] = np.array(found, dtype=np.float32)
+        return self._features[name]
 
     def _counted(self, query: Query) -> int | None:
         """Return the message that "the third lint run" means: the result of such a call."""
@@ -152,7 +210,7 @@ class Index:
     def _around(self, line: Floats) -> Floats:
         """Return for each segment the scores of the four around it in the same message."""
         result = np.zeros_like(line)
-        for step, weight in ((1, _NEIGHBOUR), (2, _FURTHER)):
+        for step, weight in _NEIGHBOURS:
             if len(line) <= step:
                 break
             same = self._message_of[step:] == self._message_of[:-step]

@@ -1,15 +1,32 @@
 """Summaries made of a conversation's own sentences, as free text or as typed operations."""
 
 import json
+import re
+from collections import Counter, defaultdict
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
 from typing import Any
 
-from compression_eval.offline import lexicon
-from compression_eval.offline.phrases import SECTIONS, phrase
-from compression_eval.offline.question import content_terms
-from compression_eval.offline.reading import Utterance, from_records
-from compression_eval.offline.salience import Note, notes
-from compression_eval.offline.segments import beginning
-from compression_eval.offline.tokens import estimate_tokens, terms
+from compression_eval.offline.conversation import (
+    FileAction,
+    Segment,
+    Utterance,
+    beginning,
+    cut,
+    file_actions,
+    from_records,
+    leaves,
+)
+from compression_eval.offline.language import (
+    SECTIONS,
+    content_terms,
+    estimate_tokens,
+    is_wide,
+    phrase,
+    section_of,
+    terms,
+    words,
+)
 
 DEFAULT_BUDGET = 1_200
 """Tokens of a summary where the request names no budget."""
@@ -23,7 +40,7 @@ _SHARES = {
     "problems": 0.1,
     "next_steps": 0.1,
 }
-_LEAST_NEW = 0.35
+_MIN_NEW = 0.35
 """Share of a budget open to new notes though the current summary fills it: code evicts then."""
 
 _SIMILAR = 0.6
@@ -32,6 +49,42 @@ _OVERHEAD = 3
 
 _HEADING = 6
 _FOCUS = 1.5
+_DIGITS = re.compile(r"\d")
+_NAME = re.compile(r"\w_\w|[a-z][A-Z]|\w\(\)|`[^`]+`|[\w-]+/[\w./-]+|\w\.[a-z]{2,4}\b")
+_ERROR = re.compile(
+    r"\b\w*(?:Error|Exception)\b"
+    r"|\b(?:FAIL(?:ED)?|Traceback|fatal:|panic:|error:|exit (?:code|status) [1-9])"
+)
+_OUTCOME = re.compile(
+    r"\b(?:\d+ (?:passed|failed|issues?|errors?|warnings?|tests?)|OK\b|FAILED|Ran \d+)|-> \d{3}\b"
+)
+_PENDING = re.compile(r"^(?:pending|in_progress|todo|not_started|open)$", re.IGNORECASE)
+_MIN_CHARACTERS = 8
+_MIN_CHARACTERS_WIDE = 4
+_MAX_NOTE = 260
+_LATE = 0.75
+_RARE = 3
+_PROBLEMS_PER_RESULT = 2
+_OUTCOMES_PER_RESULT = 2
+_LINES_PER_RESULT = 4
+"""Opening lines of a result, noted only where nothing weightier fills the budget."""
+
+_MAX_TODO_ITEMS = 8
+
+
+@dataclass(frozen=True)
+class Note:
+    """Something to keep: its section, its text, the message it comes from, how much it matters."""
+
+    section: str
+    text: str
+    message: int
+    weight: float
+
+    @property
+    def cost(self) -> int:
+        """Tokens that it takes in a summary."""
+        return estimate_tokens(self.text) + _OVERHEAD
 
 
 def summarise(history: list[Utterance], records: list[dict[str, Any]]) -> str:
@@ -41,12 +94,16 @@ def summarise(history: list[Utterance], records: list[dict[str, Any]]) -> str:
         history: The messages before the request.
         records: The JSON Lines of the request: messages, budget, focus topic, earlier summary.
     """
-    inside = from_records(records)
-    utterances = [*_previous(records), *(inside or history)]
-    budget = budget_of(records)
+    earlier = (
+        text
+        for record in records
+        for key in ("earlier_summary", "previous_summary", "current_summary")
+        if isinstance(text := record.get(key), str) and text.strip()
+    )
+    previous = [Utterance(-1, "user", text) for text in earlier][:1]
+    utterances = [*previous, *(from_records(records) or history)]
     like = "\n".join(u.text for u in utterances if u.role == "user")[:2_000]
-    found = _focused(notes(utterances), records)
-    chosen = within(found, budget - _HEADING * len(SECTIONS))
+    chosen = _within(_notes(utterances, records), _budget_of(records) - _HEADING * len(SECTIONS))
     blocks = []
     for section in SECTIONS:
         lines = [f"- {note.text}" for note in chosen if note.section == section]
@@ -58,13 +115,13 @@ def summarise(history: list[Utterance], records: list[dict[str, Any]]) -> str:
 def operations(records: list[dict[str, Any]]) -> str:
     """Return the reply to a request for typed operations on an anchored summary, as JSON."""
     current = _current(records)
-    budget = budget_of(records)
+    budget = _budget_of(records)
     used = sum(estimate_tokens(text) for entries in current.values() for _, text in entries)
-    room = max(budget - used, int(_LEAST_NEW * budget)) - _HEADING * len(SECTIONS)
+    room = max(budget - used, int(_MIN_NEW * budget)) - _HEADING * len(SECTIONS)
     utterances = from_records(records)
     result: list[dict[str, str]] = []
     touched: set[str] = set()
-    for note in within(_focused(notes(utterances), records), room):
+    for note in _within(_notes(utterances, records), room):
         operation = _operation(note, current.get(note.section, []), touched)
         if operation is not None:
             result.append(operation)
@@ -72,27 +129,14 @@ def operations(records: list[dict[str, Any]]) -> str:
     return json.dumps({"operations": result}, ensure_ascii=False)
 
 
-def _focused(items: list[Note], records: list[dict[str, Any]]) -> list[Note]:
-    """Return the notes with those on the focus topic of a request, if it has one, moved up."""
-    topic = next((text for r in records if isinstance(text := r.get("focus_topic"), str)), "")
-    wanted = set(content_terms(topic))
-    if not wanted:
-        return items
-    return sorted(
-        items, key=lambda note: -note.weight - _FOCUS * bool(wanted & set(terms(note.text)))
-    )
-
-
-def budget_of(records: list[dict[str, Any]]) -> int:
+def _budget_of(records: list[dict[str, Any]]) -> int:
     """Return the budget that a request states, in tokens; the default if it states none."""
-    for record in records:
-        budget = record.get("budget_tokens")
-        if isinstance(budget, int) and budget > 0:
-            return budget
-    return DEFAULT_BUDGET
+    budgets = (record.get("budget_tokens") for record in records)
+    stated = (budget for budget in budgets if isinstance(budget, int) and budget > 0)
+    return next(stated, DEFAULT_BUDGET)
 
 
-def within(items: list[Note], budget: int) -> list[Note]:
+def _within(notes: list[Note], budget: int) -> list[Note]:
     """Return the notes that fit a budget of tokens, in the order of the conversation.
 
     Every section first gets its share, so that a talkative one cannot crowd out the others; what
@@ -101,30 +145,16 @@ def within(items: list[Note], budget: int) -> list[Note]:
     left = {section: int(share * budget) for section, share in _SHARES.items()}
     chosen: list[Note] = []
     rest: list[Note] = []
-    for note in items:
-        cost = estimate_tokens(note.text) + _OVERHEAD
-        if cost <= left[note.section]:
-            left[note.section] -= cost
-            chosen.append(note)
-        else:
-            rest.append(note)
+    for note in notes:
+        fits = note.cost <= left[note.section]
+        left[note.section] -= note.cost if fits else 0
+        (chosen if fits else rest).append(note)
     spare = sum(left.values())
     for note in rest:
-        cost = estimate_tokens(note.text) + _OVERHEAD
-        if cost <= spare:
-            spare -= cost
+        if note.cost <= spare:
+            spare -= note.cost
             chosen.append(note)
     return sorted(chosen, key=lambda note: note.message)
-
-
-def _previous(records: list[dict[str, Any]]) -> list[Utterance]:
-    """Return an earlier summary that a request holds as text, as a user's first message."""
-    for record in records:
-        for key in ("earlier_summary", "previous_summary", "current_summary"):
-            text = record.get(key)
-            if isinstance(text, str) and text.strip():
-                return [Utterance(-1, "user", text)]
-    return []
 
 
 def _current(records: list[dict[str, Any]]) -> dict[str, list[tuple[str, str]]]:
@@ -155,11 +185,12 @@ def _operation(
     for key, text in entries:
         if text.strip() == note.text.strip():
             return None
-        if key in touched or not _replaces(note, text):
-            continue
-        touched.add(key)
-        merged = _merged_file(text, note.text) if note.section == "files" else note.text
-        return {"op": "supersede", "id": key, "text": merged}
+        if key not in touched and _replaces(note, text):
+            touched.add(key)
+            # An entry keeps what was known of a file.
+            merged = f"{text}; then {note.text.split(': ', 1)[-1]}"
+            new = merged if note.section == "files" else note.text
+            return {"op": "supersede", "id": key, "text": new}
     return {"op": "add", "section": note.section, "text": note.text}
 
 
@@ -171,29 +202,137 @@ def _replaces(note: Note, text: str) -> bool:
     return len(ours & theirs) >= _SIMILAR * max(len(ours | theirs), 1)
 
 
-def _merged_file(old: str, new: str) -> str:
-    """Return an entry that keeps what was known of a file and adds what happened since."""
-    return f"{old}; then {new.split(': ', 1)[-1]}"
-
-
 def _closings(
     entries: list[tuple[str, str]], utterances: list[Utterance], touched: set[str]
-) -> list[dict[str, str]]:
-    """Return one closing for each open step that a later sentence reports as done."""
-    result = []
+) -> Iterator[dict[str, str]]:
+    """Yield one closing for each open step that a later sentence reports as done."""
     sentences = [
         line.strip()
         for utterance in utterances
         if utterance.role in ("assistant", "user")
         for line in utterance.text.splitlines()
-        if lexicon.state("done").search(line)
+        if words("states", "done").search(line)
     ]
     for key, text in entries:
-        if key in touched:
-            continue
         step = set(terms(text))
-        for sentence in sentences:
-            if step and len(step & set(terms(sentence))) >= _SIMILAR * len(step):
-                result.append({"op": "close", "id": key, "text": beginning(sentence, 200)})
-                break
-    return result
+        done = (s for s in sentences if len(step & set(terms(s))) >= _SIMILAR * len(step))
+        if key not in touched and step and (sentence := next(done, None)):
+            yield {"op": "close", "id": key, "text": beginning(sentence, 200)}
+
+
+def _notes(utterances: list[Utterance], records: list[dict[str, Any]]) -> list[Note]:
+    """Return what is worth keeping, the weightiest first, equal ones in their order.
+
+    What is on the focus topic of the request, if it has one, is moved up.
+    """
+    segments = cut(utterances).segments
+    frequency = Counter(term for segment in segments for term in set(terms(segment.text)))
+    by_message: defaultdict[int, list[Segment]] = defaultdict(list)
+    for segment in segments:
+        if segment.kind != "called":
+            by_message[segment.message].append(segment)
+    said: list[Note] = []
+    for position, utterance in enumerate(utterances):
+        own, place = by_message[position], position / len(utterances)
+        if utterance.role == "user":
+            said.extend(_of_user(own, place))
+        elif utterance.role == "assistant":
+            said.extend(_of_assistant(own, place))
+            said.extend(_todos(utterance, place, position))
+        elif utterance.role == "tool":
+            said.extend(_of_result(own, place))
+    notes = [replace(n, weight=n.weight + _richness(n.text, frequency)) for n in said]
+    notes.extend(_of_files(file_actions(utterances)))
+    distinct: dict[tuple[str, str], Note] = {}
+    for note in notes:
+        distinct.setdefault((note.section, " ".join(note.text.casefold().split())), note)
+    weighed = sorted(distinct.values(), key=lambda note: -note.weight)
+    topic = next((text for r in records if isinstance(text := r.get("focus_topic"), str)), "")
+    if wanted := set(content_terms(topic)):
+        weighed.sort(key=lambda note: -note.weight - _FOCUS * bool(wanted & set(terms(note.text))))
+    return weighed
+
+
+def _worth(text: str) -> bool:
+    return len(text) >= (_MIN_CHARACTERS_WIDE if is_wide(text) else _MIN_CHARACTERS)
+
+
+def _of_user(segments: list[Segment], place: float) -> Iterator[Note]:
+    for segment in segments:
+        text = beginning(segment.text, _MAX_NOTE).lstrip("-* ")
+        carried = section_of(segment.title) if segment.title else None
+        if not _worth(text) or text.startswith(("#", "[")):
+            continue
+        if carried is not None:
+            yield Note(carried, text, segment.message, 2.4)
+        elif words("sought", "constraint").search(text):
+            yield Note("constraints", text, segment.message, 2.6)
+        else:
+            weight = 2.0 + (0.3 if segment.line == 0 else 0) + 0.2 * place
+            yield Note("intent", text, segment.message, weight)
+
+
+def _of_assistant(segments: list[Segment], place: float) -> Iterator[Note]:
+    for segment in segments:
+        text = beginning(segment.text, _MAX_NOTE).lstrip("-* ")
+        if not _worth(text) or text.startswith("#"):
+            continue
+        reason = words("sought", "reason").search(text) is not None
+        if reason or words("sought", "decision").search(text):
+            yield Note("decisions", text, segment.message, 1.2 + (0.4 if reason else 0))
+        elif words("cues", "error").search(text):
+            yield Note("problems", text, segment.message, 1.1)
+        elif place > _LATE and words("sought", "open").search(text):
+            yield Note("next_steps", text, segment.message, 1.2 + place)
+        else:
+            telling = _DIGITS.search(text) or _NAME.search(text)
+            weight = (0.7 if telling else 0.2) + 0.5 * place
+            yield Note("state", text, segment.message, weight)
+
+
+def _of_result(segments: list[Segment], place: float) -> Iterator[Note]:
+    problems = [s for s in segments if _ERROR.search(s.text)]
+    for segment in problems[-_PROBLEMS_PER_RESULT:]:
+        yield Note("problems", beginning(segment.text, _MAX_NOTE), segment.message, 0.8)
+    outcomes = [s for s in segments if _OUTCOME.search(s.text) and s not in problems]
+    for segment in outcomes[-_OUTCOMES_PER_RESULT:]:
+        yield Note("state", beginning(segment.text, _MAX_NOTE), segment.message, 0.5 + 0.6 * place)
+    for segment in segments[:_LINES_PER_RESULT]:
+        if _worth(segment.text) and segment not in problems and segment not in outcomes:
+            yield Note("state", beginning(segment.text, _MAX_NOTE), segment.message, 0.1 * place)
+
+
+def _todos(utterance: Utterance, place: float, position: int) -> Iterator[Note]:
+    """Yield the unfinished items of a to-do list that was written by a tool call."""
+    for call in utterance.calls:
+        for items in call.arguments.values():
+            for item in items[-_MAX_TODO_ITEMS:] if isinstance(items, list) else []:
+                if not isinstance(item, dict):
+                    continue
+                values = [text for _key, text in leaves(item)]
+                if any(_PENDING.match(value) for value in values):
+                    text = beginning(max(values, key=len), _MAX_NOTE)
+                    yield Note("next_steps", text, position, 0.6 + place)
+
+
+def _of_files(actions: list[FileAction]) -> Iterator[Note]:
+    """Yield one note per file that was created, changed, renamed or deleted."""
+    grouped: dict[str, list[FileAction]] = {}
+    for action in actions:
+        if action.action != "read":
+            grouped.setdefault(action.path, []).append(action)
+    for path, done in grouped.items():
+        details = dict.fromkeys(action.detail for action in done if action.detail)
+        verbs = "/".join(dict.fromkeys(action.action for action in done))
+        text = f"{path}: {verbs}" + (f" ({'; '.join(list(details)[-4:])})" if details else "")
+        yield Note("files", beginning(text, _MAX_NOTE), done[-1].message, 1.8 + 0.1 * len(done))
+
+
+def _richness(text: str, frequency: Counter[str]) -> float:
+    """Return up to 1 for what cannot be guessed: numbers, names, words that occur seldom."""
+    rare = sum(1 for term in set(terms(text)) if frequency[term] <= _RARE)
+    return (
+        0.25 * (_DIGITS.search(text) is not None)
+        + 0.25 * (_NAME.search(text) is not None)
+        + min(0.5, 0.06 * rare)
+    )

@@ -27,8 +27,8 @@ from inspect_ai.tool import ToolChoice, ToolInfo
 from compression_eval.compressors.running import CompressionPlan, compress
 from compression_eval.compressors.state import State
 from compression_eval.compressors.tokens import token_counter
+from compression_eval.offline.conversation import json_lines
 from compression_eval.offline.provider import EmbeddedAPI
-from compression_eval.offline.reading import json_lines
 
 CLOSE_ENOUGH = 0.97
 """Share of a budget from which on the search for it ends."""

@@ -10,7 +10,7 @@ from inspect_ai.model import (
 )
 
 from compression_eval.facts.matching import Text
-from compression_eval.offline.tokens import estimate_tokens
+from compression_eval.offline.language import estimate_tokens
 
 from .conftest import Ask, call
 

@@ -5,7 +5,7 @@ from inspect_ai.model import ChatMessage
 
 from compression_eval.fixtures.banks import FormatKind
 from compression_eval.grading.form import share_kept
-from compression_eval.offline.formats import requested
+from compression_eval.offline.answering import requested
 
 from .conftest import Ask
 

@@ -9,8 +9,7 @@ from inspect_ai.model import (
     CompactionSummary,
 )
 
-from compression_eval.offline.phrases import SECTIONS
-from compression_eval.offline.tokens import estimate_tokens
+from compression_eval.offline.language import SECTIONS, estimate_tokens
 
 from .conftest import generate
 
