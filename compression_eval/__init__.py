@@ -29,15 +29,13 @@ if TYPE_CHECKING:
     from compression_eval.compressors.pi import PiCompaction
     from compression_eval.compressors.recorded import RecordedState
     from compression_eval.compressors.regenerative import RegenerativeCompaction
-    from compression_eval.compressors.vendors.anthropic_clear_tools import (
+    from compression_eval.compressors.vendors.anthropic import (
         AnthropicClearToolsCompaction,
-    )
-    from compression_eval.compressors.vendors.anthropic_edit import AnthropicEditCompaction
-    from compression_eval.compressors.vendors.anthropic_on_demand import (
+        AnthropicEditCompaction,
         AnthropicNativeCompaction,
         AnthropicTextCompaction,
     )
-    from compression_eval.compressors.vendors.openai_compact import OpenAICompaction
+    from compression_eval.compressors.vendors.openai import OpenAICompaction
     from compression_eval.compressors.yours.command import CommandCompaction
     from compression_eval.task import compression
 
@@ -99,13 +97,13 @@ _PLACES = {
     "compressors.pi": ("PiCompaction",),
     "compressors.recorded": ("RecordedState",),
     "compressors.regenerative": ("RegenerativeCompaction",),
-    "compressors.vendors.anthropic_clear_tools": ("AnthropicClearToolsCompaction",),
-    "compressors.vendors.anthropic_edit": ("AnthropicEditCompaction",),
-    "compressors.vendors.anthropic_on_demand": (
+    "compressors.vendors.anthropic": (
+        "AnthropicClearToolsCompaction",
+        "AnthropicEditCompaction",
         "AnthropicNativeCompaction",
         "AnthropicTextCompaction",
     ),
-    "compressors.vendors.openai_compact": ("OpenAICompaction",),
+    "compressors.vendors.openai": ("OpenAICompaction",),
     "compressors.yours.command": ("CommandCompaction",),
     "calibration.task": ("grader_calibration",),
     "task": ("compression",),

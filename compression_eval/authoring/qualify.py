@@ -32,7 +32,7 @@ from inspect_ai.log import EvalLog, EvalSample
 from inspect_ai.model import ChatMessageUser
 
 from compression_eval.arguments import TaskArguments
-from compression_eval.compressors.budget import plan_window
+from compression_eval.compressors.budget import split
 from compression_eval.compressors.prompts import prompt
 from compression_eval.compressors.tokens import token_counter
 from compression_eval.dataset import dataset_of
@@ -305,7 +305,7 @@ async def _tokens(
         name, cut, identifier = _place(sample)
         if (name, cut) not in states:
             history = messages[name][:cut]
-            window = plan_window(history, mark, tail_tokens=settings.tail_tokens)
+            window = split(history, 0, settings.tail_tokens)
             states[name, cut] = {
                 "full": counter.messages(history),
                 "none": counter.messages([m for m in history if m.role == "system"]),

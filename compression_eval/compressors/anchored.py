@@ -11,7 +11,7 @@ import re
 from bisect import bisect_left, insort
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
-from typing import Annotated, Literal, get_args
+from typing import Annotated, Any, Literal, get_args
 
 from inspect_ai.model import (
     ChatMessage,
@@ -34,7 +34,6 @@ Section = Literal["intent", "constraints", "files", "decisions", "state", "probl
 SECTIONS: tuple[Section, ...] = get_args(Section)
 
 _PREFIXES = dict(zip(SECTIONS, "icfdspn", strict=True))
-_TITLES = {name: name.replace("_", " ").capitalize() for name in SECTIONS}
 _EVICTION_ORDER: tuple[str, ...] = ("problems", "state", "files", "decisions", "next_steps")
 """Sections that give up entries when the budget is short; intent and constraints come last."""
 
@@ -108,30 +107,21 @@ class Memory(_Model):
         memory.cycle += 1
         known = {entry.id: entry for entries in memory.sections.values() for entry in entries}
         for operation in operations.operations:
-            if isinstance(operation, Add):
-                if not (text := _one_line(operation.text)):
-                    memory.refused += 1
-                    continue
-                entry = Entry(
-                    id=f"{_PREFIXES[operation.section]}{memory.next_number}",
-                    text=text,
-                    cycle=memory.cycle,
-                )
-                memory.next_number += 1
-                memory.sections[operation.section].append(entry)
-            elif (target := known.get(operation.id)) is None:
-                memory.refused += 1
-            elif isinstance(operation, Supersede):
-                if not (text := _one_line(operation.text)):
-                    memory.refused += 1
-                    continue
-                target.text = text
-                target.closed = False
-                target.cycle = memory.cycle
-            else:
+            text = " ".join(operation.text.split())
+            target = None if isinstance(operation, Add) else known.get(operation.id)
+            if isinstance(operation, Close) and target:
                 target.closed = True
                 if operation.text:
-                    target.text = f"{target.text} -> {_one_line(operation.text)}"
+                    target.text = f"{target.text} -> {text}"
+            elif isinstance(operation, Supersede) and target and text:
+                target.text, target.closed, target.cycle = text, False, memory.cycle
+            elif isinstance(operation, Add) and text:
+                identifier = f"{_PREFIXES[operation.section]}{memory.next_number}"
+                memory.next_number += 1
+                entry = Entry(id=identifier, text=text, cycle=memory.cycle)
+                memory.sections[operation.section].append(entry)
+            else:
+                memory.refused += 1
         return memory
 
     def fitted(self, budget: int, count: Callable[[str], int]) -> "Memory":
@@ -159,86 +149,57 @@ class Memory(_Model):
 
     def _without(self, victims: Sequence[Entry]) -> "Memory":
         gone = {id(entry) for entry in victims}
-        return self.model_copy(
-            update={
-                "sections": {
-                    name: [entry for entry in entries if id(entry) not in gone]
-                    for name, entries in self.sections.items()
-                },
-                "evicted": self.evicted + len(victims),
-            }
-        )
+        left = {
+            name: [entry for entry in entries if id(entry) not in gone]
+            for name, entries in self.sections.items()
+        }
+        return self.model_copy(update={"sections": left, "evicted": self.evicted + len(victims)})
 
     def _eviction_order(self, count: Callable[[str], int]) -> Iterator[Entry]:
         """Yield every entry, those first that are given up first."""
-        # Within a section the oldest go first; the sort keeps the order of those of one cycle.
-        by_age = {
-            name: sorted(enumerate(entries), key=lambda item: item[1].cycle)
-            for name, entries in self.sections.items()
-        }
-        closed = {
-            name: deque((entry.cycle, position, entry) for position, entry in items if entry.closed)
-            for name, items in by_age.items()
-        }
-        gone: dict[str, list[int]] = {name: [] for name in closed}
-        while filled := [name for name in closed if closed[name]]:
-            # Of those of one cycle the one that stands higher in its section, as it is by now.
-            name = min(
-                filled,
-                key=lambda name: (
-                    closed[name][0][0],
-                    closed[name][0][1] - bisect_left(gone[name], closed[name][0][1]),
-                    name,
-                ),
-            )
-            _, position, entry = closed[name].popleft()
-            insort(gone[name], position)
-            yield entry
-        left = {
-            name: deque(entry for _, entry in items if not entry.closed)
-            for name, items in by_age.items()
-        }
-        tokens = {name: {id(e): count(e.text) for e in entries} for name, entries in left.items()}
-        totals = {name: sum(each.values()) for name, each in tokens.items()}
+        closed: list[tuple[int, int, Section, int, Entry]] = []
+        left: dict[Section, deque[Entry]] = {}
+        for name, entries in self.sections.items():
+            by_age = sorted(enumerate(entries), key=lambda item: item[1].cycle)
+            left[name] = deque(entry for _, entry in by_age if not entry.closed)
+            gone: list[int] = []
+            for position, entry in by_age:
+                if entry.closed:
+                    # Of those of one cycle first the one that then stands highest in its section.
+                    place = position - bisect_left(gone, position)
+                    closed.append((entry.cycle, place, name, position, entry))
+                    insort(gone, position)
+        yield from (entry for *_, entry in sorted(closed, key=lambda item: item[:4]))
+        totals = {name: sum(count(e.text) for e in entries) for name, entries in left.items()}
         for choice in (_EVICTION_ORDER, ("constraints", "intent")):
             while filled := [name for name in left if name in choice and left[name]]:
                 longest = max(filled, key=totals.__getitem__)
                 entry = left[longest].popleft()
-                totals[longest] -= tokens[longest][id(entry)]
+                totals[longest] -= count(entry.text)
                 yield entry
 
     def render(self) -> str:
         """Return the memory as the agent reads it; an empty section says so."""
-        blocks: list[str] = []
+        blocks = []
         for name, entries in self.sections.items():
-            lines = [
-                f"- {entry.text}" if not entry.closed else f"- [closed] {entry.text}"
-                for entry in entries
-            ]
-            blocks.append("\n".join([f"## {_TITLES[name]}", *(lines or ["(none)"])]))
+            lines = [f"- {'[closed] ' if entry.closed else ''}{entry.text}" for entry in entries]
+            title = name.replace("_", " ").capitalize()
+            blocks.append("\n".join([f"## {title}", *(lines or ["(none)"])]))
         if self.evicted:
             blocks.append(f"({self.evicted} older entries were dropped to stay within the budget.)")
         return "\n\n".join(blocks)
 
-    def for_model(self) -> dict[str, dict[str, Sequence[dict[str, str]]]]:
+    def for_model(self) -> dict[str, Any]:
         """Return the memory as the summarising model reads it, with ids to refer to."""
         return {
             "sections": {
                 name: [
-                    {
-                        "id": entry.id,
-                        "text": entry.text,
-                        **({"closed": "yes"} if entry.closed else {}),
-                    }
-                    for entry in entries
+                    {"id": e.id, "text": e.text, **({"closed": "yes"} if e.closed else {})}
+                    for e in entries
                 ]
                 for name, entries in self.sections.items()
             }
         }
-
-
-def _one_line(text: str) -> str:
-    return " ".join(text.split())
 
 
 class AnchoredCompaction(SummarisingCompaction):
@@ -254,25 +215,20 @@ class AnchoredCompaction(SummarisingCompaction):
     async def compact(
         self, model: Model, messages: list[ChatMessage], tools: list[ToolInfo]
     ) -> tuple[list[ChatMessage], ChatMessageUser | None]:
-        """Compress a conversation.
-
-        Returns:
-            Head, memory and tail; and the message that carries the memory.
+        """Return head, memory and tail; and the message that carries the memory.
 
         Raises:
             CompressionError: Nothing to summarise, or no usable reply.
         """
         plan = self.plan(messages)
-        memory = Memory()
-        if plan.previous:
-            memory = Memory.model_validate((plan.previous.metadata or {})[self.key])
+        memory = Memory.model_validate(plan.earlier or {})
         request = self.request(plan, {"current_summary": memory.for_model()})
         memory = memory.merged(await _operations(model, request))
         memory = memory.fitted(plan.summary_tokens, token_counter().count)
         if not any(memory.sections.values()):
             raise CompressionError("empty", "the memory holds no entry")
         message = carrier(memory.render(), {self.key: memory.model_dump(mode="json")})
-        return plan.state(message), message
+        return self.state(plan, message), message
 
 
 async def _operations(model: Model, messages: list[ChatMessage]) -> Operations:
@@ -303,28 +259,25 @@ def _schema() -> ResponseSchema:
     It is written out because a schema derived from the models loses what an operation is, and
     because strict modes want every field named as required.
     """
-    text = JSONSchema(type="string")
-    fields: dict[str, dict[str, JSONSchema]] = {
-        "add": {"section": JSONSchema(type="string", enum=list(SECTIONS)), "text": text},
-        "supersede": {"id": text, "text": text},
-        "close": {"id": text, "text": text},
-    }
-    operations = [
-        JSONSchema(
+
+    def schema(**properties: JSONSchema) -> JSONSchema:
+        return JSONSchema(
             type="object",
-            properties={"op": JSONSchema(type="string", enum=[op]), **properties},
-            required=["op", *properties],
+            properties=properties,
+            required=list(properties),
             additionalProperties=False,
         )
-        for op, properties in fields.items()
+
+    def named(*names: str) -> JSONSchema:
+        return JSONSchema(type="string", enum=list(names))
+
+    text = JSONSchema(type="string")
+    operations = [
+        schema(op=named("add"), section=named(*SECTIONS), text=text),
+        schema(op=named("supersede"), id=text, text=text),
+        schema(op=named("close"), id=text, text=text),
     ]
+    several = JSONSchema(type="array", items=JSONSchema(anyOf=operations))
     return ResponseSchema(
-        name="anchored_operations",
-        json_schema=JSONSchema(
-            type="object",
-            properties={"operations": JSONSchema(type="array", items=JSONSchema(anyOf=operations))},
-            required=["operations"],
-            additionalProperties=False,
-        ),
-        strict=True,
+        name="anchored_operations", json_schema=schema(operations=several), strict=True
     )

@@ -6,13 +6,13 @@ tail, and the tail is filled to within a message. The rule is written out in the
 the strategies.
 """
 
-import dataclasses
 import re
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from itertools import accumulate, chain
 from typing import Any, Literal, TypeVar
 
-from inspect_ai.model import ChatMessage, ChatMessageAssistant, ChatMessageUser, ContentText
+from inspect_ai.model import ChatMessage, ChatMessageAssistant, ContentText
 
 from compression_eval.compressors.errors import CompressionError
 from compression_eval.compressors.prompts import filled, prompt
@@ -31,9 +31,6 @@ CUT_KEY = "compression_eval_cut"
 _SLACK = 0.05
 """Share of a target that may stay unused rather than be filled with a part of a message."""
 
-_MIN_SUMMARY = 100
-"""Tokens below which a summary is not worth asking for; empty headings alone take 60."""
-
 _MIN_CHARACTERS = 10
 """Of a text that is cut; less says nothing."""
 
@@ -51,19 +48,24 @@ def groups(messages: Sequence[_Message]) -> list[list[_Message]]:
     Args:
         messages: Inspect's, or mappings in the OpenAI chat form.
     """
+
+    def field(value: object, name: str) -> Any:
+        return value.get(name) if isinstance(value, Mapping) else getattr(value, name, None)
+
     result: list[list[_Message]] = []
     open_calls: set[str] = set()
     for message in messages:
-        if _field(message, "role") == "tool" and _field(message, "tool_call_id") in open_calls:
+        if field(message, "role") == "tool" and field(message, "tool_call_id") in open_calls:
             result[-1].append(message)
             continue
         result.append([message])
-        open_calls = {_field(call, "id") for call in _field(message, "tool_calls") or ()}
+        open_calls = {field(call, "id") for call in field(message, "tool_calls") or ()}
     return result
 
 
-def _field(value: object, name: str) -> Any:
-    return value.get(name) if isinstance(value, Mapping) else getattr(value, name, None)
+def joined(pieces: Sequence[Sequence[_Message]]) -> list[_Message]:
+    """Return the messages of some groups."""
+    return list(chain.from_iterable(pieces))
 
 
 def safe_head(messages: Sequence[_Message], count: int) -> list[_Message]:
@@ -92,8 +94,14 @@ def safe_tail(messages: Sequence[_Message], count: int) -> list[_Message]:
     for group in reversed(groups(messages)):
         if len(kept) >= count:
             break
-        kept = [*group, *kept]
+        kept[:0] = group
     return kept
+
+
+def split_system(messages: Sequence[ChatMessage]) -> tuple[list[ChatMessage], list[ChatMessage]]:
+    """Return the leading system messages, and all others."""
+    start = next((i for i, m in enumerate(messages) if m.role != "system"), len(messages))
+    return list(messages[:start]), list(messages[start:])
 
 
 @dataclass(frozen=True)
@@ -123,186 +131,70 @@ def split(
     Returns:
         The three parts. The head is filled first; a short conversation may leave no span.
     """
-    counter = token_counter()
-    pieces = groups(messages)
-    start = 0
-    while start < len(pieces) and pieces[start][0].role == "system":
-        start += 1
-    spent = 0
-    while start < len(pieces):
-        spent += counter.messages(pieces[start])
-        if spent > head_tokens:
-            break
-        start += 1
-    end = len(pieces)
-    spent = 0
-    while end > start and tail_tokens > 0:
-        spent += counter.messages(pieces[end - 1])
-        if spent > tail_tokens and not (keep_last and end == len(pieces)):
-            break
-        end -= 1
+    system, said = split_system(messages)
+    pieces = groups(said)
+    sizes = [token_counter().messages(piece) for piece in pieces]
+    start = sum(spent <= head_tokens for spent in accumulate(sizes))
+    kept = sum(spent <= tail_tokens for spent in accumulate(reversed(sizes[start:])))
+    if keep_last and tail_tokens > 0 and start < len(pieces):
+        kept = max(kept, 1)
+    end = len(pieces) - kept
     return Window(
-        head=[message for piece in pieces[:start] for message in piece],
-        span=[message for piece in pieces[start:end] for message in piece],
-        tail=[message for piece in pieces[end:] for message in piece],
+        head=[*system, *joined(pieces[:start])],
+        span=joined(pieces[start:end]),
+        tail=joined(pieces[end:]),
     )
 
 
-def plan_window(
-    messages: Sequence[ChatMessage],
-    mark: ChatMessageUser,
-    *,
-    head_tokens: int = 0,
-    tail_tokens: int = DEFAULT_TAIL_TOKENS,
-    target_tokens: int | None = None,
-) -> Window:
-    """Split a conversation for a strategy that keeps head and tail and writes nothing.
+def room_in_target(
+    messages: Sequence[ChatMessage], target: int, head_tokens: int, frame: int, least: int = 0
+) -> int:
+    """Return the tokens that head and frame leave of a target.
 
     Args:
         messages: The conversation.
-        mark: What will stand between the two.
+        target: Wanted size of the state.
         head_tokens: Budget of the head.
-        tail_tokens: Budget of the tail.
-        target_tokens: Wanted size of the state; the tail gets what head and mark leave of it.
+        frame: Tokens of the message that stands for what is removed, without a summary.
+        least: Tokens that must be left.
 
     Raises:
-        CompressionError: The target leaves no room, or the conversation is not larger than it.
+        CompressionError: The conversation is not larger than the target, or too little is left.
     """
-    if target_tokens is None:
-        return split(messages, head_tokens, tail_tokens)
-    frame = token_counter().message(mark)
-    room = _room(messages, head_tokens, target_tokens, least=frame) - frame
-    window = split(messages, head_tokens, 0)
-    tail = _filled_tail(window.span, room, int(_SLACK * target_tokens))
-    return Window(window.head, window.span[: len(window.span) - len(tail)], tail)
-
-
-@dataclass(frozen=True)
-class SummaryPlan:
-    """What is summarised, how long the summary may be, and what goes around it."""
-
-    window: Window
-    """Its span is what is to be summarised, without an earlier summary."""
-    previous: ChatMessageUser | None
-    """The message that carries the earlier summary."""
-    summary_tokens: int
-    """Budget of the summary's text, without the message that it stands in."""
-    target_tokens: int | None = None
-    keep_tail: bool = True
-
-    def state(self, message: ChatMessage) -> list[ChatMessage]:
-        """Return the state around the message that carries the summary.
-
-        With a target, room that the summary left free is filled from the end of what was
-        summarised, so that part stands in the state twice: in the summary and word for word.
-
-        Raises:
-            CompressionError: The summary alone is over the target.
-        """
-        start = [*self.window.head, message]
-        if self.target_tokens is None:
-            return [*start, *self.window.tail]
-        room = self.target_tokens - token_counter().messages(start)
-        if room < 0:
-            raise CompressionError(
-                "error", f"the summary is over target_tokens ({self.target_tokens}) by {-room}"
-            )
-        if not self.keep_tail:
-            return start
-        rest = [*self.window.span, *self.window.tail]
-        return [*start, *_filled_tail(rest, room, int(_SLACK * self.target_tokens))]
-
-
-def plan_summary(
-    messages: Sequence[ChatMessage],
-    carrier_key: str,
-    frame: int,
-    *,
-    head_tokens: int,
-    tail_tokens: int,
-    summary_tokens: int,
-    target_tokens: int | None,
-) -> SummaryPlan:
-    """Divide the budget of a summarising strategy and find what it is to summarise.
-
-    Without a target, head, summary and tail have their own budgets. With one, what it leaves after
-    the head and the frame of the summary's message is divided between summary and tail in the
-    proportion of ``summary_tokens`` to ``tail_tokens``.
-
-    Args:
-        messages: The conversation, perhaps with a message from an earlier compression.
-        carrier_key: Metadata key that marks such a message.
-        frame: Tokens of such a message without its summary.
-        head_tokens: Budget of the head.
-        tail_tokens: Budget of the tail, or its part.
-        summary_tokens: Budget of the summary, or its part.
-        target_tokens: Wanted size of the state.
-
-    Raises:
-        CompressionError: There is nothing to summarise, or the target leaves no room for it.
-    """
-    keep_tail = tail_tokens > 0
-    if target_tokens is not None:
-        least = frame + _MIN_SUMMARY
-        room = _room(messages, head_tokens, target_tokens, least=least) - frame
-        share = room * summary_tokens // (summary_tokens + tail_tokens)
-        summary_tokens = max(_MIN_SUMMARY, share)
-        tail_tokens = room - summary_tokens
-    carriers = [m for m in messages if carrier_key in (m.metadata or {})]
-    previous = carriers[-1] if carriers else None
-    window = split(
-        [message for message in messages if message not in carriers],
-        head_tokens,
-        tail_tokens,
-        keep_last=target_tokens is None,
-    )
-    if not window.span:
-        raise CompressionError(
-            "not_applied",
-            f"nothing to summarise: the conversation fits the head and tail budgets "
-            f"({head_tokens} and {tail_tokens} tokens)",
-        )
-    if not isinstance(previous, ChatMessageUser):
-        previous = None
-    return SummaryPlan(window, previous, summary_tokens, target_tokens, keep_tail)
-
-
-def _room(messages: Sequence[ChatMessage], head_tokens: int, target: int, *, least: int) -> int:
-    """Return what the head leaves of a target."""
     counter = token_counter()
     if counter.messages(messages) <= target:
         raise CompressionError(
             "not_applied", f"the conversation is not larger than target_tokens ({target})"
         )
     head = counter.messages(split(messages, head_tokens, 0).head)
-    if target - head < least:
+    room = target - head - frame
+    if room < least:
         raise CompressionError(
             "error",
             f"target_tokens ({target}) is too small: system prompt and head take {head}, "
-            f"and {least} more are needed",
+            f"and {frame + least} more are needed",
         )
-    return target - head
+    return room
 
 
-def _filled_tail(messages: Sequence[ChatMessage], tokens: int, slack: int) -> list[ChatMessage]:
+def filled_tail(messages: Sequence[ChatMessage], room: int, target: int) -> list[ChatMessage]:
     """Return the end of a conversation, cut within a message where whole ones leave too much room.
 
     Args:
         messages: What may be kept.
-        tokens: Room in tokens; never exceeded.
-        slack: Room that may stay empty. What is larger is filled with the beginning of the group
-            that did not fit.
+        room: Room in tokens; never exceeded.
+        target: Size of the whole state. If more than a small share of it would stay empty, it is
+            filled with the beginning of the group that did not fit.
     """
     kept: list[ChatMessage] = []
     for group in reversed(groups(messages)):
         size = token_counter().messages(group)
-        if size <= tokens:
-            kept = [*group, *kept]
-            tokens -= size
-            continue
-        if tokens > slack:
-            kept = [*(_clipped_group(group, tokens) or []), *kept]
-        break
+        if size > room:
+            if room > int(_SLACK * target):
+                kept[:0] = _clipped_group(group, room) or []
+            break
+        kept[:0] = group
+        room -= size
     return kept
 
 
@@ -352,34 +244,31 @@ def clipped_sections(text: str, budget: int) -> str | None:
     sections = [part.strip() for part in _HEADINGS.split(text) if part.strip()]
 
     def fitting(characters: int) -> str | None:
-        joined = "\n\n".join(_clipped(section, characters) for section in sections)
-        return joined if count(joined) <= budget else None
+        whole = "\n\n".join(_clipped(section, characters) for section in sections)
+        return whole if count(whole) <= budget else None
 
-    return _largest(fitting, most=max(map(len, sections), default=0))
+    return _largest(fitting, max(map(len, sections), default=0))
 
 
 def _clipped_group(group: Sequence[ChatMessage], budget: int) -> list[ChatMessage] | None:
     """Return the messages of a group with their longest texts cut until they fit a budget.
 
     Texts are what the messages say and the string values in the arguments of tool calls. The
-    beginnings are kept. A message that was cut is marked in its metadata and keeps its id.
-    None if the budget is too small for anything worth keeping.
+    beginnings are kept. None if the budget is too small for anything worth keeping.
     """
 
     def fitting(characters: int) -> list[ChatMessage] | None:
         messages = [_clipped_message(message, characters) for message in group]
         return messages if token_counter().messages(messages) <= budget else None
 
-    return _largest(fitting, most=sum(len(message_text(message)) for message in group))
+    return _largest(fitting, sum(len(message_text(message)) for message in group))
 
 
-def _largest(fitting: Callable[[int], _T | None], *, most: int) -> _T | None:
+def _largest(fitting: Callable[[int], _T | None], most: int) -> _T | None:
     """Return what the greatest number of characters up to ``most`` gives that fits."""
     best = fitting(_MIN_CHARACTERS)
-    if best is None:
-        return None
-    low, high = _MIN_CHARACTERS, max(most, _MIN_CHARACTERS)
-    while low < high:
+    low, high = _MIN_CHARACTERS, most
+    while best is not None and low < high:
         middle = (low + high + 1) // 2
         found = fitting(middle)
         if found is None:
@@ -397,33 +286,23 @@ def _clipped(text: str, characters: int) -> str:
 
 
 def _clipped_message(message: ChatMessage, characters: int) -> ChatMessage:
-    content = message.content
-    update: dict[str, Any] = {}
-    if isinstance(content, str):
-        update["content"] = _clipped(content, characters)
-    else:
-        update["content"] = [
-            part.model_copy(update={"text": _clipped(part.text, characters)})
-            if isinstance(part, ContentText)
-            else part
-            for part in content
-        ]
+    """Return a message with its texts cut; the same one if none is. It keeps its id, and a mark."""
+
+    def clipped(value: Any) -> Any:
+        if isinstance(value, str):
+            return _clipped(value, characters)
+        if isinstance(value, ContentText):
+            return value.model_copy(update={"text": clipped(value.text)})
+        if isinstance(value, Mapping):
+            return {name: clipped(item) for name, item in value.items()}
+        return [clipped(item) for item in value] if isinstance(value, list) else value
+
+    update = {"content": clipped(message.content)}
     if isinstance(message, ChatMessageAssistant) and message.tool_calls:
         update["tool_calls"] = [
-            dataclasses.replace(call, arguments=_clipped_values(call.arguments, characters))
-            for call in message.tool_calls
+            replace(call, arguments=clipped(call.arguments)) for call in message.tool_calls
         ]
     if all(getattr(message, name) == value for name, value in update.items()):
         return message
     update["metadata"] = {**(message.metadata or {}), CUT_KEY: True}
     return message.model_copy(update=update)
-
-
-def _clipped_values(value: Any, characters: int) -> Any:
-    if isinstance(value, str):
-        return _clipped(value, characters)
-    if isinstance(value, Mapping):
-        return {name: _clipped_values(item, characters) for name, item in value.items()}
-    if isinstance(value, list):
-        return [_clipped_values(item, characters) for item in value]
-    return value

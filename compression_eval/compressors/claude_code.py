@@ -19,7 +19,12 @@ from compression_eval.compressors.errors import CompressionError
 from compression_eval.compressors.file_views import FileView, file_views
 from compression_eval.compressors.prompts import filled
 from compression_eval.compressors.spec import Text
-from compression_eval.compressors.summarising import asked_after, completion, instructions
+from compression_eval.compressors.summarising import (
+    asked_after,
+    completion,
+    instructions,
+    tagged_summary,
+)
 from compression_eval.compressors.tokens import token_counter
 
 _KEY = "compression_eval_claude_code"
@@ -28,6 +33,9 @@ _FILE_KEY = "compression_eval_attached_file"
 
 class ClaudeCodeCompaction(CompactionStrategy):
     """Replace a whole conversation by a summary in nine sections and the files it used last.
+
+    An earlier summary and its attachments are messages like any other to the model; the attachments
+    also count as the files that were used before the rest.
 
     Args:
         prompt: Text that replaces the instructions to the summarising model.
@@ -59,13 +67,7 @@ class ClaudeCodeCompaction(CompactionStrategy):
     async def compact(
         self, model: Model, messages: list[ChatMessage], tools: list[ToolInfo]
     ) -> tuple[list[ChatMessage], ChatMessageUser | None]:
-        """Compress a conversation with one model call.
-
-        An earlier summary and its attachments are messages like any other to the model; the
-        attachments also count as the files that were used before the rest.
-
-        Returns:
-            System messages, summary, attached files; and the message with the summary.
+        """Return system messages, summary, attached files; and the message with the summary.
 
         Raises:
             CompressionError: Nothing new to summarise, or no usable reply.
@@ -77,11 +79,7 @@ class ClaudeCodeCompaction(CompactionStrategy):
         request = instructions("claude_code", self.prompt, self.focus_topic)
         reply = completion(await asked_after(model, messages, tools, request))
         # The analysis is the model's own; an answer without tags is all summary.
-        reply = re.sub(r"<analysis>.*?</analysis>", "", reply, flags=re.DOTALL)
-        tagged = re.search(r"<summary>(.*)</summary>", reply, re.DOTALL)
-        text = (tagged[1] if tagged else reply).strip()
-        if not text:
-            raise CompressionError("empty", "the summarising model returned no summary")
+        text = tagged_summary(re.sub(r"<analysis>.*?</analysis>", "", reply, flags=re.DOTALL))
         message = ChatMessageUser(
             content=filled("claude_code_carrier", summary=text), metadata={_KEY: text}
         )
@@ -89,9 +87,14 @@ class ClaudeCodeCompaction(CompactionStrategy):
 
     def _attachments(self, messages: Sequence[ChatMessage]) -> Iterator[ChatMessageUser]:
         """Yield one message per file, within the limits, the last file used first."""
+        earlier = [
+            FileView(held["path"], message.text[held["skip"] :], held["exact"])
+            for message in reversed(messages)
+            if (held := (message.metadata or {}).get(_FILE_KEY))
+        ]
         count = token_counter().count
         left = self.files_tokens
-        views = file_views([m for m in messages if not _is_ours(m)], _attached(messages))
+        views = file_views([m for m in messages if not _is_ours(m)], earlier)
         for view in views[: self.max_files]:
             text = fitted(view.text, min(self.file_tokens, left), count, "start")
             if not text:
@@ -110,12 +113,3 @@ class ClaudeCodeCompaction(CompactionStrategy):
 
 def _is_ours(message: ChatMessage) -> bool:
     return bool({_KEY, _FILE_KEY} & (message.metadata or {}).keys())
-
-
-def _attached(messages: Sequence[ChatMessage]) -> list[FileView]:
-    """Return the files attached by the last compression, the last one used last."""
-    result = []
-    for message in messages:
-        if held := (message.metadata or {}).get(_FILE_KEY):
-            result.append(FileView(held["path"], message.text[held["skip"] :], held["exact"]))
-    return result[::-1]

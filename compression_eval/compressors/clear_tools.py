@@ -4,7 +4,6 @@ Source: the context editing page of Anthropic's documentation and the parameter 
 The trigger is left out because compression is forced here.
 """
 
-from collections.abc import Sequence
 from dataclasses import replace
 
 from inspect_ai.model import (
@@ -15,7 +14,7 @@ from inspect_ai.model import (
     CompactionStrategy,
     Model,
 )
-from inspect_ai.tool import ToolInfo
+from inspect_ai.tool import ToolCall, ToolInfo
 from pydantic import NonNegativeInt, PositiveInt, validate_call
 
 from compression_eval.compressors.errors import CompressionError
@@ -61,11 +60,27 @@ class ClearToolsCompaction(CompactionStrategy):
         Raises:
             CompressionError: There is nothing to clear, or less than ``clear_at_least``.
         """
-        uses = self._uses_to_clear(messages)
-        changed = [
-            self._cleared(message, {identifier for at, identifier in uses if at == position})
-            for position, message in enumerate(messages)
-        ]
+        calls: dict[str, tuple[int, ToolCall]] = {}
+        uses: list[tuple[int, ToolCall, int, ChatMessageTool]] = []
+        for position, message in enumerate(messages):
+            if isinstance(message, ChatMessageAssistant):
+                calls.update({call.id: (position, call) for call in message.tool_calls or []})
+            elif isinstance(message, ChatMessageTool) and message.tool_call_id in calls:
+                # An id may stand for another call later on.
+                uses.append((*calls.pop(message.tool_call_id), position, message))
+        changed = list(messages)
+        for called_at, call, answered_at, result in uses[: max(len(uses) - self.keep, 0)]:
+            if call.function in self.exclude_tools or _KEY in (result.metadata or {}):
+                continue
+            changed[answered_at] = ChatMessageTool(
+                content=prompt("cleared_result"),
+                tool_call_id=result.tool_call_id,
+                function=result.function,
+                metadata={**(result.metadata or {}), _KEY: True},
+            )
+            inputs = self.clear_tool_inputs
+            if call.arguments and (inputs is True or (inputs and call.function in inputs)):
+                changed[called_at] = _without_input(changed[called_at], call, messages[called_at])
         pairs = [(old, new) for old, new in zip(messages, changed, strict=True) if new is not old]
         if not pairs:
             raise CompressionError(
@@ -82,47 +97,9 @@ class ClearToolsCompaction(CompactionStrategy):
             )
         return changed, None
 
-    def _uses_to_clear(self, messages: Sequence[ChatMessage]) -> set[tuple[int, str]]:
-        """Return the ids of the uses to be cleared, each with both positions of its messages."""
-        calls: dict[str, tuple[int, str]] = {}
-        uses: list[tuple[int, int, str, bool]] = []
-        for position, message in enumerate(messages):
-            if isinstance(message, ChatMessageAssistant):
-                made = message.tool_calls or []
-                calls.update({call.id: (position, call.function) for call in made})
-            elif isinstance(message, ChatMessageTool) and message.tool_call_id in calls:
-                # An id may stand for another call later on.
-                called_at, tool = calls.pop(message.tool_call_id)
-                free = tool not in self.exclude_tools and _KEY not in (message.metadata or {})
-                uses.append((called_at, position, message.tool_call_id, free))
-        return {
-            (position, identifier)
-            for called_at, answered_at, identifier, free in uses[: max(len(uses) - self.keep, 0)]
-            for position in (called_at, answered_at)
-            if free
-        }
 
-    def _cleared(self, message: ChatMessage, uses: set[str]) -> ChatMessage:
-        """Return a message with some of its uses cleared; the same object if none changes."""
-        if isinstance(message, ChatMessageTool) and uses:
-            return ChatMessageTool(
-                content=prompt("cleared_result"),
-                tool_call_id=message.tool_call_id,
-                function=message.function,
-                metadata={**(message.metadata or {}), _KEY: True},
-            )
-        if isinstance(message, ChatMessageAssistant) and uses:
-            before = message.tool_calls or []
-            calls = [
-                replace(call, arguments={})
-                if call.id in uses and self._clears_input(call.function)
-                else call
-                for call in before
-            ]
-            if any(new.arguments != old.arguments for new, old in zip(calls, before, strict=True)):
-                return message.model_copy(update={"id": f"{message.id}-c", "tool_calls": calls})
-        return message
-
-    def _clears_input(self, tool: str) -> bool:
-        inputs = self.clear_tool_inputs
-        return inputs if isinstance(inputs, bool) else tool in inputs
+def _without_input(message: ChatMessage, call: ToolCall, original: ChatMessage) -> ChatMessage:
+    """Return a message with the arguments of one of its calls cleared, under a new id."""
+    made = message.tool_calls or [] if isinstance(message, ChatMessageAssistant) else []
+    calls = [replace(each, arguments={}) if each is call else each for each in made]
+    return message.model_copy(update={"id": f"{original.id}-c", "tool_calls": calls})

@@ -4,11 +4,11 @@ Source: ``codex-rs/core/src/compact.rs`` of the public repository. Its prompt an
 summary are written anew here.
 """
 
-from inspect_ai.model import ChatMessage, ChatMessageUser, CompactionStrategy, Model, ModelOutput
+from inspect_ai.model import ChatMessage, ChatMessageUser, CompactionStrategy, Model
 from inspect_ai.tool import ToolInfo
 from pydantic import NonNegativeInt, validate_call
 
-from compression_eval.compressors.budget import CUT_KEY, fitted, groups
+from compression_eval.compressors.budget import CUT_KEY, fitted, groups, joined
 from compression_eval.compressors.errors import CompressionError, stop_reason
 from compression_eval.compressors.prompts import filled
 from compression_eval.compressors.spec import Text
@@ -51,10 +51,10 @@ class CodexCompaction(CompactionStrategy):
     async def compact(
         self, model: Model, messages: list[ChatMessage], tools: list[ToolInfo]
     ) -> tuple[list[ChatMessage], ChatMessageUser | None]:
-        """Compress a conversation.
+        """Return system messages, user messages, summary; and the message with the summary.
 
-        Returns:
-            System messages, user messages, summary; and the message with the summary.
+        Over the model's window, the oldest messages are left out and it is asked again, twice as
+        many each time, so that a long conversation does not cost a call per message.
 
         Raises:
             CompressionError: Only user messages and a summary are there, or no usable reply.
@@ -64,34 +64,21 @@ class CodexCompaction(CompactionStrategy):
             raise CompressionError(
                 "not_applied", "there are only user messages, and those are kept"
             )
-        text = completion(await self._asked(model, system, messages[len(system) :], tools))
+        request = instructions("codex", self.prompt, self.focus_topic)
+        pieces = groups(messages[len(system) :])
+        left_out, step = 0, 1
+        while True:
+            shown = [*system, *joined(pieces[left_out:])]
+            output = await asked_after(model, shown, tools, request)
+            if stop_reason(output) != "model_length" or left_out >= len(pieces) - 1:
+                break
+            left_out = min(left_out + step, len(pieces) - 1)
+            step *= 2
+        text = completion(output)
         message = ChatMessageUser(
             content=filled("codex_carrier", summary=text), metadata={_KEY: text}
         )
         return [*system, *self._recent(body), message], message
-
-    async def _asked(
-        self,
-        model: Model,
-        system: list[ChatMessage],
-        said: list[ChatMessage],
-        tools: list[ToolInfo],
-    ) -> ModelOutput:
-        """Return the reply to the request for a summary.
-
-        Over the model's window, the oldest messages are left out and it is asked again, twice as
-        many each time, so that a long conversation does not cost a call per message.
-        """
-        request = instructions("codex", self.prompt, self.focus_topic)
-        pieces = groups(said)
-        left_out, step = 0, 1
-        while True:
-            rest = [message for piece in pieces[left_out:] for message in piece]
-            output = await asked_after(model, [*system, *rest], tools, request)
-            if stop_reason(output) != "model_length" or left_out >= len(pieces) - 1:
-                return output
-            left_out = min(left_out + step, len(pieces) - 1)
-            step *= 2
 
     def _recent(self, messages: list[ChatMessage]) -> list[ChatMessageUser]:
         """Return the newest user messages within the budget, in order; the oldest maybe cut."""
@@ -104,10 +91,8 @@ class CodexCompaction(CompactionStrategy):
             tokens = count(message.text)
             if tokens <= left:
                 kept.append(message)
-                left -= tokens
-                continue
-            if text := fitted(message.text, left, count, "ends"):
+            elif text := fitted(message.text, left, count, "ends"):
                 metadata = {**(message.metadata or {}), CUT_KEY: True}
                 kept.append(message.model_copy(update={"content": text, "metadata": metadata}))
-            break
+            left -= tokens
         return kept[::-1]

@@ -4,8 +4,14 @@ from inspect_ai.model import ChatMessage, ChatMessageUser, CompactionStrategy, M
 from inspect_ai.tool import ToolInfo
 from pydantic import NonNegativeInt, PositiveInt, validate_call
 
-from compression_eval.compressors.budget import DEFAULT_TAIL_TOKENS, plan_window
+from compression_eval.compressors.budget import (
+    DEFAULT_TAIL_TOKENS,
+    filled_tail,
+    room_in_target,
+    split,
+)
 from compression_eval.compressors.prompts import prompt
+from compression_eval.compressors.tokens import token_counter
 
 
 class FullContext(CompactionStrategy):
@@ -68,15 +74,21 @@ class TailOnly(CompactionStrategy):
     async def compact(
         self, model: Model, messages: list[ChatMessage], tools: list[ToolInfo]
     ) -> tuple[list[ChatMessage], ChatMessageUser | None]:
-        """Return head and tail, with a mark where the rest was."""
+        """Return head and tail, with a mark where the rest was.
+
+        Raises:
+            CompressionError: The target leaves no room, or the conversation is not larger.
+        """
         mark = ChatMessageUser(content=prompt("carrier_empty"))
-        window = plan_window(
-            messages,
-            mark,
-            head_tokens=self.head_tokens,
-            tail_tokens=self.tail_tokens,
-            target_tokens=self.target_tokens,
-        )
-        if [*window.head, *window.tail] == messages:
+        target = self.target_tokens
+        if target is None:
+            window = split(messages, self.head_tokens, self.tail_tokens)
+            head, tail = window.head, window.tail
+        else:
+            frame = token_counter().message(mark)
+            room = room_in_target(messages, target, self.head_tokens, frame)
+            window = split(messages, self.head_tokens, 0)
+            head, tail = window.head, filled_tail(window.span, room, target)
+        if [*head, *tail] == messages:
             return messages, None
-        return [*window.head, mark, *window.tail], None
+        return [*head, mark, *tail], None

@@ -17,12 +17,10 @@ _OUTAGE_STATUSES = frozenset({401, 402, 403, 407, 408, 409, 425, 429})
 _OUTAGE_NAMES = ("ConnectionError", "ConnectError", "TimeoutError", "Timeout", "RateLimitError")
 """How the names of such errors end in HTTP libraries, SDKs and Inspect itself."""
 
+# Vendors that answer with status 400 where an account has run dry: how the code or type of the
+# error begins, and what those say that have no code or type of its own for it.
 _BILLING_KINDS = ("billing_", "insufficient_quota")
-"""How the code or type of an error begins, of vendors that answer with status 400 where an account
-has run dry."""
-
 _BILLING_PHRASES = ("credit balance is too low", "please enable billing on your project")
-"""What vendors say then that have no code or type of its own for it."""
 
 _MAX_CAUSE = 200
 
@@ -78,37 +76,19 @@ def _causes(error: BaseException | None) -> Iterator[BaseException]:
 
 
 def _is_outage(error: BaseException, model: Model | None) -> bool:
-    if not isinstance(error, Exception):
-        # The code of a SystemExit is no status.
+    if not isinstance(error, Exception):  # the code of a SystemExit is no status
         return False
     if isinstance(error, ConnectionError) or type(error).__name__.endswith(_OUTAGE_NAMES):
         return True
     status = getattr(error, "status_code", None) or getattr(error, "code", None)
     status = status or getattr(getattr(error, "response", None), "status_code", None)
     if isinstance(status, int):
-        if status in _OUTAGE_STATUSES or status >= 500:
-            return True
-        return status == 400 and _is_billing(error)
+        lasting = status < 500 and status not in _OUTAGE_STATUSES
+        return not lasting or (status == 400 and _is_billing(error))
     if model is None or not _came_through(error, model):
         return False
     decision = model.api.should_retry(error)
     return decision.retry if isinstance(decision, RetryDecision) else bool(decision)
-
-
-def _is_billing(error: Exception) -> bool:
-    """Return whether an error tells of an empty account; its text may quote the request."""
-    body = getattr(error, "body", None)
-    inner = body.get("error") if isinstance(body, dict) else None
-    kinds = [getattr(error, "code", None), getattr(error, "type", None)]
-    kinds += [
-        part.get(key)
-        for part in (body, inner)
-        if isinstance(part, dict)
-        for key in ("code", "type")
-    ]
-    return any(isinstance(kind, str) and kind.startswith(_BILLING_KINDS) for kind in kinds) or any(
-        phrase in str(error).lower() for phrase in _BILLING_PHRASES
-    )
 
 
 def _came_through(error: Exception, model: Model) -> bool:
@@ -120,6 +100,19 @@ def _came_through(error: Exception, model: Model) -> bool:
     provider = {kind.__module__ for kind in type(model.api).__mro__}
     frames = traceback.walk_tb(error.__traceback__)
     return any(frame.f_globals.get("__name__") in provider for frame, _ in frames)
+
+
+def _is_billing(error: Exception) -> bool:
+    """Return whether an error tells of an empty account; its text may quote the request."""
+    body = getattr(error, "body", None)
+    inner = body.get("error") if isinstance(body, dict) else None
+    kinds = [getattr(error, "code", None), getattr(error, "type", None)]
+    for part in (body, inner):
+        if isinstance(part, dict):
+            kinds += [part.get("code"), part.get("type")]
+    return any(isinstance(kind, str) and kind.startswith(_BILLING_KINDS) for kind in kinds) or any(
+        phrase in str(error).lower() for phrase in _BILLING_PHRASES
+    )
 
 
 def stop_reason(output: ModelOutput) -> str:
@@ -134,9 +127,8 @@ def refused(output: ModelOutput) -> bool:
     """
     if output.empty:
         return False
-    if output.stop_reason == "content_filter":
-        return True
     content = output.message.content
-    if isinstance(content, str):
-        return False
-    return any(isinstance(part, ContentText) and bool(part.refusal) for part in content)
+    parts = [] if isinstance(content, str) else content
+    return output.stop_reason == "content_filter" or any(
+        isinstance(part, ContentText) and bool(part.refusal) for part in parts
+    )

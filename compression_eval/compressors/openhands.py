@@ -6,11 +6,11 @@ The prompt is written anew.
 """
 
 from collections.abc import Sequence
-from typing import Annotated, Any
+from itertools import accumulate
+from typing import Annotated
 
 from inspect_ai.model import (
     ChatMessage,
-    ChatMessageAssistant,
     ChatMessageUser,
     CompactionStrategy,
     Model,
@@ -18,7 +18,7 @@ from inspect_ai.model import (
 from inspect_ai.tool import ToolInfo
 from pydantic import Field, NonNegativeInt, PositiveInt, validate_call
 
-from compression_eval.compressors.budget import fitted, groups
+from compression_eval.compressors.budget import fitted, groups, joined
 from compression_eval.compressors.errors import CompressionError
 from compression_eval.compressors.prompts import filled
 from compression_eval.compressors.spec import Text
@@ -27,8 +27,6 @@ from compression_eval.compressors.summarising import asked_about, instructions
 _KEY = "compression_eval_openhands"
 _RESET_ATTEMPTS = 5
 _RESET_SCALE = 0.8
-
-_Pieces = Sequence[Sequence[ChatMessage]]
 
 
 class OpenHandsCompaction(CompactionStrategy):
@@ -72,62 +70,43 @@ class OpenHandsCompaction(CompactionStrategy):
     async def compact(
         self, model: Model, messages: list[ChatMessage], tools: list[ToolInfo]
     ) -> tuple[list[ChatMessage], ChatMessageUser | None]:
-        """Compress a conversation with one model call.
+        """Return first events, summary, last events; and the message with the summary.
 
         If the range would be too small, everything is summarised; that call alone is repeated, with
         ever shorter messages, if it fails.
-
-        Returns:
-            First events, summary, last events; and the message with the summary.
 
         Raises:
             CompressionError: There are fewer events than are kept, or no usable reply.
         """
         pieces = groups(messages)
-        total = _events(pieces)
+        sizes = [sum(map(_events, piece)) for piece in pieces]
+        total = sum(sizes)
         if total <= self.keep_first + 1:
             raise CompressionError(
                 "not_applied", f"{total} events, of which {self.keep_first} are kept first"
             )
-        start, end = self._forgotten(pieces)
-        if _events(pieces[start:end]) >= max(self.minimum_progress * total, 1):
-            head, tail = pieces[:start], pieces[end:]
-            text = await self._summary(model, _joined(pieces[start:end]))
+        target = min(total // 2, self.max_size // 2) if total > self.max_size else total // 2
+        kept_last = max(target - self.keep_first - 1, 0)
+        # How many events come before each group: no call loses its result.
+        before = [0, *accumulate(sizes)][:-1]
+        start = sum(passed < self.keep_first for passed in before)
+        end = max(sum(passed < total - kept_last for passed in before), start)
+        if sum(sizes[start:end]) >= max(self.minimum_progress * total, 1):
+            head, tail = joined(pieces[:start]), joined(pieces[end:])
+            text = await self._summary(model, joined(pieces[start:end]))
         else:
             head, tail = [], []
             text = await self._reset(model, messages)
         message = ChatMessageUser(
             content=filled("openhands_carrier", summary=text), metadata={_KEY: text}
         )
-        return [*_joined(head), message, *_joined(tail)], message
-
-    def _forgotten(self, pieces: _Pieces) -> tuple[int, int]:
-        """Return where the range that is forgotten begins and ends: no call loses its result."""
-        sizes = [_events([piece]) for piece in pieces]
-        total = sum(sizes)
-        target = total // 2
-        if total > self.max_size:
-            target = min(target, self.max_size // 2)
-        last = max(target - self.keep_first - 1, 0)
-        start = end = len(sizes)
-        passed = 0
-        for index, size in enumerate(sizes):
-            if passed >= self.keep_first:
-                start = min(start, index)
-            if passed >= total - last:
-                end = min(end, index)
-            passed += size
-        return start, max(start, end)
+        return [*head, message, *tail], message
 
     async def _summary(self, model: Model, messages: Sequence[ChatMessage]) -> str:
         """Return the summary of some messages; an earlier one among them is given as such."""
-        header: dict[str, Any] = {}
-        said = []
-        for message in messages:
-            if _KEY in (message.metadata or {}):
-                header["previous_summary"] = (message.metadata or {})[_KEY]
-            else:
-                said.append(message)
+        earlier = [m.metadata[_KEY] for m in messages if m.metadata and _KEY in m.metadata]
+        said = [m for m in messages if _KEY not in (m.metadata or {})]
+        header = {"previous_summary": earlier[-1]} if earlier else {}
         request = instructions("openhands", self.prompt, self.focus_topic)
         return await asked_about(model, said, header, request)
 
@@ -143,16 +122,9 @@ class OpenHandsCompaction(CompactionStrategy):
         return await self._summary(model, [_shortened(m, limit) for m in said])
 
 
-def _events(pieces: _Pieces) -> int:
-    """Return as how many events OpenHands would hold some groups: a call is an event of its own."""
-    return sum(
-        max(len(message.tool_calls or []), 1) if isinstance(message, ChatMessageAssistant) else 1
-        for message in _joined(pieces)
-    )
-
-
-def _joined(pieces: _Pieces) -> list[ChatMessage]:
-    return [message for piece in pieces for message in piece]
+def _events(message: ChatMessage) -> int:
+    """Return as how many events OpenHands would hold a message: a call is an event of its own."""
+    return max(len(getattr(message, "tool_calls", None) or []), 1)
 
 
 def _shortened(message: ChatMessage, limit: int) -> ChatMessage:

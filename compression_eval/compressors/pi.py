@@ -5,12 +5,10 @@ written anew here.
 """
 
 from collections.abc import Sequence
-from typing import Any
 
 from inspect_ai.model import (
     ChatMessage,
     ChatMessageAssistant,
-    ChatMessageTool,
     ChatMessageUser,
     CompactionStrategy,
     Model,
@@ -36,7 +34,18 @@ class _Carried(BaseModel):
 
     summary: str = ""
     read: list[str] = Field(default_factory=list)
+    """Files that were only read, sorted."""
     modified: list[str] = Field(default_factory=list)
+
+    def add_files(self, messages: Sequence[ChatMessage]) -> None:
+        """Add the files that tool calls of some messages read or modified."""
+        read, modified = set(self.read), set(self.modified)
+        for message in messages:
+            calls = message.tool_calls if isinstance(message, ChatMessageAssistant) else None
+            for call in calls or ():
+                if found := file_call(call):
+                    (read if found.kind == "read" else modified).add(found.path)
+        self.read, self.modified = sorted(read - modified), sorted(modified)
 
 
 class PiCompaction(CompactionStrategy):
@@ -73,10 +82,9 @@ class PiCompaction(CompactionStrategy):
     async def compact(
         self, model: Model, messages: list[ChatMessage], tools: list[ToolInfo]
     ) -> tuple[list[ChatMessage], ChatMessageUser | None]:
-        """Compress a conversation with one model call, or two where the cut parts a turn.
+        """Return system messages, summary, recent messages; and the message with the summary.
 
-        Returns:
-            System messages, summary, recent messages; and the message with the summary.
+        There is a second model call where the cut parts a turn.
 
         Raises:
             CompressionError: Everything is recent, or no usable reply.
@@ -89,20 +97,19 @@ class PiCompaction(CompactionStrategy):
                 f"nothing to summarise: what was said since the last summary is within "
                 f"keep_recent_tokens ({self.keep_recent_tokens})",
             )
-        earlier = _Carried.model_validate(previous or {})
+        carried = _Carried.model_validate(previous or {})
         turn = cut
         if cut < len(body) and body[cut].role != "user":
             turn = next((i for i in range(cut, -1, -1) if body[i].role == "user"), cut)
-        summary = await self._summary(model, body[:turn], body[turn:cut], earlier.summary)
-        read, modified = _files(body[:cut], earlier)
-        carried = _Carried(summary=summary, read=read, modified=modified)
+        carried.summary = await self._summary(model, body[:turn], body[turn:cut], carried.summary)
+        carried.add_files(body[:cut])
         lists = [
             f"\n\n<{name}>\n" + "\n".join(" ".join(path.split()) for path in paths) + f"\n</{name}>"
-            for name, paths in (("read-files", read), ("modified-files", modified))
+            for name, paths in (("read-files", carried.read), ("modified-files", carried.modified))
             if paths
         ]
         message = ChatMessageUser(
-            content=filled("pi_carrier", summary=summary) + "".join(lists),
+            content=filled("pi_carrier", summary=carried.summary) + "".join(lists),
             metadata={_KEY: carried.model_dump()},
         )
         return [*system, message, *body[cut:]], message
@@ -134,7 +141,7 @@ class PiCompaction(CompactionStrategy):
         """Return the summary of the history and, apart, of the start of a turn that was parted."""
         parts = [earlier] if earlier and not history else []
         if history:
-            header: dict[str, Any] = {"previous_summary": earlier} if earlier else {}
+            header = {"previous_summary": earlier} if earlier else {}
             name = "pi_update" if earlier else "pi"
             request = instructions(name, self.prompt, self.focus_topic)
             most = int(_SUMMARY_SHARE * self.reserve_tokens)
@@ -149,23 +156,10 @@ class PiCompaction(CompactionStrategy):
     def _shortened(self, messages: Sequence[ChatMessage]) -> list[ChatMessage]:
         """Return the messages with the end of long tool results cut off."""
         limit = self.tool_result_chars
-        result: list[ChatMessage] = []
-        for message in messages:
+        result = list(messages)
+        for position, message in enumerate(result):
             text = message.text
-            if isinstance(message, ChatMessageTool) and len(text) > limit:
-                mark = filled("left_out", count=len(text) - limit)
-                result.append(message.model_copy(update={"content": f"{text[:limit]}\n{mark}"}))
-            else:
-                result.append(message)
+            if message.role == "tool" and len(text) > limit:
+                cut = f"{text[:limit]}\n{filled('left_out', count=len(text) - limit)}"
+                result[position] = message.model_copy(update={"content": cut})
         return result
-
-
-def _files(messages: Sequence[ChatMessage], earlier: _Carried) -> tuple[list[str], list[str]]:
-    """Return the files only read and the files modified, so far and in some messages, sorted."""
-    read, modified = set(earlier.read), set(earlier.modified)
-    for message in messages:
-        calls = (message.tool_calls or []) if isinstance(message, ChatMessageAssistant) else []
-        for call in calls:
-            if found := file_call(call):
-                (read if found.kind == "read" else modified).add(found.path)
-    return sorted(read - modified), sorted(modified)

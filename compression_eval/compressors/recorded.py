@@ -30,16 +30,12 @@ class RecordedState(CompactionStrategy):
         self.fixture = fixture
 
     async def compact(
-        self,
-        model: Model,
-        messages: list[ChatMessage],
-        tools: list[ToolInfo],
+        self, model: Model, messages: list[ChatMessage], tools: list[ToolInfo]
     ) -> tuple[list[ChatMessage], ChatMessageUser | None]:
-        """Return the recorded state at the cut that the messages end at.
+        """Return the recorded state at the cut that the messages end at; its last user message.
 
-        Returns:
-            The messages that were kept, with their ids, and those that the compaction made, marked
-            as such; the system prompt is left to the caller. And the last user message it made.
+        Messages that were kept have their ids, those that the compaction made are marked as such;
+        the system prompt is left to the caller.
 
         Raises:
             CompressionError: No compaction was recorded there, or nobody can read what it left.
@@ -85,7 +81,8 @@ def unsupported(fixture: Fixture, cuts: Sequence[int]) -> str | None:
     for cut in cuts:
         compaction = _at(fixture, cut)
         if compaction is None:
-            known = ", ".join(str(point) for point in recorded_cuts(fixture))
+            points = sorted({compaction.cut for compaction in fixture.recorded_compactions})
+            known = ", ".join(map(str, points))
             raise PassedOverError(
                 f"compressor: nothing was recorded at message {cut} of {shorten(fixture.name)}; "
                 + (f"the agent compacted at {known}" if known else "the agent never compacted it")
@@ -93,11 +90,6 @@ def unsupported(fixture: Fixture, cuts: Sequence[int]) -> str | None:
         if reason := _unreadable(compaction):
             return reason
     return None
-
-
-def recorded_cuts(fixture: Fixture) -> list[int]:
-    """Return the numbers of messages that the recorded agent compacted after, each once."""
-    return sorted({compaction.cut for compaction in fixture.recorded_compactions})
 
 
 def _at(fixture: Fixture, cut: int) -> RecordedCompaction | None:

@@ -5,14 +5,16 @@ pending tasks and current state. Unlike the original, a verbatim tail is kept, s
 the same footing as the other arms.
 """
 
-import re
-
 from inspect_ai.model import ChatMessage, ChatMessageUser, Model
 from inspect_ai.tool import ToolInfo
 
 from compression_eval.compressors.budget import clipped_sections
-from compression_eval.compressors.errors import CompressionError
-from compression_eval.compressors.summarising import SummarisingCompaction, carrier, completion
+from compression_eval.compressors.summarising import (
+    SummarisingCompaction,
+    carrier,
+    completion,
+    tagged_summary,
+)
 
 
 class RegenerativeCompaction(SummarisingCompaction):
@@ -24,25 +26,16 @@ class RegenerativeCompaction(SummarisingCompaction):
     async def compact(
         self, model: Model, messages: list[ChatMessage], tools: list[ToolInfo]
     ) -> tuple[list[ChatMessage], ChatMessageUser | None]:
-        """Compress a conversation with one model call.
-
-        Returns:
-            Head, summary and tail; and the message that carries the summary.
+        """Return head, summary and tail; and the message with the summary.
 
         Raises:
             CompressionError: Nothing to summarise, or no usable reply.
         """
         plan = self.plan(messages)
-        earlier = {}
-        if plan.previous:
-            earlier["earlier_summary"] = (plan.previous.metadata or {})[self.key]
-        reply = completion(await model.generate(self.request(plan, earlier)))
+        earlier = {} if plan.earlier is None else {"earlier_summary": plan.earlier}
         # A replaced prompt may ask for tags round the summary.
-        tagged = re.search(r"<summary>(.*)</summary>", reply, re.DOTALL)
-        text = (tagged[1] if tagged else reply).strip()
-        if not text:
-            raise CompressionError("empty", "the summarising model returned no summary")
-        if plan.target_tokens is not None:
+        text = tagged_summary(completion(await model.generate(self.request(plan, earlier))))
+        if self.target_tokens is not None:
             text = clipped_sections(text, plan.summary_tokens) or text
         message = carrier(text, {self.key: text})
-        return plan.state(message), message
+        return self.state(plan, message), message

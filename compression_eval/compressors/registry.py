@@ -1,6 +1,7 @@
 """Every strategy that has a name, and what a name with arguments stands for."""
 
 from collections.abc import Mapping
+from functools import partial
 from typing import Any
 
 from pydantic import ValidationError
@@ -20,171 +21,138 @@ from compression_eval.compressors.pi import PiCompaction
 from compression_eval.compressors.recorded import RecordedState, unsupported
 from compression_eval.compressors.regenerative import RegenerativeCompaction
 from compression_eval.compressors.spec import Compressor, CompressorSpec, compressor
+from compression_eval.compressors.vendors.anthropic import (
+    AnthropicClearToolsCompaction,
+    AnthropicEditCompaction,
+    AnthropicNativeCompaction,
+    AnthropicTextCompaction,
+)
 from compression_eval.compressors.vendors.anthropic_api import (
     require_client,
     require_client_that_answers,
 )
-from compression_eval.compressors.vendors.anthropic_clear_tools import (
-    AnthropicClearToolsCompaction,
-)
-from compression_eval.compressors.vendors.anthropic_edit import AnthropicEditCompaction
-from compression_eval.compressors.vendors.anthropic_on_demand import (
-    AnthropicNativeCompaction,
-    AnthropicTextCompaction,
-)
-from compression_eval.compressors.vendors.openai_compact import (
-    OpenAICompaction,
-    require_responses,
-)
+from compression_eval.compressors.vendors.openai import OpenAICompaction, require_responses
 from compression_eval.compressors.yours import user_compressor
 from compression_eval.compressors.yours.command import CommandCompaction
 from compression_eval.fixtures.errors import DataError, did_you_mean
 
-COMPRESSORS: Mapping[str, Compressor] = {
-    each.name: each
-    for each in (
-        compressor(
-            "full", "control: keeps everything", FullContext, calls_model=False, exempt=True
-        ),
-        compressor(
-            "none",
-            "control: keeps the system prompt only",
-            NoContext,
-            calls_model=False,
-            exempt=True,
-        ),
-        compressor(
-            "tail",
-            "control: keeps what a summarising arm keeps verbatim, without its summary",
-            TailOnly,
-            calls_model=False,
-        ),
-        compressor(
-            "anchored",
-            "persistent sectioned memory; only the dropped span is summarised, code merges",
-            AnchoredCompaction,
-            calls_model=True,
-        ),
-        compressor(
-            "regenerative",
-            "the whole summary is written anew at each compression",
-            RegenerativeCompaction,
-            calls_model=True,
-        ),
-        compressor("summary", "Inspect's CompactionSummary", inspect_summary, calls_model=True),
-        compressor(
-            "edit",
-            "Inspect's CompactionEdit: older tool results and thinking are cleared",
-            inspect_edit,
-            calls_model=False,
-        ),
-        compressor(
-            "trim",
-            "Inspect's CompactionTrim: the newest share of the messages is kept",
-            inspect_trim,
-            calls_model=False,
-        ),
-        compressor(
-            "masking",
-            "tool results but for the last few become a note with their number of lines",
-            MaskingCompaction,
-            calls_model=False,
-        ),
-        compressor(
-            "clear-tools",
-            "Anthropic's tool clearing done locally: all but the newest tool results go",
-            ClearToolsCompaction,
-            calls_model=False,
-        ),
-        compressor(
-            "claude-code",
-            "Claude Code's summary in nine sections, then the files used last",
-            ClaudeCodeCompaction,
-            calls_model=True,
-        ),
-        compressor(
-            "codex",
-            "Codex CLI's local compaction: recent user messages, then a handoff summary",
-            CodexCompaction,
-            calls_model=True,
-        ),
-        compressor(
-            "pi",
-            "Pi's compaction: recent tokens, an updated summary, lists of files kept by code",
-            PiCompaction,
-            calls_model=True,
-        ),
-        compressor(
-            "openhands",
-            "OpenHands' summarising condenser: first and last events kept, the range between "
-            "summarised",
-            OpenHandsCompaction,
-            calls_model=True,
-        ),
-        compressor(
-            "langchain",
-            "LangChain's SummarizationMiddleware as it is; by default it reads the last 4,000 "
-            "tokens only",
-            LangChainCompaction,
-            calls_model=True,
-        ),
-        compressor(
-            "hermes",
-            "Hermes' own ContextCompressor, in an interpreter of its own",
-            HermesCompaction,
-            calls_model=True,
-        ),
-        compressor(
-            "openai-compact",
-            "OpenAI's /responses/compact: user messages and one encrypted item",
-            OpenAICompaction,
-            calls_model=True,
-            check_model=require_responses,
-            readable=False,
-        ),
-        compressor(
-            "anthropic-edit",
-            "Anthropic's threshold edit compact_20260112: the server's block stands for everything",
-            AnthropicEditCompaction,
-            calls_model=True,
-            check_model=require_client_that_answers,
-        ),
-        compressor(
-            "anthropic-native",
-            "Anthropic's compaction on demand; its signed block is sent back",
-            AnthropicNativeCompaction,
-            calls_model=True,
-            check_model=require_client_that_answers,
-        ),
-        compressor(
-            "anthropic-text-projection",
-            "Anthropic's compaction on demand; its summary as text, for any model",
-            AnthropicTextCompaction,
-            calls_model=True,
-            check_model=require_client,
-        ),
-        compressor(
-            "anthropic-clear-tools",
-            "Anthropic's clear_tool_uses_20250919: the server says which old tool results go",
-            AnthropicClearToolsCompaction,
-            calls_model=True,
-            check_model=require_client,
-        ),
-        compressor(
-            "command",
-            "yours: a program that reads messages as JSON and writes them",
-            CommandCompaction,
-            calls_model=False,
-        ),
-        compressor(
-            "recorded",
-            "what the recorded agent's own compaction left, at the cuts where it happened",
-            RecordedState,
-            calls_model=False,
-            unsupported=unsupported,
-        ),
-    )
-}
+_code = partial(compressor, calls_model=False)
+_model = partial(compressor, calls_model=True)
+
+_ALL = (
+    _code("full", FullContext, "control: keeps everything", exempt=True),
+    _code("none", NoContext, "control: keeps the system prompt only", exempt=True),
+    _code(
+        "tail",
+        TailOnly,
+        "control: keeps what a summarising arm keeps verbatim, without its summary",
+    ),
+    _model(
+        "anchored",
+        AnchoredCompaction,
+        "persistent sectioned memory; only the dropped span is summarised, code merges",
+    ),
+    _model(
+        "regenerative",
+        RegenerativeCompaction,
+        "the whole summary is written anew at each compression",
+    ),
+    _model("summary", inspect_summary, "Inspect's CompactionSummary"),
+    _code(
+        "edit",
+        inspect_edit,
+        "Inspect's CompactionEdit: older tool results and thinking are cleared",
+    ),
+    _code(
+        "trim", inspect_trim, "Inspect's CompactionTrim: the newest share of the messages is kept"
+    ),
+    _code(
+        "masking",
+        MaskingCompaction,
+        "tool results but for the last few become a note with their number of lines",
+    ),
+    _code(
+        "clear-tools",
+        ClearToolsCompaction,
+        "Anthropic's tool clearing done locally: all but the newest tool results go",
+    ),
+    _model(
+        "claude-code",
+        ClaudeCodeCompaction,
+        "Claude Code's summary in nine sections, then the files used last",
+    ),
+    _model(
+        "codex",
+        CodexCompaction,
+        "Codex CLI's local compaction: recent user messages, then a handoff summary",
+    ),
+    _model(
+        "pi",
+        PiCompaction,
+        "Pi's compaction: recent tokens, an updated summary, lists of files kept by code",
+    ),
+    _model(
+        "openhands",
+        OpenHandsCompaction,
+        "OpenHands' summarising condenser: first and last events kept, the range between "
+        "summarised",
+    ),
+    _model(
+        "langchain",
+        LangChainCompaction,
+        "LangChain's SummarizationMiddleware as it is; by default it reads the last 4,000 tokens "
+        "only",
+    ),
+    _model(
+        "hermes",
+        HermesCompaction,
+        "Hermes' own ContextCompressor, in an interpreter of its own",
+    ),
+    _model(
+        "openai-compact",
+        OpenAICompaction,
+        "OpenAI's /responses/compact: user messages and one encrypted item",
+        check_model=require_responses,
+        readable=False,
+    ),
+    _model(
+        "anthropic-edit",
+        AnthropicEditCompaction,
+        "Anthropic's threshold edit compact_20260112: the server's block stands for everything",
+        check_model=require_client_that_answers,
+    ),
+    _model(
+        "anthropic-native",
+        AnthropicNativeCompaction,
+        "Anthropic's compaction on demand; its signed block is sent back",
+        check_model=require_client_that_answers,
+    ),
+    _model(
+        "anthropic-text-projection",
+        AnthropicTextCompaction,
+        "Anthropic's compaction on demand; its summary as text, for any model",
+        check_model=require_client,
+    ),
+    _model(
+        "anthropic-clear-tools",
+        AnthropicClearToolsCompaction,
+        "Anthropic's clear_tool_uses_20250919: the server says which old tool results go",
+        check_model=require_client,
+    ),
+    _code(
+        "command",
+        CommandCompaction,
+        "yours: a program that reads messages as JSON and writes them",
+    ),
+    _code(
+        "recorded",
+        RecordedState,
+        "what the recorded agent's own compaction left, at the cuts where it happened",
+        unsupported=unsupported,
+    ),
+)
+
+COMPRESSORS: Mapping[str, Compressor] = {each.name: each for each in _ALL}
 """All strategies by name."""
 
 

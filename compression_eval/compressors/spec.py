@@ -54,8 +54,8 @@ class Compressor:
 
 def compressor(
     name: str,
-    summary: str,
     make: Callable[..., CompactionStrategy],
+    summary: str,
     *,
     calls_model: bool,
     **more: Any,
@@ -64,10 +64,10 @@ def compressor(
 
     Args:
         name: What it is called on the command line.
-        summary: What it does, in one line.
         make: The class, or a function that returns the strategy. Its docstring describes every
             parameter under ``Args:``. One that is called ``fixture`` is given what is to be
             compressed; ``threshold`` is left to agents.
+        summary: What it does, in one line.
         calls_model: Whether it calls a model.
         more: Further fields of `Compressor`.
     """

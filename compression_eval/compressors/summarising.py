@@ -8,6 +8,7 @@ is that done here too (`asked_after`).
 import json
 import re
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any, ClassVar
 
 from inspect_ai.model import (
@@ -23,15 +24,37 @@ from inspect_ai.model import (
 from inspect_ai.tool import ToolInfo
 from pydantic import NonNegativeInt, PositiveInt, validate_call
 
-from compression_eval.compressors.budget import DEFAULT_TAIL_TOKENS, SummaryPlan, plan_summary
+from compression_eval.compressors.budget import (
+    DEFAULT_TAIL_TOKENS,
+    Window,
+    filled_tail,
+    room_in_target,
+    split,
+    split_system,
+)
 from compression_eval.compressors.errors import NO_CHOICES, CompressionError, refused
 from compression_eval.compressors.prompts import filled, prompt
 from compression_eval.compressors.spec import Text
 from compression_eval.compressors.tokens import token_counter
 from compression_eval.fixtures.message_text import content_text
 
+_MIN_SUMMARY = 100
+"""Tokens below which a summary is not worth asking for; empty headings alone take 60."""
+
 _SEPARATORS = re.compile("[\x7f-\x9f\u2028\u2029\ud800-\udfff]")
 """What JSON leaves as it is but some readers take for a line break, and lone surrogates."""
+
+
+@dataclass(frozen=True)
+class SummaryPlan:
+    """What is summarised, how long the summary may be, and what goes around it."""
+
+    window: Window
+    """Its span is what is to be summarised, without an earlier summary."""
+    earlier: Any
+    """What the earlier summary's message carries; None if there is none."""
+    summary_tokens: int
+    """Budget of the summary's text, without the message that it stands in."""
 
 
 class SummarisingCompaction(CompactionStrategy):
@@ -78,16 +101,39 @@ class SummarisingCompaction(CompactionStrategy):
         self.focus_topic = focus_topic
 
     def plan(self, messages: Sequence[ChatMessage]) -> SummaryPlan:
-        """Divide the budget and find what is to be summarised; see `plan_summary`."""
-        return plan_summary(
-            messages,
-            self.key,
-            token_counter().message(carrier("", {})),
-            head_tokens=self.head_tokens,
-            tail_tokens=self.tail_tokens,
-            summary_tokens=self.summary_tokens,
-            target_tokens=self.target_tokens,
+        """Divide the budget, and find what is to be summarised.
+
+        Without a target, head, summary and tail have their own budgets. With one, what it leaves
+        after the head and the frame of the summary's message is divided between summary and tail in
+        the proportion of ``summary_tokens`` to ``tail_tokens``.
+
+        Raises:
+            CompressionError: There is nothing to summarise, or the target leaves no room for it.
+        """
+        summary_tokens, tail_tokens = self.summary_tokens, self.tail_tokens
+        if self.target_tokens is not None:
+            frame = token_counter().message(carrier("", {}))
+            room = room_in_target(
+                messages, self.target_tokens, self.head_tokens, frame, _MIN_SUMMARY
+            )
+            share = room * summary_tokens // (summary_tokens + tail_tokens)
+            summary_tokens = max(_MIN_SUMMARY, share)
+            tail_tokens = room - summary_tokens
+        carriers = [message for message in messages if self.key in (message.metadata or {})]
+        window = split(
+            [message for message in messages if message not in carriers],
+            self.head_tokens,
+            tail_tokens,
+            keep_last=self.target_tokens is None,
         )
+        if not window.span:
+            raise CompressionError(
+                "not_applied",
+                f"nothing to summarise: the conversation fits the head and tail budgets "
+                f"({self.head_tokens} and {tail_tokens} tokens)",
+            )
+        earlier = (carriers[-1].metadata or {})[self.key] if carriers else None
+        return SummaryPlan(window, earlier, summary_tokens)
 
     def request(self, plan: SummaryPlan, earlier: dict[str, Any]) -> list[ChatMessage]:
         """Return the messages of a summarising call: instructions as system, material as user.
@@ -104,6 +150,28 @@ class SummarisingCompaction(CompactionStrategy):
             ChatMessageSystem(content=f"{told}\n\n{prompt(f'{self.instructions}_protocol')}"),
             ChatMessageUser(content=data_block(header, plan.window.span)),
         ]
+
+    def state(self, plan: SummaryPlan, message: ChatMessage) -> list[ChatMessage]:
+        """Return the state around the message that carries the summary.
+
+        With a target, room that the summary left free is filled from the end of what was
+        summarised, so that part stands in the state twice: in the summary and word for word.
+
+        Raises:
+            CompressionError: The summary alone is over the target.
+        """
+        start = [*plan.window.head, message]
+        if self.target_tokens is None:
+            return [*start, *plan.window.tail]
+        room = self.target_tokens - token_counter().messages(start)
+        if room < 0:
+            raise CompressionError(
+                "error", f"the summary is over target_tokens ({self.target_tokens}) by {-room}"
+            )
+        if self.tail_tokens == 0:
+            return start
+        rest = [*plan.window.span, *plan.window.tail]
+        return [*start, *filled_tail(rest, room, self.target_tokens)]
 
 
 def carrier(text: str, metadata: dict[str, Any]) -> ChatMessageUser:
@@ -133,6 +201,19 @@ def completion(output: ModelOutput) -> str:
     return text
 
 
+def tagged_summary(reply: str) -> str:
+    """Return what stands in the ``<summary>`` of a reply, else the whole reply.
+
+    Raises:
+        CompressionError: There is no text in it.
+    """
+    tagged = re.search(r"<summary>(.*)</summary>", reply, re.DOTALL)
+    text = (tagged[1] if tagged else reply).strip()
+    if not text:
+        raise CompressionError("empty", "the summarising model returned no summary")
+    return text
+
+
 def one_line_json(data: Any) -> str:
     """Return data as JSON that is one line to every reader."""
     text = json.dumps(data, ensure_ascii=False)
@@ -148,11 +229,7 @@ def data_block(header: dict[str, Any], messages: Sequence[ChatMessage]) -> str:
     """
     lines = [one_line_json({key: value}) for key, value in header.items()]
     for index, message in enumerate(messages):
-        line: dict[str, Any] = {
-            "index": index,
-            "role": message.role,
-            "text": content_text(message),
-        }
+        line: dict[str, Any] = {"index": index, "role": message.role, "text": content_text(message)}
         if isinstance(message, ChatMessageAssistant) and message.tool_calls:
             line["calls"] = [
                 {"name": call.function, "arguments": call.arguments} for call in message.tool_calls
@@ -162,13 +239,7 @@ def data_block(header: dict[str, Any], messages: Sequence[ChatMessage]) -> str:
 
 
 def instructions(name: str, replacement: str | None, focus_topic: str | None) -> str:
-    """Return the instructions of a product: its text or the one in its place, and the focus.
-
-    Args:
-        name: Name of the text.
-        replacement: Text of the user's that stands in its place.
-        focus_topic: A topic that deserves the most room.
-    """
+    """Return the instructions of a product: its text or the one in its place, and the focus."""
     text = replacement or prompt(name)
     return f"{text}\n\n{filled('focus', topic=focus_topic)}" if focus_topic else text
 
@@ -231,14 +302,7 @@ def set_apart(
         The leading system messages; what the newest carrier holds under the key, or None; all
         other messages but the carriers.
     """
-    start = 0
-    while start < len(messages) and messages[start].role == "system":
-        start += 1
-    previous: Any = None
-    body: list[ChatMessage] = []
-    for message in messages[start:]:
-        if key in (message.metadata or {}):
-            previous = (message.metadata or {})[key]
-        else:
-            body.append(message)
-    return list(messages[:start]), previous, body
+    system, said = split_system(messages)
+    held = [message.metadata[key] for message in said if key in (message.metadata or {})]  # type: ignore[index]
+    rest = [message for message in said if key not in (message.metadata or {})]
+    return system, held[-1] if held else None, rest

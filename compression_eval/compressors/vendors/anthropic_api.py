@@ -26,11 +26,7 @@ from inspect_ai.tool import ToolInfo
 
 from compression_eval.compressors.errors import CompressionError, is_outage
 from compression_eval.compressors.prompts import prompt
-from compression_eval.compressors.vendors.calls import (
-    VendorCall,
-    record_call,
-    require_vendor_to_answer,
-)
+from compression_eval.compressors.vendors.calls import VendorCall, require_vendor_to_answer
 from compression_eval.fixtures.message_text import vendor_summary
 
 if TYPE_CHECKING:
@@ -57,18 +53,19 @@ async def ask(
     *,
     beta: str,
     max_tokens: int,
-    fed: int,
+    edit: Block | None = None,
     **options: Any,
 ) -> "BetaMessage":
     """Send a conversation and return the vendor's reply, its cost recorded.
 
     Args:
         model: A model of Anthropic.
-        messages: The conversation to send, system messages included.
+        messages: The conversation, system messages included: the first ones of the strategy's
+            input.
         tools: Tools that its calls use.
         beta: The beta that the request needs.
         max_tokens: Most tokens of the reply.
-        fed: How many messages of the strategy's input these are, for the record.
+        edit: Change of the conversation that the server is to make first.
         options: Further parameters of the request.
 
     Raises:
@@ -76,18 +73,33 @@ async def ask(
     """
     from anthropic import APIStatusError
 
-    client = _client(model)
+    client = require_client(model)
+    said = list(messages)
+    if edit and said and said[-1].role == "assistant":
+        # Newer models refuse a reply that has been begun for them.
+        said.append(ChatMessageUser(content=prompt("anthropic_continue")))
     request: dict[str, Any] = {
         "model": model.api.model_name,
         "max_tokens": max_tokens,
-        "messages": wire_messages(messages),
+        "messages": wire_messages(said),
         "betas": [beta],
         **options,
     }
-    if system := system_blocks(messages):
+    if system := [_text(m.text) for m in messages if m.role == "system" and m.text.strip()]:
         request["system"] = system
     if tools:
-        request["tools"] = wire_tools(tools)
+        request["tools"] = [
+            {
+                "name": tool.name,
+                "description": tool.description,
+                "input_schema": tool.parameters.model_dump(mode="json", exclude_none=True),
+            }
+            for tool in tools
+        ]
+    if edit:
+        request["context_management"] = {"edits": [edit]}
+        if tools:
+            request["tool_choice"] = {"type": "none"}
     retries = model.config.max_retries
     patient = client.with_options(max_retries=_MAX_RETRIES if retries is None else retries)
     try:
@@ -95,77 +107,39 @@ async def ask(
     except APIStatusError as error:
         if is_outage(error):
             raise
-        raise failure(error) from error
+        raise _failure(error) from error
     input_tokens, output_tokens = billed(reply.usage)
     blocks = ", ".join(block.type for block in reply.content) or "no content"
-    record_call(
-        VendorCall(
-            endpoint=f"POST /v1/messages ({beta})",
-            model=str(model),
-            fed_messages=fed,
-            input_tokens=input_tokens,
-            output_tokens=output_tokens,
-            outcome=f"{blocks}; stop reason {reply.stop_reason}",
-            iterations=[
-                entry.model_dump(mode="json", exclude_none=True)
-                for entry in reply.usage.iterations or []
-            ],
-        )
-    )
+    VendorCall(
+        endpoint=f"POST /v1/messages ({beta})",
+        model=str(model),
+        fed_messages=len(messages),
+        input_tokens=input_tokens,
+        output_tokens=output_tokens,
+        outcome=f"{blocks}; stop reason {reply.stop_reason}",
+        iterations=[
+            entry.model_dump(mode="json", exclude_none=True)
+            for entry in reply.usage.iterations or []
+        ],
+    ).record()
     return reply
 
 
-async def ask_for_edit(
-    model: Model,
-    messages: list[ChatMessage],
-    tools: Sequence[ToolInfo],
-    edit: Block,
-    *,
-    beta: str,
-    max_tokens: int,
-) -> "BetaMessage":
-    """Send a whole conversation with an edit that the server is to make; see `ask`."""
-    said: list[ChatMessage] = messages
-    if messages and messages[-1].role == "assistant":
-        # Newer models refuse a reply that has been begun for them.
-        said = [*messages, ChatMessageUser(content=prompt("anthropic_continue"))]
-    return await ask(
-        model,
-        said,
-        tools,
-        beta=beta,
-        max_tokens=max_tokens,
-        fed=len(messages),
-        context_management={"edits": [edit]},
-        **({"tool_choice": {"type": "none"}} if tools else {}),
-    )
-
-
-def compaction_block(reply: "BetaMessage", if_blank: str) -> "BetaCompactionBlock | None":
-    """Return the compaction block of a reply; None if there is none.
-
-    Args:
-        reply: A reply with status 200.
-        if_blank: What to say of a block without content.
-
-    Raises:
-        CompressionError: There are several, or it has no content.
-    """
-    blocks = [block for block in reply.content if block.type == "compaction"]
-    if len(blocks) > 1:
-        raise CompressionError("error", f"{len(blocks)} compaction blocks came back, not one")
-    if blocks and not (blocks[0].content or "").strip():
-        raise CompressionError("empty", if_blank)
-    return blocks[0] if blocks else None
-
-
-def require_client(model: Model) -> None:
-    """Raise unless a model is reached through Anthropic's own interface.
+def require_client(model: Model) -> "AsyncAnthropic":
+    """Return the client of a model that is reached through Anthropic's own interface.
 
     Raises:
         CompressionError: It is not.
     """
-    _client(model)
+    from anthropic import AsyncAnthropic
+
+    client = getattr(model.api, "client", None)
+    # The clients of cloud services partly inherit from this one, but they lack these betas.
+    if type(client) is not AsyncAnthropic:
+        raise CompressionError(
+            "unsupported", f"{model} is not reached through Anthropic's own interface"
+        )
+    return client
 
 
 def require_client_that_answers(model: Model) -> None:
@@ -176,18 +150,6 @@ def require_client_that_answers(model: Model) -> None:
     """
     require_client(model)
     require_vendor_to_answer(model)
-
-
-def _client(model: Model) -> "AsyncAnthropic":
-    from anthropic import AsyncAnthropic
-
-    client = getattr(model.api, "client", None)
-    # The clients of cloud services partly inherit from this one, but they lack these betas.
-    if type(client) is not AsyncAnthropic:
-        raise CompressionError(
-            "unsupported", f"{model} is not reached through Anthropic's own interface"
-        )
-    return client
 
 
 def billed(usage: "BetaUsage") -> tuple[int, int]:
@@ -210,8 +172,7 @@ def billed(usage: "BetaUsage") -> tuple[int, int]:
     )
 
 
-def failure(error: "APIStatusError") -> CompressionError:
-    """Return the failure that an error status means."""
+def _failure(error: "APIStatusError") -> CompressionError:
     said = f"HTTP {error.status_code}: {' '.join(error.message.split())[:300]}"
     lower = error.message.lower()
     if error.status_code in (404, 405):
@@ -225,7 +186,25 @@ def failure(error: "APIStatusError") -> CompressionError:
     return CompressionError("error", f"the vendor refused: {said}")
 
 
-def end_of_summary(reply: "BetaMessage") -> CompressionError:
+def compaction_block(reply: "BetaMessage", if_blank: str) -> "BetaCompactionBlock | None":
+    """Return the compaction block of a reply; None if there is none.
+
+    Args:
+        reply: A reply with status 200.
+        if_blank: What to say of a block without content.
+
+    Raises:
+        CompressionError: There are several, or it has no content.
+    """
+    blocks = [block for block in reply.content if block.type == "compaction"]
+    if len(blocks) > 1:
+        raise CompressionError("error", f"{len(blocks)} compaction blocks came back, not one")
+    if blocks and not (blocks[0].content or "").strip():
+        raise CompressionError("empty", if_blank)
+    return blocks[0] if blocks else None
+
+
+def no_summary(reply: "BetaMessage") -> CompressionError:
     """Return the failure of a reply with status 200 that holds no summary."""
     reason = reply.stop_reason
     if reason == "refusal":
@@ -241,15 +220,6 @@ def end_of_summary(reply: "BetaMessage") -> CompressionError:
     )
 
 
-def system_blocks(messages: Sequence[ChatMessage]) -> list[Block]:
-    """Return the system messages as text blocks."""
-    return [
-        {"type": "text", "text": message.text}
-        for message in messages
-        if message.role == "system" and message.text.strip()
-    ]
-
-
 def wire_messages(messages: Sequence[ChatMessage]) -> list[dict[str, Any]]:
     """Return all but the system messages, neighbours of the same role joined.
 
@@ -263,58 +233,39 @@ def wire_messages(messages: Sequence[ChatMessage]) -> list[dict[str, Any]]:
     for message in messages:
         if message.role == "system":
             continue
-        role, blocks = _blocks(message)
-        if not blocks:
-            continue
+        signed = (message.metadata or {}).get(BLOCK)
+        assistant = signed or message.role == "assistant"
+        role = "assistant" if assistant else "user"
+        blocks = [dict(signed)] if signed else _blocks(message)
         if result and result[-1]["role"] == role:
             result[-1]["content"].extend(blocks)
-        else:
+        elif blocks:
             result.append({"role": role, "content": blocks})
     return result
 
 
-def wire_tools(tools: Sequence[ToolInfo]) -> list[dict[str, Any]]:
-    """Return tools as they are declared to the vendor."""
-    return [
-        {
-            "name": tool.name,
-            "description": tool.description,
-            "input_schema": tool.parameters.model_dump(mode="json", exclude_none=True),
-        }
-        for tool in tools
-    ]
+def _text(text: str) -> Block:
+    return {"type": "text", "text": text}
 
 
-def _blocks(message: ChatMessage) -> tuple[str, list[Block]]:
-    """Return the role that a message has on the wire, and its content."""
-    exact = (message.metadata or {}).get(BLOCK)
-    if exact is not None:
-        return "assistant", [dict(exact)]
+def _blocks(message: ChatMessage) -> list[Block]:
     if isinstance(message, ChatMessageTool):
         text = message.error.message if message.error else message.text
-        block: Block = {"type": "tool_result", "tool_use_id": message.tool_call_id}
-        if text:
-            block["content"] = text
-        if message.error:
-            block["is_error"] = True
-        return "user", [block]
-    blocks = _content_blocks(message)
-    if isinstance(message, ChatMessageAssistant):
-        blocks += [
-            {"type": "tool_use", "id": call.id, "name": call.function, "input": call.arguments}
-            for call in message.tool_calls or []
+        return [
+            {
+                "type": "tool_result",
+                "tool_use_id": message.tool_call_id,
+                **({"content": text} if text else {}),
+                **({"is_error": True} if message.error else {}),
+            }
         ]
-    return message.role, blocks
-
-
-def _content_blocks(message: ChatMessage) -> list[Block]:
     content = message.content
-    parts = [ContentText(text=content)] if isinstance(content, str) else content
     blocks: list[Block] = []
-    for part in parts:
+    for part in [ContentText(text=content)] if isinstance(content, str) else content:
         if isinstance(part, ContentText):
+            cached = {"cache_control": {"type": "ephemeral"}} if part.cache_breakpoint else {}
             if part.text.strip():
-                blocks.append(_text_block(part))
+                blocks.append(_text(part.text) | cached)
         elif isinstance(part, ContentData) and (summary := vendor_summary(part)):
             blocks.append({"type": "compaction", "content": summary})
         elif not isinstance(part, ContentReasoning):
@@ -322,14 +273,12 @@ def _content_blocks(message: ChatMessage) -> list[Block]:
             raise CompressionError(
                 "unsupported", f"a {message.role} message holds a part of type {part.type!r}"
             )
+    if isinstance(message, ChatMessageAssistant):
+        blocks += [
+            {"type": "tool_use", "id": call.id, "name": call.function, "input": call.arguments}
+            for call in message.tool_calls or []
+        ]
     return blocks
-
-
-def _text_block(part: ContentText) -> Block:
-    block: Block = {"type": "text", "text": part.text}
-    if part.cache_breakpoint:
-        block["cache_control"] = {"type": "ephemeral"}
-    return block
 
 
 @asynccontextmanager

@@ -34,10 +34,9 @@ class VendorCall(BaseModel):
     iterations: list[dict[str, Any]] = []
     """The vendor's own breakdown of the usage, if it gives one."""
 
-
-def record_call(call: VendorCall) -> None:
-    """Put a call into the transcript of the running sample."""
-    transcript().info(call.model_dump(mode="json"), source=SOURCE)
+    def record(self) -> None:
+        """Put the call into the transcript of the running sample."""
+        transcript().info(self.model_dump(mode="json"), source=SOURCE)
 
 
 def vendor_call(event: InfoEvent) -> VendorCall | None:

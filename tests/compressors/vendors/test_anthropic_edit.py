@@ -4,7 +4,7 @@ import anyio
 import pytest
 from inspect_ai.model import ChatMessageUser
 
-from compression_eval.compressors.vendors.anthropic_edit import AnthropicEditCompaction
+from compression_eval.compressors.vendors.anthropic import AnthropicEditCompaction
 from compression_eval.fixtures.loading import load_pairs
 from compression_eval.record import render_messages
 from tests.compressors.conftest import conversation_fixture

@@ -20,11 +20,7 @@ from inspect_ai.tool import ToolInfo
 
 from compression_eval.compressors.errors import CompressionError, is_outage
 from compression_eval.compressors.tokens import OPAQUE_TOKENS
-from compression_eval.compressors.vendors.calls import (
-    VendorCall,
-    record_call,
-    require_vendor_to_answer,
-)
+from compression_eval.compressors.vendors.calls import VendorCall, require_vendor_to_answer
 
 _ITEM = "openai_compact"
 _TOO_LONG = ("context_length_exceeded", "string_above_max_length")
@@ -48,10 +44,7 @@ class OpenAICompaction(CompactionStrategy):
     async def compact(
         self, model: Model, messages: list[ChatMessage], tools: list[ToolInfo]
     ) -> tuple[list[ChatMessage], ChatMessageUser | None]:
-        """Compress a conversation with one call of the endpoint.
-
-        Returns:
-            The returned items in their order, without the system messages.
+        """Return the items of one call of the endpoint, in their order, without system messages.
 
         Raises:
             CompressionError: ``unsupported`` without such an endpoint, ``error`` for a conversation
@@ -60,25 +53,35 @@ class OpenAICompaction(CompactionStrategy):
         """
         require_responses(model)
         returned, usage = await _call(model, messages, tools)
-        items = [message for message in returned if _content(message) is not None]
-        record_call(
-            VendorCall(
-                endpoint="POST /responses/compact",
-                model=str(model),
-                fed_messages=len(messages),
-                input_tokens=usage.input_tokens if usage else 0,
-                output_tokens=usage.output_tokens if usage else 0,
-                outcome=f"{len(returned)} items, {len(items)} of them encrypted",
-            )
-        )
+        items = [message for message in returned if _encrypted(message) is not None]
+        VendorCall(
+            endpoint="POST /responses/compact",
+            model=str(model),
+            fed_messages=len(messages),
+            input_tokens=usage.input_tokens if usage else 0,
+            output_tokens=usage.output_tokens if usage else 0,
+            outcome=f"{len(returned)} items, {len(items)} of them encrypted",
+        ).record()
         if len(items) != 1:
             raise CompressionError("error", f"{len(items)} compaction items came back, not one")
-        if not _content(items[0]):
+        if not _encrypted(items[0]):
             raise CompressionError("empty", "the compaction item has no content")
         size = await _item_tokens(model, items[0], usage)
-        marked = items[0].model_copy(update={"metadata": {OPAQUE_TOKENS: size}})
-        kept = [marked if message is items[0] else message for message in returned]
-        return _originals(kept, messages), None
+        # What came back word for word is given as the message that was sent: it keeps its id, and
+        # is seen to have been kept.
+        sent = [m for m in messages if m.role == "user" and _encrypted(m) is None]
+        kept: list[ChatMessage] = []
+        for message in returned:
+            if message is items[0]:
+                kept.append(message.model_copy(update={"metadata": {OPAQUE_TOKENS: size}}))
+                continue
+            same = next((i for i, m in enumerate(sent) if m.text == message.text), None)
+            if message.role == "user" and same is not None:
+                kept.append(sent[same])
+                del sent[: same + 1]
+            else:
+                kept.append(message)
+        return kept, None
 
 
 def require_responses(model: Model) -> None:
@@ -121,7 +124,7 @@ async def _call(
         raise CompressionError("empty", "the endpoint returned no compaction item") from error
 
 
-def _content(message: ChatMessage) -> str | None:
+def _encrypted(message: ChatMessage) -> str | None:
     """Return the encrypted content of a message that is a compaction item; else None."""
     parts: Sequence[object] = message.content if isinstance(message.content, list) else []
     for part in parts:
@@ -136,37 +139,13 @@ async def _item_tokens(model: Model, item: ChatMessage, usage: ModelUsage | None
     """Return the tokens of an item as the vendor reports them: written by it, else read by it."""
     if usage is not None and usage.output_tokens > 0:
         return usage.output_tokens
+    cause: Exception | None = None
     try:
-        counted = await model.count_tokens([item])
+        if (counted := await model.count_tokens([item])) > 0:
+            return counted
     except Exception as error:  # whatever else the endpoint does, the size stays unknown
         if is_outage(error, model):
             raise
-        counted = 0
-        cause: Exception | None = error
-    else:
-        cause = None
-    if counted <= 0:
-        raise CompressionError(
-            "error", "the vendor reports no tokens for its item, so its size is not known"
-        ) from cause
-    return counted
-
-
-def _originals(
-    returned: Sequence[ChatMessage], messages: Sequence[ChatMessage]
-) -> list[ChatMessage]:
-    """Return the same messages, with those that came back word for word as the ones sent.
-
-    So they keep their ids, and are seen to have been kept.
-    """
-    sent = [m for m in messages if m.role == "user" and _content(m) is None]
-    result: list[ChatMessage] = []
-    for message in returned:
-        if message.role == "user" and _content(message) is None:
-            position = next((i for i, m in enumerate(sent) if m.text == message.text), None)
-            if position is not None:
-                result.append(sent[position])
-                del sent[: position + 1]
-                continue
-        result.append(message)
-    return result
+        cause = error
+    reason = "the vendor reports no tokens for its item, so its size is not known"
+    raise CompressionError("error", reason) from cause
