@@ -284,7 +284,7 @@ def _collect(
     fixture: Fixture, rows: Counter[tuple[str, str]], values: dict[tuple[str, str], Counter[str]]
 ) -> None:
     """Note every value with its surroundings, which a report never shows."""
-    from compression_eval.conversations.scrubbing.text_passes import TextPasses
+    from compression_eval.conversations.scrubbing import TextPasses
 
     texts = TextPasses(ScrubSettings.of(), Pseudonyms())
     for message in fixture.messages:

@@ -178,14 +178,9 @@ def scrubber_of(profile: str | None, names: Path | None, key_file: Path | None) 
             if given is not None:
                 raise DataError(f"{option}: needs --scrub")
         return None
-    from compression_eval.conversations.scrubbing import (
-        Listed,
-        Pseudonyms,
-        ScrubSettings,
-        read_names,
-    )
+    from compression_eval.conversations.scrubbing import Pseudonyms, ScrubSettings, read_names
 
-    settings = ScrubSettings.of(profile, listed=read_names(names) if names else Listed())
+    settings = ScrubSettings.of(profile, listed=read_names(names) if names else ())
     if "paraphrase" in settings.passes:
         raise DataError(
             "--scrub: this profile needs a model; import without it, then compression-eval scrub"

@@ -2,7 +2,7 @@
 
 import json
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Container, Iterator, Sequence
 from dataclasses import asdict, dataclass, field
 
 from compression_eval.conversations.account import Account
@@ -12,7 +12,6 @@ from compression_eval.fixtures.models import Fixture
 _HEADS = (
     "fixture", "messages", "calls", "results", "compactions", "cuts", "skipped lines", "begins with"
 )  # fmt: skip
-_LEFT_ALIGNED = ("fixture", "cuts", "begins with")
 _SHOWN_FILES = 10
 _MAX_UNREADABLE = 20
 _TITLE_CHARACTERS = 40
@@ -69,7 +68,8 @@ class Overview:
         """
         if self.rows:
             yield ""
-            yield from _table([_HEADS, *self.rows])
+            right = set(_HEADS) - {"fixture", "cuts", "begins with"}
+            yield from aligned([_HEADS, *self.rows], right)
         if self.unsettled:
             yield ""
             yield "Lines that the reader does not know; nothing of them is in a fixture:"
@@ -145,11 +145,18 @@ def _title(fixture: Fixture) -> str:
     return printable(" ".join(words), _TITLE_CHARACTERS)
 
 
-def _table(rows: Sequence[Sequence[str]]) -> Iterator[str]:
+def aligned(rows: Sequence[Sequence[str]], right: Container[str]) -> list[str]:
+    """Return a table as lines of text.
+
+    Args:
+        rows: The heads, then the rows.
+        right: Heads of the columns that are set to the right.
+    """
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
-    for row in rows:
-        cells = [
-            cell.ljust(width) if head in _LEFT_ALIGNED else cell.rjust(width)
-            for head, cell, width in zip(_HEADS, row, widths, strict=True)
-        ]
-        yield "  ".join(cells).rstrip()
+    return [
+        "  ".join(
+            cell.rjust(width) if head in right else cell.ljust(width)
+            for head, cell, width in zip(rows[0], row, widths, strict=True)
+        ).rstrip()
+        for row in rows
+    ]

@@ -1,17 +1,26 @@
 """Take secrets and personal data out of conversations, so that they can be shown and shared."""
 
-from compression_eval.conversations.scrubbing.auditing import AuditFinding, audit, audit_all
-from compression_eval.conversations.scrubbing.listed import Listed, read_names
-from compression_eval.conversations.scrubbing.paraphrasing import paraphrase_first_message
 from compression_eval.conversations.scrubbing.pseudonyms import Pseudonyms
 from compression_eval.conversations.scrubbing.report import Report
-from compression_eval.conversations.scrubbing.scrubber import Scrubbed, scrub, scrub_bank
-from compression_eval.conversations.scrubbing.settings import ScrubSettings, all_passes, profiles
-from compression_eval.conversations.scrubbing.text_passes import TextPasses
+from compression_eval.conversations.scrubbing.scrubber import (
+    AuditFinding,
+    Scrubbed,
+    audit,
+    audit_all,
+    paraphrase_first_message,
+    scrub,
+    scrub_bank,
+)
+from compression_eval.conversations.scrubbing.settings import (
+    ScrubSettings,
+    all_passes,
+    profiles,
+    read_names,
+)
+from compression_eval.conversations.scrubbing.texts import TextPasses
 
 __all__ = [
     "AuditFinding",
-    "Listed",
     "Pseudonyms",
     "Report",
     "ScrubSettings",

@@ -10,23 +10,24 @@ from typing import Any, TypeVar
 import anyio
 import click
 
-from compression_eval.conversations.scrubbing.auditing import AuditFinding, audit
-from compression_eval.conversations.scrubbing.listed import Listed, read_names
-from compression_eval.conversations.scrubbing.paraphrasing import (
-    NAME as PARAPHRASE,
-)
-from compression_eval.conversations.scrubbing.paraphrasing import (
-    paraphrase_first_message,
-)
 from compression_eval.conversations.scrubbing.pseudonyms import DEFAULT_KEY, Pseudonyms
 from compression_eval.conversations.scrubbing.report import Report
-from compression_eval.conversations.scrubbing.scrubber import Scrubbed, scrub, scrub_bank
+from compression_eval.conversations.scrubbing.scrubber import (
+    AuditFinding,
+    Scrubbed,
+    audit,
+    paraphrase_first_message,
+    scrub,
+    scrub_bank,
+)
 from compression_eval.conversations.scrubbing.settings import (
     DEFAULT_PROFILE,
+    PARAPHRASE,
     ScrubSettings,
     profiles,
+    read_names,
 )
-from compression_eval.conversations.scrubbing.text_passes import TextPasses
+from compression_eval.conversations.scrubbing.texts import TextPasses
 from compression_eval.fixtures.banks import ProbeBank
 from compression_eval.fixtures.checking import bank_findings
 from compression_eval.fixtures.errors import DataError
@@ -185,7 +186,7 @@ def _settings(
         skip=skip,
         only=only,
         add=(PARAPHRASE,) if paraphrase else (),
-        listed=read_names(names) if names else Listed(),
+        listed=read_names(names) if names else (),
         remote_owners=remote_owners,
     )
     _ = settings.scrubber  # a missing package shows before anything is read

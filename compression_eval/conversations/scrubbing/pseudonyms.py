@@ -18,32 +18,26 @@ DEFAULT_KEY = b"compression_eval"
 """The key that is used if none is given. Public, so it hides nothing from who can guess."""
 
 KINDS = (
-    "secret",
-    "user",
-    "person",
-    "email",
-    "host",
-    "ipv4",
-    "ipv6",
-    "mac",
-    "phone",
-    "card",
-    "ssn",
+    *("secret", "user", "person", "email", "host", "ipv4", "ipv6", "mac", "phone", "card", "ssn"),
     "mention",
 )
 
 _ALPHABET = "abcdefghijkmnpqrstuvwxyz23456789"
 _WORD = r"[a-km-np-z2-9]"
 _SECRET = re.compile(rf"~SCRUBBED(?:~{_WORD}{{1,10}})+~")
-_USER = re.compile(rf"[Uu]ser({_WORD}{{8}})({_WORD}{{2}})")
-_PERSON = re.compile(rf"Name({_WORD}{{8}})({_WORD}{{2}})")
-_HOST = re.compile(rf"host({_WORD}{{8}})({_WORD}{{2}})")
-_MENTION = re.compile(r"[A-Z]SCRUBBED([A-Z2-9]{8})([A-Z2-9]{2})")
+_CHECKED = {
+    "user": re.compile(rf"[Uu]ser({_WORD}{{8}})({_WORD}{{2}})"),
+    "name": re.compile(rf"Name({_WORD}{{8}})({_WORD}{{2}})"),
+    "host": re.compile(rf"host({_WORD}{{8}})({_WORD}{{2}})"),
+    "mention": re.compile(r"[A-Z]SCRUBBED([A-Z2-9]{8})([A-Z2-9]{2})"),
+}
+"""Stand-ins of one word: what comes before the word, the word, its check characters."""
 _KEY_PREFIX = re.compile(
     r"sk-(?:proj|svcacct|admin|ant-api03|ant-admin01|ant|or-v1|lf)-|[srp]k_(?:live|test)_"
     r"|sk-|gh[pousr]_|github_pat_|glpat-|xox[abeoprs]-|hf_|npm_|pypi-|dckr_pat_|dop_v1_"
     r"|shp(?:at|ca|pa|ss)_|GOCSPX-|AIza|AKIA|ASIA|SG\.|dapi|whsec_|gsk_|xai-|glsa_|eyJ"
 )
+_FORGE_DOMAIN = "noreply.github.com"
 
 PRIVATE_SUFFIXES = (
     *("internal", "local", "lan", "corp", "intranet", "intra", "private", "home", "home.arpa"),
@@ -51,7 +45,7 @@ PRIVATE_SUFFIXES = (
 )
 """Last labels of names that no public name server answers for."""
 
-_SECRET_CHARACTERS = 200
+_MAX_SECRET_CHARACTERS = 200
 """A stand-in is as long as its secret, up to this."""
 
 
@@ -65,11 +59,6 @@ class Pseudonyms:
     def __init__(self, key: bytes = DEFAULT_KEY) -> None:
         self._key = key
 
-    @property
-    def is_private(self) -> bool:
-        """Whether the key is another than the public one."""
-        return self._key != DEFAULT_KEY
-
     def of(self, kind: str, value: str, attempt: int = 0) -> str:
         """Return the stand-in of a value.
 
@@ -78,21 +67,8 @@ class Pseudonyms:
             value: What is replaced.
             attempt: Higher numbers give others, for the rare case that two values meet.
         """
-        makers = {
-            "secret": self._secret,
-            "user": self._user,
-            "person": self._person,
-            "email": self._email,
-            "host": self._host,
-            "ipv4": self._ipv4,
-            "ipv6": self._ipv6,
-            "mac": self._mac,
-            "phone": self._phone,
-            "card": self._card,
-            "ssn": self._ssn,
-            "mention": self._mention,
-        }
-        return makers[kind](value, attempt)
+        made: str = getattr(self, f"_{kind}")(value, attempt)
+        return made
 
     def digest(self, value: str) -> bytes:
         """Return what a value can be counted by without keeping it."""
@@ -105,21 +81,19 @@ class Pseudonyms:
             message = f"{attempt}:{block}:".encode() + text
             yield from hmac.new(self._key, message, hashlib.sha256).digest()
 
-    def _letters(self, value: str, attempt: int, count: int) -> str:
+    def _letters(self, value: str, attempt: int, count: int, checks: int) -> str:
         stream = self._stream(value, attempt)
-        return "".join(_ALPHABET[next(stream) % 32] for _ in range(count))
+        word = "".join(_ALPHABET[next(stream) % 32] for _ in range(count))
+        return word + _check(word, checks)
 
     def _checked(self, value: str, attempt: int) -> str:
-        word = self._letters(value.casefold(), attempt, 8)
-        return word + _check(word, 2)
+        return self._letters(value.casefold(), attempt, 8, 2)
 
     def _secret(self, value: str, attempt: int) -> str:
         found = _KEY_PREFIX.match(value)
         prefix = found[0] if found else ""
-        room = min(len(value), _SECRET_CHARACTERS) - len(prefix) - len("~SCRUBBED~")
-        letters = max(room - -(-room // 11), 11) - 3
-        word = self._letters(value, attempt, letters)
-        word += _check(word, 3)
+        room = min(len(value), _MAX_SECRET_CHARACTERS) - len(prefix) - len("~SCRUBBED~")
+        word = self._letters(value, attempt, max(room - -(-room // 11), 11) - 3, 3)
         groups = "~".join(word[start : start + 10] for start in range(0, len(word), 10))
         return f"{prefix}~SCRUBBED~{groups}~"
 
@@ -129,11 +103,12 @@ class Pseudonyms:
 
     def _person(self, value: str, attempt: int) -> str:
         """Each word by itself, so that a first name alone is the same person's."""
-        return re.sub(r"\S+", lambda word: self._name(word[0], attempt), value)
 
-    def _name(self, word: str, attempt: int) -> str:
-        known = is_pseudonym("user", word) or is_pseudonym("person", word)
-        return word if known else "Name" + self._checked(word, attempt)
+        def name(word: re.Match[str]) -> str:
+            known = is_pseudonym("person", word[0])
+            return word[0] if known else "Name" + self._checked(word[0], attempt)
+
+        return re.sub(r"\S+", name, value)
 
     def _host(self, value: str, attempt: int) -> str:
         name = value.rstrip(".").casefold()
@@ -144,14 +119,12 @@ class Pseudonyms:
 
     def _email(self, value: str, attempt: int) -> str:
         local, _, domain = value.rpartition("@")
-        account = local.split("+", 1)[0] if local.split("+", 1)[0] else local
         numbered = re.fullmatch(r"\d+\+(.+)", local)
-        account = numbered[1] if numbered else account
-        forge = domain.casefold() if domain.casefold().endswith("noreply.github.com") else None
-        user = (
-            account if is_pseudonym("user", account) else f"user{self._checked(account, attempt)}"
-        )
-        return f"{user}@{forge or self._host(domain, 0)}"
+        account = numbered[1] if numbered else local.split("+", 1)[0] or local
+        if not is_pseudonym("user", account):
+            account = f"user{self._checked(account, attempt)}"
+        is_forge = domain.casefold().endswith(_FORGE_DOMAIN)
+        return f"{account}@{domain.casefold() if is_forge else self._host(domain, 0)}"
 
     def _ipv4(self, value: str, attempt: int) -> str:
         stream = self._stream(value, attempt)
@@ -164,28 +137,65 @@ class Pseudonyms:
 
     def _mac(self, value: str, attempt: int) -> str:
         stream = self._stream(value.casefold(), attempt)
-        separator = value[2]
-        parts = ["02", "00", "5e", *(f"{next(stream):02x}" for _ in range(3))]
-        text = separator.join(parts)
+        text = value[2].join(["02", "00", "5e", *(f"{next(stream):02x}" for _ in range(3))])
         return text.upper() if value != value.lower() else text
 
     def _phone(self, value: str, attempt: int) -> str:
-        stream = self._stream(re.sub(r"\D", "", value), attempt)
-        digits = [*"55501", str(next(stream) % 10), str(next(stream) % 10)]
-        return _with_last_digits(value, digits)
+        return self._with_digits(value, re.sub(r"\D", "", value), attempt, "55501", 2)
 
     def _card(self, value: str, attempt: int) -> str:
         digits = re.sub(r"\D", "", value)
-        stream = self._stream(digits, attempt)
-        return _with_last_digits(value, ["9", *(str(next(stream) % 10) for _ in digits[1:])])
+        return self._with_digits(value, digits, attempt, "9", len(digits) - 1)
 
     def _ssn(self, value: str, attempt: int) -> str:
-        stream = self._stream(value, attempt)
-        return _with_last_digits(value, ["9", *(str(next(stream) % 10) for _ in range(8))])
+        return self._with_digits(value, value, attempt, "9", 8)
+
+    def _with_digits(self, value: str, seed: str, attempt: int, first: str, count: int) -> str:
+        """Put digits in the place of a value's last ones, and leave all other characters."""
+        stream = self._stream(seed, attempt)
+        left = [*first, *(str(next(stream) % 10) for _ in range(count))]
+        made = [left.pop() if each.isdigit() and left else each for each in reversed(value)]
+        return "".join(reversed(made))
 
     def _mention(self, value: str, attempt: int) -> str:
         first = value[0] if value[0].isalpha() and value[0].isascii() else "U"
         return f"{first.upper()}SCRUBBED{self._checked(value, attempt).upper()}"
+
+
+_FEW = ("ipv4", "mac", "phone", "ssn", "card")
+"""Kinds with so few stand-ins that two values of one conversation may meet."""
+_MAX_ATTEMPTS = 50
+
+
+class Mapping:
+    """The stand-ins of one conversation; two values that meet get different ones.
+
+    Who comes first keeps the stand-in that is the same in every file. The order is that of the
+    conversation, so the same input gives the same bytes.
+    """
+
+    def __init__(self, pseudonyms: Pseudonyms) -> None:
+        self._pseudonyms = pseudonyms
+        self.digest = pseudonyms.digest
+        self._made: dict[tuple[str, str], str] = {}
+        self._taken: dict[str, str] = {}
+
+    def of(self, kind: str, value: str) -> str:
+        """Return the stand-in of a value."""
+        if (kind, value) not in self._made:
+            self._made[kind, value] = self._new(kind, value)
+        return self._made[kind, value]
+
+    def _new(self, kind: str, value: str) -> str:
+        made = self._pseudonyms.of(kind, value)
+        if kind not in _FEW:
+            return made
+        same = re.sub(r"[^0-9a-f]", "", value.lower()) if kind != "ipv4" else value
+        for attempt in range(1, _MAX_ATTEMPTS):
+            if self._taken.setdefault(f"{kind}:{made}", same) == same:
+                break
+            made = self._pseudonyms.of(kind, value, attempt)
+        return made
 
 
 def is_pseudonym(kind: str, value: str) -> bool:
@@ -198,48 +208,37 @@ def is_pseudonym(kind: str, value: str) -> bool:
         return rest != value and not re.search(r"[A-Za-z0-9]", _KEY_PREFIX.sub("", rest, count=1))
     if kind == "email":
         local, _, domain = value.rpartition("@")
-        return is_pseudonym("user", local) and (
-            is_pseudonym("host", domain) or domain.casefold().endswith("noreply.github.com")
-        )
+        is_forge = domain.casefold().endswith(_FORGE_DOMAIN)
+        return _is_checked("user", local) and (is_forge or is_pseudonym("host", domain))
     if kind == "host":
         name, _, suffix = value.partition(".")
-        found = _HOST.fullmatch(name)
-        return bool(
-            found
-            and _check(found[1], 2) == found[2]
-            and suffix.casefold() in (*PRIVATE_SUFFIXES, "example", "")
-        )
+        known = suffix.casefold() in (*PRIVATE_SUFFIXES, "example", "")
+        return known and _is_checked("host", name)
     if kind == "person":
-        words = [(word, _PERSON.fullmatch(word)) for word in value.split()]
-        return bool(words) and all(
-            _check(found[1], 2) == found[2] if found else is_pseudonym("user", word)
-            for word, found in words
+        parts = value.split()
+        return bool(parts) and all(
+            _is_checked("name" if _CHECKED["name"].fullmatch(part) else "user", part)
+            for part in parts
         )
-    form = {"user": _USER, "mention": _MENTION}.get(kind)
-    found = form.fullmatch(value) if form else None
-    return bool(found and _check(found[1].lower(), 2) == found[2].lower())
+    return kind in _CHECKED and _is_checked(kind, value)
 
 
 def without_secret_pseudonyms(text: str) -> str:
     """Return a text without the stand-ins of secrets that stand in it."""
-    return _SECRET.sub(_drop_if_checked, text) if "~SCRUBBED~" in text else text
+
+    def kept(found: re.Match[str]) -> str:
+        word = found[0].removeprefix("~SCRUBBED").replace("~", "")
+        return "" if _check(word[:-3], 3) == word[-3:] else found[0]
+
+    return _SECRET.sub(kept, text) if "~SCRUBBED~" in text else text
 
 
-def _drop_if_checked(found: re.Match[str]) -> str:
-    word = found[0].removeprefix("~SCRUBBED").replace("~", "")
-    return "" if _check(word[:-3], 3) == word[-3:] else found[0]
+def _is_checked(form: str, value: str) -> bool:
+    found = _CHECKED[form].fullmatch(value)
+    return bool(found and _check(found[1].lower(), 2) == found[2].lower())
 
 
 def _check(word: str, count: int) -> str:
     """Return check characters. They need no key, so that an audit works without it."""
     digest = hashlib.sha256(f"compression_eval stand-in:{word}".encode()).digest()
     return "".join(_ALPHABET[byte % 32] for byte in digest[:count])
-
-
-def _with_last_digits(value: str, digits: list[str]) -> str:
-    """Put digits in the place of a value's last ones, and leave all other characters."""
-    left = list(digits)
-    result = [
-        left.pop() if character.isdigit() and left else character for character in value[::-1]
-    ]
-    return "".join(result)[::-1]

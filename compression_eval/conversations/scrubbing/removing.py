@@ -1,57 +1,26 @@
-"""Passes that take something away from single messages: images, reasoning, long outputs, prompts.
+"""Passes that take something away: images, reasoning, long outputs, prompts, and whole messages.
 
-Each is a function from a message (as JSON) to the message that is left, and leaves what it has
-made as it is, so that a second scrub changes nothing.
+Those for single messages are functions from a message (as JSON) to the message that is left. All
+leave what they have made as it is, so that a second scrub changes nothing.
 """
 
+import re
 from collections.abc import Callable, Iterator
 from functools import cache
 from importlib.resources import files
 from typing import Any
 
-import yaml
-
-from compression_eval.conversations.scrubbing.reasoning import without_reasoning
+from compression_eval.conversations.scrubbing.words import words
 
 Json = dict[str, Any]
+ORPHANS = "orphans"
 
-OUTPUT_CHARACTERS = 2000
+MAX_OUTPUT_CHARACTERS = 2000
 """A tool output is cut to this many characters, the note about it included."""
 
-
-def without_images(message: Json) -> Json:
-    """Put a note in the place of every image: nobody can scrub what is in a picture."""
-    content = message.get("content")
-    if not isinstance(content, list) or all(part["type"] == "text" for part in content):
-        return message
-    note = {"type": "text", "text": _note("image")}
-    return {**message, "content": [part if part["type"] == "text" else note for part in content]}
-
-
-def without_thoughts(message: Json) -> Json:
-    """Take the reasoning out of an assistant's text."""
-    return _with_texts(message, without_reasoning) if message["role"] == "assistant" else message
-
-
-def with_short_output(message: Json) -> Json:
-    """Cut a long tool output, and say how much is left out."""
-    return _with_texts(message, _shortened) if message["role"] == "tool" else message
-
-
-def with_generic_prompt(message: Json) -> Json:
-    """Replace a system prompt by one that says nothing about who wrote it."""
-    if message["role"] != "system":
-        return message
-    return {**message, "content": generic_prompt()}
-
-
-PER_MESSAGE: dict[str, Callable[[Json], Json]] = {
-    "images": without_images,
-    "reasoning": without_thoughts,
-    "system_prompt": with_generic_prompt,
-    "truncation": with_short_output,
-}
-"""The passes of this module by name, in the order they run."""
+_IMAGE_NOTE = "[image removed]"
+_TRUNCATION_NOTE = "\n[{left_out} of {total} characters left out]"
+_FENCE = re.compile(r"^[ \t]*(?:```|~~~)", re.MULTILINE)
 
 
 def changes(passes: tuple[str, ...], message: Json) -> Iterator[tuple[str, Json]]:
@@ -64,17 +33,42 @@ def changes(passes: tuple[str, ...], message: Json) -> Iterator[tuple[str, Json]
                 yield name, message
 
 
+def _without_images(message: Json) -> Json:
+    """Put a note in the place of every image: nobody can scrub what is in a picture."""
+    content = message.get("content")
+    if not isinstance(content, list) or all(part["type"] == "text" for part in content):
+        return message
+    note = {"type": "text", "text": _IMAGE_NOTE}
+    return {**message, "content": [part if part["type"] == "text" else note for part in content]}
+
+
+def _without_thoughts(message: Json) -> Json:
+    return _with_texts(message, without_reasoning) if message["role"] == "assistant" else message
+
+
+def _with_generic_prompt(message: Json) -> Json:
+    """Replace a system prompt by one that says nothing about who wrote it."""
+    return {**message, "content": generic_prompt()} if message["role"] == "system" else message
+
+
+def _with_short_output(message: Json) -> Json:
+    """Cut a long tool output, and say how much is left out."""
+    return _with_texts(message, _shortened) if message["role"] == "tool" else message
+
+
+PER_MESSAGE: dict[str, Callable[[Json], Json]] = {
+    "images": _without_images,
+    "reasoning": _without_thoughts,
+    "system_prompt": _with_generic_prompt,
+    "truncation": _with_short_output,
+}
+"""The passes for single messages by name, in the order they run."""
+
+
 @cache
 def generic_prompt() -> str:
     """Return the system prompt that names nobody and nothing."""
     return (files(__package__) / "generic_system_prompt.md").read_text(encoding="utf-8").strip()
-
-
-@cache
-def _note(name: str) -> str:
-    text = (files(__package__) / "notes.yaml").read_text(encoding="utf-8")
-    note: str = yaml.safe_load(text)[name]
-    return note
 
 
 def _with_texts(message: Json, change: Callable[[str], str]) -> Json:
@@ -91,11 +85,109 @@ def _with_texts(message: Json, change: Callable[[str], str]) -> Json:
 
 
 def _shortened(text: str) -> str:
-    if len(text) <= OUTPUT_CHARACTERS:
+    total = len(text)
+    if total <= MAX_OUTPUT_CHARACTERS:
         return text
-    room = OUTPUT_CHARACTERS - len(_truncation_note(len(text), len(text)))
-    return text[:room] + _truncation_note(len(text) - room, len(text))
+    room = MAX_OUTPUT_CHARACTERS - len(_TRUNCATION_NOTE.format(left_out=total, total=total))
+    return text[:room] + _TRUNCATION_NOTE.format(left_out=total - room, total=total)
 
 
-def _truncation_note(left_out: int, total: int) -> str:
-    return _note("truncation").format(left_out=left_out, total=total)
+def without_reasoning(text: str) -> str:
+    """Return an assistant's text without its blocks of reasoning, which stand between tags.
+
+    A block begins with its tag at the start of a line and ends with the closing tag, both outside
+    of fenced code. At the start of the text a block may lack one of the two: the closing tag where
+    the answer was cut off, the opening one where the prompt's template held it.
+    """
+    if "<" not in text:
+        return text
+    opening = _tag(r"(?im:^[ \t]*<(?P<tag>{})>)")
+    fences = [found.start() for found in _FENCE.finditer(text)]
+    result: list[str] = []
+    place = 0
+    while found := opening.search(text, place):
+        if sum(fence < found.start() for fence in fences) % 2:
+            result.append(text[place : found.end()])
+            place = found.end()
+            continue
+        end = re.compile(rf"(?i:</{found['tag']}>)[ \t]*\n?").search(text, found.end())
+        if end is None and text[: found.start()].strip():
+            break
+        result.append(text[place : found.start()])
+        place = len(text) if end is None else end.end()
+    kept = "".join((*result, text[place:]))
+    if lone := _tag(r"(?im:^[ \t]*</(?P<tag>{})>[ \t]*$)").search(kept):
+        head = kept[: lone.start()]
+        if "```" not in head and not opening.search(head) and f"<{lone['tag']}>" not in head:
+            kept = kept[lone.end() :]
+    return text if kept == text else kept.strip("\n")
+
+
+@cache
+def _tag(form: str) -> re.Pattern[str]:
+    tags = sorted(words("reasoning_tags"), key=len, reverse=True)
+    return re.compile(form.replace("{}", "|".join(tags)))
+
+
+def orphans(messages: list[Json]) -> set[int]:
+    """Return the indices of empty assistant turns, and of trailing results that answer no call."""
+    gone = {
+        index
+        for index, message in enumerate(messages)
+        if message["role"] == "assistant" and not message.get("tool_calls") and _is_empty(message)
+    }
+    last = len(messages)
+    while last and messages[last - 1]["role"] == "tool":
+        last -= 1
+    asked = [call["id"] for call in (messages[last - 1].get("tool_calls") or [] if last else [])]
+    for index in range(last, len(messages)):
+        if messages[index].get("tool_call_id") in asked:
+            asked.remove(messages[index]["tool_call_id"])
+        else:
+            gone.add(index)
+    return gone
+
+
+def _is_empty(message: Json) -> bool:
+    content = message.get("content") or ""
+    if isinstance(content, list):
+        return all(part["type"] == "text" and not part["text"].strip() for part in content)
+    return not content.strip()
+
+
+def without_messages(data: Json, gone: set[int]) -> tuple[Json, dict[int, int]]:
+    """Return a fixture without some of its messages, everything that counts them adjusted.
+
+    A cut that has no user message before it any more, or that has come to stand on another, goes.
+
+    Returns:
+        The fixture, and the new index of each message that is left by its old one.
+    """
+    kept = [index for index in range(len(data["messages"])) if index not in gone]
+    moved = {old: new for new, old in enumerate(kept)}
+    messages = [data["messages"][index] for index in kept]
+    data = {**data, "messages": messages}
+    if data.get("cuts"):
+        cuts = sorted({moved_count(moved, cut) for cut in data["cuts"]})
+        first = next((i for i, message in enumerate(messages) if message["role"] == "user"), 0)
+        data["cuts"] = [cut for cut in cuts if cut > first]
+    if data.get("recorded_compactions"):
+        compactions = [_moved_compaction(item, moved) for item in data["recorded_compactions"]]
+        data["recorded_compactions"] = [item for item in compactions if item["cut"] > 0]
+    return data, moved
+
+
+def moved_count(moved: dict[int, int], count: int) -> int:
+    """Return how many messages are left of the first ``count``."""
+    return sum(old < count for old in moved)
+
+
+def _moved_compaction(compaction: Json, moved: dict[int, int]) -> Json:
+    result = {**compaction, "cut": moved_count(moved, compaction["cut"])}
+    if compaction.get("state") is not None:
+        result["state"] = [
+            moved[item] if isinstance(item, int) else item
+            for item in compaction["state"]
+            if not isinstance(item, int) or item in moved
+        ]
+    return result

@@ -1,12 +1,12 @@
 """What was replaced, and how often: for the person who looks whether a rule eats facts."""
 
-from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from compression_eval.conversations.scrubbing.hits import shape
+from compression_eval.conversations.overview import aligned
 
-_SHOWN_SHAPES = 3
+_MAX_SHAPES = 3
+_MAX_SHAPE_CHARACTERS = 24
 
 
 @dataclass
@@ -26,14 +26,12 @@ class Report:
 
     entries: dict[tuple[str, str, str], Entry] = field(default_factory=dict)
 
-    def note(self, passage: str, rule: str, kind: str, value: str, digest: bytes) -> None:
+    def note(
+        self, passage: str, rule: str, kind: str, value: str = "", digest: bytes = b""
+    ) -> None:
         """Count one replacement."""
-        entry = self.entries.setdefault((passage, rule, kind), Entry())
-        entry.replacements += 1
-        entry.digests.add(digest)
-        looks = shape(value)
-        if looks not in entry.shapes and len(entry.shapes) < _SHOWN_SHAPES:
-            entry.shapes.append(looks)
+        entry = Entry(1, {digest}, [shape(value)])
+        self.add(Report({(passage, rule, kind): entry}))
 
     def add(self, other: "Report") -> None:
         """Take in the counts of another conversation."""
@@ -42,7 +40,7 @@ class Report:
             own.replacements += entry.replacements
             own.digests |= entry.digests
             fresh = [looks for looks in entry.shapes if looks not in own.shapes]
-            own.shapes.extend(fresh[: _SHOWN_SHAPES - len(own.shapes)])
+            own.shapes.extend(fresh[: _MAX_SHAPES - len(own.shapes)])
 
     def as_data(self) -> list[dict[str, Any]]:
         """Return the report as JSON, most frequent first."""
@@ -55,26 +53,38 @@ class Report:
                 "replacements": entry.replacements,
                 "shapes": entry.shapes,
             }
-            for (passage, rule, kind), entry in self._sorted()
+            for (passage, rule, kind), entry in sorted(
+                self.entries.items(), key=lambda item: (-item[1].replacements, item[0])
+            )
         ]
 
     def table(self) -> list[str]:
         """Return the report as lines of text."""
         if not self.entries:
             return ["nothing was replaced"]
-        rows: list[Sequence[str]] = [("pass", "rule", "kind", "values", "replaced", "looks like")]
-        rows.extend(
-            (*key, str(len(entry.digests)), str(entry.replacements), "  ".join(entry.shapes))
-            for key, entry in self._sorted()
-        )
-        widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
-        return [
-            "  ".join(
-                cell.rjust(width) if place in (3, 4) else cell.ljust(width)
-                for place, (cell, width) in enumerate(zip(row, widths, strict=True))
-            ).rstrip()
-            for row in rows
+        heads = ("pass", "rule", "kind", "values", "replaced", "looks like")
+        rows = [
+            [*map(str, list(row.values())[:5]), "  ".join(row["shapes"])] for row in self.as_data()
         ]
+        return aligned([heads, *rows], right=("values", "replaced"))
 
-    def _sorted(self) -> list[tuple[tuple[str, str, str], Entry]]:
-        return sorted(self.entries.items(), key=lambda item: (-item[1].replacements, item[0]))
+
+def shape(text: str) -> str:
+    """Return what a value looks like without showing it: ``Aaa9-99`` for ``Bob7-42``.
+
+    Runs keep their length up to three; the whole is cut to 24 characters.
+    """
+    result: list[str] = []
+    for character in text:
+        mark = character
+        if character.isdigit():
+            mark = "9"
+        elif character.isalpha():
+            mark = "A" if character.isupper() else "a"
+        elif not character.isprintable() or character.isspace():
+            mark = "_"
+        if result[-3:] != [mark] * 3:
+            result.append(mark)
+        if len(result) > _MAX_SHAPE_CHARACTERS:
+            return "".join(result[:_MAX_SHAPE_CHARACTERS]) + "…"
+    return "".join(result)

@@ -1,29 +1,37 @@
-"""Scrub one conversation, and the bank that belongs to it.
+"""Scrub one conversation and the bank that belongs to it, and look at the result once more.
 
 Learn, replace, take away, and again until nothing changes: so scrubbing what was scrubbed changes
 nothing, by construction, and what the audit reads afterwards has been read before.
 """
 
-from dataclasses import dataclass, field
-from typing import Any, TypeVar
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field, replace
+from importlib.resources import files
+from typing import TYPE_CHECKING, TypeVar
 
 from pydantic import BaseModel, ValidationError
 
-from compression_eval.conversations.scrubbing import orphans
 from compression_eval.conversations.scrubbing.pseudonyms import Pseudonyms
-from compression_eval.conversations.scrubbing.removing import changes
-from compression_eval.conversations.scrubbing.report import Report
-from compression_eval.conversations.scrubbing.settings import ScrubSettings
-from compression_eval.conversations.scrubbing.text_passes import TextPasses
-from compression_eval.conversations.scrubbing.walking import rewritten
+from compression_eval.conversations.scrubbing.removing import (
+    ORPHANS,
+    Json,
+    changes,
+    moved_count,
+    orphans,
+    without_messages,
+)
+from compression_eval.conversations.scrubbing.report import Report, shape
+from compression_eval.conversations.scrubbing.settings import PARAPHRASE, ScrubSettings
+from compression_eval.conversations.scrubbing.texts import TextPasses, rewritten
 from compression_eval.fixtures.banks import ProbeBank
 from compression_eval.fixtures.errors import DataError, describe_validation_error, shorten
 from compression_eval.fixtures.models import Fixture, Open
 
-_ROUNDS = 8
-_MODEL_PASSES = ("paraphrase",)
+if TYPE_CHECKING:
+    from inspect_ai.model import Model
+
+_MAX_ROUNDS = 8
 _Model = TypeVar("_Model", bound=BaseModel)
-Json = dict[str, Any]
 
 
 @dataclass(frozen=True)
@@ -43,6 +51,23 @@ class Scrubbed:
         """Return a text that belongs to the conversation with the same values replaced."""
         self.texts.learn(text)
         return self.texts.scrub(text)
+
+
+@dataclass(frozen=True)
+class AuditFinding:
+    """Something that a pass would still change."""
+
+    where: str
+    """The field, as ``messages[3].content``."""
+    passage: str
+    """Name of the pass."""
+    rule: str
+    looks: str = ""
+    """What the value looks like, masked; empty where no value is meant."""
+
+    def __str__(self) -> str:
+        looks = f" ({self.looks})" if self.looks else ""
+        return f"{self.where}: {self.passage}: {self.rule}{looks}"
 
 
 def scrub(
@@ -69,15 +94,28 @@ def scrub(
     recorded = settings.scrubber
     data = fixture.model_dump(mode="json", exclude_unset=True)
     moved = {index: index for index in range(len(fixture.messages))}
-    for _ in range(_ROUNDS):
+    for _ in range(_MAX_ROUNDS):
         start = data
-        data = _taken_away(_replaced(data, Fixture, texts), settings, texts)
-        data, moved = _without_orphans(data, moved, settings, texts)
+        data = _taken_away(_replaced(data, Fixture, texts), settings, texts.report)
+        gone = orphans(data["messages"]) if ORPHANS in settings.passes else set()
+        if gone:
+            if len(gone) == len(data["messages"]):
+                name = shorten(data["name"])
+                raise DataError(f"{name}: messages: nothing is left after scrubbing")
+            for index in gone:
+                texts.report.note(ORPHANS, "dropped", data["messages"][index]["role"])
+            data, step = without_messages(data, gone)
+            moved = {old: step[now] for old, now in moved.items() if now in step}
         if data == start:
             break
     else:
         raise DataError(f"{shorten(fixture.name)}: scrubbing does not come to rest")
-    data = {**data, "source": _source(data.get("source"), recorded, settings)}
+    # The passes are recorded behind those that ran before; a second scrub adds none twice.
+    source = data.get("source") or {}
+    source = {"origin": source} if isinstance(source, str) else source
+    passes = [name for name in settings.passes if name != PARAPHRASE]
+    passes = list(dict.fromkeys((*source.get("scrubbing", []), *passes)))
+    data = {**data, "source": {**source, "scrubber": recorded, "scrubbing": passes}}
     scrubbed = _validated(Fixture, data, fixture.name)
     return Scrubbed(scrubbed, texts.report, moved, settings, fixture.name, texts)
 
@@ -94,14 +132,95 @@ def scrub_bank(bank: ProbeBank, scrubbed: Scrubbed) -> ProbeBank:
             f"not to {shorten(scrubbed.original_name)}"
         )
     data = bank.model_dump(mode="json", exclude_unset=True)
-    for _ in range(_ROUNDS):
+    for _ in range(_MAX_ROUNDS):
         start = data
         data = _replaced(data, ProbeBank, scrubbed.texts)
         if data == start:
             break
     data["fixture"] = scrubbed.fixture.name
-    data["probes"] = [_renumbered(probe, scrubbed.moved) for probe in data["probes"]]
+    for probe in data["probes"]:
+        if probe.get("cut") is not None:
+            probe["cut"] = max(1, moved_count(scrubbed.moved, probe["cut"]))
+        for part in (probe.get("constraint"), *probe["expected_facts"]):
+            if part and part.get("evidence"):
+                evidence = [scrubbed.moved.get(index) for index in part["evidence"]]
+                part["evidence"] = [index for index in evidence if index is not None]
     return _validated(ProbeBank, data, bank.fixture)
+
+
+async def paraphrase_first_message(
+    scrubbed: Scrubbed, pseudonyms: Pseudonyms, model: "str | Model | None" = None
+) -> Scrubbed:
+    """Return a scrubbed conversation whose first user message a model has put in other words.
+
+    Only on request: it costs a model call, and what a model writes is not the same twice. It reads
+    text that has been scrubbed, and what it writes is scrubbed again. One whose first message was
+    paraphrased before is returned as it is.
+
+    Args:
+        scrubbed: The conversation after all other passes.
+        pseudonyms: As in its scrub.
+        model: Taken where the role ``compressor`` is not set.
+
+    Raises:
+        DataError: There is no model, it fails, or it returns nothing or only a part.
+    """
+    fixture = scrubbed.fixture
+    if fixture.source is not None and PARAPHRASE in fixture.source.scrubbing:
+        return scrubbed
+    data = fixture.model_dump(mode="json", exclude_unset=True)
+    first = next(message for message in fixture.messages if message.role == "user")
+    message = data["messages"][fixture.messages.index(first)]
+    message["content"] = await _in_other_words(first.text, fixture.name, model)
+    data["source"]["scrubbing"].append(PARAPHRASE)
+    again = scrub(Fixture.model_validate(data), scrubbed.settings, pseudonyms)
+    scrubbed.report.add(again.report)
+    scrubbed.report.note(PARAPHRASE, PARAPHRASE, "user")
+    return replace(scrubbed, fixture=again.fixture)
+
+
+def audit(
+    target: Fixture | ProbeBank, settings: ScrubSettings, scrubbed: Scrubbed | None = None
+) -> list[AuditFinding]:
+    """Return what in a fixture or a bank the passes would still change; empty if nothing.
+
+    Args:
+        target: What is to be written, or was.
+        settings: The passes that it must be clean for.
+        scrubbed: The scrub that it comes from, if that is at hand: then every value that it
+            replaced wherever it stands is looked for too.
+
+    Raises:
+        DataError: A package is missing.
+    """
+    fresh = TextPasses(settings, Pseudonyms())
+    data = target.model_dump(mode="json", exclude_unset=True)
+    fresh.learn_all(data, type(target))
+    found: list[AuditFinding] = []
+
+    def look(text: str, where: str) -> str:
+        for texts in (fresh, scrubbed.texts) if scrubbed else (fresh,):
+            for passage, hit, value in texts.findings(text):
+                found.append(AuditFinding(where, passage, hit.rule, shape(value)))
+        return text
+
+    rewritten(data, type(target), look)
+    for index, message in enumerate(data.get("messages", ())):
+        for passage, _ in changes(settings.passes, message):
+            found.append(AuditFinding(f"messages[{index}]", passage, passage))
+    if ORPHANS in settings.passes and "messages" in data:
+        for index in sorted(orphans(data["messages"])):
+            found.append(AuditFinding(f"messages[{index}]", ORPHANS, "dropped"))
+    return list(dict.fromkeys(found))
+
+
+def audit_all(
+    targets: Iterable[tuple[str, Fixture | ProbeBank]], settings: ScrubSettings
+) -> Iterator[tuple[str, AuditFinding]]:
+    """Audit one target after another; yields the label of each with what was found in it."""
+    for label, target in targets:
+        for finding in audit(target, settings):
+            yield label, finding
 
 
 def _replaced(data: Json, model: type[Open], texts: TextPasses) -> Json:
@@ -110,66 +229,47 @@ def _replaced(data: Json, model: type[Open], texts: TextPasses) -> Json:
     return result
 
 
-def _taken_away(data: Json, settings: ScrubSettings, texts: TextPasses) -> Json:
+def _taken_away(data: Json, settings: ScrubSettings, report: Report) -> Json:
     """Run the passes that take something out of single messages, recorded states included."""
 
-    def changed(message: Json) -> Json:
+    def changed(message: Json | int) -> Json | int:
+        if isinstance(message, int):
+            return message
         for name, left in changes(settings.passes, message):
-            texts.report.note(name, name, message["role"], "", b"")
+            report.note(name, name, message["role"])
             message = left
         return message
 
     result = {**data, "messages": [changed(message) for message in data["messages"]]}
     if data.get("recorded_compactions"):
         result["recorded_compactions"] = [
-            {
-                **item,
-                "state": [one if isinstance(one, int) else changed(one) for one in item["state"]],
-            }
-            if item.get("state") is not None
+            {**item, "state": [changed(one) for one in item["state"]]}
+            if item.get("state")
             else item
             for item in data["recorded_compactions"]
         ]
     return result
 
 
-def _without_orphans(
-    data: Json, moved: dict[int, int], settings: ScrubSettings, texts: TextPasses
-) -> tuple[Json, dict[int, int]]:
-    gone = orphans.dropped(data["messages"]) if orphans.NAME in settings.passes else set()
-    if not gone:
-        return data, moved
-    if len(gone) == len(data["messages"]):
-        raise DataError(f"{shorten(data['name'])}: messages: nothing is left after scrubbing")
-    for index in sorted(gone):
-        texts.report.note(orphans.NAME, "dropped", data["messages"][index]["role"], "", b"")
-    data, step = orphans.without(data, gone)
-    return data, {old: step[now] for old, now in moved.items() if now in step}
+async def _in_other_words(text: str, name: str, model: "str | Model | None") -> str:
+    from inspect_ai.model import get_model
 
-
-def _source(source: Json | str | None, scrubber: str, settings: ScrubSettings) -> Json:
-    """Record the passes, behind those that ran before; a second scrub adds none twice."""
-    source = {"origin": source} if isinstance(source, str) else source or {}
-    earlier: list[str] = source.get("scrubbing", [])
-    ran = [name for name in settings.passes if name not in _MODEL_PASSES]
-    passes = [*earlier, *(name for name in ran if name not in earlier)]
-    return {**source, "scrubber": scrubber, "scrubbing": passes}
-
-
-def _renumbered(probe: Json, moved: dict[int, int]) -> Json:
-    result = dict(probe)
-    if result.get("cut") is not None:
-        result["cut"] = max(1, orphans.moved_count(moved, result["cut"]))
-    if result.get("constraint"):
-        result["constraint"] = _with_evidence(result["constraint"], moved)
-    result["expected_facts"] = [_with_evidence(fact, moved) for fact in probe["expected_facts"]]
-    return result
-
-
-def _with_evidence(part: Json, moved: dict[int, int]) -> Json:
-    if not part.get("evidence"):
-        return part
-    return {**part, "evidence": [moved[index] for index in part["evidence"] if index in moved]}
+    prompt = (files(__package__) / "paraphrase.md").read_text(encoding="utf-8")
+    failed = f"{shorten(name)}: the first message is not paraphrased:"
+    try:
+        output = await get_model(role="compressor", default=model).generate(
+            prompt.replace("{message}", text)
+        )
+    except Exception as error:  # every provider has its own errors
+        reason = str(error).strip().splitlines()[:1] or [type(error).__name__]
+        raise DataError(f"{failed} {reason[0]}") from error
+    written = output.completion.strip()
+    problem = output.error or ("" if written else "the model returned nothing")
+    if not problem and output.stop_reason != "stop":
+        problem = f"it stopped because of {output.stop_reason!r}"
+    if problem:
+        raise DataError(f"{failed} {problem}")
+    return written
 
 
 def _validated(model: type[_Model], data: Json, name: str) -> _Model:

@@ -1,24 +1,23 @@
 """Pass ``secrets``: keys, tokens, passwords, connection strings.
 
-No rule asks how random a value looks: the paths and hashes that probes are about look random too.
+Two sources: the rules of a maintained scanner, ``kingfisher-secret-scanner`` (Apache-2.0, by
+MongoDB; several hundred rules of vendors, run in this process, without network), and our own. No
+rule asks how random a value looks: the paths and hashes that probes are about look random too.
 """
 
 import base64
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
 from functools import cache
-from importlib.resources import files
+from itertools import pairwise
+from typing import TYPE_CHECKING
 
-import yaml
-
-from compression_eval.conversations.scrubbing.detector import detect
-from compression_eval.conversations.scrubbing.hits import Hit, Remembered, without_overlaps
 from compression_eval.conversations.scrubbing.pseudonyms import without_secret_pseudonyms
-from compression_eval.conversations.scrubbing.vocabulary import Learnt, Vocabulary
-from compression_eval.conversations.scrubbing.words import words
+from compression_eval.conversations.scrubbing.rules import Hit, Rule, matches
+from compression_eval.conversations.scrubbing.words import missing, words
 
-NAME = "secrets"
+if TYPE_CHECKING:
+    from kingfisher_sdk import Scanner
 
 _HASH = re.compile(r"[0-9a-f]{7,40}|[0-9A-F]{7,40}")
 _UUID = re.compile(r"(?i:[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12})")
@@ -30,9 +29,6 @@ _NOT_A_VALUE = re.compile(
 _MEMBER = re.compile(r"[A-Za-z_]\w*(?:(?:\.|->|::)[A-Za-z_]\w*)+[?!]?")
 _PATH = re.compile(r"(?:\.{1,2}|~)?/.*|(?:[\w.-]+/)+[\w.-]*\.\w{1,5}|[A-Za-z]:\\.*")
 _CODE = re.compile(r"[A-Z]{2,12}-\d{1,6}")
-_SURE = ("password-flag", "curl-user", "password-glued-to-a-flag")
-_HEADERS = ("authorization-header", "basic-credentials")
-_SPOKEN = ("password-in-prose", "pgpass", "netrc")
 _CASE_CHANGE = re.compile(r"[a-z][A-Z]")
 _KEY_CHARACTERS = re.compile(r"(?=.*\d)(?=.*[A-Z])(?=.*[a-z])[A-Za-z0-9/+=]{32,}")
 _WORDS = re.compile(r"[A-Za-z]+(?:[_.-]+[A-Za-z]+)*")
@@ -44,98 +40,58 @@ _NO_SECRET_SUFFIX = re.compile(
     r"(?:[_.-].*)?"
 )
 _CAMEL_SUFFIX = re.compile(r"(?:Id|Name|Url|Uri|Path|File|Type|Count|Hash|Usage|Limit|Exp|At|s)\w*")
-_TRAILING = ".,:)]}>?!"
-_LEARNT_CHARACTERS = 8
+_MIN_LEARNT_CHARACTERS = 8
+_SPOKEN = ("password-in-prose", "pgpass", "netrc")
+_SURE = ("password-flag", "curl-user", "password-glued-to-a-flag")
 
 
-@dataclass(frozen=True)
-class _Rule:
-    name: str
-    hints: tuple[str, ...]
-    pattern: re.Pattern[str]
-    named: bool
+def secrets(text: str) -> Iterator[Hit]:
+    """Yield the secrets in one text.
 
-
-class Secrets:
-    """Finds secrets where they stand, and notes them for where they stand alone."""
-
-    name = NAME
-
-    def __init__(self) -> None:
-        self._found = Remembered(_secrets)
-
-    def learn(self, text: str, vocabulary: Vocabulary) -> None:
-        """Note every secret that can be told in a text."""
-        for hit in without_overlaps(self._found(text)):
-            value = text[hit.start : hit.end]
-            for form in {value, value.rstrip("!")}:
-                if _stands_for_itself(form):
-                    vocabulary.learn(NAME, Learnt(form, "secret", hit.rule))
-
-    def hits(self, text: str) -> Iterator[Hit]:
-        """Yield the secrets in one text."""
-        yield from self._found(text)
-
-
-def _secrets(text: str) -> Iterator[Hit]:
+    Raises:
+        DataError: The scanner is not installed; a weaker scrub would not be seen.
+    """
     if len(text) < 8:
         return
-    for hit in detect(text):
+    for hit in _detected(text):
         value = text[hit.start : hit.end]
-        if not _is_fact(value) and not _is_placeholder(value):
+        is_fact = any(form.fullmatch(value) for form in (_HASH, _UUID, _IDENTIFIER))
+        if not is_fact and not _is_placeholder(value):
             yield hit
-    lowered = text.lower()
-    for rule in _rules():
-        if any(hint in lowered for hint in rule.hints):
-            yield from _own(rule, text)
+    for rule, found, hit in matches("secrets", text):
+        if not rule.named:
+            yield hit
+            continue
+        # A password may well end in "!"; a sentence about one, too, so both are looked for.
+        trailing = ".,:)]}>?" if rule.name == "assigned-secret" else ".,:)]}>?!"
+        value = text[hit.start : hit.end].rstrip(trailing)
+        if _is_secret(rule, found, value):
+            yield Hit(hit.start, hit.start + len(value), rule.name, "secret")
 
 
-@cache
-def _rules() -> tuple[_Rule, ...]:
-    text = (files(__package__) / "secret_rules.yaml").read_text(encoding="utf-8")
-    return tuple(
-        _Rule(
-            name,
-            tuple(hint.lower() for hint in data["hints"]),
-            re.compile(data["pattern"], re.VERBOSE | re.ASCII),
-            bool(data.get("named")),
-        )
-        for name, data in yaml.safe_load(text).items()
-    )
+def stands_for_itself(value: str) -> bool:
+    """Return whether a value is a secret wherever it stands, not only beside its name."""
+    return len(value) >= _MIN_LEARNT_CHARACTERS and not _WORDS.fullmatch(value)
 
 
-def _own(rule: _Rule, text: str) -> Iterator[Hit]:
-    for found in rule.pattern.finditer(text):
-        start, end = found.span("value")
-        if rule.named:
-            # A password may well end in "!"; a sentence about one, too, so both are looked for.
-            trailing = _TRAILING.rstrip("!") if rule.name == "assigned-secret" else _TRAILING
-            while end > start and text[end - 1] in trailing:
-                end -= 1
-            if not _is_secret(rule, found, text[start:end]):
-                continue
-        yield Hit(start, end, rule.name, "secret")
-
-
-def _is_secret(rule: _Rule, found: re.Match[str], value: str) -> bool:
+def _is_secret(rule: Rule, found: re.Match[str], value: str) -> bool:
     """Return whether a value that only a name before it gives away is one."""
-    if without_secret_pseudonyms(value) != value:
-        return _is_partly_hidden(value)
-    if rule.name == "password-in-url" or _is_placeholder(value):
-        return not _is_placeholder(value)
-    if len(value) < 4 or any(form.fullmatch(value) for form in (_MEMBER, _IDENTIFIER, _CODE)):
-        return False
+    rest = without_secret_pseudonyms(value)
+    if rest != value:  # something beside a stand-in may still be a secret
+        return bool(re.search(r"[A-Za-z0-9]{6}", rest))
+    in_url = rule.name == "password-in-url"
+    is_code = any(form.fullmatch(value) for form in (_MEMBER, _IDENTIFIER, _CODE))
+    if in_url or _is_placeholder(value) or len(value) < 4 or is_code:
+        return in_url and not _is_placeholder(value)
     if rule.name == "assigned-secret":
         return _is_assigned(found, value)
-    if rule.name in _HEADERS:
+    if rule.name in ("authorization-header", "basic-credentials"):
         password = _password_of(value)
         if password is not None or rule.name == "basic-credentials":
             return not _is_placeholder(password or "")
-    return _is_spoken(value) if rule.name in _SPOKEN else rule.name in _SURE or _is_mixed(value, 12)
-
-
-def _is_spoken(value: str) -> bool:
-    return _is_mixed(value, 6) or len(_CASE_CHANGE.findall(value)) > 1
+    if rule.name in _SPOKEN:
+        return _is_mixed(value, 6) or len(_CASE_CHANGE.findall(value)) > 1
+    return rule.name in _SURE or _is_mixed(value, 12)
 
 
 def _password_of(value: str) -> str | None:
@@ -166,29 +122,39 @@ def _is_assigned(found: re.Match[str], value: str) -> bool:
 
 def _is_mixed(value: str, length: int) -> bool:
     """Return whether a value has letters and something else, and is long enough."""
-    letters = any(character.isalpha() for character in value)
+    letters = any(map(str.isalpha, value))
     return len(value) >= length and letters and not value.isalpha() and not _WORDS.fullmatch(value)
 
 
 def _is_placeholder(value: str) -> bool:
-    return (
-        value.casefold() in words("placeholders")
-        or bool(_NOT_A_VALUE.fullmatch(value))
-        or len(set(value)) < 3
-    )
+    known = value.casefold() in words("placeholders")
+    return known or bool(_NOT_A_VALUE.fullmatch(value)) or len(set(value)) < 3
 
 
-def _is_partly_hidden(value: str) -> bool:
-    """Return whether a stand-in stands beside something that may still be a secret."""
-    rest = without_secret_pseudonyms(value)
-    return rest != value and bool(re.search(r"[A-Za-z0-9]{6}", rest))
+def _detected(text: str) -> list[Hit]:
+    """Return the secrets that the scanner's rules find in a text."""
+    # Of the same length in bytes, and not taken for UTF-16 or a signature.
+    data = text.replace("\x00", "\x01").replace("\ufeff", "\u200b").encode("utf-8", "replace")
+    found: list[tuple[int, int, str]] = []
+    for finding in _scanner().scan(data):
+        start, end = finding.location["start_offset"], finding.location["end_offset"]
+        secret = finding.secret.encode("utf-8", "replace")
+        inside = data.find(secret, start, max(end, start + len(secret)))
+        if secret and inside >= 0:
+            start, end = inside, inside + len(secret)
+        found.append((start, end, finding.rule_id))
+    # From places in the encoded text to places in the text.
+    edges = sorted({0, *(edge for start, end, _ in found for edge in (start, end))})
+    characters = {0: 0}
+    for before, after in pairwise(edges):
+        characters[after] = characters[before] + len(data[before:after].decode("utf-8", "ignore"))
+    return [Hit(characters[start], characters[end], rule, "secret") for start, end, rule in found]
 
 
-def _is_fact(value: str) -> bool:
-    """Return whether a value that a vendor's rule took is what probes ask for."""
-    return bool(_HASH.fullmatch(value) or _UUID.fullmatch(value) or _IDENTIFIER.fullmatch(value))
-
-
-def _stands_for_itself(value: str) -> bool:
-    """Return whether a value is a secret wherever it stands, not only beside its name."""
-    return len(value) >= _LEARNT_CHARACTERS and not _WORDS.fullmatch(value)
+@cache
+def _scanner() -> "Scanner":
+    try:
+        from kingfisher_sdk import Rules, Scanner
+    except ImportError as error:
+        raise missing("kingfisher-secret-scanner") from error
+    return Scanner(Rules(confidence="medium"), base64=False)

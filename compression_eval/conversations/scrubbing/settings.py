@@ -1,28 +1,29 @@
-"""What is scrubbed: passes, chosen by a profile and changed one by one."""
+"""What is scrubbed: passes, chosen by a profile and changed one by one, and listed names."""
 
+import re
 from collections.abc import Iterable
 from dataclasses import dataclass, field
-from functools import cache
-from importlib.resources import files
-from typing import Any
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
 
-import yaml
-
-from compression_eval.conversations.scrubbing.detector import PACKAGE as DETECTOR
-from compression_eval.conversations.scrubbing.detector import name_and_version
-from compression_eval.conversations.scrubbing.listed import Listed
-from compression_eval.conversations.scrubbing.words import PACKAGE as DICTIONARY
+from compression_eval.conversations.scrubbing.rules import yaml_file
+from compression_eval.conversations.scrubbing.vocabulary import Learnt
+from compression_eval.conversations.scrubbing.words import missing
 from compression_eval.fixtures.errors import DataError, shorten
 
 RULES_VERSION = 4
 """Version of our own rules and pseudonyms; a change of either that changes a byte raises it."""
 
 DEFAULT_PROFILE = "default"
-_NEEDS = {
-    DETECTOR: {"secrets"},
-    DICTIONARY: {"user_names", "handles", "emails", "hosts"},
+PARAPHRASE = "paraphrase"
+_NEEDED_BY = {
+    "kingfisher-secret-scanner": {"secrets"},
+    "english-words": {"user_names", "handles", "emails", "hosts"},
 }
 """The passes that need a package."""
+
+_GIVEN_KIND = re.compile(r"(user|person|host|email|secret):\s*(.+)")
+_DOMAIN = re.compile(r"[A-Za-z0-9-]+(?:\.[A-Za-z0-9-]+)*\.[A-Za-z]{2,}")
 
 
 @dataclass(frozen=True)
@@ -35,8 +36,8 @@ class ScrubSettings:
     profile: str
     passes: tuple[str, ...]
     """Names of the passes, in the order they run."""
-    listed: Listed = field(default_factory=Listed, repr=False)
-    """Names that no rule can know."""
+    listed: tuple[Learnt, ...] = field(default=(), repr=False)
+    """Names that no rule can know, as `read_names` returns them."""
     remote_owners: bool = False
     """Whether the owner of a git remote counts as a handle."""
 
@@ -48,7 +49,7 @@ class ScrubSettings:
         skip: Iterable[str] = (),
         only: Iterable[str] = (),
         add: Iterable[str] = (),
-        listed: Listed | None = None,
+        listed: tuple[Learnt, ...] = (),
         remote_owners: bool = False,
     ) -> "ScrubSettings":
         """Return the settings of a profile.
@@ -69,16 +70,15 @@ class ScrubSettings:
             raise DataError(
                 f"profile: unknown {shorten(profile)}, there are {', '.join(profiles())}"
             )
-        for name in sorted(skip | only | add):
-            if name not in all_passes():
-                raise DataError(
-                    f"pass: unknown {shorten(name)}, there are {', '.join(all_passes())}"
-                )
+        if unknown := sorted((skip | only | add) - set(all_passes())):
+            raise DataError(
+                f"pass: unknown {shorten(unknown[0])}, there are {', '.join(all_passes())}"
+            )
         chosen = ((only or set(profiles()[profile])) | add) - skip
         if not chosen:
             raise DataError("pass: none is left to run")
         passes = tuple(name for name in all_passes() if name in chosen)
-        return cls(profile, passes, listed or Listed(), remote_owners)
+        return cls(profile, passes, listed, remote_owners)
 
     @property
     def scrubber(self) -> str:
@@ -87,24 +87,59 @@ class ScrubSettings:
         Raises:
             DataError: A package that is needed is not installed.
         """
-        needed = [package for package, passes in _NEEDS.items() if passes & set(self.passes)]
-        used = ", ".join((self.profile, *map(name_and_version, needed)))
-        return f"compression_eval {RULES_VERSION} ({used})"
+        used = [self.profile]
+        for package, passes in _NEEDED_BY.items():
+            if passes & set(self.passes):
+                try:
+                    used.append(f"{package} {version(package)}")
+                except PackageNotFoundError as error:
+                    raise missing(package) from error
+        return f"compression_eval {RULES_VERSION} ({', '.join(used)})"
 
 
 def all_passes() -> tuple[str, ...]:
     """Return the names of all passes, in the order they run."""
-    return tuple(_data()["passes"])
+    return tuple(yaml_file("profiles")["passes"])
 
 
 def profiles() -> dict[str, list[str]]:
     """Return the passes of every profile by its name."""
-    found: dict[str, list[str]] = _data()["profiles"]
+    found: dict[str, list[str]] = yaml_file("profiles")["profiles"]
     return found
 
 
-@cache
-def _data() -> dict[str, Any]:
-    text = (files(__package__) / "profiles.yaml").read_text(encoding="utf-8")
-    data: dict[str, Any] = yaml.safe_load(text)
-    return data
+def read_names(path: Path) -> tuple[Learnt, ...]:
+    """Read a file of names that no rule can know: one to a line, ``#`` begins a comment.
+
+    What a line is follows from its form: ``jane@acme.com`` an e-mail address, ``acme.com`` a
+    host, ``Jane Doe`` a person, anything else an account or handle (``@jane``, ``jane``). A
+    kind can be given: ``host: acme``, ``person: Jane``, ``secret: swordfish``.
+
+    Raises:
+        DataError: The file cannot be read, or a line is too short to be looked for.
+    """
+    try:
+        text = path.read_bytes().decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        raise DataError(f"{path}: not UTF-8 text (byte {error.start})") from error
+    except OSError as error:
+        raise DataError(f"{path}: cannot be read: {error.strerror or error}") from error
+    found: list[Learnt] = []
+    for number, line in enumerate(text.splitlines(), 1):
+        entry = line.split("#", 1)[0].strip()
+        if not entry:
+            continue
+        given = _GIVEN_KIND.fullmatch(entry)
+        kind, value = (given[1], given[2]) if given else (_kind(entry), entry.removeprefix("@"))
+        if len(value) < 2:
+            raise DataError(f"{path}: line {number}: {shorten(value)} is too short to look for")
+        found.append(Learnt(value, kind, "listed", any_case=kind != "secret"))
+    return tuple(found)
+
+
+def _kind(entry: str) -> str:
+    if "@" in entry[1:]:
+        return "email"
+    if _DOMAIN.fullmatch(entry):
+        return "host"
+    return "person" if " " in entry and not entry.startswith("@") else "user"

@@ -16,14 +16,14 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from itertools import chain
 
-from compression_eval.conversations.scrubbing.hits import Hit, without_overlaps
 from compression_eval.conversations.scrubbing.pseudonyms import is_pseudonym
+from compression_eval.conversations.scrubbing.rules import Hit, without_overlaps
 from compression_eval.fixtures.errors import DataError
 
 MAX_VALUES = 500_000
 """Values of one import; more are taken for a fault, since all of them are held in memory."""
 
-_SCANNED = 32
+_MAX_TRIED = 32
 """Up to so many values a text is searched for each; more are looked up by the words they hold."""
 
 SURE = "sure"
@@ -31,10 +31,8 @@ SURE = "sure"
 
 _RUN = re.compile(r"[A-Za-z0-9]+")
 _RUN_BEHIND_ESCAPE = re.compile(r"\\(?:[nrt]|u[0-9A-Fa-f]{4})([A-Za-z0-9]+)")
-_END_EDGE = r"(?![A-Za-z0-9])"
-_START_EDGE = r"(?:(?<![A-Za-z0-9])|(?<=\\[nrt])|(?<=\\u[0-9A-Fa-f]{4}))"
-_BEFORE = re.compile(_START_EDGE)
-_BEHIND = re.compile(_END_EDGE)
+_BEFORE = re.compile(r"(?:(?<![A-Za-z0-9])|(?<=\\[nrt])|(?<=\\u[0-9A-Fa-f]{4}))")
+_BEHIND = re.compile(r"(?![A-Za-z0-9])")
 
 _FORGE_BEFORE = re.compile(
     r"(?:(?:github|gitlab|bitbucket|codeberg|githubusercontent)\.(?:com|org)[:/]"
@@ -65,11 +63,6 @@ class Learnt:
     any_case: bool = False
     """Whether other spellings in upper and lower case are the same value."""
 
-    @property
-    def is_name(self) -> bool:
-        """Whether it matters where the value stands: a rule, and no person, says it is a name."""
-        return self.kind in ("user", "person") and self.rule != "listed"
-
 
 class Vocabulary:
     """The values that conversations taught, by the pass that looks for them.
@@ -84,39 +77,37 @@ class Vocabulary:
         self._by_run: dict[str, dict[str, list[str]]] = {}
         """By pass, then by the longest run of letters and digits of a value, lower case."""
         self._signs: dict[str, set[str]] = {}
-        self._patterns: dict[tuple[str, ...], re.Pattern[str]] = {}
         self.changes = 0
         """Grows with everything that was learnt."""
 
-    def learn(self, passage: str, learnt: Learnt, sign: str = SURE) -> None:
+    def learn(self, passage: str, learnt: Learnt | str, sign: str = SURE) -> None:
         """Note a value for a pass, and the sign that shows it.
 
         Of two rules that taught it the first by kind and name counts, so that the order in which
-        texts are read does not matter.
+        texts are read does not matter. Of a mere text only the sign is noted, for the case that it
+        is learnt itself.
 
         Raises:
             DataError: There are more than `MAX_VALUES`.
         """
+        if isinstance(learnt, str):
+            self._add_sign(learnt, sign)
+            return
         if is_pseudonym(learnt.kind, learnt.value):
             return
-        self.add_sign(learnt.value, sign)
+        self._add_sign(learnt.value, sign)
         shared = self._shared._by_pass.get(passage, {}) if self._shared else {}
         known = self._by_pass.setdefault(passage, {})
         before = known.get(learnt.value) or shared.get(learnt.value)
         if before is not None and (before.kind, before.rule) <= (learnt.kind, learnt.rule):
             return
-        if before is None and learnt.value not in known:
+        if before is None:
             run = max(_RUN.findall(learnt.value), key=len, default="").lower()
             self._by_run.setdefault(passage, {}).setdefault(run, []).append(learnt.value)
         known[learnt.value] = learnt
         self.changes += 1
 
-    def add_sign(self, value: str, sign: str) -> None:
-        """Note a sign of a value that may or may not be learnt itself.
-
-        Raises:
-            DataError: There are more than `MAX_VALUES`.
-        """
+    def _add_sign(self, value: str, sign: str) -> None:
         key = value.casefold()
         if sign in self._signs_of(key):
             return
@@ -129,40 +120,35 @@ class Vocabulary:
 
     def hits(self, passage: str, text: str) -> Iterator[Hit]:
         """Yield where a text holds what the pass learnt, as whole words."""
-        tables = (table for table in (self._shared, self) if table and table._by_pass.get(passage))
-        for table in tables:
-            for start, end, entry in table._places(passage, text):
-                if not entry.is_name or _is_free(text, start, end, sure=self._is_sure(entry)):
-                    yield Hit(start, end, entry.rule, entry.kind)
+        for table in (self._shared, self):
+            if table is None or not table._by_pass.get(passage):
+                continue
+            for hit, entry in table._places(passage, text):
+                # Where a name stands matters unless a person said that it is one.
+                anywhere = entry.kind not in ("user", "person") or entry.rule == "listed"
+                signs = () if anywhere else self._signs_of(entry.value.casefold())
+                if anywhere or _is_free(text, hit, sure=SURE in signs or len(signs) > 1):
+                    yield hit
 
     def _signs_of(self, key: str) -> set[str]:
-        shared = self._shared._signs.get(key) if self._shared else None
-        own = self._signs.get(key, set())
-        return own | shared if shared else own
+        shared = self._shared._signs.get(key, set()) if self._shared else set()
+        return self._signs.get(key, set()) | shared
 
-    def _is_sure(self, entry: Learnt) -> bool:
-        signs = self._signs_of(entry.value.casefold())
-        return SURE in signs or len(signs) > 1
-
-    def _places(self, passage: str, text: str) -> Iterator[tuple[int, int, Learnt]]:
+    def _places(self, passage: str, text: str) -> Iterator[tuple[Hit, Learnt]]:
         lowered = text.lower()
-        present = [
-            entry
-            for entry in self._candidates(passage, text, lowered)
-            if (entry.value.lower() in lowered if entry.any_case else entry.value in text)
-        ]
-        for any_case in (False, True):
-            chosen = {entry.value: entry for entry in present if entry.any_case == any_case}
-            if not chosen:
-                continue
-            if len(chosen) > _SCANNED and len(lowered) == len(text):
-                yield from _found(chosen.values(), lowered if any_case else text, text)
-                continue
-            folded = {value.lower(): entry for value, entry in chosen.items()}
-            for found in self._pattern(tuple(sorted(chosen)), any_case).finditer(text):
-                entry = chosen.get(found[0]) or folded.get(found[0].lower())
-                if entry is not None:
-                    yield found.start(), found.end(), entry
+        candidates = list(self._candidates(passage, text, lowered))
+        if len(lowered) != len(text):
+            lowered = "".join(map(_lowered, text))
+        for any_case, searched in ((False, text), (True, lowered)):
+            exact = {entry.value: entry for entry in candidates if entry.any_case == any_case}
+            found: dict[Hit, Learnt] = {}
+            folded = {key.lower() if any_case else key: entry for key, entry in exact.items()}
+            for value, otherwise in folded.items():
+                for start, end in _whole_words(value, searched, text):
+                    entry = exact.get(text[start:end], otherwise)
+                    found[Hit(start, end, entry.rule, entry.kind)] = entry
+            for hit in without_overlaps(found):
+                yield hit, found[hit]
 
     def _candidates(self, passage: str, text: str, lowered: str) -> Iterable[Learnt]:
         """Return the values that a text may hold.
@@ -172,7 +158,7 @@ class Vocabulary:
         grows with its length, and not with its square.
         """
         learnt, by_run = self._by_pass[passage], self._by_run[passage]
-        if len(learnt) <= _SCANNED:
+        if len(learnt) <= _MAX_TRIED:
             return learnt.values()
         runs = {"", *_RUN.findall(lowered), *_RUN_BEHIND_ESCAPE.findall(lowered)}
         if not text.isascii():
@@ -181,59 +167,37 @@ class Vocabulary:
         found = chain.from_iterable(by_run[run] for run in sorted(runs & by_run.keys()))
         return [learnt[value] for value in found]
 
-    def _pattern(self, values: tuple[str, ...], any_case: bool) -> re.Pattern[str]:
-        key = (str(any_case), *values)
-        if key not in self._patterns:
-            if len(self._patterns) > 256:
-                self._patterns.clear()
-            parts = (_whole(value) for value in sorted(values, key=len, reverse=True))
-            flags = re.IGNORECASE if any_case else 0
-            self._patterns[key] = re.compile("|".join(parts), flags)
-        return self._patterns[key]
+
+def _lowered(character: str) -> str:
+    """Return a character in lower case where that is one character, too."""
+    lower = character.lower()
+    return lower if len(lower) == 1 else character
 
 
-def _found(
-    entries: Iterable[Learnt], searched: str, text: str
-) -> Iterator[tuple[int, int, Learnt]]:
-    """Yield where a text holds many values: one pattern of them all would try each everywhere."""
-    hits: dict[Hit, Learnt] = {}
-    for entry in entries:
-        value = entry.value.lower() if entry.any_case else entry.value
-        start = searched.find(value)
-        while start >= 0:
-            end = start + len(value)
-            if (not _is_edged(value[0]) or _BEFORE.match(text, start)) and (
-                not _is_edged(value[-1]) or _BEHIND.match(text, end)
-            ):
-                hits.setdefault(Hit(start, end, entry.rule, entry.kind), entry)
-            start = searched.find(value, start + 1)
-    for hit in without_overlaps(hits):
-        yield hit.start, hit.end, hits[hit]
-
-
-def _is_edged(character: str) -> bool:
-    return character.isascii() and character.isalnum()
-
-
-def _whole(value: str) -> str:
-    """Return a pattern for a value that is no part of a longer word.
+def _whole_words(value: str, searched: str, text: str) -> Iterator[tuple[int, int]]:
+    """Yield where a value stands and is no part of a longer word.
 
     Chinese and Japanese set no words apart, and what begins or ends with a mark needs no edge.
     """
-    before = _START_EDGE if _is_edged(value[0]) else ""
-    after = _END_EDGE if _is_edged(value[-1]) else ""
-    return before + re.escape(value) + after
+    start = searched.find(value)
+    while start >= 0:
+        end = start + len(value)
+        if (not _RUN.match(value[0]) or _BEFORE.match(text, start)) and (
+            not _RUN.match(value[-1]) or _BEHIND.match(text, end)
+        ):
+            yield start, end
+        start = searched.find(value, start + 1)
 
 
-def _is_free(text: str, start: int, end: int, *, sure: bool) -> bool:
+def _is_free(text: str, hit: Hit, *, sure: bool) -> bool:
     """Return whether a name that stands in a text means the account or the person there.
 
     Args:
         text: Where it stands.
-        start: Its first character.
-        end: Behind its last.
+        hit: Its place.
         sure: Whether the name is known by two signs; else it must stand where accounts do.
     """
+    start, end = hit.start, hit.end
     near = text[max(0, start - _NEAR) : start]
     if _stands_as_account(text, start, end, near):
         return True

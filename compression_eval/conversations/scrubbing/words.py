@@ -3,13 +3,9 @@
 import re
 from collections.abc import Iterator
 from functools import cache, lru_cache
-from importlib.resources import files
 
-import yaml
-
-from compression_eval.conversations.scrubbing.detector import missing
-
-PACKAGE = "english-words"
+from compression_eval.conversations.scrubbing.rules import yaml_file
+from compression_eval.fixtures.errors import DataError
 
 _BOT = re.compile(r"(?:^|[^a-z])bot\]?$|^app/")
 _BETWEEN_WORDS = re.compile(r"[-_.\s]+")
@@ -29,30 +25,23 @@ _INFLECTIONS = [
 """Endings, and what a word has in their place: ``retries``, ``cached``, ``logging``, ``simply``."""
 
 
+def missing(package: str) -> DataError:
+    """Return the error that a package of the extra ``scrub`` is not there."""
+    return DataError(
+        f"the scrubber needs the package {package}; install it with: "
+        "pip install 'compression_eval[scrub]'"
+    )
+
+
 @cache
 def words(name: str) -> frozenset[str]:
     """Return one list of `words.yaml`, lower case."""
-    text = (files(__package__) / "words.yaml").read_text(encoding="utf-8")
-    data: dict[str, str] = yaml.safe_load(text)
-    return frozenset(data[name].split())
+    return frozenset(yaml_file("words")[name].split())
 
 
-@cache
-def _dictionary() -> frozenset[str]:
-    """Return the words of a dictionary that writes names with a capital.
-
-    Without those that a second one lacks: many are surnames before they are words (``das``).
-
-    Raises:
-        DataError: The package is not installed.
-    """
-    try:
-        from english_words import get_english_words_set
-    except ImportError as error:
-        raise missing(PACKAGE) from error
-    web2 = get_english_words_set(["web2"])
-    gcide = get_english_words_set(["gcide"], lower=True)
-    return frozenset(word for word in web2 if word in gcide or not word.islower())
+def is_bot(name: str) -> bool:
+    """Return whether a name says that a program has it: ``dependabot[bot]``, ``app/renovate``."""
+    return bool(_BOT.search(name.casefold()))
 
 
 def is_account(name: str) -> bool:
@@ -63,11 +52,6 @@ def is_account(name: str) -> bool:
         or lowered.rstrip("0123456789") in words("numbered")
         or is_bot(lowered)
     )
-
-
-def is_bot(name: str) -> bool:
-    """Return whether a name says that a program has it: ``dependabot[bot]``, ``app/renovate``."""
-    return bool(_BOT.search(name.casefold()))
 
 
 def is_common(name: str) -> bool:
@@ -106,3 +90,18 @@ def _base_forms(word: str) -> Iterator[str]:
         base, changed = ending.subn(instead, word)
         if changed:
             yield base
+
+
+@cache
+def _dictionary() -> frozenset[str]:
+    """Return the words of a dictionary that writes names with a capital.
+
+    Without those that a second one lacks: many are surnames before they are words (``das``).
+    """
+    try:
+        from english_words import get_english_words_set
+    except ImportError as error:
+        raise missing("english-words") from error
+    web2 = get_english_words_set(["web2"])
+    gcide = get_english_words_set(["gcide"], lower=True)
+    return frozenset(word for word in web2 if word in gcide or not word.islower())

@@ -6,7 +6,7 @@ import pytest
 from click.testing import CliRunner, Result
 
 from compression_eval.cli import main
-from compression_eval.conversations.scrubbing import Pseudonyms, detector, text_passes, vocabulary
+from compression_eval.conversations.scrubbing import Pseudonyms, settings, texts, vocabulary
 from compression_eval.fixtures.loading import load_pair
 from tests.fixtures.building import (
     assistant,
@@ -140,7 +140,7 @@ def test_audit_names_file_field_and_rule(tmp_path: Path) -> None:
 def test_what_still_matches_is_not_written(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     dirty_pair(tmp_path / "in")
     write_pair(tmp_path / "in", fixture_data(name="clean"), bank_data(fixture="clean"))
-    monkeypatch.setattr(text_passes.TextPasses, "scrub", lambda self, text: text)
+    monkeypatch.setattr(texts.TextPasses, "scrub", lambda self, text: text)
     done = run("scrub", tmp_path / "in", "--out", tmp_path / "out")
     error = refused(done)
     assert "still found: messages[9].content: user_names: unix-home (aaa)" in error
@@ -170,7 +170,7 @@ def test_without_a_package_of_the_extra_nothing_is_scrubbed_and_no_audit_passes(
             raise PackageNotFoundError(name)
         return "1"
 
-    monkeypatch.setattr(detector, "version", missing)
+    monkeypatch.setattr(settings, "version", missing)
     path = dirty_pair(tmp_path / "in")
     needed = f"needs the package {package}; install it with: pip install 'compression_eval[scrub]'"
     assert needed in refused(run("scrub", path, "--out", tmp_path / "out"))

@@ -3,8 +3,7 @@ import ipaddress
 import pytest
 
 from compression_eval.conversations.scrubbing import Pseudonyms
-from compression_eval.conversations.scrubbing.mapping import Mapping
-from compression_eval.conversations.scrubbing.pseudonyms import KINDS, is_pseudonym
+from compression_eval.conversations.scrubbing.pseudonyms import KINDS, Mapping, is_pseudonym
 
 VALUES = {
     "secret": "Zz9-qwerty-77",

@@ -17,7 +17,7 @@ from compression_eval.conversations.scrubbing import (
     scrub,
     scrub_bank,
 )
-from compression_eval.conversations.scrubbing.removing import OUTPUT_CHARACTERS, generic_prompt
+from compression_eval.conversations.scrubbing.removing import MAX_OUTPUT_CHARACTERS, generic_prompt
 from compression_eval.fixtures.banks import ProbeBank
 from compression_eval.fixtures.errors import DataError
 from compression_eval.fixtures.loading import load_fixture
@@ -203,7 +203,7 @@ def test_publish_takes_the_prompt_and_long_outputs() -> None:
     assert done.messages[0].text == generic_prompt()
     assert done.messages[1].text == long
     output = done.messages[3].text
-    assert len(output) <= OUTPUT_CHARACTERS
+    assert len(output) <= MAX_OUTPUT_CHARACTERS
     kept = output.count("x")
     assert output.endswith(f"[{5000 - kept} of 5000 characters left out]")
     assert scrubbed(done, profile="publish").fixture == done

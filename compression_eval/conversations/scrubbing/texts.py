@@ -1,0 +1,280 @@
+r"""Every text of a fixture or a bank, and the passes that replace values in it.
+
+JSON that stands in a text is decoded first, to any depth: on JSON as it is written a rule meets
+``\n/Users/NAME``, takes the ``n`` for a letter before the path, and misses it. What is changed is
+written back the way it was, and every byte between stays.
+"""
+
+import json
+import re
+from collections.abc import Callable, Iterator
+from functools import cache
+from typing import Any, Literal, get_args, get_origin
+
+from compression_eval.conversations.scrubbing.passes import (
+    ONLY_TEACHES,
+    PASSES,
+    REMOTE_OWNER,
+    teach_opened,
+)
+from compression_eval.conversations.scrubbing.pseudonyms import Mapping, Pseudonyms, is_pseudonym
+from compression_eval.conversations.scrubbing.report import Report
+from compression_eval.conversations.scrubbing.rules import Hit, without_overlaps
+from compression_eval.conversations.scrubbing.settings import ScrubSettings
+from compression_eval.conversations.scrubbing.vocabulary import Vocabulary
+from compression_eval.fixtures.banks import ProbeBank
+from compression_eval.fixtures.models import IMAGE_DATA, Fixture, Message, Open, Source, ToolCall
+
+_FIXED: dict[type[Open], tuple[str, ...]] = {
+    ToolCall: ("id",),
+    Message: ("tool_call_id",),
+    Source: ("recorder", "importer", "scrubber", "scrubbing"),
+}
+"""Fields that name calls, or nothing but this program's own steps."""
+
+_LITERAL = re.compile(r'"(?:[^"\\\x00-\x1f]|\\.)*"')
+_ESCAPED_NON_ASCII = re.compile(r"\\u(?:00[89a-fA-F]|0[1-9a-fA-F]|[1-9a-fA-F])")
+_ESCAPED_SLASH = re.compile(r"(?<!\\)(?:\\\\)*\\/")
+_MAX_DEPTH = 8
+_MAX_VALUE_CHARACTERS = 4000
+
+_Models = tuple[type[Open], ...]
+
+
+class TextPasses:
+    """The passes of one conversation that replace values, with what they learnt from it.
+
+    Args:
+        settings: Which passes.
+        pseudonyms: Where the stand-ins come from.
+        shared: What was learnt from all conversations of an import.
+    """
+
+    def __init__(
+        self,
+        settings: ScrubSettings,
+        pseudonyms: Pseudonyms,
+        shared: "TextPasses | None" = None,
+    ) -> None:
+        self._passes = [name for name in settings.passes if name in PASSES]
+        self._remote_owners = settings.remote_owners
+        self._vocabulary: Vocabulary = Vocabulary(shared._vocabulary if shared else None)
+        if "handles" in self._passes:
+            for entry in settings.listed:
+                self._vocabulary.learn("handles", entry)
+        self._mapping = Mapping(pseudonyms)
+        self._read: set[str] = set()
+        self._done: set[str] = set()
+        self.report = Report()
+
+    def learn(self, text: str, where: str = "") -> None:
+        """Read a text, JSON in it decoded, for values to look for elsewhere.
+
+        Args:
+            text: Any text.
+            where: The field that it stands in.
+        """
+        if not self._passes or text in self._read:
+            return
+        self._read.add(text)
+        known = self._vocabulary.changes
+        for document in _documents(text):
+            for name in self._passes:
+                teach, found = PASSES[name].teach, self._found(name, document)
+                for learnt, sign in teach(document, found) if teach and found else ():
+                    self._vocabulary.learn(name, learnt, sign)
+            if where.endswith(".arguments") and "user_names" in self._passes:
+                for learnt, sign in teach_opened(document):
+                    self._vocabulary.learn("user_names", learnt, sign)
+        if self._vocabulary.changes != known:
+            self._done.clear()
+
+    def learn_from(self, target: Fixture | ProbeBank) -> None:
+        """Read a conversation or a bank of an import, and keep only what it teaches."""
+        if self._passes:
+            self.learn_all(target.model_dump(mode="json", exclude_unset=True), type(target))
+            self._read.clear()
+
+    def learn_all(self, data: Any, model: type[Open]) -> None:
+        """Read every text of a fixture or a bank, given as JSON."""
+
+        def read(text: str, where: str) -> str:
+            self.learn(text, where)
+            return text
+
+        rewritten(data, model, read)
+
+    def scrub(self, text: str) -> str:
+        """Return a text with everything replaced that the passes find."""
+        return _rewritten_text(text, self._replaced) if self._passes else text
+
+    def findings(self, text: str) -> list[tuple[str, Hit, str]]:
+        """Return pass, place and value of everything in a text that would be replaced."""
+        found: list[tuple[str, Hit, str]] = []
+
+        def look(part: str) -> str:
+            for name in self._passes:
+                hits = self._hits(name, part)
+                found.extend((name, hit, part[hit.start : hit.end]) for hit in hits)
+            return part
+
+        _rewritten_text(text, look)
+        return found
+
+    def _replaced(self, text: str) -> str:
+        if text in self._done:
+            return text
+        done = text
+        for name in self._passes:
+            parts: list[str] = []
+            place = 0
+            for hit in self._hits(name, done):
+                value = done[hit.start : hit.end]
+                self.report.note(name, hit.rule, hit.kind, value, self._mapping.digest(value))
+                parts += done[place : hit.start], self._mapping.of(hit.kind, value)
+                place = hit.end
+            done = "".join((*parts, done[place:]))
+        if done == text:
+            self._done.add(text)
+        return done
+
+    def _found(self, name: str, text: str) -> list[Hit]:
+        hits = PASSES[name].hits(text)
+        return [hit for hit in hits if self._remote_owners or hit.rule != REMOTE_OWNER]
+
+    def _hits(self, name: str, text: str) -> list[Hit]:
+        hits = [hit for hit in self._found(name, text) if hit.rule != ONLY_TEACHES]
+        hits.extend(self._vocabulary.hits(name, text))
+        return without_overlaps(
+            hit for hit in hits if not is_pseudonym(hit.kind, text[hit.start : hit.end])
+        )
+
+
+def rewritten(data: Any, model: type[Open], rewrite: Callable[[str, str], str]) -> Any:
+    """Return a fixture or a bank (as JSON) with every text rewritten.
+
+    What stays is images, numbers, and the fields of the model itself whose words the format sets
+    or that name calls. Fields that a model does not know are rewritten whole, keys included.
+
+    Args:
+        data: Any JSON.
+        model: What it is.
+        rewrite: From a text and the field it stands in to what the text shall be.
+    """
+
+    def inside(value: Any, models: _Models, where: str) -> Any:
+        if isinstance(value, str):
+            return value if IMAGE_DATA.fullmatch(value) else rewrite(value, where)
+        if isinstance(value, list):
+            return [inside(item, models, f"{where}[{i}]") for i, item in enumerate(value)]
+        if not isinstance(value, dict):
+            return value
+        known, result = _fields(models), {}
+        for key, item in value.items():
+            inner = known.get(key, ())
+            place = f"{where}.{key}".lstrip(".")
+            new = item if inner is None else inside(item, inner, place)
+            result[key if key in known else rewrite(key, where)] = new
+        return result
+
+    return inside(data, (model,), "")
+
+
+@cache
+def _fields(models: _Models) -> dict[str, _Models | None]:
+    """Return the models inside each known field; None for a field whose words are fixed."""
+    return {
+        name: None
+        if name in _FIXED.get(model, ()) or get_origin(field.annotation) is Literal
+        else _models(field.annotation)
+        for model in models
+        for name, field in model.model_fields.items()
+    }
+
+
+def _models(annotation: Any) -> _Models:
+    if isinstance(annotation, type) and issubclass(annotation, Open):
+        return (annotation,)
+    return tuple(model for inner in get_args(annotation) for model in _models(inner))
+
+
+def _rewritten_text(text: str, rewrite: Callable[[str], str], depth: int = 0) -> str:
+    """Return a text with every decoded string in it rewritten, object keys too."""
+
+    def literal(found: re.Match[str]) -> str:
+        before: str = json.loads(found[0])
+        after = _rewritten_text(before, rewrite, depth + 1)
+        if after == before:
+            return found[0]
+        written = json.dumps(after, ensure_ascii=bool(_ESCAPED_NON_ASCII.search(found[0])))
+        return written.replace("/", "\\/") if _ESCAPED_SLASH.search(found[0]) else written
+
+    if depth < _MAX_DEPTH and _may_be_json(text):
+        if _decoded(text) is not None:
+            return _LITERAL.sub(literal, text)
+        if _is_json_lines(text):
+            lines = text.split("\n")
+            return "\n".join(_rewritten_text(line, rewrite, depth) for line in lines)
+    return rewrite(text)
+
+
+def _documents(text: str, depth: int = 0) -> Iterator[str]:
+    """Yield what the rules read to learn from a text: its decoded strings, and names with values.
+
+    A value in JSON often tells what it is by its key alone, so each JSON document also comes as
+    lines of the form ``key = "value"``.
+    """
+    if depth < _MAX_DEPTH and _may_be_json(text):
+        if (data := _decoded(text)) is not None:
+            yield from _flattened(data, depth)
+            return
+        if _is_json_lines(text):
+            for line in text.split("\n"):
+                yield from _documents(line, depth)
+            return
+    yield text
+
+
+def _flattened(data: object, depth: int) -> Iterator[str]:
+    lines: list[str] = []
+    waiting: list[tuple[str, object]] = [("", data)]
+    while waiting:
+        key, value = waiting.pop()
+        if isinstance(value, _Object):
+            waiting.extend(reversed(value))
+        elif isinstance(value, list):
+            waiting.extend((key, item) for item in reversed(value))
+        if isinstance(value, str):
+            yield from _documents(value, depth + 1)
+        if key:
+            yield key
+            shown = "" if isinstance(value, list) else str(value)
+            if shown and len(shown) <= _MAX_VALUE_CHARACTERS:
+                lines.append(f'{key} = "{shown}"')
+    if lines:
+        yield "\n".join(lines)
+
+
+class _Object(list[tuple[str, Any]]):
+    """The members of an object, repeated keys too, which a mapping would lose."""
+
+
+def _may_be_json(text: str) -> bool:
+    return text.lstrip()[:1] in ("{", "[", '"')
+
+
+def _decoded(text: str) -> object:
+    """Return the object, list or string that a text is as JSON; None if it is none."""
+    try:
+        data = json.loads(text, object_pairs_hook=_Object)
+    except (ValueError, RecursionError):
+        return None
+    return data if isinstance(data, list | str) else None
+
+
+def _is_json_lines(text: str) -> bool:
+    """Return whether there are several lines and each is JSON, or empty."""
+    lines = [line for line in text.split("\n") if line.strip()]
+    return len(lines) > 1 and all(
+        _may_be_json(line) and _decoded(line) is not None for line in lines
+    )
