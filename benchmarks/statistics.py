@@ -21,17 +21,24 @@ from numpy.typing import NDArray
 from pandas import DataFrame
 from scipy import stats
 
-from compression_eval.analysis.comparison.failures import chance_of_rise
+from compression_eval.analysis.comparison.measures import chance_of_rise
 from compression_eval.analysis.statistics.intervals import (
+    ArmValues,
     Difference,
+    Observation,
     Spread,
     paired_difference,
     satterthwaite,
 )
-from compression_eval.analysis.statistics.observations import ArmValues, Observation
-from compression_eval.analysis.statistics.power import Design, Variances, detectable, power
-from compression_eval.analysis.statistics.spread import Graded, spread_parts
-from compression_eval.analysis.statistics.verdicts import Failing, decide
+from compression_eval.analysis.statistics.power import (
+    Design,
+    Graded,
+    Variances,
+    detectable,
+    power,
+    spread_parts,
+)
+from compression_eval.analysis.statistics.significance import Failing, decide
 
 Array = NDArray[Any]
 

@@ -12,7 +12,7 @@ COMMANDS = {
         "Look for anything that scrubbing would still change; exits with 1 if there is something.",
     ),
     "compare": (
-        "analysis.compare_command:compare",
+        "analysis.commands:compare",
         "Say whether the arm of the NEW logs is better than that of the BASE logs, or worse.",
     ),
     "compressors": (
@@ -42,7 +42,7 @@ COMMANDS = {
         "Evaluate compression on your own sessions: import, scrub, ask, run, report.",
     ),
     "report": (
-        "analysis.report.command:report",
+        "analysis.commands:report",
         "Make a report of logs: what each arm kept, where facts were lost, and what it cost.",
     ),
     "scrub": (

@@ -120,9 +120,9 @@ def quickstart_command(
     left out, with its reason. The embedded model needs no key and costs nothing; with --model
     the cost is estimated, and asked for, first. Given again, the command goes on where it was.
     """
-    from compression_eval.analysis.report.making import check_extra
+    from compression_eval.analysis.commands import require_for_report
 
-    check_extra()
+    require_for_report()
     _check_models(models)
     wanted = Selection(
         paths=[os.path.abspath(Path(path).expanduser()) for path in paths],  # noqa: PTH100 - patterns
@@ -427,7 +427,7 @@ def _run(plan: "SweepPlan", folder: Path, prices: Path | None) -> "list[EvalLog]
 
 
 def _report(ctx: click.Context, folder: Path, out: Path) -> None:
-    from compression_eval.analysis.report.command import report
+    from compression_eval.analysis.commands import report
 
     click.echo(f"{'report':<9}", nl=False)
     ctx.invoke(report, logs=(str(folder),), out=out)
@@ -435,16 +435,16 @@ def _report(ctx: click.Context, folder: Path, out: Path) -> None:
 
 def _conclude(logs: "Sequence[EvalLog]", folder: Path, report: Path, *, embedded: bool) -> None:
     """Print the scores of each arm, and what to look at."""
-    from compression_eval.analysis.text_tables import aligned
+    from compression_eval.analysis.tables import Table, table_lines
 
     measures = ("knowledge", "fact_recall", "fact_survival", "tokens_retained", "failed_states")
-    rows = [("arm", "probes", *(name.replace("_", " ") for name in measures))]
-    rows += [
+    heads = ("arm", "probes", *(name.replace("_", " ") for name in measures))
+    rows = [
         (_arm(log), str(log.eval.dataset.samples), *(_value(log, name) for name in measures))
         for log in logs
     ]
     click.echo()
-    for line in aligned(rows, numbers_from=1):
+    for line in table_lines(Table(heads, rows)):
         click.echo(f"  {line}")
     click.echo("\nLook at")
     click.echo(f"  {report / 'index.html'}")

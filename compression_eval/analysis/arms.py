@@ -7,12 +7,11 @@ one tells apart.
 import json
 import re
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 from urllib.parse import urlsplit
 
-from inspect_ai.log import EvalLog
-from inspect_ai.model import GenerateConfig
+from inspect_ai.model import GenerateConfig, ModelConfig
 
 from compression_eval.analysis.logs import Log
 from compression_eval.fixtures.digests import digest
@@ -21,7 +20,7 @@ from compression_eval.versioning import parts_of
 ARGUMENT = "compressor_args."
 """Stands before the name of a strategy's argument among the settings of an arm."""
 
-_MODEL, _COMPRESSOR_MODEL = "model", "compressor model"
+_MODEL, _COMPRESSOR_MODEL, _GRADED_BY = "model", "compressor model", "graded by"
 
 _OPERATIONAL = {
     *("max_retries", "timeout", "attempt_timeout", "stream_idle_timeout", "max_connections"),
@@ -40,7 +39,7 @@ _SECRET_TEXT = re.compile(r"(?i)\b(?:bearer|basic)\s+\S+|\bsk-[\w-]+")
 _START_A_SERVER = ("vllm/", "sglang/")
 """Providers that serve the model themselves, each time at another port."""
 
-_LONGEST_ARGUMENT = 40
+MAX_ARGUMENT = 40
 """Characters of a text that something was given; of a longer one the beginning is shown."""
 
 _DIGITS = 6
@@ -54,32 +53,23 @@ def arm_names(logs: Sequence[Log]) -> list[str]:
     round brackets its arguments that differ and have a value (a prompt by its file), in square
     ones whatever else does: models with their settings, graders, or a digest of what was edited.
     """
-    plain = [log.compressor or log.name for log in logs]
-    all_settings = [arm_settings(log) for log in logs]
-    made_of = _told_apart([json.dumps(each) for each in all_settings], logs)
-    names = _with_arguments(plain, all_settings, logs)
+    settings = [arm_settings(log) for log in logs]
+    made_of = _told_apart([json.dumps(each) for each in settings], logs)
+    names = _with_arguments(settings, logs)
     models = [log.header.eval.model for log in logs]
-    groups: dict[str, list[int]] = defaultdict(list)
-    for index, name in enumerate(names):
-        groups[name].append(index)
-    for name, members in groups.items():
+    for name, members in _groups(names).items():
         described = {
-            at: {**_rest(all_settings[at], answered_by(logs[at])), **made_of[at]} for at in members
+            at: {**_rest(settings[at], answered_by(logs[at])), **made_of[at]} for at in members
         }
         several = len({models[at] for at in members}) > 1
         for at in members:
             # Settings of another model are no news beside its name.
-            alike = [each for each in members if models[each] == models[at]]
-            differing = [
-                key
-                for key in described[at]
-                if len({described[each].get(key) for each in alike}) > 1
-            ]
+            alike = [described[each] for each in members if models[each] == models[at]]
             words = [models[at]] if several else []
-            words += [_short(key, described[at][key]) for key in differing]
+            words += [_short(key, described[at][key]) for key in _differing(described[at], alike)]
             if words:
                 names[at] = f"{name} [{', '.join(words)}]"
-    wholes = zip(all_settings, made_of, strict=True)
+    wholes = zip(settings, made_of, strict=True)
     return _all_different(names, [_json(both) for both in wholes])
 
 
@@ -87,21 +77,17 @@ def arm_settings(log: Log) -> dict[str, str]:
     """Return what a log's arm is: every setting by name, as text that holds no secret."""
     spec = log.header.eval
     metadata: dict[str, Any] = spec.metadata or {}
-    roles = spec.model_roles or {}
+    compressor = (spec.model_roles or {}).get("compressor")
     found = {"compressor": log.compressor}
-    for name, value in arguments_of(log).items():
-        found[f"{ARGUMENT}{name}"] = _text(value)
-    found["cycles"] = str(_cycles(log.header))
+    found |= {f"{ARGUMENT}{name}": _text(value) for name, value in arguments_of(log).items()}
+    found["cycles"] = str(_cycles(log))
     found[_MODEL] = spec.model
     found |= {f"{_MODEL}.{name}": value for name, value in _own_settings(log).items()}
-    compressor = roles.get("compressor")
     found[_COMPRESSOR_MODEL] = str((metadata.get("models") or {}).get("compresses") or spec.model)
-    if compressor is not None and not isinstance(compressor, list):
-        own = _model_settings(
-            compressor.model, compressor.config, compressor.args, compressor.base_url
-        )
+    if isinstance(compressor, ModelConfig):
+        own = _model_settings(compressor)
         found |= {f"{_COMPRESSOR_MODEL}.{name}": value for name, value in own.items()}
-    found["graded by"] = graders_of(log)
+    found[_GRADED_BY] = graders_of(log)
     found |= log.graded_with
     found["min_removed"] = str(metadata.get("min_removed", ""))
     found["tokens counted with"] = str(metadata.get("token_counter", ""))
@@ -110,8 +96,7 @@ def arm_settings(log: Log) -> dict[str, str]:
 
 def answered_by(log: Log) -> str:
     """Return the model under test with its settings."""
-    own = [f"{name}={value}" for name, value in _own_settings(log).items()]
-    return " ".join([log.header.eval.model, *own])
+    return _with_settings(log.header.eval.model, _own_settings(log))
 
 
 def graders_of(log: Log) -> str:
@@ -120,30 +105,26 @@ def graders_of(log: Log) -> str:
     role = (spec.model_roles or {}).get("grader")
     bound = role if isinstance(role, list) else [role] if role else []
     graded = [str(grader.get("model")) for grader in log.graders]
-    own = [_decisive(grader.get("parameters") or {}) for grader in log.graders]
-    as_bound = [_decisive(c.config.model_dump(mode="json", exclude_none=True)) for c in bound]
+    own = [_texts(decisive(grader.get("parameters") or {})) for grader in log.graders]
+    as_bound = [_texts(decisive(_given(each.config))) for each in bound]
     again = graded != ([config.model for config in bound] or [spec.model])
     told = all("parameters" in grader for grader in log.graders)
     if graded and (again or (bound and told and own != as_bound)):
         # A log that was graded again keeps the role that it was run with: its samples know better.
         models = list(zip(graded, own, strict=True))
     elif bound:
-        models = [(c.model, _model_settings(c.model, c.config, c.args, c.base_url)) for c in bound]
+        models = [(each.model, _model_settings(each)) for each in bound]
     else:
         models = [(spec.model, _own_settings(log))]
-    return " + ".join(
-        " ".join([name, *(f"{key}={value}" for key, value in own.items())]) for name, own in models
-    )
+    return " + ".join(_with_settings(*each) for each in models)
 
 
 def arguments_of(log: Log) -> dict[str, Any]:
     """Return the arguments of a log's strategy, secrets as their digests."""
     described = (log.header.eval.metadata or {}).get("compressor")
     found = described.get("arguments") if isinstance(described, dict) else None
-    return {
-        name: _without_secrets(name, value)
-        for name, value in (found if isinstance(found, dict) else {}).items()
-    }
+    given = found if isinstance(found, dict) else {}
+    return {name: _without_secrets(name, value) for name, value in given.items()}
 
 
 def settings_of(log: Log) -> str:
@@ -154,23 +135,8 @@ def settings_of(log: Log) -> str:
 def prompt_file(log: Log) -> str | None:
     """Return the name of the file that a log's prompt came from, if it came from one."""
     given = (log.header.eval.task_args or {}).get("prompt")
-    return _file_name(given) if isinstance(given, str) else None
-
-
-def _own_settings(log: Log) -> dict[str, str]:
-    spec = log.header.eval
-    return _model_settings(
-        spec.model, spec.model_generate_config, spec.model_args, spec.model_base_url
-    )
-
-
-def _model_settings(
-    model: str, config: GenerateConfig, arguments: Mapping[str, Any], base_url: str | None
-) -> dict[str, str]:
-    found = _decisive(config.model_dump(mode="json", exclude_none=True)) | _decisive(arguments)
-    if base_url and not model.startswith(_START_A_SERVER):
-        found["base_url"] = _address(base_url)
-    return found
+    # The folders before it are those of somebody's machine, and may be of another system.
+    return re.split(r"[/\\]", given)[-1] if isinstance(given, str) else None
 
 
 def decisive(given: Mapping[str, Any]) -> dict[str, Any]:
@@ -179,8 +145,31 @@ def decisive(given: Mapping[str, Any]) -> dict[str, Any]:
     return {name: _without_secrets(name, value) for name, value in kept.items()}
 
 
-def _decisive(given: Mapping[str, Any]) -> dict[str, str]:
-    return {name: _text(value) for name, value in decisive(given).items()}
+def _own_settings(log: Log) -> dict[str, str]:
+    spec = log.header.eval
+    return _model_settings(
+        ModelConfig(
+            model=spec.model,
+            config=spec.model_generate_config,
+            args=spec.model_args,
+            base_url=spec.model_base_url,
+        )
+    )
+
+
+def _model_settings(model: ModelConfig) -> dict[str, str]:
+    found = _texts(decisive(_given(model.config)) | decisive(model.args))
+    if model.base_url and not model.model.startswith(_START_A_SERVER):
+        found["base_url"] = _address(model.base_url)
+    return found
+
+
+def _given(config: GenerateConfig) -> dict[str, Any]:
+    return config.model_dump(mode="json", exclude_none=True)
+
+
+def _with_settings(model: str, settings: Mapping[str, str]) -> str:
+    return " ".join([model, *(f"{name}={value}" for name, value in settings.items())])
 
 
 def _address(url: str) -> str:
@@ -191,12 +180,12 @@ def _address(url: str) -> str:
     except ValueError:
         port = ""
     plain = f"{parts.scheme}://{parts.hostname}{port}{parts.path}".rstrip("/")
-    return plain if plain == url.rstrip("/") else f"{plain} #{digest(url)[:_DIGITS]}"
+    return plain if plain == url.rstrip("/") else f"{plain} {_hidden(url)}"
 
 
 def _without_secrets(name: str, value: Any) -> Any:
     if _SECRET.search(name) and value and not isinstance(value, int | float):
-        return _hidden(value if isinstance(value, str) else _json(value))
+        return _hidden(_text(value))
     if isinstance(value, Mapping):
         return {str(key): _without_secrets(str(key), each) for key, each in value.items()}
     if isinstance(value, list | tuple):
@@ -212,24 +201,30 @@ def _hidden(text: str) -> str:
     return f"#{digest(text)[:_DIGITS]}"
 
 
-def _with_arguments(
-    plain: Sequence[str], settings: Sequence[Mapping[str, str]], logs: Sequence[Log]
-) -> list[str]:
+def _with_arguments(settings: Sequence[Mapping[str, str]], logs: Sequence[Log]) -> list[str]:
     """Return the strategies' names with the arguments in which they differ."""
-    names = list(plain)
-    described = [{**arguments_of(log), "cycles": _cycles(log.header)} for log in logs]
-    for index, name in enumerate(plain):
-        alike = [place for place, each in enumerate(plain) if each == name]
-        differing = [
-            key
-            for key in described[index]
-            if len({_json(described[at].get(key)) for at in alike}) > 1
-        ]
-        shown = _shown(logs[index], {key: described[index][key] for key in differing})
-        if shown:
-            names[index] = f"{name} ({', '.join(shown)})"
+    names = [log.compressor or log.name for log in logs]
+    described = [{**arguments_of(log), "cycles": _cycles(log)} for log in logs]
+    for name, members in _groups(names).items():
+        for at in members:
+            differing = _differing(described[at], [described[each] for each in members])
+            shown = _shown(logs[at], {key: described[at][key] for key in differing})
+            if shown:
+                names[at] = f"{name} ({', '.join(shown)})"
     # Two files of one name may hold different prompts.
     return _all_different(names, [str(each.get(f"{ARGUMENT}prompt")) for each in settings])
+
+
+def _differing(one: Mapping[str, Any], alike: Sequence[Mapping[str, Any]]) -> list[str]:
+    return [key for key in one if len({_json(each.get(key)) for each in alike}) > 1]
+
+
+def _groups(names: Iterable[str]) -> dict[str, list[int]]:
+    """Return the places of each name."""
+    found: dict[str, list[int]] = defaultdict(list)
+    for index, name in enumerate(names):
+        found[name].append(index)
+    return found
 
 
 def _all_different(names: Sequence[str], wholes: Sequence[str]) -> list[str]:
@@ -238,7 +233,7 @@ def _all_different(names: Sequence[str], wholes: Sequence[str]) -> list[str]:
     for name, whole in zip(names, wholes, strict=True):
         things[name].add(whole)
     return [
-        f"{name} #{digest(whole)[:_DIGITS]}" if len(things[name]) > 1 else name
+        f"{name} {_hidden(whole)}" if len(things[name]) > 1 else name
         for name, whole in zip(names, wholes, strict=True)
     ]
 
@@ -254,17 +249,15 @@ def _told_apart(kinds: Sequence[str], logs: Sequence[Log]) -> list[dict[str, str
         logs: The logs.
     """
     found: list[dict[str, str]] = [{} for _ in logs]
+    specs = [log.header.eval for log in logs]
     of_log = [
-        parts_of(str(log.header.eval.task_version), log.header.eval.metadata or {})
-        | log.graded_against
-        for log in logs
+        parts_of(str(spec.task_version), spec.metadata or {}) | log.graded_against
+        for spec, log in zip(specs, logs, strict=True)
     ]
     versions = [{f"version on {_about(log)}": str(log.header.eval.task_version)} for log in logs]
     for parts in (of_log, versions):
-        groups: dict[str, list[int]] = defaultdict(list)
-        for index, kind in enumerate(kinds):
-            groups[f"{kind} {found[index]}"].append(index)
-        for members in groups.values():
+        pairs = zip(kinds, list(found), strict=True)
+        for members in _groups([f"{kind} {told}" for kind, told in pairs]).values():
             for at in members:
                 for key, value in parts[at].items():
                     if len({parts[each][key] for each in members if key in parts[each]}) > 1:
@@ -280,8 +273,8 @@ def _about(log: Log) -> str:
 def _rest(settings: Mapping[str, str], answerer: str) -> dict[str, str]:
     """Return the settings that no name of a strategy with its arguments holds."""
     named = {"compressor", "cycles", _MODEL}
-    if settings["graded by"] == answerer:
-        named.add("graded by")  # what can be said of it is said of the model
+    if settings[_GRADED_BY] == answerer:
+        named.add(_GRADED_BY)  # what can be said of it is said of the model
     rest = {k: v for k, v in settings.items() if k not in named and not k.startswith(ARGUMENT)}
     if settings[_COMPRESSOR_MODEL] == settings[_MODEL]:
         rest = {k: v for k, v in rest.items() if not k.startswith(_COMPRESSOR_MODEL)}
@@ -292,7 +285,7 @@ def _short(key: str, value: str) -> str:
     """Return a setting as it stands in a name."""
     if key == _COMPRESSOR_MODEL:
         return f"compressed by {value}"
-    if key == "graded by":
+    if key == _GRADED_BY:
         return f"{key} {value}"
     if key.startswith("version on "):
         return f"version {value}"
@@ -307,10 +300,9 @@ def _shown(log: Log, arguments: Mapping[str, Any]) -> list[str]:
     """Return arguments for people: a prompt by its file's name, or by how it begins."""
     found = []
     for key, value in arguments.items():
-        file = prompt_file(log) if key == "prompt" else None
-        if file:
+        if key == "prompt" and (file := prompt_file(log)):
             found.append(f"{key} {file}")
-        elif isinstance(value, str) and len(value) > _LONGEST_ARGUMENT:
+        elif isinstance(value, str) and len(value) > MAX_ARGUMENT:
             found.append(f"{key} “{_beginning(value)}”")
         elif value is not None:
             found.append(f"{key}={_text(value)}")
@@ -319,17 +311,12 @@ def _shown(log: Log, arguments: Mapping[str, Any]) -> list[str]:
 
 def _beginning(text: str) -> str:
     line = " ".join(text.split())
-    return line if len(line) <= _LONGEST_ARGUMENT else f"{line[:_LONGEST_ARGUMENT]}…"
+    return line if len(line) <= MAX_ARGUMENT else f"{line[:MAX_ARGUMENT]}…"
 
 
-def _file_name(path: str) -> str:
-    # The folders before it are those of somebody's machine, and may be of another system.
-    return re.split(r"[/\\]", path)[-1]
-
-
-def _cycles(header: EvalLog) -> int:
+def _cycles(log: Log) -> int:
     """Return how many compressions each state has been through, which makes another arm of it."""
-    found = [step.params.get("cycles") for step in header.plan.steps]
+    found = [step.params.get("cycles") for step in log.header.plan.steps]
     return next((cycles for cycles in found if isinstance(cycles, int)), 1)
 
 
@@ -339,3 +326,7 @@ def _json(value: Any) -> str:
 
 def _text(value: Any) -> str:
     return value if isinstance(value, str) else _json(value)
+
+
+def _texts(given: Mapping[str, Any]) -> dict[str, str]:
+    return {name: _text(value) for name, value in given.items()}

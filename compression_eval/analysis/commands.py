@@ -1,19 +1,202 @@
-"""``compression-eval facts``: where the facts of some logs were lost."""
+"""``compression-eval compare``, ``facts`` and ``report``: what people make of logs."""
 
+import sys
+from contextlib import redirect_stdout
+from importlib.util import find_spec
 from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from compression_eval.fixtures.errors import DataError
 from compression_eval.fixtures.writing import write_whole
-from compression_eval.terminal import CleanCommand
+from compression_eval.terminal import CleanCommand, examples, model_by_name, model_options
+
+if TYPE_CHECKING:
+    from compression_eval.analysis.comparison.sides import Side
+    from compression_eval.analysis.logs import Log
+
+DEFAULT_VIEWER = "http://127.0.0.1:7575"
+"""Where `inspect view` serves unless told otherwise."""
+
+
+class _NotComparableError(click.ClickException):
+    """Ends with one clean line, and with the exit code for what could not be compared."""
+
+    exit_code = 2
+
+
+class _Refusing(click.Command):
+    """Ends with one clean line where a log or an option is wrong, not with a traceback."""
+
+    def invoke(self, ctx: click.Context) -> object:
+        """Run the command."""
+        try:
+            return super().invoke(ctx)
+        except BrokenPipeError:
+            raise  # the reader of a pipe has seen enough; click ends quietly
+        except (DataError, OSError) as error:
+            junit = ctx.params.get("junit")
+            if isinstance(error, DataError) and junit is not None and junit.parent.is_dir():
+                from compression_eval.analysis.comparison.text import refusal_as_junit
+
+                write_whole(junit, refusal_as_junit(str(error)))
+            raise _NotComparableError(str(error)) from error
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        """Let ``--to`` take every log that follows it, up to the next option."""
+        spread: list[str] = []
+        taking = False
+        for place, arg in enumerate(args):
+            if arg == "--":
+                spread += args[place:]
+                break
+            if not arg.startswith("-"):
+                spread += ["--to", arg] if taking else [arg]
+                continue
+            taking = arg == "--to" or arg.startswith("--to=")
+            # Without a value the option stands alone, and click says that it wants one.
+            alone = place + 1 == len(args) or args[place + 1].startswith("-")
+            spread += [arg] if arg != "--to" or alone else []
+        return super().parse_args(ctx, spread)
+
+
+def _allowed(_ctx: click.Context, _param: click.Parameter, names: tuple[str, ...]) -> Any:
+    from compression_eval.analysis.comparison.sides import CONDITIONS
+
+    for name in names:
+        if name not in CONDITIONS:
+            raise click.BadParameter(f"{name!r} is not one of {', '.join(CONDITIONS)}")
+    return names
 
 
 @click.command(
-    "facts",
-    cls=CleanCommand,
-    epilog="\b\nExamples:\n  compression-eval facts logs\n"
-    "  compression-eval facts logs/2026-*.eval --csv facts.csv",
+    cls=_Refusing,
+    epilog=examples(
+        "compare logs/before.eval --to logs/after.eval",
+        "compare logs/main --to logs/branch --format markdown --out compare.md",
+        "compare logs/main --to logs/branch --gate --junit compare.xml",
+        "compare logs/before.eval --to logs/after.eval --regrade openai/gpt-5",
+        "compare logs/sweep --base-arm tail --to logs/sweep --new-arm anchored",
+    )
+    + "\n\n\b\nExit codes: 0 no regression, 1 regression, 2 could not be compared, 3 cannot tell.",
+)
+@click.argument("base", nargs=-1, required=True, metavar="BASE...")
+@click.option("--to", "new", multiple=True, required=True, metavar="NEW...", help="New logs.")
+@click.option("--base-arm", help="Which arm is the base where its logs hold several.")
+@click.option("--new-arm", help="Which arm is the new one where its logs hold several.")
+@click.option(
+    *("--margin", "--threshold", "margin"),
+    type=click.FloatRange(min=0, min_open=True, max=5),
+    default=0.3,
+    show_default=True,
+    help="Largest loss of knowledge (0 to 5) that is let pass; the least that counts elsewhere.",
+)
+@click.option(
+    "--allow",
+    multiple=True,
+    metavar="NAME",
+    callback=_allowed,
+    help="Let this differ, and compare what both have; can be given several times.",
+)
+@click.option(
+    "--regrade",
+    metavar="MODEL[,MODEL]",
+    help="Have the answers of both sides graded together by this model, and compare by that.",
+)
+@model_options
+@click.option("--gate", is_flag=True, help="For CI: only the decision.")
+@click.option(
+    *("--format", "form"),
+    type=click.Choice(("text", "markdown", "json")),
+    default="text",
+    show_default=True,
+)
+@click.option("--out", type=click.Path(path_type=Path), help="Write it to a file.")
+@click.option(
+    "--junit",
+    type=click.Path(path_type=Path),
+    metavar="FILE",
+    help="Also write the verdicts as JUnit XML, a test case for the outcome and each measure.",
+)
+@click.pass_context
+def compare(
+    ctx: click.Context,
+    /,
+    base: tuple[str, ...],
+    new: tuple[str, ...],
+    base_arm: str | None,
+    new_arm: str | None,
+    margin: float,
+    allow: tuple[str, ...],
+    gate: bool,
+    form: str,
+    out: Path | None,
+    junit: Path | None,
+    regrade: str | None,
+    **options: Any,
+) -> None:
+    """Say whether the arm of the NEW logs is better than that of the BASE logs, or worse.
+
+    BASE and NEW are logs of this eval, or folders of logs; each side is one arm. The score
+    knowledge decides, on the probes that both have: whether it is shown to be worse by less than
+    the margin. docs/statistics.md says how, and what the verdicts mean.
+    """
+    _require("compare", "scipy")
+    for option, place in (("--out", out), ("--junit", junit)):
+        _refuse_unwritable(option, place)
+    if regrade is None and (given := [name for name, value in options.items() if value]):
+        flags = ", ".join(f"--{name.replace('_', '-')}" for name in given)
+        raise DataError(f"{flags}: only with --regrade")
+    from compression_eval.analysis.comparison.result import EXIT_CODES
+    from compression_eval.analysis.comparison.result import compare as compared
+    from compression_eval.analysis.comparison.sides import load_sides
+    from compression_eval.analysis.comparison.text import as_json, as_junit, page
+    from compression_eval.analysis.tables import as_markdown, as_text
+
+    click.echo("reading logs", err=True)
+    sides = load_sides(base, new, base_arm, new_arm, scored=regrade is None)
+    if regrade is not None:
+        sides = _regraded(sides, regrade, options, allow)
+    found = compared(*sides, threshold=margin, allowed=allow, whole=not gate)
+    outcome, why = found.outcome
+    if form == "json":
+        text = as_json(found, gate=gate)
+    else:
+        text = (as_markdown if form == "markdown" else as_text)(page(found, gate=gate))
+    if junit is not None:
+        write_whole(junit, as_junit(found))
+    if out is None:
+        click.echo(text, nl=False)
+    else:
+        write_whole(out, text)
+        click.echo(f"{outcome}: {why} ({out})")
+    ctx.exit(EXIT_CODES[outcome])
+
+
+def _regraded(
+    sides: "tuple[Side, Side]", names: str, options: dict[str, Any], allowed: tuple[str, ...]
+) -> "tuple[Side, Side]":
+    from compression_eval.analysis.comparison.regrading import regraded
+
+    with redirect_stdout(sys.stderr):  # where Inspect greets when its first model is made
+        models = [model_by_name(name.strip(), options) for name in names.split(",")]
+    try:
+        return regraded(*sides, models, allowed)
+    except KeyboardInterrupt:
+        raise _NotComparableError("interrupted while grading; nothing was written") from None
+
+
+def _refuse_unwritable(option: str, out: Path | None) -> None:
+    """Refuse a place for the result before all logs have been read for it."""
+    if out is not None and out.is_dir():
+        raise DataError(f"{option}: {out}: is a folder; name a file")
+    if out is not None and not out.parent.is_dir():
+        raise DataError(f"{option}: {out.parent}: no such folder")
+
+
+@click.command(
+    cls=CleanCommand, epilog=examples("facts logs", "facts logs/2026-*.eval --csv facts.csv")
 )
 @click.argument("logs", nargs=-1, required=True, metavar="LOG...")
 @click.option("--rows", "show_rows", is_flag=True, help="Print every row first, on one line.")
@@ -29,14 +212,10 @@ def facts(
     the stages mean and where look-ups err.
     """
     from compression_eval.analysis.arms import arm_names
-    from compression_eval.analysis.fact_tables import listing, totals
-    from compression_eval.analysis.facts import fact_rows, rows_as_csv, rows_as_json
-    from compression_eval.analysis.logs import find_logs, one_per_run
+    from compression_eval.analysis.facts import listing, rows_as_csv, rows_as_json, totals
+    from compression_eval.analysis.frames import fact_rows
 
-    found = one_per_run(find_logs(logs))
-    for log in found:
-        if not log.complete:
-            click.echo(f"{log.path}: the run ended early ({log.header.status})", err=True)
+    found = _found(logs)
     rows = fact_rows(found)
     if not rows:
         raise DataError(f"{', '.join(logs)}: no sample got as far as a compression")
@@ -48,3 +227,75 @@ def facts(
         click.echo(listing(rows) + "\n")
     arms = dict(zip([log.name for log in found], arm_names(found), strict=True))
     click.echo(totals(rows, arms))
+
+
+def _found(paths: tuple[str, ...]) -> "list[Log]":
+    """Return one log of each run, and say which of them ended early."""
+    from compression_eval.analysis.logs import find_logs, one_per_run
+
+    found = one_per_run(find_logs(paths))
+    for log in found:
+        if not log.complete:
+            click.echo(f"{log.path}: the run ended early ({log.header.status})", err=True)
+    return found
+
+
+@click.command(
+    cls=CleanCommand,
+    epilog=examples(
+        "report logs --out report",
+        "report before.eval after.eval --out report --reference",
+        "report logs --out report --viewer https://example.org/logs",
+    ),
+)
+@click.argument("logs", nargs=-1, required=True, metavar="LOG...")
+@click.option(
+    "--out",
+    type=click.Path(path_type=Path, file_okay=False),
+    required=True,
+    help="Folder to write to; made if it is not there.",
+)
+@click.option("--reference", is_flag=True, help="Print published figures beside, marked as such.")
+@click.option(
+    "--viewer",
+    default=DEFAULT_VIEWER,
+    show_default=True,
+    help="Where Inspect's viewer serves these logs: links to samples lead there.",
+)
+def report(logs: tuple[str, ...], out: Path, reference: bool, viewer: str) -> None:
+    """Make a report of logs: what each arm kept, where facts were lost, and what it cost.
+
+    LOG is a log of this eval, or a folder of logs. Writes index.html (one page that needs no
+    network), report.md (to be pasted), figures.json and charts/ (PNG and SVG).
+    """
+    if not viewer.startswith(("http://", "https://")):
+        raise DataError(f"--viewer: an address that begins with http is expected, not {viewer!r}")
+    require_for_report()
+    from compression_eval.analysis.report.making import check_out, report_files, write_files
+
+    check_out(out)
+    files = report_files(
+        _found(logs),
+        out,
+        reference=reference,
+        viewer=viewer,
+        progress=lambda told: click.echo(f"report: {told}", err=True),
+    )
+    write_files(out, files)
+    click.echo(f"wrote {out / 'index.html'}, report.md, figures.json and {len(files) - 3} charts")
+
+
+def require_for_report() -> None:
+    """Check that the packages are there that a report needs.
+
+    Raises:
+        DataError: One is missing.
+    """
+    _require("a report", "jinja2", "matplotlib", "scipy")
+
+
+def _require(what: str, *packages: str) -> None:
+    missing = [name for name in packages if find_spec(name) is None]
+    if missing:
+        listed = ", ".join(missing)
+        raise DataError(f"{what} needs {listed}: pip install 'compression_eval[analysis]'")

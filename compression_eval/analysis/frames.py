@@ -5,7 +5,8 @@ by ``sample_uuid`` and ``eval_id``. Every figure of a report or comparison comes
 """
 
 import json
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -16,18 +17,44 @@ from compression_eval.analysis.arms import (
     graders_of,
     settings_of,
 )
-from compression_eval.analysis.logs import Log, find_logs, one_per_run
+from compression_eval.analysis.columns import (
+    CRITERIA,
+    FACTS,
+    FOLDED,
+    GRADINGS,
+    NUMBERS,
+    SAMPLE_COLUMNS,
+    SETUP,
+    Read,
+    Regradings,
+    Seen,
+    Value,
+)
+from compression_eval.analysis.facts import FactRow
+from compression_eval.analysis.logs import Log, find_logs, one_per_run, reading
 from compression_eval.fixtures.errors import DataError
+from compression_eval.grading.rubric import structure
+from compression_eval.grading.six_dimensions import KEYS
 
 if TYPE_CHECKING:
+    from inspect_ai.analysis import Column
+    from inspect_ai.log import EvalSample
     from pandas import DataFrame
-
-    from compression_eval.analysis.sample_columns import Regradings
 
 Logs = str | Path | Sequence[str | Path]
 
-_UNUSED = {"messages", "events", "attachments"}
-"""Parts of a sample that no column is made of: most of a log, and not read."""
+_NAMES = (
+    *("sample", "sample_uuid", "epoch", "fixture", "cut", "probe_id", "probe_type"),
+    *("replicate", "state_id"),
+)
+"""Columns that name a sample."""
+
+_STATE_COLUMNS = (
+    *("log", "log_path", "eval_id", "arm", "compressor", "model", "fixture", "cut", "unit"),
+    *("cycles", "task_type", "language", "length", "replicate", "state_id", "state_status"),
+    *("suspect", "failure", "tokens_original", "tokens_state", "tokens_removed"),
+    *("compress_calls", "compress_input_tokens", "compress_output_tokens", "compress_seconds"),
+)
 
 
 def samples_frame(logs: Logs) -> "DataFrame":
@@ -36,7 +63,7 @@ def samples_frame(logs: Logs) -> "DataFrame":
     Columns, beside those of the run (`log`, `log_path`, `eval_id`, `created`, `arm`, `compressor`,
     `compressor_args` as JSON, `settings` for people, `model`, `compressor_model`, `graders`,
     `answered_by` and `graders_settings` (models with their settings, secrets as digests),
-    `offline`, `run_status`, `version`), are those of `sample_columns.SAMPLE_COLUMNS`, and ``unit``
+    `offline`, `run_status`, `version`), are those of `columns.SAMPLE_COLUMNS`, and ``unit``
     (the fixture at its cut). Scores are 0 to 5, `fact_recall`, `fact_survival`,
     the same as models read it (`fact_recall_read`, `fact_survival_read`; `fact_agreement` of
     look-up and reader on the state) and `tokens_removed` shares of 1, tokens those of the log's
@@ -53,9 +80,7 @@ def samples_frame(logs: Logs) -> "DataFrame":
     Raises:
         DataError: There are none, or one is no finished log of this eval.
     """
-    from compression_eval.analysis.sample_columns import SAMPLE_COLUMNS
-
-    return _table(_found(logs), SAMPLE_COLUMNS)
+    return _table(logs, SAMPLE_COLUMNS)
 
 
 def criteria_frame(logs: Logs) -> "DataFrame":
@@ -72,9 +97,7 @@ def criteria_frame(logs: Logs) -> "DataFrame":
     Raises:
         DataError: As `samples_frame`.
     """
-    from compression_eval.analysis.criteria import CRITERIA, as_cell, unfolded
-
-    return unfolded(_table(_found(logs), _keys() | {CRITERIA: as_cell}))
+    return unfold_criteria(_table(logs, _columns(*_NAMES, CRITERIA)))
 
 
 def gradings_frame(logs: Logs) -> "DataFrame":
@@ -91,9 +114,7 @@ def gradings_frame(logs: Logs) -> "DataFrame":
     Raises:
         DataError: As `samples_frame`.
     """
-    from compression_eval.analysis.gradings import GRADINGS, as_cell, unfolded
-
-    return unfolded(_table(_found(logs), _keys() | {GRADINGS: as_cell}))
+    return unfold_gradings(_table(logs, _columns(*_NAMES, GRADINGS)))
 
 
 def facts_frame(logs: Logs) -> "DataFrame":
@@ -105,9 +126,7 @@ def facts_frame(logs: Logs) -> "DataFrame":
     Raises:
         DataError: As `samples_frame`.
     """
-    from compression_eval.analysis.fact_columns import FACTS, as_cell, unfolded
-
-    return unfolded(_table(_found(logs), {"sample": _keys()["sample"], FACTS: as_cell}))
+    return unfold_facts(_table(logs, _columns("sample", FACTS)))
 
 
 def states_frame(logs: Logs) -> "DataFrame":
@@ -124,55 +143,92 @@ def states_frame(logs: Logs) -> "DataFrame":
 
 def states_of(samples: "DataFrame") -> "DataFrame":
     """Return the rows of `states_frame` from those of `samples_frame`."""
-    first = samples[samples["compress_calls"].notna()]
-    kept = (
-        *("log", "log_path", "eval_id", "arm", "compressor", "model", "fixture", "cut", "unit"),
-        *(
-            "cycles",
-            "task_type",
-            "language",
-            "length",
-            "replicate",
-            "state_id",
-            "state_status",
-            "suspect",
-        ),
-        *("failure", "tokens_original", "tokens_state", "tokens_removed", "compress_calls"),
-        *("compress_input_tokens", "compress_output_tokens", "compress_seconds"),
-    )
-    return first[list(kept)].sort_values(["log_path", "unit", "replicate"]).reset_index(drop=True)
+    first = samples.loc[samples["compress_calls"].notna(), list(_STATE_COLUMNS)]
+    return first.sort_values(["log_path", "unit", "replicate"]).reset_index(drop=True)
 
 
-def _found(logs: Logs) -> list[Log]:
-    paths = [logs] if isinstance(logs, str | Path) else list(logs)
-    if not paths:
-        raise DataError("logs: none were named")
-    return one_per_run(find_logs([str(path) for path in paths]))
+def unfold_criteria(frame: "DataFrame") -> "DataFrame":
+    """Return a row per criterion of a frame with the folded column."""
+    names = ("grading", "criterion", "grader", "score", "graded", "reasoning")
+    frame = _unfolded(frame, CRITERIA, names)
+    dimensions = {criterion.id: criterion.dimension for criterion in structure().criteria}
+    frame["dimension"] = frame["criterion"].map(dimensions)
+    return frame
 
 
-def _keys() -> dict[str, Any]:
-    """Return the columns that name a sample."""
-    from compression_eval.analysis.sample_columns import SAMPLE_COLUMNS
-
-    names = ("sample", "sample_uuid", "epoch", "fixture", "cut", "probe_id", "probe_type")
-    return {name: SAMPLE_COLUMNS[name] for name in (*names, "replicate", "state_id")}
+def unfold_gradings(frame: "DataFrame") -> "DataFrame":
+    """Return a row per grading of a frame with the folded column."""
+    frame = _unfolded(frame, GRADINGS, ("grading", "graded_by", *SETUP, *KEYS))
+    return _with_floats(frame, KEYS)
 
 
-def _table(logs: Sequence[Log], columns: Any) -> "DataFrame":
+def unfold_facts(frame: "DataFrame") -> "DataFrame":
+    """Return a row per fact of a frame with the folded column; columns are those of `FactRow`."""
+    from pandas import DataFrame
+
+    cells = frame[["log", "compressor", "arm", FACTS]].itertuples(index=False, name=None)
+    rows = [
+        {"arm": arm, "log": log, "compressor": compressor, **row}
+        for log, compressor, arm, cell in cells
+        for row in _rows(cell)
+    ]
+    return DataFrame(rows, columns=["arm", *(field.name for field in fields(FactRow))])
+
+
+def fact_rows(logs: Sequence[Log]) -> list[FactRow]:
+    """Return the rows of some logs, in the order of logs, samples and facts.
+
+    Raises:
+        DataError: A log cannot be read.
+    """
+    found: list[FactRow] = []
+    for log in logs:
+        ids = [str(each) for each in log.header.eval.dataset.sample_ids or []]
+        place = {sample: number for number, sample in enumerate(ids)}
+        part = rows_of_log(log, "", _columns("sample", "epoch", "state_id", "gradings", FACTS))
+        cells = part[["sample", "epoch", FACTS]].itertuples(index=False, name=None)
+        for _, _, cell in sorted(cells, key=lambda row: (place.get(row[0], len(ids)), row[1])):
+            rows = _rows(cell)
+            found += [FactRow(log=log.name, compressor=log.compressor, **row) for row in rows]
+    return found
+
+
+def _unfolded(frame: "DataFrame", column: str, names: Iterable[str]) -> "DataFrame":
+    from pandas import json_normalize
+
+    frame = frame.assign(**{column: frame[column].map(_rows)}).explode(column)
+    frame = frame[frame[column].notna()].reset_index(drop=True)
+    rows = json_normalize(frame[column].tolist())
+    return frame.drop(columns=column).join(rows.reindex(columns=list(names)))
+
+
+def _rows(cell: Any) -> list[Any]:
+    return list(json.loads(cell)) if isinstance(cell, str) else []
+
+
+def _columns(*names: str) -> dict[str, Read]:
+    return {name: (SAMPLE_COLUMNS | FOLDED)[name] for name in names}
+
+
+def _table(paths: Logs, columns: Mapping[str, Read]) -> "DataFrame":
     """Return the rows of some logs with the columns of their runs in front."""
+    named = [paths] if isinstance(paths, str | Path) else list(paths)
+    if not named:
+        raise DataError("logs: none were named")
+    logs = one_per_run(find_logs([str(path) for path in named]))
     arms = zip(logs, arm_names(logs), strict=True)
     return joined([rows_of_log(log, arm, columns) for log, arm in arms])
 
 
 def rows_of_log(
-    log: Log, arm: str, columns: Any, regradings: "Regradings | None" = None
+    log: Log, arm: str, columns: Mapping[str, Read], regradings: Regradings | None = None
 ) -> "DataFrame":
     """Return the rows of one log, its types not settled yet; `joined` does that.
 
     Args:
         log: The log.
         arm: Name of its arm.
-        columns: What to read of each sample, by name, as in `sample_columns.SAMPLE_COLUMNS`.
+        columns: What to read of each sample, by name, as in `columns.SAMPLE_COLUMNS`.
         regradings: What takes the place of the rubric's scores in the log.
 
     Raises:
@@ -180,17 +236,11 @@ def rows_of_log(
     """
     from inspect_ai.analysis import samples_df
 
-    from compression_eval.analysis.sample_columns import inspect_columns
-
-    try:
-        part = samples_df(
-            log.path,
-            inspect_columns(columns, log.path, regradings),
-            quiet=True,
-            exclude_fields=set(_UNUSED),
-        )
-    except (ValueError, OSError, KeyError) as error:
-        raise DataError(f"{log.path}: {' '.join(str(error).split())[:200]}") from error
+    found = _inspect_columns(columns, log.path, regradings)
+    # What no column is made of is most of a log.
+    unused = {"messages", "events", "attachments"}
+    with reading(log.path):
+        part = samples_df(log.path, found, quiet=True, exclude_fields=unused)
     part = part.reindex(columns=list(columns)).astype(object)
     part = part.where(part.notna(), None)
     if {"state_id", "gradings"} <= set(columns):
@@ -200,22 +250,46 @@ def rows_of_log(
     return part
 
 
+def _inspect_columns(
+    columns: Mapping[str, Read], path: str, regradings: Regradings | None
+) -> "list[Column]":
+    """Return columns for Inspect's `samples_df` of a log; each sample is looked into once."""
+    from inspect_ai.analysis import SampleColumn
+
+    last: list[Seen] = []
+
+    def column(name: str, read: Read) -> "Column":
+        def from_sample(sample: "EvalSample") -> Value:
+            if not last or last[0].sample is not sample:
+                last[:] = [Seen(sample, path, regradings)]
+            return read(last[0])
+
+        return SampleColumn(name, path=from_sample, full=True)
+
+    return [column(name, read) for name, read in columns.items()]
+
+
 def joined(parts: Sequence["DataFrame"]) -> "DataFrame":
     """Return the rows of several logs as one frame."""
-    from pandas import concat, to_numeric
+    from pandas import concat
 
-    from compression_eval.analysis.sample_columns import NUMBERS
-
-    frame = concat(list(parts), ignore_index=True)
     # A column may be empty in one log and full in another, so types are given and not guessed.
-    for name in [name for name in dict.fromkeys(NUMBERS) if name in frame]:
-        frame[name] = to_numeric(frame[name], errors="coerce").astype(float)
+    frame = _with_floats(concat(list(parts), ignore_index=True), dict.fromkeys(NUMBERS))
     if "scored" in frame:
         frame["scored"] = frame["scored"].astype(bool)
     if "cut" in frame and "fixture" in frame:
         frame["unit"] = frame["fixture"].astype(str) + "@" + frame["cut"].astype(str)
     if "compress_calls" in frame:
         _keep_costs_once(frame)
+    return frame
+
+
+def _with_floats(frame: "DataFrame", names: Iterable[str]) -> "DataFrame":
+    from pandas import to_numeric
+
+    for name in names:
+        if name in frame:
+            frame[name] = to_numeric(frame[name], errors="coerce").astype(float)
     return frame
 
 
@@ -233,6 +307,7 @@ def _keep_costs_once(frame: "DataFrame") -> None:
 
 
 def _run(log: Log, arm: str) -> dict[str, Any]:
+    """Return the columns that are the same in all rows of a log."""
     spec = log.header.eval
     metadata = spec.metadata or {}
     models = metadata.get("models") or {}

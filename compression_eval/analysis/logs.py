@@ -2,6 +2,7 @@
 
 import logging
 from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -12,21 +13,40 @@ from zipfile import BadZipFile
 
 from inspect_ai.log import (
     EvalLog,
-    EvalSample,
     list_eval_logs,
     read_eval_log,
     read_eval_log_sample,
     read_eval_log_sample_summaries,
-    read_eval_log_samples,
 )
 from inspect_ai.scorer import Score
 
 from compression_eval.fixtures.errors import DataError, NotFoundError
 from compression_eval.fixtures.message_text import message_text
 from compression_eval.grading.failures import FAILURES
-from compression_eval.record import SampleRecord, recorded_in
+from compression_eval.record import recorded_in
 
 logger = logging.getLogger(__name__)
+
+UNREADABLE = (ValueError, OSError, KeyError, IndexError, BadZipFile)
+"""What Inspect raises where a log is damaged, or lacks a sample."""
+
+
+@contextmanager
+def reading(path: str, what: str = "{}") -> Iterator[None]:
+    """Name the log where it cannot be read.
+
+    Args:
+        path: The log.
+        what: The error's text, with a place for the reason.
+
+    Raises:
+        DataError: It cannot be read.
+    """
+    try:
+        yield
+    except UNREADABLE as error:
+        reason = " ".join(str(error).split())[:200] or type(error).__name__
+        raise DataError(f"{path}: {what.format(reason)}") from error
 
 
 @dataclass(frozen=True)
@@ -57,14 +77,10 @@ class Log:
         """The first grading of each sample by id and epoch, as short as a log's overview has it."""
         try:
             summaries = read_eval_log_sample_summaries(self.path)
-        except (ValueError, OSError, KeyError, BadZipFile):
+        except UNREADABLE:
             return {}
         graded = ((each, (each.scores or {}).get("six_dimensions")) for each in summaries)
-        return {
-            (each.id, each.epoch): score
-            for each, score in graded
-            if score is not None and score.metadata
-        }
+        return {(each.id, each.epoch): score for each, score in graded if score and score.metadata}
 
     @cached_property
     def graded_with(self) -> dict[str, str]:
@@ -81,22 +97,20 @@ class Log:
     @cached_property
     def graded_against(self) -> dict[str, str]:
         """The digest of the rubric in each language that it was graded in."""
-        found = [score.metadata or {} for score in self._gradings.values()]
         return {
-            f"rubric {each['language']}": str(each["rubric_digest"])[:12]
-            for each in found
-            if "language" in each and "rubric_digest" in each
+            f"rubric {metadata['language']}": str(metadata["rubric_digest"])[:12]
+            for score in self._gradings.values()
+            if {"language", "rubric_digest"} <= (metadata := score.metadata or {}).keys()
         }
 
     @cached_property
     def graders(self) -> list[dict[str, Any]]:
         """What the first graded sample says of each grader; empty if none was graded."""
-        for sample_id, epoch in self._gradings:
+        unused = {"messages", "events", "store"}
+        for key in self._gradings:
             try:
-                sample = read_eval_log_sample(
-                    self.path, sample_id, epoch, exclude_fields={"messages", "events", "store"}
-                )
-            except (ValueError, OSError, KeyError, IndexError, BadZipFile):
+                sample = read_eval_log_sample(self.path, *key, exclude_fields=unused)
+            except UNREADABLE:
                 return []
             score = (sample.scores or {}).get("six_dimensions")
             found = (score.metadata or {}).get("graders") if score else None
@@ -122,37 +136,12 @@ class Log:
         Raises:
             DataError: The log cannot be read.
         """
-        try:
-            sample = read_eval_log_sample(
-                self.path,
-                sample_id,
-                epoch,
-                resolve_attachments=True,
-            )
+        with reading(self.path):
+            sample = read_eval_log_sample(self.path, sample_id, epoch, resolve_attachments=True)
             found = recorded_in(sample)
-        except (ValueError, OSError, KeyError, IndexError, BadZipFile) as error:
-            raise DataError(f"{self.path}: {_one_line(error)}") from error
-        if found is None:
-            return []
-        text = "\n".join(message_text(each) for each in found.context if each.role != "system")
+        context = found.context if found else []
+        text = "\n".join(message_text(each) for each in context if each.role != "system")
         return [line.strip() for line in text.splitlines() if line.strip()]
-
-    def records(self) -> Iterator[tuple[EvalSample, SampleRecord]]:
-        """Yield each sample with its record; a sample that did not get as far has none.
-
-        Raises:
-            DataError: The log cannot be read, or a record is of an incompatible version.
-        """
-        try:
-            lost = 0
-            for sample in read_eval_log_samples(self.path, all_samples_required=False):
-                if found := recorded_in(sample):
-                    yield sample, found.record
-                elif sample.scores:
-                    lost += 1
-            self.warn_of_lost(lost)
-        except (ValueError, OSError, KeyError, BadZipFile) as error:
-            raise DataError(f"{self.path}: {_one_line(error)}") from error
 
 
 def find_logs(paths: Sequence[str]) -> list[Log]:
@@ -177,9 +166,8 @@ def find_logs(paths: Sequence[str]) -> list[Log]:
         else:
             log = _header(path)
             if not _is_ours(log.header):
-                raise DataError(
-                    f"{path}: a log of {log.header.eval.task!r}, not of compression_eval"
-                )
+                name = log.header.eval.task
+                raise DataError(f"{path}: a log of {name!r}, not of compression_eval")
             logs.append(log)
     for log in logs:
         if log.header.status == "started":
@@ -228,16 +216,9 @@ def _current(logs: Sequence[Log]) -> list[Log]:
 def _header(path: str) -> Log:
     if "://" not in path and not Path(path).is_file():
         raise NotFoundError(f"{path}: no such file or folder")
-    try:
+    with reading(path, "not a log of Inspect ({})"):
         return Log(path, read_eval_log(path, header_only=True))
-    except (ValueError, OSError, KeyError, BadZipFile) as error:
-        raise DataError(f"{path}: not a log of Inspect ({_one_line(error)})") from error
 
 
 def _is_ours(header: EvalLog) -> bool:
     return "compression_eval" in (header.eval.metadata or {})
-
-
-def _one_line(error: Exception) -> str:
-    text = " ".join(str(error).split())
-    return text[:200] or type(error).__name__

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from dataclasses import asdict
 from typing import Any
 
-from compression_eval.analysis.text_tables import aligned, printable
+from compression_eval.analysis.tables import Table, printable, table_lines
 from compression_eval.calibration.agreement import agreement
 from compression_eval.calibration.cases import KEYS, moved, present
 from compression_eval.calibration.results import GraderResult, mean_moved, pairs
@@ -25,19 +25,20 @@ def lines(result: GraderResult) -> Iterator[str]:
     if result.failures:
         yield f"Without a usable reply: {result.failures} of {len(result.cases)} gradings"
     yield ""
-    yield from aligned(_agreement_rows(result), numbers_from=1)
+    yield from table_lines(_agreement(result))
     yield ""
-    yield from aligned(_trap_rows(result), numbers_from=1, numbers_to=2, longest=200)
-    rows = _variant_rows(result)
-    if len(rows) > 1:
+    yield from table_lines(_traps(result), longest=200)
+    variants = _variants(result)
+    if variants.rows:
         yield ""
         yield "How far a change that should not count moves the scores, in points:"
-        yield from aligned(rows, numbers_from=1)
+        yield from table_lines(variants)
 
 
-def _agreement_rows(result: GraderResult) -> list[list[str]]:
+def _agreement(result: GraderResult) -> Table:
     heads = ["dimension", "answers", "error", "bias", "Spearman", "kappa", "95 % interval"]
-    rows = [[*heads, *(["error after rules"] if result.after_rules else [])]]
+    heads += ["error after rules"] if result.after_rules else []
+    rows = []
     after = [case for case in result.after_rules if case.original]
     for key in KEYS:
         found = agreement(*pairs(result.originals, key))
@@ -53,21 +54,21 @@ def _agreement_rows(result: GraderResult) -> list[list[str]]:
         if result.after_rules:
             row.append(_number(agreement(*pairs(after, key)).error))
         rows.append(row)
-    return rows
+    return Table(heads, rows)
 
 
-def _trap_rows(result: GraderResult) -> list[list[str]]:
-    rows = [["trap", "sprung", "answers that it fell for"]]
+def _traps(result: GraderResult) -> Table:
+    rows = []
     found = result.traps()
     for kind, fell in found.items():
         rows.append([kind, f"{len(fell)} of {result.trapped(kind)}", ", ".join(fell)])
     whole = sum(len(fell) for fell in found.values())
     rows.append(["all", f"{whole} of {sum(map(result.trapped, found))}", ""])
-    return rows
+    return Table(["trap", "sprung", "answers that it fell for"], rows, texts=(2,))
 
 
-def _variant_rows(result: GraderResult) -> list[list[str]]:
-    rows = [["variant", "answers", "overall, mean", "overall, most", *KEYS[1:]]]
+def _variants(result: GraderResult) -> Table:
+    rows = []
     for variant, shifts in moved(result.cases).items():
         by_key = {key: present([shift[key] for shift in shifts]) for key in KEYS}
         overall = by_key[KEYS[0]]
@@ -80,7 +81,7 @@ def _variant_rows(result: GraderResult) -> list[list[str]]:
                 *(_number(mean_moved(by_key[key])) for key in KEYS[1:]),
             ]
         )
-    return rows
+    return Table(["variant", "answers", "overall, mean", "overall, most", *KEYS[1:]], rows)
 
 
 def as_data(result: GraderResult) -> dict[str, Any]:

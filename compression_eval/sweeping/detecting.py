@@ -3,6 +3,7 @@
 import math
 from dataclasses import dataclass
 
+from compression_eval.analysis.statistics.intervals import LEVEL
 from compression_eval.analysis.statistics.power import (
     WANTED,
     Design,
@@ -11,7 +12,6 @@ from compression_eval.analysis.statistics.power import (
     power,
     standard_error,
 )
-from compression_eval.analysis.statistics.verdicts import LEVEL
 from compression_eval.fixtures.errors import DataError
 from compression_eval.grading.rubric import MAX_SCORE
 

@@ -10,7 +10,7 @@ import click
 from inspect_ai.model import ModelCost, ModelUsage, compute_model_cost
 
 from compression_eval.analysis.statistics.power import Design, Variances
-from compression_eval.analysis.statistics.verdicts import DEFAULT_THRESHOLD
+from compression_eval.analysis.statistics.significance import DEFAULT_THRESHOLD
 from compression_eval.compressors.tokens import token_counter
 from compression_eval.fixtures.errors import passed_over
 from compression_eval.offline.registration import EMBEDDED_MODEL

@@ -7,7 +7,7 @@ from dataclasses import asdict
 from typing import Any
 
 from compression_eval.analysis.statistics.power import WANTED
-from compression_eval.analysis.text_tables import aligned, printable
+from compression_eval.analysis.tables import Table, printable, table_lines
 from compression_eval.sweeping.costs import ArmCosts
 from compression_eval.sweeping.detecting import Detectable
 from compression_eval.sweeping.estimate import Estimate, RoleCosts
@@ -118,8 +118,8 @@ def _arms(found: Estimate) -> Iterator[str]:
         )
         for arm, costs in found.arms
     ]
-    table = aligned([heads, *lines], numbers_from=1, numbers_to=len(heads) - 1)
-    yield from (f"  {line}" for line in table)
+    table = Table(heads, lines, texts=(len(heads) - 1,))
+    yield from (f"  {line}" for line in table_lines(table))
     for arm, _ in found.arms:
         if arm.note:
             yield from textwrap.wrap(
@@ -160,7 +160,7 @@ def role_lines(found: Estimate) -> Iterator[str]:
         )
         for role in found.roles
     ]
-    yield from (f"  {line}" for line in aligned([heads, *lines], numbers_from=2))
+    yield from (f"  {line}" for line in table_lines(Table(heads, lines, names=2)))
     known = [role.dollars for role in found.roles if role.dollars is not None]
     unknown = sorted({role.model for role in found.roles if role.dollars is None})
     if known:
@@ -201,11 +201,11 @@ def _detecting(found: Estimate) -> Iterator[str]:
     )
     heads = ("measure", "on these conversations", "for new conversations", "equal arms pass")
     lines = [(name.replace("_", " "), *_shown(each)) for name, each in _distinct(found.detectable)]
-    yield from (f"  {line}" for line in aligned([heads, *lines], numbers_from=1))
+    yield from (f"  {line}" for line in table_lines(Table(heads, lines)))
     yield "  knowledge, by compressions of each conversation:"
-    more = [("compressions", "on these", "for new", "equal pass")]
-    more.extend((str(states), *_shown(each)) for states, each in found.other_epochs.items())
-    yield from (f"    {line}" for line in aligned(more, numbers_from=0))
+    heads = ("compressions", "on these", "for new", "equal pass")
+    more = [(str(states), *_shown(each)) for states, each in found.other_epochs.items()]
+    yield from (f"    {line}" for line in table_lines(Table(heads, more, names=0)))
     yield f"  Variances {found.assumptions.source}."
     for note in found.notes:
         yield f"  Note: {note}."

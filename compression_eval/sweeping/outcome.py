@@ -11,9 +11,9 @@ from statistics import fmean
 from inspect_ai.log import EvalLog, EvalSampleSummary, read_eval_log_sample_summaries
 
 from compression_eval.analysis.arms import arm_names
+from compression_eval.analysis.columns import number
 from compression_eval.analysis.logs import Log
-from compression_eval.analysis.sample_columns import number
-from compression_eval.analysis.text_tables import aligned
+from compression_eval.analysis.tables import Table, table_lines
 from compression_eval.grading.failures import RunFailures, run_failures
 from compression_eval.grading.metrics import MEAN, STDERR
 from compression_eval.grading.rubric import KNOWLEDGE
@@ -103,7 +103,7 @@ def results_table(results: Sequence[ArmResult]) -> Iterator[str]:
                 f"{missing} of {found.samples}" if found and missing else "-",
             )
         )
-    yield from aligned([heads, *rows], numbers_from=1)
+    yield from table_lines(Table(heads, rows))
     yield "knowledge: 0 to 5, ± standard error; facts kept: in the state; answered: from it"
 
 

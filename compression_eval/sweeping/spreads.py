@@ -4,8 +4,12 @@ from collections.abc import Sequence
 from itertools import combinations
 from typing import TYPE_CHECKING
 
-from compression_eval.analysis.statistics.power import Variances
-from compression_eval.analysis.statistics.spread import Graded, SpreadParts, spread_parts
+from compression_eval.analysis.statistics.power import (
+    Graded,
+    SpreadParts,
+    Variances,
+    spread_parts,
+)
 from compression_eval.grading.rubric import KNOWLEDGE, structure
 from compression_eval.grading.six_dimensions import OVERALL
 from compression_eval.sweeping.arms import CONTROLS

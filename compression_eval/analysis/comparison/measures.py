@@ -1,21 +1,33 @@
-"""What is measured, on which scale, and the values of one side of it."""
+"""What is measured, what failed, where two arms cannot vary, and the verdict on each measure."""
 
 import math
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from compression_eval.analysis.arms import ARGUMENT
-from compression_eval.analysis.comparison.failures import failed_by_arm
-from compression_eval.analysis.comparison.sides import Side, differences
-from compression_eval.analysis.statistics.observations import ArmValues, Observation
-from compression_eval.analysis.statistics.verdicts import DEFAULT_THRESHOLD
+from compression_eval.analysis.comparison.sides import Side, differences, states_in
+from compression_eval.analysis.statistics.intervals import (
+    ArmValues,
+    Difference,
+    Observation,
+    Spread,
+    paired_difference,
+)
+from compression_eval.analysis.statistics.significance import (
+    DEFAULT_THRESHOLD,
+    Judged,
+    judge,
+    known_exactly,
+)
 from compression_eval.compressors.artifacts import SUFFIX
 from compression_eval.compressors.registry import COMPRESSORS
 from compression_eval.grading.rubric import KNOWLEDGE, MAX_SCORE, structure
 from compression_eval.grading.six_dimensions import OVERALL
 
 if TYPE_CHECKING:
-    from pandas import DataFrame
+    from pandas import DataFrame, Series
 
 RECALL, SURVIVAL = "fact_recall", "fact_survival"
 
@@ -27,6 +39,21 @@ HEADLINE: tuple[str, ...] = (KNOWLEDGE, OVERALL, *structure().dimensions, RECALL
 
 IN_GROUPS: tuple[str, ...] = (KNOWLEDGE, RECALL, SURVIVAL)
 """Measures that are looked at in each group of a breakdown."""
+
+BREAKDOWNS: Mapping[str, str] = {
+    "probe_type": "probe type",
+    "task_type": "task type",
+    "length": "length of the conversation",
+    "qualified": "verdict on the probe",
+}
+"""Columns that results are broken down by, with what they are called."""
+
+GRADER_FAILED = ("grader_failed", "not scored", "no score")
+"""Reasons that say nothing of an arm begin so: its answer is there, but has no grade."""
+
+MAX_REASON = 80
+MAX_UNGRADED, MAX_UNGRADED_APART = 0.05, 0.03
+"""Share of a side's samples that may be without a grade, and how far those of two may differ."""
 
 
 def threshold_of(measure: str, threshold: float = DEFAULT_THRESHOLD) -> float:
@@ -49,16 +76,14 @@ def values(samples: "DataFrame", measure: str, *, failed_as_zero: bool = False) 
             0. Those that were not graded, or not on the measure, have no value in any case.
     """
     rows = samples[["fixture", "unit", "sample", "log_path", "state", measure]]
-    rows = rows.assign(failed=failed_by_arm(samples))
-    found = []
-    for fixture, unit, probe, log, state, value, failed in rows.itertuples(index=False):
-        number = float(value)
-        if math.isnan(number):
-            if not (failed_as_zero and failed):
-                continue
-            number = 0.0
-        found.append(Observation(str(fixture), str(unit), str(probe), f"{log} {state}", number))
-    return ArmValues.of(found)
+    if failed_as_zero:
+        failed = failed_by_arm(samples) & rows[measure].isna()
+        rows = rows.assign(**{measure: rows[measure].where(~failed, 0.0)})
+    return ArmValues.of(
+        Observation(str(fixture), str(unit), str(probe), f"{log} {state}", float(value))
+        for fixture, unit, probe, log, state, value in rows.itertuples(index=False, name=None)
+        if not math.isnan(float(value))
+    )
 
 
 def mean_score(samples: "DataFrame", measure: str = KNOWLEDGE) -> float:
@@ -82,17 +107,113 @@ def with_states(samples: "DataFrame") -> "DataFrame":
 
     A sample that ended in an error may have no record that says so; the others of its epoch do.
     """
-    known = samples.dropna(subset=["replicate"]).drop_duplicates(["log_path", "epoch"])
-    by_epoch = {
-        (log, epoch): str(int(replicate))
-        for log, epoch, replicate in known[["log_path", "epoch", "replicate"]].itertuples(
-            index=False
-        )
-    }
-    pairs = samples[["log_path", "epoch"]].itertuples(index=False)
-    return samples.assign(
-        state=[by_epoch.get((log, epoch), f"epoch {epoch}") for log, epoch in pairs]
+    keys = ["log_path", "epoch"]
+    known = samples.dropna(subset=["replicate"]).drop_duplicates(keys)
+    cells = known[[*keys, "replicate"]].itertuples(index=False, name=None)
+    by_epoch = {(log, epoch): str(int(replicate)) for log, epoch, replicate in cells}
+    pairs = samples[keys].itertuples(index=False, name=None)
+    return samples.assign(state=[by_epoch.get(pair, f"epoch {pair[1]}") for pair in pairs])
+
+
+# ----- what failed: never a score, always beside the scores
+
+
+@dataclass(frozen=True)
+class Failures:
+    """The failures of one side."""
+
+    samples: int
+    failed: int
+    """Samples whose compression or answer failed, or that ended in an error."""
+    states: int
+    failed_states: int
+    """Compressions that gave no state to answer from."""
+    reasons: Mapping[str, int]
+    """Failed samples by reason, the most frequent first."""
+    ungraded: int
+    """Samples that only the grader failed on."""
+    ungraded_reasons: Mapping[str, int]
+    """The same by reason."""
+
+    @property
+    def rate(self) -> float:
+        """Share of the samples that failed."""
+        return self.failed / self.samples if self.samples else 0.0
+
+    @property
+    def ungraded_rate(self) -> float:
+        """Share of the samples that only the grader failed on."""
+        return self.ungraded / self.samples if self.samples else 0.0
+
+
+def failures(samples: "DataFrame") -> Failures:
+    """Count what failed among the samples of a side."""
+    failed, without = samples[failed_by_arm(samples)], samples[ungraded(samples)]
+    states = states_in(samples)
+    return Failures(
+        samples=len(samples),
+        failed=len(failed),
+        states=len(states),
+        failed_states=int((states["state_status"] != "ok").sum()),
+        reasons=_reasons(failed),
+        ungraded=len(without),
+        ungraded_reasons=_reasons(without),
     )
+
+
+def _reasons(samples: "DataFrame") -> dict[str, int]:
+    return dict(Counter(str(why)[:MAX_REASON] for why in samples["failure"]).most_common())
+
+
+def ungraded(samples: "DataFrame") -> "Series[bool]":
+    """Return which samples have no score only because a grader failed."""
+    return samples["failure"].astype(str).str.startswith(GRADER_FAILED)
+
+
+def failed_by_arm(samples: "DataFrame") -> "Series[bool]":
+    """Return which samples have no score because something of the arm failed."""
+    return samples["failure"].astype(bool) & ~ungraded(samples)
+
+
+def too_few_grades(base: Failures, new: Failures) -> bool:
+    """Return whether so many grades are missing that what is left may not stand for the sides."""
+    rates = (base.ungraded_rate, new.ungraded_rate)
+    return max(rates) > MAX_UNGRADED or abs(rates[0] - rates[1]) > MAX_UNGRADED_APART
+
+
+def chance_of_rise(base: "DataFrame", new: "DataFrame") -> float:
+    """Return the one-sided probability that so many more samples fail in the new arm by chance.
+
+    An exact permutation test: were the arms alike, any of the compressions of a conversation could
+    have been those of the new arm. The unit is the compression, because all probes of one that
+    failed fail together; with a single probe it is the exact test of Cochran, Mantel and Haenszel.
+
+    Args:
+        base: Samples of a side, with a column ``state``, on the probes that both were asked. Those
+            that only the grader failed on did not fail.
+        new: Likewise.
+    """
+    import numpy
+
+    counted = [
+        failed_by_arm(frame).groupby([frame["unit"], frame["log_path"], frame["state"]]).sum()
+        for frame in (base, new)
+    ]
+    chance = numpy.ones(1)
+    observed = 0
+    for unit in sorted(set(counted[0].index.unique(0)) & set(counted[1].index.unique(0))):
+        before, after = (each.loc[unit].astype(int).tolist() for each in counted)
+        observed += sum(after)
+        # By the number of compressions chosen and of failures in them: how many choices there are.
+        ways = numpy.zeros((len(after) + 1, sum(before) + sum(after) + 1))
+        ways[0, 0] = 1
+        for failed in [*before, *after]:
+            ways[1:, failed:] += ways[:-1, : ways.shape[1] - failed].copy()
+        chance = numpy.convolve(chance, ways[-1] / ways[-1].sum())
+    return min(1.0, float(chance[observed:].sum()))
+
+
+# ----- arms that come out the same every time
 
 
 def exact_measures(base: Side, new: Side) -> frozenset[str]:
@@ -102,12 +223,22 @@ def exact_measures(base: Side, new: Side) -> frozenset[str]:
 
 def _exact(side: Side) -> frozenset[str]:
     compressor, compressed_by = side.settings["compressor"], side.settings["compressor model"]
-    models = [compressed_by, side.model, *side.graders]
-    embedded = all(_embedded(name) for each in models for name in each.split(", "))
+    embedded = all(map(_embedded, (compressed_by, side.model, *side.graders)))
     # Nothing but the compressor can vary then, and a user's own is taken by what it did.
     if embedded and _came_out_alike(side.samples):
         return frozenset(HEADLINE)
     return exact_of(compressor, compressed_by, side.model, side.graders)
+
+
+def exact_of(
+    compressor: str, compressor_model: str, model: str, graders: Sequence[str]
+) -> frozenset[str]:
+    """Return the measures on which an arm comes out the same every time."""
+    if not _same_every_time(compressor, compressor_model):
+        return frozenset()
+    if not _embedded(model):
+        return frozenset({SURVIVAL})
+    return frozenset(HEADLINE) if all(map(_embedded, graders)) else SHARES
 
 
 def _came_out_alike(samples: "DataFrame") -> bool:
@@ -122,41 +253,6 @@ def _came_out_alike(samples: "DataFrame") -> bool:
         return False
     by_probe = samples.groupby(["unit", "sample"])[list(HEADLINE)]
     return not bool((by_probe.max() - by_probe.min()).to_numpy(na_value=0.0).any())
-
-
-def exact_of(
-    compressor: str, compressor_model: str, model: str, graders: Sequence[str]
-) -> frozenset[str]:
-    """Return the measures on which an arm comes out the same every time."""
-    if not _same_every_time(compressor, compressor_model):
-        return frozenset()
-    if not _embedded(model):
-        return frozenset({SURVIVAL})
-    if not all(_embedded(name) for each in graders for name in each.split(", ")):
-        return SHARES
-    return frozenset(HEADLINE)
-
-
-def same_answers(base: Side, new: Side) -> int:
-    """Return how many answers both sides gave, if they are the same ones, byte for byte; else 0.
-
-    Counted are the probes that both were asked. Each answer must come as often on both sides, by
-    its share where one has more epochs. Where anything failed they are not the same.
-    """
-    first, second = (side.samples for side in (base, new))
-    if not (first["scored"].all() and second["scored"].all()):
-        return 0
-    said = [
-        {
-            key: rows["answer"].astype(str).value_counts(normalize=True).to_dict()
-            for key, rows in frame.groupby(["unit", "sample"])[["answer"]]
-        }
-        for frame in (first, second)
-    ]
-    shared = said[0].keys() & said[1].keys()
-    if any(said[0][key] != said[1][key] for key in shared):
-        return 0
-    return sum(key in shared for key in zip(first["unit"], first["sample"], strict=True))
 
 
 def stands_in(side: Side) -> bool:
@@ -182,6 +278,32 @@ def _same_every_time(compressor: str, compressor_model: str) -> bool:
     if known is None or name == "command":
         return False
     return not known.calls_model or _embedded(compressor_model)
+
+
+def _embedded(models: str) -> bool:
+    return all(name.startswith("embedded/") for name in models.split(", "))
+
+
+def same_answers(base: Side, new: Side) -> int:
+    """Return how many answers both sides gave, if they are the same ones, byte for byte; else 0.
+
+    Counted are the probes that both were asked. Each answer must come as often on both sides, by
+    its share where one has more epochs. Where anything failed they are not the same.
+    """
+    first, second = (side.samples for side in (base, new))
+    if not (first["scored"].all() and second["scored"].all()):
+        return 0
+    said = [
+        {
+            key: rows["answer"].astype(str).value_counts(normalize=True).to_dict()
+            for key, rows in frame.groupby(["unit", "sample"])[["answer"]]
+        }
+        for frame in (first, second)
+    ]
+    shared = said[0].keys() & said[1].keys()
+    if any(said[0][key] != said[1][key] for key in shared):
+        return 0
+    return sum(key in shared for key in zip(first["unit"], first["sample"], strict=True))
 
 
 def unread_changes(base: Side, new: Side) -> tuple[list[str], bool]:
@@ -212,5 +334,143 @@ def unread_changes(base: Side, new: Side) -> tuple[list[str], bool]:
     return found, only
 
 
-def _embedded(model: str) -> bool:
-    return model.startswith("embedded/")
+# ----- verdicts
+
+
+@dataclass(frozen=True)
+class Line:
+    """One measure, on all probes or on those of one group."""
+
+    measure: str
+    judged: Judged
+    group: str = ""
+
+    @property
+    def difference(self) -> Difference:
+        """The difference with its intervals."""
+        return self.judged.difference
+
+
+@dataclass(frozen=True)
+class Rules:
+    """What verdicts are given by."""
+
+    threshold: float
+    """For scores from 0 to 5: the margin of the decision, and what counts on the others."""
+    exact: frozenset[str]
+    """Measures on which both arms come out the same every time."""
+    failures_rise: bool
+
+
+Samples = tuple["DataFrame", "DataFrame"]
+"""Those of base and new, with states."""
+
+
+def primary(samples: Samples, rules: Rules, *, failed_as_zero: bool = False) -> Difference | None:
+    """Return the difference in knowledge, which decides; None if no probe has it on both sides."""
+    found = _difference(samples, KNOWLEDGE, failed_as_zero=failed_as_zero)
+    return known_exactly({KNOWLEDGE: found}, rules.exact)[KNOWLEDGE] if found else None
+
+
+def others(samples: Samples, rules: Rules, *, failed_as_zero: bool = False) -> list[Line]:
+    """Return a line for each measure beside it that both sides have; one family of tests.
+
+    Args:
+        samples: Of base and new.
+        rules: What verdicts are given by.
+        failed_as_zero: Count samples that failed as 0.
+    """
+    found = {
+        ("", name): _difference(samples, name, failed_as_zero=failed_as_zero)
+        for name in HEADLINE
+        if name != KNOWLEDGE
+    }
+    return _judged(found, rules)
+
+
+def breakdown(samples: Samples, column: str, rules: Rules) -> list[Line]:
+    """Return the lines of each group of a column; one family of tests.
+
+    Nothing is returned where there is only one group: the headline says the same.
+    """
+    groups = sorted({str(value) for frame in samples for value in frame[column].dropna()})
+    if len(groups) < 2:
+        return []
+    base, new = samples
+    found = {
+        (group, name): _difference((base[base[column] == group], new[new[column] == group]), name)
+        for group in groups
+        for name in IN_GROUPS
+    }
+    return _judged(found, rules)
+
+
+def _difference(
+    samples: Samples, measure: str, *, failed_as_zero: bool = False
+) -> Difference | None:
+    base, new = (values(frame, measure, failed_as_zero=failed_as_zero) for frame in samples)
+    return paired_difference(base, new)
+
+
+def _judged(found: Mapping[tuple[str, str], Difference | None], rules: Rules) -> list[Line]:
+    keys = {f"{group}\n{measure}": (group, measure) for group, measure in found}
+    known = {key: each for key, pair in keys.items() if (each := found[pair]) is not None}
+    thresholds = {key: threshold_of(keys[key][1], rules.threshold) for key in known}
+    known = known_exactly(known, {key for key in known if keys[key][1] in rules.exact})
+    judged = judge(known, thresholds, failures_rise=rules.failures_rise)
+    return [Line(keys[key][1], each, group=keys[key][0]) for key, each in judged.items()]
+
+
+# ----- how numbers are put, in every form of output alike
+
+_SHORT = {
+    "context_awareness": "context",
+    "artifact_trail": "artifact",
+    "instruction_following": "instruction",
+}
+
+
+def measure_name(name: str) -> str:
+    """Return a measure's name for people, short enough for a terminal's table."""
+    return _SHORT.get(name, name.replace("_", " "))
+
+
+def shown_value(number: float, measure: str) -> str:
+    """Return a mean: a score with two digits, a share as a percentage."""
+    return f"{number:.1%}" if measure in SHARES else f"{number:.2f}"
+
+
+def shown_change(number: float, measure: str, threshold: float = math.inf) -> str:
+    """Return a difference with its sign.
+
+    Args:
+        number: The difference.
+        measure: What of.
+        threshold: The smallest difference that counts, in the unit of the measure. A smaller one
+            is given with as many digits as it takes to be seen to be smaller.
+    """
+    scale, digits, unit = (100, 1, " pp") if measure in SHARES else (1, 2, "")
+    smaller = abs(number) < threshold and not math.isclose(abs(number), threshold)
+    while smaller and digits < 6 and round(abs(number) * scale, digits) >= threshold * scale:
+        digits += 1
+    # Without adding 0 a rounded -0.00 would read as a loss.
+    return f"{round(number * scale, digits) + 0.0:+.{digits}f}{unit}"
+
+
+def shown_interval(spread: Spread | None, estimate: float, measure: str) -> str:
+    """Return an interval at 95 %, ``exact`` or ``no spread``; a dash where there is none."""
+    if spread is None:
+        return "-"
+    if spread.error == 0:
+        return "exact" if math.isinf(spread.freedom) else "no spread"
+    most, scale, digits = (1.0, 100, 1) if measure in SHARES else (MAX_SCORE, 1, 2)
+    # No difference can be larger than the scale is long.
+    low, high = (min(max(limit, -most), most) * scale for limit in spread.interval(estimate))
+    return f"{low + 0.0:+.{digits}f} to {high + 0.0:+.{digits}f}"
+
+
+def shown_p(number: float | None) -> str:
+    """Return a p-value; a dash where there is none."""
+    if number is None:
+        return "-"
+    return "<.001" if number < 0.001 else f"{number:.3f}".removeprefix("0")

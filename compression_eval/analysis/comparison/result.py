@@ -3,42 +3,49 @@
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from statistics import fmean
 from typing import Literal
 
-from compression_eval.analysis.comparison import wording
-from compression_eval.analysis.comparison.comparable import Obstacle, check_comparable
-from compression_eval.analysis.comparison.drift import Drift, drift
-from compression_eval.analysis.comparison.fact_changes import FactChange, fact_changes
-from compression_eval.analysis.comparison.failures import (
-    Failures,
-    chance_of_rise,
-    failures,
-    rise,
-    too_few_grades,
+from compression_eval.analysis.comparison.changes import (
+    Drift,
+    FactChange,
+    Flip,
+    Noise,
+    SideSpread,
+    drift,
+    fact_changes,
+    flips,
+    noise,
+    side_spread,
 )
-from compression_eval.analysis.comparison.flips import Flip, flips
-from compression_eval.analysis.comparison.judging import (
+from compression_eval.analysis.comparison.measures import (
     BREAKDOWNS,
+    Failures,
     Line,
     Rules,
     breakdown,
-    others,
-    primary,
-)
-from compression_eval.analysis.comparison.measures import (
+    chance_of_rise,
     compresses_the_same,
     exact_measures,
+    failures,
+    others,
+    primary,
     same_answers,
+    shown_change,
+    shown_p,
     stands_in,
+    too_few_grades,
     unread_changes,
     with_states,
 )
-from compression_eval.analysis.comparison.sides import Side, differences, same_arm
-from compression_eval.analysis.comparison.splitting import SideSpread, side_spread
+from compression_eval.analysis.comparison.sides import (
+    Side,
+    check_comparable,
+    differences,
+    same_arm,
+)
 from compression_eval.analysis.statistics.intervals import Difference
 from compression_eval.analysis.statistics.power import More, what_would_tell
-from compression_eval.analysis.statistics.verdicts import Decision, Failing, decide
+from compression_eval.analysis.statistics.significance import Decision, Failing, decide
 from compression_eval.fixtures.errors import DataError
 from compression_eval.grading.rubric import KNOWLEDGE
 
@@ -53,24 +60,14 @@ EXIT_CODES: Mapping[Outcome, int] = {
 
 
 @dataclass(frozen=True)
-class Noise:
-    """What would be called a change between two halves of one side's compressions."""
-
-    facts: float
-    """Facts lost or gained; mean over the sides."""
-    flips: float
-    """Probes that are a miss in one half only; likewise."""
-
-
-@dataclass(frozen=True)
 class Comparison:
     """Everything that is said about two sides."""
 
     base: Side
     new: Side
     rules: Rules
-    allowed: Sequence[Obstacle]
-    """What differs although it should not, and was allowed to."""
+    allowed: Mapping[str, str]
+    """What differs although it should not, and was allowed to; by name of `sides.CONDITIONS`."""
     knowledge: Difference
     """In the one measure that decides."""
     failing: Failing | None
@@ -147,24 +144,51 @@ class Comparison:
     @cached_property
     def outcome(self) -> tuple[Outcome, str]:
         """What the comparison comes to, and why."""
-        why = wording.decided(self.decision, self.knowledge, self.rules.threshold, self.failed)
         unread, nothing_else = self.unread
         if self.ungraded:
-            return "cannot tell", wording.too_few_grades(*self.failed)
+            without = (f"{each.ungraded} of {each.samples}" for each in self.failed)
+            return "cannot tell", (
+                "the grader failed on too many answers, or not alike on both sides "
+                f"(base {next(without)}, new {next(without)}), which says nothing of the arms; "
+                "grade them again: inspect score LOG, or --regrade MODEL"
+            )
         if self.decision.verdict in ("worse", "fails more"):
-            return "regression", why
-        if self.same_answers:
-            found, said = self._same_answers()
-        else:
-            found, said = "no regression", why
+            return "regression", self._why
         if unread and nothing_else:
             return "cannot tell", (
                 "the embedded compressor does not read prompts, and the arms differ in nothing "
                 f"else ({', '.join(unread)}); compress with a model: --model-role compressor=MODEL"
             )
-        if self.decision.verdict == "cannot tell" and not self.same_answers:
-            return "cannot tell", why
-        return found, said
+        if self.same_answers:
+            return self._same_answers()
+        told = self.decision.verdict != "cannot tell"
+        return ("no regression" if told else "cannot tell"), self._why
+
+    @property
+    def _why(self) -> str:
+        """The decision in words."""
+        found, seen, margin = self.decision, self.knowledge, self.rules.threshold
+        one = seen.fixtures == 1
+        where = "on this conversation" if one else f"on these {seen.fixtures} conversations"
+        if found.over_conversations:
+            where += " (compressed once each: decided by the spread between conversations)"
+        size = shown_change(abs(seen.estimate), KNOWLEDGE).lstrip("+")
+        base, new = (f"{each.failed} of {each.samples} samples" for each in self.failed)
+        chance = shown_p(found.p_failing)
+        if found.verdict == "fails more":
+            return f"it fails more often: {new}, against {base} (p {chance})"
+        if found.verdict == "not worse":
+            return f"knowledge is not worse by more than {margin:.2f} {where}"
+        if found.verdict == "worse, by less than the margin":
+            return f"knowledge is worse by {size} {where}, by less than the margin of {margin:.2f}"
+        if found.verdict in ("worse", "better"):
+            return f"knowledge is {found.verdict} by {size} {where}"
+        if found.blocked:
+            return (
+                f"it fails more often, {new} against {base}, which may be chance (p {chance}) but "
+                f"would cost more than {margin:.2f} if failures count as 0"
+            )
+        return f"whether knowledge is worse by more than {margin:.2f} cannot be told {where}"
 
     def _same_answers(self) -> tuple[Outcome, str]:
         said = f"nothing was compared: all {self.same_answers} answers are byte for byte the same"
@@ -191,7 +215,7 @@ def compare(
         base: One arm.
         new: The arm that is to be judged.
         threshold: The margin of the decision: the loss of a score (0 to 5) that must not be.
-        allowed: Conditions that need not hold; names of `comparable.CONDITIONS`.
+        allowed: Conditions that need not hold; names of `sides.CONDITIONS`.
         whole: Also make the breakdowns, facts, flips and the spread; else only the headline.
 
     Raises:
@@ -203,7 +227,8 @@ def compare(
     probes = set(base.samples["sample"]) & set(new.samples["sample"])
     asked = [side.samples[side.samples["sample"].isin(probes)] for side in (base, new)]
     failed = (failures(asked[0]), failures(asked[1]))
-    rules = Rules(threshold, exact_measures(base, new), rise(*failed))
+    rises = failed[1].rate > failed[0].rate
+    rules = Rules(threshold, exact_measures(base, new), failures_rise=rises)
     samples = (base.samples, new.samples)
     knowledge = primary(samples, rules)
     if knowledge is None:
@@ -211,13 +236,10 @@ def compare(
     failing = None
     if any(each.failed for each in failed):
         counted = primary(samples, rules, failed_as_zero=True)
-        failing = Failing(
-            # Arms that come out the same every time do not fail by chance.
-            float(not rules.failures_rise)
-            if KNOWLEDGE in rules.exact
-            else chance_of_rise(asked[0], asked[1]),
-            counted.estimate if counted and rules.failures_rise else 0.0,
-        )
+        # Arms that come out the same every time do not fail by chance.
+        exact = KNOWLEDGE in rules.exact
+        chance = float(not rises) if exact else chance_of_rise(asked[0], asked[1])
+        failing = Failing(chance, counted.estimate if counted and rises else 0.0)
     return Comparison(
         base=base,
         new=new,
@@ -236,24 +258,6 @@ def compare(
         },
         facts=fact_changes(base, new) if whole else [],
         flips=flips(base, new) if whole else [],
-        noise=_noise((base, new)) if whole else None,
+        noise=noise((base, new)) if whole else None,
         spread=(side_spread(base), side_spread(new)) if whole else None,
     )
-
-
-def _noise(sides: Sequence[Side]) -> Noise | None:
-    """Compare each side with itself: every other compression of a conversation with the rest."""
-    facts, flipped = [], []
-    for side in sides:
-        runs = side.samples[["unit", "log_path", "state"]].drop_duplicates()
-        place = runs.groupby("unit").cumcount()
-        if (place.groupby(runs["unit"]).max() < 1).any():
-            return None
-        half = side.samples.merge(runs.assign(half=place % 2))
-        one, other = (
-            replace(side, samples=half[half["half"] == which].drop(columns="half"))
-            for which in (0, 1)
-        )
-        facts.append(len(fact_changes(one, other)))
-        flipped.append(len(flips(one, other)))
-    return Noise(fmean(facts), fmean(flipped))

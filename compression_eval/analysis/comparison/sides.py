@@ -1,25 +1,65 @@
-"""The two sides of a comparison: which logs they are, and that each is one arm."""
+"""The two sides of a comparison: which logs they are, that each is one arm, and what must match."""
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
-from compression_eval.analysis import criteria, fact_columns, gradings
-from compression_eval.analysis.arms import ARGUMENT, arm_names, arm_settings
-from compression_eval.analysis.frames import joined, rows_of_log
+from compression_eval.analysis.arms import ARGUMENT, arm_names, arm_settings, graders_of
+from compression_eval.analysis.columns import (
+    CRITERIA,
+    FOLDED,
+    GRADINGS,
+    SAMPLE_COLUMNS,
+    Regradings,
+)
+from compression_eval.analysis.frames import (
+    joined,
+    rows_of_log,
+    unfold_criteria,
+    unfold_facts,
+    unfold_gradings,
+)
 from compression_eval.analysis.logs import Log, find_logs, one_per_run
+from compression_eval.analysis.tables import printable
+from compression_eval.fixtures.digests import shown
 from compression_eval.fixtures.errors import DataError
 
 if TYPE_CHECKING:
     from pandas import DataFrame
 
-    from compression_eval.analysis.sample_columns import Regradings
+CONDITIONS: Mapping[str, str] = {
+    "unfinished": "the run came to its end",
+    "release": "scores of both releases mean the same",
+    "fixtures": "the same conversations",
+    "probes": "the same questions with the same answer keys",
+    "question": "the same text around each question",
+    "cycles": "as many compressions before each question",
+    "min_removed": "the same gate for what counts as a compression",
+    "rubric": "the same rubric",
+    "language": "the rubric in the same language",
+    "criteria": "the same choice of criteria",
+    "grader": "the same graders with the same parameters",
+    "grader_context": "graders saw the state on both sides, or on neither",
+}
+"""What has to hold for a comparison, by the name under which it can be allowed not to."""
 
+_BY_COLUMN = {
+    "question": "question_digest",
+    "cycles": "cycles",
+    "rubric": "rubric_digest",
+    "language": "rubric_language",
+    "criteria": "criteria",
+    "grader": "graded_by",
+    "grader_context": "grader_context",
+}
+"""Conditions that are told by a column of the samples."""
 
 _GRADING = ("graded by", "criteria", "grader_context")
 """Settings of an arm that say how it was graded."""
+
+MAX_NAMED = 5
 
 
 @dataclass(frozen=True)
@@ -50,23 +90,18 @@ class Side:
     @cached_property
     def facts(self) -> "DataFrame":
         """As from `facts_frame`."""
-        return fact_columns.unfolded(self.samples)
+        return unfold_facts(self.samples)
 
     @cached_property
     def criteria(self) -> "DataFrame":
         """One row per criterion and grading: `unit`, `probe_id`, and as from `criteria_frame`."""
-        return criteria.unfolded(self.samples[["unit", "probe_id", criteria.CRITERIA]])
+        return unfold_criteria(self.samples[["unit", "probe_id", CRITERIA]])
 
     @cached_property
     def gradings(self) -> "DataFrame":
         """One row per grading: names of the sample, and as from `gradings_frame`."""
-        names = ["unit", "sample", "sample_uuid", "log_path", "epoch", gradings.GRADINGS]
-        return gradings.unfolded(self.samples[names])
-
-    @property
-    def paths(self) -> list[str]:
-        """Where the logs are."""
-        return [log.path for log in self.logs]
+        names = ["unit", "sample", "sample_uuid", "log_path", "epoch", GRADINGS]
+        return unfold_gradings(self.samples[names])
 
     @cached_property
     def settings(self) -> dict[str, str]:
@@ -94,10 +129,20 @@ class Side:
         return sorted({str(name) for name in self.samples["graded_by"].dropna()})
 
     @property
+    def self_graded(self) -> bool:
+        """Whether a model judged its own answers."""
+        return any(mark is True for mark in self.samples["self_graded"])
+
+    @property
     def states(self) -> int:
         """How many compressions there were."""
-        known = self.samples[self.samples["state_id"].notna()]
-        return len(known.drop_duplicates(["log_path", "unit", "replicate"]))
+        return len(states_in(self.samples))
+
+
+def states_in(samples: "DataFrame") -> "DataFrame":
+    """Return one row per compression of a side."""
+    known = samples[samples["state_id"].notna()]
+    return known.drop_duplicates(["log_path", "unit", "replicate"])
 
 
 def load_sides(
@@ -124,23 +169,24 @@ def load_sides(
     found = {"base": one_per_run(find_logs(base)), "new": one_per_run(find_logs(new))}
     every = [*found["base"], *found["new"]]
     names = dict(zip([log.path for log in every], arm_names(every), strict=True))
-    chosen: list[tuple[str, str, list[Log]]] = []
+    chosen = {}
     for label, wanted in (("base", base_arm), ("new", new_arm)):
         arm = _only_arm(label, [names[log.path] for log in found[label]], wanted)
-        logs = [log for log in found[label] if names[log.path] == arm]
-        chosen.append((label, arm, logs))
-    _refuse_one_run_twice(chosen[0][2], chosen[1][2])
+        chosen[label] = (arm, tuple(log for log in found[label] if names[log.path] == arm))
+    runs = {log.header.eval.task_id for log in chosen["base"][1]}
+    for log in chosen["new"][1]:
+        if log.header.eval.task_id in runs:
+            raise DataError(f"{log.path}: the same run stands on both sides")
     sides = []
-    for label, arm, logs in chosen:
-        side = Side(label, arm, tuple(logs), read_samples(logs, arm))
+    for label, (arm, logs) in chosen.items():
+        sides.append(Side(label, arm, logs, read_samples(logs, arm)))
         if scored:
-            _refuse_without_scores(side)
-        sides.append(side)
+            _refuse_without_scores(sides[-1])
     return sides[0], sides[1]
 
 
 def read_samples(
-    logs: Sequence[Log], arm: str, regradings: "Regradings | None" = None
+    logs: Sequence[Log], arm: str, regradings: Regradings | None = None
 ) -> "DataFrame":
     """Read all that is needed of some logs at once: opening them is what takes the time.
 
@@ -149,37 +195,20 @@ def read_samples(
         arm: Its name.
         regradings: What takes the place of the grades in the logs.
     """
-    from compression_eval.analysis.sample_columns import SAMPLE_COLUMNS
-
-    folded = {
-        fact_columns.FACTS: fact_columns.as_cell,
-        criteria.CRITERIA: criteria.as_cell,
-        gradings.GRADINGS: gradings.as_cell,
-        gradings.ANCHOR: gradings.anchor_as_cell,
-    }
-    return joined([rows_of_log(log, arm, SAMPLE_COLUMNS | folded, regradings) for log in logs])
+    return joined([rows_of_log(log, arm, SAMPLE_COLUMNS | FOLDED, regradings) for log in logs])
 
 
 def _only_arm(label: str, names: Sequence[str], wanted: str | None) -> str:
-    counts = Counter(names)
-    listed = ", ".join(f"{name!r}" for name in sorted(counts))
-    if wanted is not None:
-        if wanted not in counts:
-            raise DataError(f"{label}: no log of the arm {wanted!r}; the arms are {listed}")
-        return wanted
-    if len(counts) > 1:
+    found = sorted(set(names))
+    listed = ", ".join(f"{name!r}" for name in found)
+    if wanted is not None and wanted not in found:
+        raise DataError(f"{label}: no log of the arm {wanted!r}; the arms are {listed}")
+    if wanted is None and len(found) > 1:
         raise DataError(
-            f"{label}: the logs are of {len(counts)} arms, {listed}; "
+            f"{label}: the logs are of {len(found)} arms, {listed}; "
             f"name one of them with --{label}-arm"
         )
-    return next(iter(counts))
-
-
-def _refuse_one_run_twice(base: Sequence[Log], new: Sequence[Log]) -> None:
-    runs = {log.header.eval.task_id for log in base}
-    for log in new:
-        if log.header.eval.task_id in runs:
-            raise DataError(f"{log.path}: the same run stands on both sides")
+    return wanted or found[0]
 
 
 def _refuse_without_scores(side: Side) -> None:
@@ -205,3 +234,115 @@ def differences(base: Side, new: Side) -> list[tuple[str, str, str]]:
 def same_arm(base: Side, new: Side) -> bool:
     """Return whether both sides are runs of one arm, so that all that differs is noise."""
     return not differences(base, new) and base.versions == new.versions
+
+
+def check_comparable(base: Side, new: Side, allowed: Collection[str]) -> dict[str, str]:
+    """Return what differs but was allowed to, by name of `CONDITIONS`, in a few words each.
+
+    Args:
+        base: One side.
+        new: The other.
+        allowed: Names of `CONDITIONS`.
+
+    Raises:
+        DataError: Something differs that was not allowed to; the text names all of it.
+    """
+    found = _obstacles(base, new)
+    refused = [name for name in found if name not in allowed]
+    if refused:
+        listed = "; ".join(f"{name} ({found[name]})" for name in refused)
+        options = " ".join(f"--allow {name}" for name in refused)
+        raise DataError(
+            f"cannot be compared: {listed} (to compare what both have all the same: {options})"
+        )
+    return found
+
+
+def _obstacles(base: Side, new: Side) -> dict[str, str]:
+    """Return everything that differs and must not."""
+    both = (base.samples, new.samples)
+    shared = list(set(both[0]["fixture"]) & set(both[1]["fixture"]))
+    asked = [samples[samples["fixture"].isin(shared)] for samples in both]
+    details = {
+        "unfinished": _unfinished(base, new),
+        # The part of the versions that rises when scores stop being comparable.
+        "release": _two(*({v.partition("-")[0] for v in side.versions} for side in (base, new))),
+        "fixtures": _sets_differ(both, ["fixture"], "fixture_digest", "fixture"),
+        "probes": _sets_differ(asked, ["unit", "probe_id"], "probe_digest", "probe"),
+        "min_removed": _two(_gates(base), _gates(new)),
+        **{name: _per_unit(base, new, column) for name, column in _BY_COLUMN.items()},
+    }
+    if not base.regraded:
+        bound = ({graders_of(log) for log in side.logs} for side in (base, new))
+        details["grader"] = details["grader"] or _two(*bound)
+    return {name: details[name] for name in CONDITIONS if details[name]}
+
+
+def _unfinished(base: Side, new: Side) -> str:
+    return "; ".join(
+        f"{log.path} ended early, {log.header.status}; finish it with: inspect eval-retry"
+        for log in (*base.logs, *new.logs)
+        if not log.complete
+    )
+
+
+def _gates(side: Side) -> set[str]:
+    return {str((log.header.eval.metadata or {}).get("min_removed", "-")) for log in side.logs}
+
+
+def _sets_differ(both: "Sequence[DataFrame]", keys: Sequence[str], column: str, noun: str) -> str:
+    """Compare which things two sides have, and their digests."""
+    first, second = (_values(samples, keys, column) for samples in both)
+    changed = [
+        key
+        for key in first.keys() & second.keys()
+        if first[key] and second[key] and first[key] != second[key]
+    ]
+    parts = [
+        _named(f"only in base: {noun}", first.keys() - second.keys()),
+        _named(f"only in new: {noun}", second.keys() - first.keys()),
+        _named(f"changed: {noun}", changed),
+    ]
+    return ", ".join(part for part in parts if part)
+
+
+def _named(what: str, keys: Iterable[tuple[str, ...]]) -> str:
+    names = sorted(printable(" ".join(key)) for key in keys)
+    if not names:
+        return ""
+    more = f" and {len(names) - MAX_NAMED} more" if len(names) > MAX_NAMED else ""
+    return f"{what} {', '.join(names[:MAX_NAMED])}{more}"
+
+
+def _per_unit(base: Side, new: Side, column: str) -> str:
+    """Compare what two sides say about the conversations that both have."""
+    first, second = (_values(side.samples, ["unit"], column) for side in (base, new))
+    for unit in sorted(first.keys() & second.keys()):
+        if first[unit] and second[unit] and first[unit] != second[unit]:
+            return _two(first[unit], second[unit])
+    return ""
+
+
+def _values(
+    samples: "DataFrame", keys: Sequence[str], column: str
+) -> dict[tuple[str, ...], set[str]]:
+    """Return what a column says under each key; nothing where no sample got as far."""
+    found: dict[tuple[str, ...], set[str]] = {}
+    rows = samples[[*keys, column]].drop_duplicates()
+    for *key, value in rows.itertuples(index=False, name=None):
+        values = found.setdefault(tuple(map(str, key)), set())
+        if value is not None and value == value:  # noqa: PLR0124  (NaN is not itself)
+            values.add(_shown(value))
+    return found
+
+
+def _shown(value: Any) -> str:
+    text = str(value)
+    is_digest = len(text) == 64 and not set(text) - set("0123456789abcdef")
+    return shown(text) if is_digest else text
+
+
+def _two(first: set[str], second: set[str]) -> str:
+    if first == second:
+        return ""
+    return f"base {', '.join(sorted(first))}, new {', '.join(sorted(second))}"

@@ -18,7 +18,6 @@ from compression_eval.analysis.report.retained import (
 )
 from compression_eval.analysis.report.scores import (
     Cell,
-    Estimate,
     Row,
     common,
     estimates,
@@ -26,6 +25,7 @@ from compression_eval.analysis.report.scores import (
     table,
 )
 from compression_eval.analysis.report.survival import Survival, survival
+from compression_eval.analysis.statistics.intervals import Estimate
 from compression_eval.fixtures.writing import versioned_json
 from compression_eval.grading.rubric import FORMULA
 

@@ -4,7 +4,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from compression_eval.analysis.comparison.measures import HEADLINE, RECALL, SURVIVAL
-from compression_eval.analysis.comparison.wording import change, probability
+from compression_eval.analysis.comparison.measures import shown_change as change
+from compression_eval.analysis.comparison.measures import shown_p as probability
 from compression_eval.analysis.report.arms import Arm
 from compression_eval.analysis.report.costs import Failures
 from compression_eval.analysis.report.figures import Figures
@@ -21,7 +22,7 @@ from compression_eval.analysis.report.wording import (
     title_of,
     whole,
 )
-from compression_eval.analysis.statistics.verdicts import DEFAULT_THRESHOLD
+from compression_eval.analysis.statistics.significance import DEFAULT_THRESHOLD
 from compression_eval.grading.rubric import KNOWLEDGE, structure
 from compression_eval.grading.six_dimensions import OVERALL
 

@@ -6,7 +6,7 @@ import re
 from collections.abc import Sequence
 from typing import Any
 
-from compression_eval.analysis.comparison.flips import MISS
+from compression_eval.analysis.comparison.changes import MISS
 from compression_eval.analysis.logs import Log
 from compression_eval.analysis.report import grids, provenance
 from compression_eval.analysis.report.charts.style import Chart
@@ -17,10 +17,11 @@ from compression_eval.analysis.report.published import Published
 from compression_eval.analysis.report.reading import Frames
 from compression_eval.analysis.report.retained import CLOSEST
 from compression_eval.analysis.report.survival import STAGES
-from compression_eval.analysis.report.texts import clean, script_json
+from compression_eval.analysis.report.texts import script_json
 from compression_eval.analysis.report.viewer import Viewer
 from compression_eval.analysis.report.wording import counted, findings
-from compression_eval.analysis.statistics.verdicts import DEFAULT_THRESHOLD
+from compression_eval.analysis.statistics.significance import DEFAULT_THRESHOLD
+from compression_eval.analysis.tables import clean
 
 _PROLOGUE = re.compile(r"^.*?(?=<svg\b)", re.DOTALL)
 _LONGEST_CELL = 1000

@@ -2,27 +2,11 @@
 
 import tempfile
 from collections.abc import Callable, Mapping, Sequence
-from importlib.util import find_spec
 from pathlib import Path
 
 from compression_eval.analysis.logs import Log
 from compression_eval.analysis.report.viewer import viewer_of
 from compression_eval.fixtures.errors import DataError
-
-_NEEDED = ("jinja2", "matplotlib", "scipy")
-
-
-def check_extra() -> None:
-    """Check that the packages are there that a report needs.
-
-    Raises:
-        DataError: One is missing.
-    """
-    missing = [name for name in _NEEDED if find_spec(name) is None]
-    if missing:
-        raise DataError(
-            f"a report needs {', '.join(missing)}: pip install 'compression_eval[analysis]'"
-        )
 
 
 def report_files(

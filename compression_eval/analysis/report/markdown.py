@@ -3,7 +3,7 @@
 import math
 from collections.abc import Iterator, Sequence
 
-from compression_eval.analysis.comparison.flips import MISS
+from compression_eval.analysis.comparison.changes import MISS
 from compression_eval.analysis.report import grids
 from compression_eval.analysis.report.arms import Arm
 from compression_eval.analysis.report.costs import Costs, Failures

@@ -4,8 +4,8 @@ from collections import Counter
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, cast
 
-from compression_eval.analysis.comparison.flips import MISS
-from compression_eval.analysis.statistics.observations import Item
+from compression_eval.analysis.comparison.changes import MISS
+from compression_eval.analysis.statistics.intervals import Item
 from compression_eval.grading.rubric import KNOWLEDGE
 
 if TYPE_CHECKING:

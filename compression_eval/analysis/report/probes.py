@@ -5,13 +5,13 @@ from collections import defaultdict
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from compression_eval.analysis.comparison.flips import MISS
+from compression_eval.analysis.comparison.changes import MISS
 from compression_eval.analysis.logs import Log
 from compression_eval.analysis.report.arms import Arm
 from compression_eval.analysis.report.reading import Frames
 from compression_eval.analysis.report.survival import STAGES
-from compression_eval.analysis.report.texts import clean
 from compression_eval.analysis.report.viewer import Viewer
+from compression_eval.analysis.tables import clean
 from compression_eval.grading.rubric import KNOWLEDGE, structure
 from compression_eval.grading.six_dimensions import OVERALL
 

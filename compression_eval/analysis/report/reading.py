@@ -6,17 +6,22 @@ from dataclasses import dataclass
 from multiprocessing import get_context
 from typing import TYPE_CHECKING
 
-from compression_eval.analysis import criteria, fact_columns
 from compression_eval.analysis.arms import arm_names
+from compression_eval.analysis.columns import CRITERIA, FACTS, FOLDED, SAMPLE_COLUMNS
 from compression_eval.analysis.comparison.measures import with_states
-from compression_eval.analysis.frames import joined, rows_of_log, states_of
+from compression_eval.analysis.frames import (
+    joined,
+    rows_of_log,
+    states_of,
+    unfold_criteria,
+    unfold_facts,
+)
 from compression_eval.analysis.logs import Log
-from compression_eval.analysis.sample_columns import SAMPLE_COLUMNS
 
 if TYPE_CHECKING:
     from pandas import DataFrame
 
-_FOLDED = (criteria.CRITERIA, fact_columns.FACTS)
+_FOLDED = (CRITERIA, FACTS)
 
 _WORTH_PROCESSES = 1500
 """Samples from which on a second process pays, which takes seconds to start."""
@@ -54,8 +59,8 @@ def read_frames(
     names = ["log_path", "arm", "sample", "sample_uuid", "epoch", "unit", "probe_id"]
     return Frames(
         samples=samples,
-        criteria=criteria.unfolded(rows[[*names, criteria.CRITERIA]]),
-        facts=fact_columns.unfolded(rows),
+        criteria=unfold_criteria(rows[[*names, CRITERIA]]),
+        facts=unfold_facts(rows),
         states=states_of(samples),
     )
 
@@ -72,9 +77,4 @@ def _parts(arms: Sequence[tuple[Log, str]], processes: int) -> Iterator["DataFra
 
 
 def _part(arm: tuple[Log, str]) -> "DataFrame":
-    columns = {
-        **SAMPLE_COLUMNS,
-        criteria.CRITERIA: criteria.as_cell,
-        fact_columns.FACTS: fact_columns.as_cell,
-    }
-    return rows_of_log(*arm, columns)
+    return rows_of_log(*arm, SAMPLE_COLUMNS | {name: FOLDED[name] for name in _FOLDED})

@@ -8,12 +8,17 @@ from typing import TYPE_CHECKING
 
 from compression_eval.analysis.comparison.measures import HEADLINE, SHARES, exact_of, values
 from compression_eval.analysis.report.arms import Arm, control
-from compression_eval.analysis.statistics.intervals import between_states, paired_difference
-from compression_eval.analysis.statistics.means import Limits, Retention, retention
-from compression_eval.analysis.statistics.observations import ArmValues
-from compression_eval.analysis.statistics.verdicts import (
-    DEFAULT_THRESHOLD,
+from compression_eval.analysis.statistics.intervals import (
     LEVEL,
+    ArmValues,
+    Limits,
+    Retention,
+    between_states,
+    paired_difference,
+    retention,
+)
+from compression_eval.analysis.statistics.significance import (
+    DEFAULT_THRESHOLD,
     Verdict,
     judge,
     known_exactly,

@@ -4,9 +4,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from compression_eval.analysis.comparison.failures import ungraded
-from compression_eval.analysis.comparison.measures import HEADLINE, values
-from compression_eval.analysis.statistics.means import Limits, arm_mean
+from compression_eval.analysis.comparison.measures import HEADLINE, ungraded, values
+from compression_eval.analysis.statistics.intervals import Estimate, arm_mean
 from compression_eval.grading.rubric import KNOWLEDGE, structure
 from compression_eval.grading.six_dimensions import OVERALL
 
@@ -47,22 +46,6 @@ class Row:
     label: str
     probes: int
     cells: dict[str, Cell]
-
-
-@dataclass(frozen=True)
-class Estimate:
-    """A mean over conversations with its intervals; see `ArmValues`."""
-
-    mean: float
-    probes: int
-    fixtures: int
-    states: int
-    here: Limits | None
-    """95 % interval on these conversations; None if nothing was compressed twice."""
-    elsewhere: Limits | None
-    """95 % interval for new conversations; None with one fixture."""
-    no_spread: bool
-    """Whether all compressions gave the same: the interval is a point."""
 
 
 def common(samples: "DataFrame") -> "tuple[DataFrame, int]":
@@ -107,18 +90,8 @@ def estimates(samples: "DataFrame") -> dict[str, Estimate]:
     found = {}
     for measure in HEADLINE:
         mean = arm_mean(values(samples, measure))
-        if mean is None:
-            continue
-        here, elsewhere = mean.here, mean.elsewhere
-        found[measure] = Estimate(
-            mean=mean.mean,
-            probes=mean.probes,
-            fixtures=mean.fixtures,
-            states=mean.states,
-            here=here.interval(mean.mean) if here else None,
-            elsewhere=elsewhere.interval(mean.mean) if elsewhere else None,
-            no_spread=here is not None and here.error == 0,
-        )
+        if mean is not None:
+            found[measure] = mean
     return found
 
 

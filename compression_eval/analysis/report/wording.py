@@ -4,7 +4,7 @@ import math
 
 from compression_eval.analysis.comparison.measures import SHARES
 from compression_eval.analysis.report.retained import Frontier
-from compression_eval.analysis.statistics.verdicts import DEFAULT_THRESHOLD
+from compression_eval.analysis.statistics.significance import DEFAULT_THRESHOLD
 from compression_eval.grading.rubric import MAX_SCORE
 
 TITLES = {

@@ -1,14 +1,14 @@
-"""What a design can detect, before anything is spent on it."""
+"""Where the spread between runs comes from, and what a design can detect before it is paid for."""
 
 import math
 from bisect import bisect_left
-from collections.abc import Callable, Mapping
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
-from compression_eval.analysis.statistics.intervals import Difference, satterthwaite
-from compression_eval.analysis.statistics.verdicts import LEVEL
+from compression_eval.analysis.statistics.intervals import LEVEL, Difference, Item, satterthwaite
 
 if TYPE_CHECKING:
     from numpy import float64
@@ -19,8 +19,12 @@ WANTED = 0.8
 
 _DRAWS = 4000
 
-_MOST = 200
+MAX_REPEATED = 200
 """Compressions or conversations that nobody would run."""
+
+TESTS: Mapping[str, float] = {"difference": 1 - (1 - LEVEL) / 2, "margin": LEVEL}
+"""The level of each test of `significance.decide`: two-sided, that there is a difference;
+one-sided, that it is smaller than the margin."""
 
 
 @dataclass(frozen=True)
@@ -69,11 +73,6 @@ def standard_error(design: Design, variances: Variances, *, elsewhere: bool = Fa
     return math.sqrt((here + (variances.fixture if elsewhere else 0.0)) / design.fixtures)
 
 
-SIDES: Mapping[str, float] = {"difference": 1 - (1 - LEVEL) / 2, "margin": LEVEL}
-"""The level of each test of `verdicts.decide`: two-sided, that there is a difference; one-sided,
-that it is smaller than the margin."""
-
-
 def power(distance: float, design: Design, variances: Variances, test: str = "difference") -> float:
     """Return how often a test on these conversations rejects, by a true distance from its limit.
 
@@ -83,41 +82,12 @@ def power(distance: float, design: Design, variances: Variances, test: str = "di
         distance: Of the true difference from 0, or from the margin; positive.
         design: Of each of the two arms.
         variances: Of the measure.
-        test: A name of `SIDES`.
+        test: A name of `TESTS`.
     """
     if design.states < 2:
         return 0.0
     error = standard_error(design, variances)
     return _chance(distance, error, 2 * design.fixtures, design.states - 1, test)
-
-
-def _chance(distance: float, error: float, groups: int, free: int, test: str) -> float:
-    """Return how often a test rejects whose variance is a mean of so many estimated ones."""
-    if error == 0:
-        return float(distance > 0)
-    from scipy.special import ndtr, stdtrit
-
-    ratios, freedoms = _spreads_seen(groups, free)
-    limits = stdtrit(freedoms, SIDES[test]) * ratios
-    return float(ndtr(distance / error - limits).mean())
-
-
-@cache
-def _spreads_seen(groups: int, free: int) -> "tuple[NDArray[float64], NDArray[float64]]":
-    """Return what estimates of the standard error come out: its ratio to the true one, and df.
-
-    Args:
-        groups: Fixtures of both arms.
-        free: Degrees of freedom of each.
-    """
-    import numpy
-
-    # A fixed seed: the same design has the same power, and it rises with the difference.
-    generator = numpy.random.default_rng(1908)
-    variances = generator.chisquare(free, size=(_DRAWS, groups)) / free / groups
-    total = variances.sum(axis=1)
-    freedoms = satterthwaite(total, (variances**2).sum(axis=1) / (free + 2))
-    return numpy.sqrt(total), freedoms.clip(free, groups * free)
 
 
 def detectable(design: Design, variances: Variances, *, wanted: float = WANTED) -> float:
@@ -156,7 +126,7 @@ class More:
 def what_would_tell(difference: Difference, margin: float) -> More:
     """Return what it takes for a decision that these runs do not give, four times out of five.
 
-    It is that of the test of `verdicts.decide` which needs the least. From a single compression
+    It is that of the test of `significance.decide` which needs the least. From a single compression
     of each conversation it is not known what more compressions would do.
 
     Args:
@@ -181,10 +151,169 @@ def what_would_tell(difference: Difference, margin: float) -> More:
         )
 
     def least(first: int, enough: Callable[[int], bool]) -> int | None:
-        found = first + bisect_left(range(first, _MOST), True, key=enough)
-        return found if found < _MOST else None
+        found = first + bisect_left(range(first, MAX_REPEATED), True, key=enough)
+        return found if found < MAX_REPEATED else None
 
     return More(
         least(now + 1, lambda states: told(states, fixtures)) if here else None,
         least(fixtures + 1, lambda conversations: told(now, conversations)),
     )
+
+
+def _chance(distance: float, error: float, groups: int, free: int, test: str) -> float:
+    """Return how often a test rejects whose variance is a mean of so many estimated ones."""
+    if error == 0:
+        return float(distance > 0)
+    from scipy.special import ndtr, stdtrit
+
+    ratios, freedoms = _spreads_seen(groups, free)
+    limits = stdtrit(freedoms, TESTS[test]) * ratios
+    return float(ndtr(distance / error - limits).mean())
+
+
+@cache
+def _spreads_seen(groups: int, free: int) -> "tuple[NDArray[float64], NDArray[float64]]":
+    """Return what estimates of the standard error come out: its ratio to the true one, and df.
+
+    Args:
+        groups: Fixtures of both arms.
+        free: Degrees of freedom of each.
+    """
+    import numpy
+
+    # A fixed seed: the same design has the same power, and it rises with the difference.
+    generator = numpy.random.default_rng(1908)
+    variances = generator.chisquare(free, size=(_DRAWS, groups)) / free / groups
+    total = variances.sum(axis=1)
+    freedoms = satterthwaite(total, (variances**2).sum(axis=1) / (free + 2))
+    return numpy.sqrt(total), freedoms.clip(free, groups * free)
+
+
+class Graded(NamedTuple):
+    """One grading of one answer."""
+
+    unit: str
+    probe: str
+    state: str
+    answer: str
+    value: float
+
+
+@dataclass(frozen=True)
+class SpreadParts:
+    """Variances of one arm and measure; None for what cannot be told from these runs."""
+
+    state: float | None
+    """Between compressions, shared by the probes of a state."""
+    probe: float | None
+    """Between compressions, of one probe beside the others.
+
+    Holds the spread of answers too where each state was answered from once.
+    """
+    answer: float | None
+    """Between answers from one state. Holds that of gradings too where each was graded once."""
+    grading: float | None
+
+    def variances(self, fixture: float = 0.0) -> Variances | None:
+        """Return what a design needs to know; None if compressions were not repeated."""
+        if self.state is None or self.probe is None:
+            return None
+        answer, grading = self.answer or 0.0, self.grading or 0.0
+        return Variances(self.state, self.probe, answer, grading, fixture=fixture)
+
+    @property
+    def missing(self) -> list[str]:
+        """What would have to be repeated for the spread to be split further."""
+        needs = (
+            (self.state, "compressions (at least 2 epochs)"),
+            (self.answer, "answers per state (-T answers=2)"),
+            (self.grading, "gradings of one answer (inspect score --action append)"),
+        )
+        return [text for value, text in needs if value is None]
+
+
+_Cells = Mapping[Item, Mapping[str, Mapping[str, Sequence[float]]]]
+
+
+def spread_parts(gradings: Iterable[Graded]) -> SpreadParts:
+    """Split the spread of one arm and measure, by a method-of-moments analysis of variance.
+
+    Probes are crossed with states, answers are within both, gradings within answers. What a run
+    did not repeat cannot be split off, and is not.
+
+    Args:
+        gradings: All of them; several with one answer are gradings of it.
+    """
+    cells: dict[Item, dict[str, dict[str, list[float]]]] = defaultdict(
+        lambda: defaultdict(lambda: defaultdict(list))
+    )
+    for each in gradings:
+        cells[each.unit, each.probe][each.state][each.answer].append(each.value)
+    answers_of = [answers for states in cells.values() for answers in states.values()]
+    grading = _within(values for answers in answers_of for values in answers.values())
+    per_answer = _mean(len(values) for answers in answers_of for values in answers.values())
+    answer_means = [[_mean(values) for values in answers.values()] for answers in answers_of]
+    answer = _within(answer_means)
+    answers = _mean(len(means) for means in answer_means)
+    if answer is not None and grading is not None:
+        answer = max(0.0, answer - grading / per_answer)
+    state, rest = _crossed(_tables(cells))
+    if rest is not None and answer is not None:
+        rest = max(0.0, rest - (answer + (grading or 0.0) / per_answer) / answers)
+    return SpreadParts(state, rest, answer, grading)
+
+
+def _within(groups: Iterable[Sequence[float]]) -> float | None:
+    """Return the pooled variance within groups; None if no group has two members."""
+    squares, freedom = 0.0, 0
+    for group in groups:
+        if len(group) > 1:
+            centre = _mean(group)
+            squares += sum((value - centre) ** 2 for value in group)
+            freedom += len(group) - 1
+    return squares / freedom if freedom else None
+
+
+def _tables(cells: _Cells) -> list[list[list[float]]]:
+    """Return, per unit, a full table of means: a row per probe, a column per state."""
+    by_unit: dict[str, list[dict[str, float]]] = defaultdict(list)
+    for (unit, _), states in cells.items():
+        by_unit[unit].append(
+            {state: _mean(map(_mean, answers.values())) for state, answers in states.items()}
+        )
+    tables = []
+    for rows in by_unit.values():
+        columns = sorted(set().union(*rows))
+        full = [[row[column] for column in columns] for row in rows if len(row) == len(columns)]
+        if full and len(columns) > 1:
+            tables.append(full)
+    return tables
+
+
+def _crossed(tables: Sequence[Sequence[Sequence[float]]]) -> tuple[float | None, float | None]:
+    """Return the variance between columns, and of the cells beside rows and columns."""
+    rest_squares, rest_freedom = 0.0, 0
+    column_parts: list[tuple[float, int, int]] = []
+    for table in tables:
+        rows, columns = len(table), len(table[0])
+        row_means = [_mean(row) for row in table]
+        grand = _mean(row_means)
+        column_means = [_mean(column) for column in zip(*table, strict=True)]
+        column_squares = rows * sum((mean - grand) ** 2 for mean in column_means)
+        column_parts.append((column_squares, columns - 1, rows))
+        for row, row_mean in zip(table, row_means, strict=True):
+            for value, column_mean in zip(row, column_means, strict=True):
+                rest_squares += (value - row_mean - column_mean + grand) ** 2
+        rest_freedom += (rows - 1) * (columns - 1)
+    if not column_parts:
+        return None, None
+    rest = rest_squares / rest_freedom if rest_freedom else 0.0
+    freedom = sum(part for _, part, _ in column_parts)
+    between = sum(squares for squares, _, _ in column_parts) / freedom
+    rows_weighted = sum(part * rows for _, part, rows in column_parts) / freedom
+    return max(0.0, (between - rest) / rows_weighted), rest
+
+
+def _mean(values: Iterable[float]) -> float:
+    listed = list(values)
+    return sum(listed) / len(listed) if listed else 0.0

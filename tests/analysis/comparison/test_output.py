@@ -14,8 +14,8 @@ from inspect_ai import score
 from inspect_ai.log import EvalLog, read_eval_log, write_eval_log
 
 from compression_eval.analysis import samples_frame
-from compression_eval.analysis.comparison import wording
-from compression_eval.analysis.comparison.wording import FORMULA
+from compression_eval.analysis.comparison.measures import shown_change, shown_interval
+from compression_eval.analysis.comparison.text import FORMULA
 from compression_eval.analysis.statistics.intervals import Spread
 from compression_eval.arguments import TaskArguments
 from compression_eval.cli import main
@@ -307,13 +307,13 @@ def test_junit_says_why_nothing_was_compared(good: EvalLog, tmp_path: Path) -> N
 
 
 def test_what_is_less_than_the_threshold_reads_as_less() -> None:
-    assert wording.change(0.2963, "overall", 0.3) == "+0.296"
-    assert wording.change(-0.29999, "overall", 0.3) == "-0.29999"
-    assert wording.change(0.0599, "fact_recall", 0.06) == "+5.99 pp"
-    assert wording.change(0.3, "overall", 0.3) == "+0.30"
-    assert wording.change(0.3041, "overall", 0.3) == "+0.30"
-    assert wording.change(-0.001, "overall", 0.3) == "+0.00"
-    assert wording.interval(Spread(4.0, 1), 1.0, "overall") == "-5.00 to +5.00"
+    assert shown_change(0.2963, "overall", 0.3) == "+0.296"
+    assert shown_change(-0.29999, "overall", 0.3) == "-0.29999"
+    assert shown_change(0.0599, "fact_recall", 0.06) == "+5.99 pp"
+    assert shown_change(0.3, "overall", 0.3) == "+0.30"
+    assert shown_change(0.3041, "overall", 0.3) == "+0.30"
+    assert shown_change(-0.001, "overall", 0.3) == "+0.00"
+    assert shown_interval(Spread(4.0, 1), 1.0, "overall") == "-5.00 to +5.00"
 
 
 def test_mechanical_arms_need_no_epochs(tmp_path: Path) -> None:

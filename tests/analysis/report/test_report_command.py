@@ -11,8 +11,7 @@ from inspect_ai import eval as inspect_eval
 from inspect_ai.dataset import MemoryDataset, Sample
 from inspect_ai.log import EvalError, EvalLog, read_eval_log, write_eval_log
 
-from compression_eval.analysis import facts_frame, samples_frame, states_frame
-from compression_eval.analysis.report import making
+from compression_eval.analysis import commands, facts_frame, samples_frame, states_frame
 from compression_eval.grading.metrics import MEAN
 from compression_eval.grading.rubric import FORMULA, structure
 from compression_eval.task import compression
@@ -283,7 +282,7 @@ def test_where_it_cannot_be_written(logs: Path, tmp_path: Path) -> None:
 def test_a_missing_extra_is_named(
     logs: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(making, "find_spec", lambda name: None if name == "jinja2" else object())
+    monkeypatch.setattr(commands, "find_spec", lambda name: None if name == "jinja2" else object())
     error = refused(logs, "--out", tmp_path / "out")
     assert error == "a report needs jinja2: pip install 'compression_eval[analysis]'"
 

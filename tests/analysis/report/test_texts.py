@@ -2,7 +2,8 @@
 
 import json
 
-from compression_eval.analysis.report.texts import clean, script_json
+from compression_eval.analysis.report.texts import script_json
+from compression_eval.analysis.tables import clean
 
 
 def test_what_can_be_shown_stays() -> None:

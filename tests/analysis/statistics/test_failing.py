@@ -8,7 +8,7 @@ from numpy import array
 from pandas import DataFrame
 from scipy import stats
 
-from compression_eval.analysis.comparison.failures import chance_of_rise
+from compression_eval.analysis.comparison.measures import chance_of_rise
 
 
 def _side(failed: dict[str, list[int]], probes: int = 1) -> DataFrame:

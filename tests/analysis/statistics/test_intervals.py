@@ -12,17 +12,13 @@ from statsmodels.regression.linear_model import WLS
 from statsmodels.stats.multitest import multipletests
 
 from compression_eval.analysis.statistics.intervals import (
+    ArmValues,
     Difference,
+    Observation,
     Spread,
     paired_difference,
 )
-from compression_eval.analysis.statistics.observations import ArmValues, Observation
-from compression_eval.analysis.statistics.verdicts import (
-    Failing,
-    decide,
-    judge,
-    known_exactly,
-)
+from compression_eval.analysis.statistics.significance import Failing, decide, judge, known_exactly
 
 
 def _arm(

@@ -6,8 +6,12 @@ import random
 import pytest
 from scipy import stats
 
-from compression_eval.analysis.statistics.means import arm_mean, retention
-from compression_eval.analysis.statistics.observations import ArmValues, Observation
+from compression_eval.analysis.statistics.intervals import (
+    ArmValues,
+    Observation,
+    arm_mean,
+    retention,
+)
 
 
 def arm(values: dict[tuple[str, str, str], float]) -> ArmValues:
@@ -37,7 +41,7 @@ def test_one_fixture_is_the_plain_t_interval_of_its_states() -> None:
     assert found.elsewhere is None
     assert found.here is not None
     expected = stats.t.interval(0.95, 2, loc=7 / 3, scale=stats.sem([1.0, 2.0, 4.0]))
-    assert found.here.interval(found.mean) == pytest.approx(expected)
+    assert found.here == pytest.approx(expected)
 
 
 def test_new_conversations_are_a_t_interval_over_fixtures() -> None:
@@ -47,7 +51,7 @@ def test_new_conversations_are_a_t_interval_over_fixtures() -> None:
     assert found.here is None
     assert found.elsewhere is not None
     expected = stats.t.interval(0.95, 3, loc=found.mean, scale=stats.sem(values))
-    assert found.elsewhere.interval(found.mean) == pytest.approx(expected)
+    assert found.elsewhere == pytest.approx(expected)
 
 
 def test_no_value_is_no_mean() -> None:

@@ -11,14 +11,15 @@ from statsmodels.stats.power import TTestIndPower
 from compression_eval.analysis.statistics.intervals import Difference, Spread
 from compression_eval.analysis.statistics.power import (
     Design,
+    Graded,
     More,
     Variances,
     detectable,
     power,
+    spread_parts,
     standard_error,
     what_would_tell,
 )
-from compression_eval.analysis.statistics.spread import Graded, spread_parts
 
 NOISY = Variances(state=0.2, probe=0.4, answer=0.3, grading=0.1, fixture=0.5)
 

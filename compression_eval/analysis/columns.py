@@ -3,32 +3,37 @@
 import json
 import math
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from functools import cached_property
 from typing import Any, cast
 
-from inspect_ai.analysis import Column, SampleColumn
 from inspect_ai.log import EvalSample, read_eval_log_sample
 from inspect_ai.model import ModelUsage
 from inspect_ai.scorer import Score
 
 from compression_eval.analysis.arms import decisive
+from compression_eval.analysis.facts import rows_of_record, words_in
+from compression_eval.calibration.anchors import anchor_of
 from compression_eval.fixtures.digests import digest
 from compression_eval.grading.fact_retention import READ_KEYS
 from compression_eval.grading.rubric import KNOWLEDGE, knowledge, structure
-from compression_eval.grading.six_dimensions import NO_KNOWLEDGE, OVERALL
+from compression_eval.grading.six_dimensions import KEYS, NO_KNOWLEDGE, OVERALL
 from compression_eval.grading.six_dimensions_report import SIX_DIMENSIONS
 from compression_eval.record import Recorded, SampleRecord, recorded_in
 
-Cell = str | int | float | bool | None
-
-_PINNED = ("parameters", "config")
-"""What of a grader decides its scores, beside the model."""
+Value = str | int | float | bool | None
 
 Regradings = Mapping[tuple[str, str, int], Score]
 """Scores of the rubric that take the place of those in logs, by path, sample id and epoch."""
 
+FACTS, CRITERIA, GRADINGS, ANCHOR = "facts_json", "criteria_json", "gradings_json", "anchor_json"
+"""Columns that hold, as JSON, several things of one sample; `frames` unfolds them."""
+
+SETUP = ("criteria", "grader_context", "language", "rubric_digest")
+"""How a grading was set up, by its names in a score's metadata."""
+
 _RUBRIC = "six_dimensions"
+_PANEL = "panel"
 
 
 @dataclass(frozen=True)
@@ -48,8 +53,7 @@ class Seen:
         found = recorded_in(self.sample)
         if found is None and self.sample.scores and self.path:
             # Inspect recovered it from a killed run: only its events tell of it.
-            whole = read_eval_log_sample(self.path, self.sample.id, self.sample.epoch)
-            found = recorded_in(whole)
+            return recorded_in(read_eval_log_sample(self.path, self.sample.id, self.sample.epoch))
         return found
 
     @property
@@ -84,10 +88,6 @@ class Seen:
             score = self.gradings[0] if self.gradings else None
         return number(score, key)
 
-    def described(self, key: str) -> Cell:
-        """Return a value of the sample's metadata."""
-        return cast(Cell, (self.sample.metadata or {}).get(key))
-
     @cached_property
     def failure(self) -> str:
         """Why the sample has no score; empty if it has one."""
@@ -99,9 +99,7 @@ class Seen:
             return "not scored"
         if self.score(_RUBRIC, OVERALL) is None:
             return self.gradings[0].reason or "no score"
-        if self.score(_RUBRIC, KNOWLEDGE) is None:
-            return NO_KNOWLEDGE
-        return ""
+        return NO_KNOWLEDGE if self.score(_RUBRIC, KNOWLEDGE) is None else ""
 
     @property
     def dollars(self) -> float | None:
@@ -116,7 +114,7 @@ class Seen:
         What the roles leave over of the sample's total would not do: a compression or grading that
         is left to the model under test has no role.
         """
-        if role != "answerer":
+        if role != "answer":
             return self.sample.role_usage.get(role)
         output = self.recorded.output if self.recorded else self.sample.output
         return output.usage or ModelUsage()
@@ -146,7 +144,7 @@ def graded_by(score: Score) -> str | None:
     graders = (score.metadata or {}).get("graders")
     named = []
     for grader in graders if isinstance(graders, list) else []:
-        pinned = {key: grader.get(key) for key in _PINNED}
+        pinned = {key: grader.get(key) for key in ("parameters", "config")}
         given = {
             key: decisive(value) if isinstance(value, Mapping) else value
             for key, value in pinned.items()
@@ -157,76 +155,68 @@ def graded_by(score: Score) -> str | None:
     return ", ".join(named) or None
 
 
-def _of_record(read: Callable[[SampleRecord], Cell]) -> Callable[[Seen], Cell]:
+Read = Callable[[Seen], Value]
+
+
+def _of_record(read: Callable[[SampleRecord], Value]) -> Read:
     return lambda seen: None if seen.record is None else read(seen.record)
 
 
-def _described(key: str) -> Callable[[Seen], Cell]:
-    return lambda seen: seen.described(key)
+def _described(key: str) -> Read:
+    return lambda seen: cast(Value, (seen.sample.metadata or {}).get(key))
 
 
-def _scored(scorer: str, key: str) -> Callable[[Seen], Cell]:
+def _scored(scorer: str, key: str) -> Read:
     return lambda seen: seen.score(scorer, key)
 
 
-def _setting(key: str) -> Callable[[Seen], Cell]:
-    return lambda seen: cast(Cell, seen.settings.get(key))
+def _setting(key: str) -> Read:
+    return lambda seen: cast(Value, seen.settings.get(key))
 
 
-def _criteria(seen: Seen, *, ungraded: bool = False) -> Cell:
+def _digest(key: str) -> Read:
+    return _of_record(lambda record: record.digests.get(key))
+
+
+def _tokens(role: str, field: str) -> Read:
+    return lambda seen: cast(Value, getattr(seen.usage(role), field, None))
+
+
+def _of_cycles(field: str) -> Read:
+    """Add up what the compressions of a state cost; `frames.joined` keeps it on one sample."""
+    return _of_record(lambda record: sum(getattr(cycle, field) for cycle in record.state.cycles))
+
+
+def _criteria_count(seen: Seen, *, ungraded: bool = False) -> Value:
     """Count the criteria of the first grading; None where nothing was graded."""
     results = seen.settings.get("criterionResults") or []
     without = [result for result in results if result.get("score") is None]
     return len(without if ungraded else results) if results else None
 
 
-def _tokens(role: str, field: str) -> Callable[[Seen], Cell]:
-    def read(seen: Seen) -> Cell:
-        usage = seen.usage(role)
-        return cast(Cell, getattr(usage, field)) if usage is not None else None
-
-    return read
-
-
-def _of_cycles(field: str) -> Callable[[Seen], Cell]:
-    """Add up what the compressions of a state cost; `frames.joined` keeps it on one sample."""
-
-    def read(record: SampleRecord) -> Cell:
-        return cast(Cell, sum(getattr(cycle, field) for cycle in record.state.cycles))
-
-    return _of_record(read)
-
-
-def _probe_digest(record: SampleRecord) -> Cell:
+def _probe_digest(record: SampleRecord) -> Value:
     # A verdict on a probe changes nothing of what is asked.
     return digest(record.probe.model_copy(update={"qualification": None}))
 
 
-def _digest(key: str) -> Callable[[Seen], Cell]:
-    return _of_record(lambda record: record.digests.get(key))
-
-
-def _removed(record: SampleRecord) -> Cell:
+def _removed(record: SampleRecord) -> Value:
     state = record.state
     if state.status != "ok" or not state.original_tokens:
         return None
     return 1 - state.state_tokens / state.original_tokens
 
 
-SAMPLE_COLUMNS: dict[str, Callable[[Seen], Cell]] = {
+SAMPLE_COLUMNS: dict[str, Read] = {
     "sample": lambda seen: str(seen.sample.id),
     "sample_uuid": lambda seen: seen.sample.uuid,
     "epoch": lambda seen: seen.sample.epoch,
-    "fixture": _described("fixture"),
-    "cut": _described("cut"),
-    "cycles": _described("cycles"),
-    "probe_id": _described("probe_id"),
-    "probe_type": _described("probe_type"),
-    "task_type": _described("task_type"),
-    "language": _described("language"),
-    "length": _described("length"),
-    "qualified": _described("qualified"),
-    "region": _described("region"),
+    **{
+        name: _described(name)
+        for name in (
+            *("fixture", "cut", "cycles", "probe_id", "probe_type", "task_type", "language"),
+            *("length", "qualified", "region"),
+        )
+    },
     "question": _of_record(lambda record: record.probe.question),
     "answer": _of_record(lambda record: record.answer.text if record.answer else None),
     "answer_cut_off": _of_record(lambda record: bool(record.answer and record.answer.cut_off)),
@@ -237,16 +227,14 @@ SAMPLE_COLUMNS: dict[str, Callable[[Seen], Cell]] = {
     "computed_here": _of_record(lambda record: record.state.computed_here),
     "failure": lambda seen: seen.failure,
     "scored": lambda seen: not seen.failure,
-    KNOWLEDGE: _scored("six_dimensions", KNOWLEDGE),
-    OVERALL: _scored("six_dimensions", OVERALL),
-    **{name: _scored("six_dimensions", name) for name in structure().dimensions},
-    "fact_recall": _scored("fact_retention", "fact_recall"),
-    "fact_survival": _scored("fact_retention", "fact_survival"),
-    "fact_violations": _scored("fact_retention", "fact_violations"),
-    **{name: _scored("fact_retention", name) for name in READ_KEYS},
+    **{name: _scored(_RUBRIC, name) for name in (KNOWLEDGE, OVERALL, *structure().dimensions)},
+    **{
+        name: _scored("fact_retention", name)
+        for name in ("fact_recall", "fact_survival", "fact_violations", *READ_KEYS)
+    },
     "abstained": _setting("abstained"),
-    "criteria_asked": _criteria,
-    "criteria_ungraded": lambda seen: _criteria(seen, ungraded=True),
+    "criteria_asked": _criteria_count,
+    "criteria_ungraded": lambda seen: _criteria_count(seen, ungraded=True),
     "gradings": lambda seen: len(seen.gradings),
     "token_counter": _of_record(lambda record: record.state.token_counter),
     "tokens_original": _of_record(lambda record: record.state.original_tokens),
@@ -255,15 +243,19 @@ SAMPLE_COLUMNS: dict[str, Callable[[Seen], Cell]] = {
     ),
     "tokens_removed": _of_record(_removed),
     "compress_calls": _of_cycles("model_calls"),
-    "compress_input_tokens": _of_cycles("input_tokens"),
-    "compress_output_tokens": _of_cycles("output_tokens"),
-    "compress_seconds": _of_cycles("seconds"),
-    "answer_input_tokens": _tokens("answerer", "input_tokens"),
-    "answer_output_tokens": _tokens("answerer", "output_tokens"),
-    "answer_cache_read_tokens": _tokens("answerer", "input_tokens_cache_read"),
-    "grader_input_tokens": _tokens("grader", "input_tokens"),
-    "grader_output_tokens": _tokens("grader", "output_tokens"),
-    "grader_cache_read_tokens": _tokens("grader", "input_tokens_cache_read"),
+    **{
+        f"compress_{name}": _of_cycles(name)
+        for name in ("input_tokens", "output_tokens", "seconds")
+    },
+    **{
+        f"{role}_{name}_tokens": _tokens(role, field)
+        for role in ("answer", "grader")
+        for name, field in (
+            ("input", "input_tokens"),
+            ("output", "output_tokens"),
+            ("cache_read", "input_tokens_cache_read"),
+        )
+    },
     "dollars": lambda seen: seen.dollars,
     "total_seconds": lambda seen: seen.sample.total_time,
     "self_graded": _setting("self_graded"),
@@ -280,36 +272,78 @@ SAMPLE_COLUMNS: dict[str, Callable[[Seen], Cell]] = {
 }
 """Every column that comes from a sample, by name."""
 
+_NUMBER_NAMES = ("fact_", "tokens_", "compress_", "criteria_")
+
 NUMBERS: tuple[str, ...] = (
-    KNOWLEDGE,
-    OVERALL,
-    *structure().dimensions,
-    *(
-        name
-        for name in SAMPLE_COLUMNS
-        if name.startswith(("fact_", "tokens_", "compress_", "criteria_"))
-    ),
+    *(KNOWLEDGE, OVERALL, *structure().dimensions, "dollars"),
+    *(name for name in SAMPLE_COLUMNS if name.startswith(_NUMBER_NAMES)),
     *(name for name in SAMPLE_COLUMNS if name.endswith(("_tokens", "_seconds"))),
-    "dollars",
 )
 """Columns of numbers that may be missing: floats in a frame, NaN where they are."""
 
 
-def inspect_columns(
-    columns: Mapping[str, Callable[[Seen], Cell]], path: str, regradings: Regradings | None = None
-) -> list[Column]:
-    """Return columns for Inspect's `samples_df` of a log; each sample is looked into once."""
-    last: list[Seen] = []
+def _facts_cell(seen: Seen) -> Value:
+    """Return what became of every fact; None for a sample without a record."""
+    if seen.record is None:
+        return None
+    words = words_in(seen.sample.scores, seen.record.probe)
+    if seen.regradings is not None:  # what the graders of the log said of answers is not asked for
+        words = [each._replace(answer=None) for each in words]
+    rows = [asdict(row) for row in rows_of_record(seen.record, seen.sample.epoch, words)]
+    return json.dumps(
+        [{k: v for k, v in row.items() if k not in ("log", "compressor")} for row in rows]
+    )
 
-    def seen(sample: EvalSample) -> Seen:
-        if not last or last[0].sample is not sample:
-            last[:] = [Seen(sample, path, regradings)]
-        return last[0]
 
-    def column(name: str, read: Callable[[Seen], Cell]) -> Column:
-        def from_sample(sample: EvalSample) -> Cell:
-            return read(seen(sample))
+def _criteria_cell(seen: Seen) -> Value:
+    """Return every criterion of every grading: of the panel as a whole, and of each grader."""
+    rows: list[dict[str, Any]] = []
+    for place, score in enumerate(seen.gradings):
+        metadata = score.metadata or {}
+        said = [(_PANEL, "graded", metadata.get("criterionResults"))]
+        said += [
+            (grader.get("model"), "score", grader.get("criterionResults"))
+            for grader in metadata.get("graders") or []
+        ]
+        rows.extend(
+            {
+                "grading": place,
+                "criterion": result.get("criterionId"),
+                "grader": grader,
+                "score": result.get("score"),
+                "graded": result.get(graded),
+                "reasoning": result.get("reasoning"),
+            }
+            for grader, graded, results in said
+            for result in results or []
+        )
+    return json.dumps(rows, ensure_ascii=False)
 
-        return SampleColumn(name, path=from_sample, full=True)
 
-    return [column(name, read) for name, read in columns.items()]
+def _gradings_cell(seen: Seen) -> Value:
+    """Return the scores and settings of every grading."""
+    rows = [
+        {
+            "grading": place,
+            "graded_by": graded_by(score),
+            **{name: (score.metadata or {}).get(name) for name in SETUP},
+            **{key: number(score, key) for key in KEYS},
+        }
+        for place, score in enumerate(seen.gradings)
+    ]
+    return json.dumps(rows, ensure_ascii=False)
+
+
+def _anchor_cell(seen: Seen) -> Value:
+    """Return what came of the anchor that was graded beside; None if there was none."""
+    found = anchor_of(seen.gradings[0]) if seen.gradings else None
+    return found.model_dump_json() if found else None
+
+
+FOLDED: dict[str, Read] = {
+    FACTS: _facts_cell,
+    CRITERIA: _criteria_cell,
+    GRADINGS: _gradings_cell,
+    ANCHOR: _anchor_cell,
+}
+"""Columns that are unfolded after reading, by name."""

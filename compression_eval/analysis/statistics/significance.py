@@ -5,19 +5,17 @@ from collections.abc import Container, Mapping
 from dataclasses import dataclass, replace
 from typing import Literal
 
-from compression_eval.analysis.statistics.intervals import Difference, Spread
+from compression_eval.analysis.statistics.intervals import LEVEL, Difference, Spread
 
 DEFAULT_THRESHOLD = 0.3
 """The smallest difference of a score (0 to 5) that counts, and the default margin of a decision."""
 
-LEVEL = 0.95
-
-# ----- the decision: one measure, and the failures
-
+_CHANCE = 1 - LEVEL
 
 Decided = Literal[
     "better", "not worse", "worse, by less than the margin", "worse", "fails more", "cannot tell"
 ]
+Verdict = Literal["better", "worse", "no change", "cannot tell"]
 
 
 @dataclass(frozen=True)
@@ -63,20 +61,17 @@ def decide(difference: Difference, margin: float, failing: Failing | None = None
         failing: The failures; None if nothing failed.
     """
     spread, estimate = difference.here or difference.elsewhere, difference.estimate
-    found = {
-        **({"difference": spread.p_value(estimate)} if spread else {}),
-        **({"failures": failing.p_value} if failing else {}),
-    }
-    adjusted = _holm(found)
+    p_values = {"difference": spread.p_value(estimate)} if spread else {}
+    adjusted = _holm(p_values | ({"failures": failing.p_value} if failing else {}))
     p_value, p_failing = adjusted.get("difference"), adjusted.get("failures")
     p_margin = spread.tail(estimate + margin) if spread else None
-    told = p_value is not None and p_value < 1 - LEVEL
-    within = p_margin is not None and p_margin < 1 - LEVEL
+    told = p_value is not None and p_value < _CHANCE
+    within = p_margin is not None and p_margin < _CHANCE
     rises = failing is not None and failing.cost < 0
     blocked = failing is not None and failing.cost < -margin
 
     verdict: Decided = "cannot tell"
-    if p_failing is not None and p_failing < 1 - LEVEL:
+    if p_failing is not None and p_failing < _CHANCE:
         verdict = "fails more"
     elif told and estimate < 0 and not within:
         verdict = "worse"
@@ -86,24 +81,13 @@ def decide(difference: Difference, margin: float, failing: Failing | None = None
             verdict = "worse, by less than the margin"
         elif told and not rises:
             verdict = "better"
-    return Decision(
-        verdict,
-        difference.here is None and spread is not None,
-        p_value,
-        p_margin,
-        p_failing,
-        blocked and within,
-    )
-
-
-# ----- a family of measures, which says where to look
-
-Verdict = Literal["better", "worse", "no change", "cannot tell"]
+    over_conversations = difference.here is None and spread is not None
+    return Decision(verdict, over_conversations, p_value, p_margin, p_failing, blocked and within)
 
 
 @dataclass(frozen=True)
 class Judged:
-    """A difference with its verdict."""
+    """A difference with its verdict, which says where to look and decides nothing."""
 
     difference: Difference
     p_value: float | None
@@ -143,6 +127,25 @@ def judge(
     return result
 
 
+def _verdict(
+    difference: Difference, p_value: float | None, threshold: float, *, failures_rise: bool
+) -> tuple[Verdict, str]:
+    here, estimate = difference.here, difference.estimate
+    if here is None or p_value is None:
+        return "cannot tell", "on a side, each conversation was compressed only once"
+    large = abs(estimate) >= threshold or math.isclose(abs(estimate), threshold)
+    if large and p_value < _CHANCE and estimate < 0:
+        return "worse", f"at least {threshold:g} lower, not noise"
+    if large and p_value < _CHANCE and failures_rise:
+        return "cannot tell", "higher, but it fails more often"
+    if large and p_value < _CHANCE:
+        return "better", f"at least {threshold:g} higher, not noise"
+    sides = (threshold - estimate, threshold + estimate)
+    if not large and max(map(here.tail, sides)) < _CHANCE:
+        return "no change", f"less than {threshold:g} either way"
+    return "cannot tell", "the interval is too wide for either"
+
+
 def known_exactly(
     differences: Mapping[str, Difference], exact: Container[str]
 ) -> dict[str, Difference]:
@@ -160,30 +163,9 @@ def known_exactly(
 
 def _holm(p_values: Mapping[str, float]) -> dict[str, float]:
     """Return p-values adjusted for their number, by Holm's step-down method (1979)."""
-    ordered = sorted(p_values, key=lambda name: p_values[name])
     adjusted: dict[str, float] = {}
     highest = 0.0
-    for position, name in enumerate(ordered):
-        highest = max(highest, min(1.0, p_values[name] * (len(ordered) - position)))
+    for position, name in enumerate(sorted(p_values, key=lambda name: p_values[name])):
+        highest = max(highest, min(1.0, p_values[name] * (len(p_values) - position)))
         adjusted[name] = highest
     return adjusted
-
-
-def _verdict(
-    difference: Difference, p_value: float | None, threshold: float, *, failures_rise: bool
-) -> tuple[Verdict, str]:
-    here, estimate = difference.here, difference.estimate
-    if here is None or p_value is None:
-        return "cannot tell", "on a side, each conversation was compressed only once"
-    large = abs(estimate) >= threshold or math.isclose(abs(estimate), threshold)
-    if large and p_value < 1 - LEVEL and estimate < 0:
-        return "worse", f"at least {threshold:g} lower, not noise"
-    if large and p_value < 1 - LEVEL:
-        if failures_rise:
-            return "cannot tell", "higher, but it fails more often"
-        return "better", f"at least {threshold:g} higher, not noise"
-    if not large and max(here.tail(threshold - estimate), here.tail(threshold + estimate)) < (
-        1 - LEVEL
-    ):
-        return "no change", f"less than {threshold:g} either way"
-    return "cannot tell", "the interval is too wide for either"

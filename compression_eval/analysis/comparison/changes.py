@@ -1,0 +1,380 @@
+"""What changed between two sides beside the means: facts, misses, the spread, and the grader."""
+
+import math
+from collections import Counter, defaultdict
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from statistics import fmean, stdev
+from typing import TYPE_CHECKING, Any, Literal
+
+from compression_eval.analysis.columns import ANCHOR, SETUP
+from compression_eval.analysis.comparison.measures import shown_change
+from compression_eval.analysis.comparison.sides import Side
+from compression_eval.analysis.statistics.intervals import Spread
+from compression_eval.analysis.statistics.power import Graded, SpreadParts, spread_parts
+from compression_eval.calibration.anchors import AnchorGrading, off_by
+from compression_eval.grading.rubric import KNOWLEDGE, structure
+from compression_eval.grading.six_dimensions import KEYS, OVERALL
+
+if TYPE_CHECKING:
+    from pandas import DataFrame, Series
+
+MIN_CHANGED = 0.5
+"""Part of the runs in which a fact must have come or gone to be named."""
+
+MISS = 3.0
+"""A mean of knowledge under this is a miss."""
+
+DRIFT = 0.3
+"""A change of the grader, in points of knowledge, that is warned of whatever the margin is."""
+
+MAX_REASON = 200
+
+SPLIT: tuple[str, ...] = (KNOWLEDGE, OVERALL, *structure().dimensions)
+"""Measures whose spread is split: those that a grader gives."""
+
+# ----- facts
+
+
+@dataclass(frozen=True)
+class FactSeen:
+    """What became of one fact on one side, over its runs that did not fail."""
+
+    runs: int
+    answers: int
+    """Runs in which it can be told whether the answer holds it."""
+    in_answer: int
+    states: int
+    """Runs in which it can be told whether the state holds it."""
+    in_state: int
+    stage: str
+    """The most frequent one."""
+
+    def share(self, where: str) -> float | None:
+        """Return the share of the runs that have it in the answer or the state."""
+        answer = (self.in_answer, self.answers)
+        have, of = answer if where == "answer" else (self.in_state, self.states)
+        return have / of if of else None
+
+
+@dataclass(frozen=True)
+class FactChange:
+    """A fact that came or went."""
+
+    fixture: str
+    cut: int
+    probe: str
+    fact: str
+    kind: Literal["gained", "lost"]
+    where: Literal["answer", "state"]
+    """Where it came or went; ``state`` if only the state changed, and answers did not."""
+    base: FactSeen
+    new: FactSeen
+
+
+_FactKey = tuple[str, int, str, str]
+"""Fixture, cut, probe and fact."""
+
+
+def fact_changes(base: Side, new: Side) -> list[FactChange]:
+    """Return the facts that came or went in at least half of the runs.
+
+    A reader's word decides whether a fact is there, else the look-up, as for the stage.
+    Compared are facts of the same name of the same probe, in runs whose compression did not fail.
+    Losses come before gains, and each in the order of fixtures and probes.
+    """
+    first, second = _facts_seen(base), _facts_seen(new)
+    changes = [
+        change
+        for key in first.keys() & second.keys()
+        if (change := _fact_change(key, first[key], second[key])) is not None
+    ]
+    return sorted(changes, key=lambda c: (c.kind != "lost", c.fixture, c.cut, c.probe, c.fact))
+
+
+def _facts_seen(side: Side) -> dict[_FactKey, FactSeen]:
+    rows: dict[_FactKey, list[tuple[bool | None, bool | None, str]]] = defaultdict(list)
+    columns = ["fixture", "cut", "probe", "fact", "stage"]
+    columns += ["in_answer", "in_state", "in_answer_read", "in_state_read"]
+    ended = side.facts.loc[side.facts["status"] == "ok", columns]
+    for *key, stage, in_answer, in_state, answer_word, state_word in ended.itertuples(
+        index=False, name=None
+    ):
+        fixture, cut, probe, fact = key
+        # A reader's word decides where there is one, as it does for the stage.
+        answered = answer_word == "stated" if isinstance(answer_word, str) else _known(in_answer)
+        held = state_word != "absent" if isinstance(state_word, str) else _known(in_state)
+        rows[fixture, int(cut), probe, fact].append((answered, held, stage))
+    found = {}
+    for name, seen in rows.items():
+        answers = [answered for answered, _, _ in seen if answered is not None]
+        states = [held for _, held, _ in seen if held is not None]
+        stage = Counter(stage for _, _, stage in seen).most_common(1)[0][0]
+        found[name] = FactSeen(
+            len(seen), len(answers), sum(answers), len(states), sum(states), stage
+        )
+    return found
+
+
+def _known(cell: Any) -> bool | None:
+    # In a column of both, pandas keeps what is not known as None or as NaN.
+    return None if cell is None or cell != cell else bool(cell)  # noqa: PLR0124
+
+
+def _fact_change(key: _FactKey, base: FactSeen, new: FactSeen) -> FactChange | None:
+    places: tuple[Literal["answer", "state"], ...] = ("answer", "state")
+    for where in places:
+        before, after = base.share(where), new.share(where)
+        if before is not None and after is not None and abs(after - before) >= MIN_CHANGED:
+            return FactChange(*key, "gained" if after > before else "lost", where, base, new)
+    return None
+
+
+def read_on_one_side(base: Side, new: Side) -> str:
+    """Return which side alone a reader read the states or answers of; empty if it is as the other.
+
+    A reader and a look-up do not find the same facts, so what changed may be the way of looking.
+    """
+    for column in ("in_state_read", "in_answer_read"):
+        read = [side.label for side in (base, new) if side.facts[column].notna().any()]
+        if len(read) == 1:
+            return read[0]
+    return ""
+
+
+# ----- misses
+
+
+@dataclass(frozen=True)
+class Flip:
+    """A probe that is a miss on one side only."""
+
+    unit: str
+    """The fixture at its cut."""
+    probe: str
+    base: float
+    """Mean over epochs of knowledge."""
+    new: float
+    reason: str
+    """What the grader said on the criterion that came out worst where it is a miss; one line."""
+
+    @property
+    def missed_now(self) -> bool:
+        """Whether the new side is the one that misses it."""
+        return self.new < MISS
+
+
+def flips(base: Side, new: Side) -> list[Flip]:
+    """Return the probes that flipped, those that are missed now first."""
+    first, second = _probe_means(base.samples), _probe_means(new.samples)
+    shared = first.index.intersection(second.index)
+    crossed = [key for key in shared if (first[key] < MISS) != (second[key] < MISS)]
+    reasons = (_worst_reasons(base), _worst_reasons(new)) if crossed else ({}, {})
+    found = []
+    for unit, probe in crossed:
+        old, later = float(first[unit, probe]), float(second[unit, probe])
+        reason = reasons[later < MISS].get((unit, probe), "")
+        found.append(Flip(unit, probe, old, later, reason))
+    return sorted(found, key=lambda flip: (not flip.missed_now, flip.unit, flip.probe))
+
+
+def _probe_means(samples: "DataFrame") -> "Series[float]":
+    return samples[samples[KNOWLEDGE].notna()].groupby(["unit", "probe_id"])[KNOWLEDGE].mean()
+
+
+def _worst_reasons(side: Side) -> dict[tuple[str, str], str]:
+    """Return one line for each probe: why its worst criterion got what it got."""
+    worst = worst_criteria(side.criteria, ["unit", "probe_id"])
+    cells = worst[["unit", "probe_id", "criterion", "reasoning"]].itertuples(index=False, name=None)
+    return {
+        (unit, probe): f"{criterion}: {' '.join(str(reason or '').split())}"[:MAX_REASON]
+        for unit, probe, criterion, reason in cells
+    }
+
+
+def worst_criteria(criteria: "DataFrame", keys: list[str]) -> "DataFrame":
+    """Return, for each value of some columns, the criterion that came out worst.
+
+    Args:
+        criteria: Rows of `criteria_frame`; those of the panel's first grading count.
+        keys: The columns.
+    """
+    first = (criteria["grader"] == "panel") & (criteria["grading"] == 0)
+    rows = criteria[first & criteria["score"].notna()]
+    rows = rows.assign(score=rows["score"].astype(float)).sort_values("score", kind="stable")
+    return rows.drop_duplicates(keys)
+
+
+@dataclass(frozen=True)
+class Noise:
+    """What would be called a change between two halves of one side's compressions."""
+
+    facts: float
+    """Facts lost or gained; mean over the sides."""
+    flips: float
+    """Probes that are a miss in one half only; likewise."""
+
+
+def noise(sides: Sequence[Side]) -> Noise | None:
+    """Compare each side with itself: every other compression of a conversation with the rest.
+
+    Returns:
+        None where a conversation was compressed only once.
+    """
+    facts, flipped = [], []
+    for side in sides:
+        runs = side.samples[["unit", "log_path", "state"]].drop_duplicates()
+        place = runs.groupby("unit").cumcount()
+        if (place.groupby(runs["unit"]).max() < 1).any():
+            return None
+        half = side.samples.merge(runs.assign(half=place % 2))
+        one, other = (
+            replace(side, samples=half[half["half"] == which].drop(columns="half"))
+            for which in (0, 1)
+        )
+        facts.append(len(fact_changes(one, other)))
+        flipped.append(len(flips(one, other)))
+    return Noise(fmean(facts), fmean(flipped))
+
+
+# ----- spread
+
+
+@dataclass(frozen=True)
+class SideSpread:
+    """The spread of one side, split into compressions, answers and gradings."""
+
+    parts: dict[str, SpreadParts]
+    """By measure of `SPLIT`."""
+    others: int
+    """Gradings left out because other graders made them, or made them by another rubric."""
+
+
+def side_spread(side: Side) -> SideSpread:
+    """Split the spread of a side; its samples must have a column ``state``."""
+    rows, others = side.samples, 0
+    if (rows["gradings"] > 1).any():
+        rows, others = _same_setup(side.gradings)
+    states = side.samples[["log_path", "epoch", "state"]].itertuples(index=False, name=None)
+    state_of = {(log, epoch): state for log, epoch, state in states}
+    parts = {}
+    for measure in SPLIT:
+        columns = ["unit", "sample", "log_path", "epoch", measure]
+        known = rows.loc[rows[measure].notna(), columns].itertuples(index=False, name=None)
+        parts[measure] = spread_parts(
+            Graded(unit, probe, f"{log} {state_of[log, epoch]}", f"{log} epoch {epoch}", value)
+            for unit, probe, log, epoch, value in known
+        )
+    return SideSpread(parts, others)
+
+
+def _same_setup(gradings: "DataFrame") -> tuple["DataFrame", int]:
+    """Keep the gradings that were made as the first of their answer was."""
+    setup = gradings[["graded_by", *SETUP]].astype(str).agg("\n".join, axis=1)
+    first = setup[gradings["grading"] == 0]
+    by_sample = dict(zip(gradings.loc[first.index, "sample_uuid"], first, strict=True))
+    kept = gradings["sample_uuid"].map(by_sample) == setup
+    return gradings[kept], int((~kept).sum())
+
+
+# ----- did the grader change?
+
+
+@dataclass(frozen=True)
+class Shift:
+    """How far the graders of two runs are apart on the anchors that both graded."""
+
+    measure: str
+    anchors: int
+    base: float
+    """Graded minus expected, in points, on average; likewise the next."""
+    new: float
+    spread: Spread | None
+    """Over the anchors; None with a single one."""
+
+    @property
+    def change(self) -> float:
+        """How much more the graders of the new side give, in points."""
+        return self.new - self.base
+
+    @property
+    def half_width(self) -> float:
+        """Half of the 95 % interval of the change; infinite with a single anchor."""
+        if self.spread is None:
+            return math.inf
+        low, high = self.spread.interval(self.change)
+        return (high - low) / 2
+
+    @property
+    def drifted(self) -> bool:
+        """Whether the change is one to warn of, and more than the anchors vary by."""
+        large = abs(self.change) >= DRIFT or math.isclose(abs(self.change), DRIFT)
+        return large and (abs(self.change) > self.half_width or self.half_width <= DRIFT)
+
+
+@dataclass(frozen=True)
+class Drift:
+    """What is known of a change of the grader between two sides."""
+
+    graded: tuple[int, int]
+    """Anchors that were graded on each side."""
+    failed: tuple[int, int]
+    """Gradings of anchors that failed."""
+    shifts: Sequence[Shift]
+    """Knowledge first; empty if the sides share no anchor."""
+    graders: tuple[Sequence[str], Sequence[str]]
+    """Who graded the answers of each side."""
+
+    @property
+    def too_few(self) -> bool:
+        """Whether a drift that counts could not be seen: the interval is too wide for it."""
+        return bool(self.shifts) and self.shifts[0].half_width > DRIFT
+
+    @property
+    def warning(self) -> str:
+        """What is to be said in front of everything else; empty if there is nothing."""
+        shift = self.shifts[0] if self.shifts else None
+        drifted = shift is not None and shift.drifted
+        if not drifted and self.graders[0] == self.graders[1]:
+            return ""
+        found = "how far they are apart was not measured"
+        if shift is not None:
+            found = (
+                f"on the same {shift.anchors} answers of known worth that of new gives "
+                f"{shown_change(shift.change, shift.measure)} {shift.measure}"
+            )
+        what = "the grader changed" if drifted else "the graders of base and new differ"
+        return f"WARNING {what}: {found}; --regrade MODEL grades both sides alike"
+
+
+def drift(base: Side, new: Side) -> Drift:
+    """Return how far the graders of two sides are apart, by the anchors that both had graded."""
+    first, second = (
+        [AnchorGrading.model_validate_json(str(cell)) for cell in side.samples[ANCHOR].dropna()]
+        for side in (base, new)
+    )
+    shifts = (_shift(key, off_by(first, key), off_by(second, key)) for key in KEYS)
+
+    def graded(side: Sequence[AnchorGrading]) -> int:
+        return len({each.digest for each in side if not each.failure})
+
+    def failed(side: Sequence[AnchorGrading]) -> int:
+        return sum(bool(each.failure) for each in side)
+
+    return Drift(
+        graded=(graded(first), graded(second)),
+        failed=(failed(first), failed(second)),
+        shifts=[shift for shift in shifts if shift is not None],
+        graders=(base.graders, new.graders),
+    )
+
+
+def _shift(key: str, base: Mapping[str, float], new: Mapping[str, float]) -> Shift | None:
+    shared = sorted(base.keys() & new.keys())
+    if not shared:
+        return None
+    changes = [new[name] - base[name] for name in shared]
+    means = [fmean(side[name] for name in shared) for side in (base, new)]
+    count = len(shared)
+    spread = Spread(stdev(changes) / count**0.5, count - 1) if count > 1 else None
+    return Shift(key, count, means[0], means[1], spread)

@@ -1,0 +1,630 @@
+"""A comparison as people and programs read it: a page, JSON, and JUnit XML for CI services."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import asdict
+from typing import Any
+from xml.etree.ElementTree import Element, SubElement, indent, tostring
+
+from compression_eval._version import __version__
+from compression_eval.analysis.arms import ARGUMENT, prompt_file
+from compression_eval.analysis.comparison.changes import (
+    DRIFT,
+    Drift,
+    FactChange,
+    FactSeen,
+    SideSpread,
+    read_on_one_side,
+)
+from compression_eval.analysis.comparison.measures import (
+    BREAKDOWNS,
+    Failures,
+    Line,
+    measure_name,
+    no_language_model,
+    shown_change,
+    shown_interval,
+    shown_p,
+    shown_value,
+    threshold_of,
+)
+from compression_eval.analysis.comparison.result import EXIT_CODES, Comparison
+from compression_eval.analysis.comparison.sides import Side
+from compression_eval.analysis.statistics.intervals import Difference, Spread
+from compression_eval.analysis.tables import Section, Table, as_text, clean
+from compression_eval.fixtures.digests import digest, shown
+from compression_eval.fixtures.writing import versioned_json
+from compression_eval.grading import rubric
+from compression_eval.grading.rubric import KNOWLEDGE
+
+FORMULA = f"{rubric.FORMULA}; change = new - base over the probes that both have"
+"""How the numbers came about; printed with every comparison."""
+
+_METHOD = (
+    FORMULA,
+    "on these conversations: fixtures and probes fixed, the unit is the compression; it decides "
+    "the verdict where conversations were compressed more than once",
+    "for new conversations: the unit is the fixture, Student's t; what to expect elsewhere",
+    "knowledge decides alone, with the failures; the other tables are exploratory: p is two-sided, "
+    "on these conversations, adjusted by Holm's method for the measures of a table",
+)
+
+_LINE_HEADS = (
+    *("base", "new", "change", "on these conversations", "for new conversations", "p", "verdict"),
+)
+
+MAX_LISTED = 30
+"""Facts and probes listed for people; JSON has all of them."""
+
+MAX_SETTING = 24
+MAX_JUNIT_TEXT = 20_000
+
+
+def page(found: Comparison, *, gate: bool = False) -> list[Section]:
+    """Return a comparison as sections.
+
+    Args:
+        found: The comparison.
+        gate: Only the decision.
+    """
+    first = [_decision(found), _arms(found)]
+    if gate:
+        return first
+    return [
+        *first,
+        _others(found),
+        *_noise_floor(found),
+        _failures(found),
+        *([_drift(found.drift)] if found.drift else []),
+        *_breakdowns(found),
+        _noise(found),
+        _facts(found, "lost"),
+        _facts(found, "gained"),
+        _flips(found, "Missed now (knowledge under 3.0)", "because", now=True),
+        _flips(found, "No longer missed", "was missed because", now=False),
+        *_spread(found),
+        _method(found),
+        Section("", [[": ".join(found.outcome)]]),
+    ]
+
+
+def _decision(found: Comparison) -> Section:
+    """Say first what it comes to, and the figures that this rests on."""
+    seen, by, margin = found.knowledge, found.decision, found.rules.threshold
+    here, elsewhere = (shown_interval(s, seen.estimate, KNOWLEDGE) for s in _spreads_of(seen))
+    lines = [
+        ": ".join(found.outcome),
+        f"knowledge (0 to 5): {shown_value(seen.base, KNOWLEDGE)} -> "
+        f"{shown_value(seen.new, KNOWLEDGE)}, {shown_change(seen.estimate, KNOWLEDGE, margin)}, "
+        f"p {shown_p(by.p_value)}; a loss of {margin:.2f} or more: p {shown_p(by.p_margin)}",
+        f"95 % intervals: on these conversations {here}, for new conversations {elsewhere}",
+    ]
+    if found.elsewhere is not None and not found.same_answers:
+        verdict: str = found.elsewhere.verdict
+        if verdict == "not worse":
+            verdict += f" by more than {margin:.2f}"
+        said = "cannot be told" if verdict == "cannot tell" else verdict
+        lines.append(f"for new conversations such as these: {said}")
+    if found.failing is not None and by.verdict != "fails more":
+        base, new = map(_failed, found.failed)
+        p_value = shown_p(by.p_failing)
+        lines.append(f"failed: base {base}; new {new} (p that it fails more {p_value})")
+    if found.more is not None:
+        lines.append(_what_would_tell(found))
+    return Section("", [lines])
+
+
+def _spreads_of(seen: Difference) -> tuple[Spread | None, Spread | None]:
+    return seen.here, seen.elsewhere
+
+
+def _what_would_tell(found: Comparison) -> str:
+    """Return what it takes to tell where these runs do not."""
+    seen, more = found.knowledge, found.more
+    if found.decision.blocked or more is None:
+        return "more epochs would tell whether it fails more often"
+    # An epoch is one of the answers from a compression.
+    answers = [
+        int(side.samples.groupby(["unit", "sample", "log_path", "state"]).size().max())
+        for side in (found.base, found.new)
+    ]
+    ways = []
+    if seen.here is None:
+        base, new = (3 * each for each in answers)
+        epochs = f"--epochs {base}" if base == new else f"--epochs {base} of base, {new} of new,"
+        ways.append(f"a second and third compression ({epochs} in all)")
+    elif more.states is not None:
+        now = [round(states / seen.fixtures) for states in seen.states]
+        base, new = (
+            max(0, more.states - have) * each for have, each in zip(now, answers, strict=True)
+        )
+        have = f"{now[0]}" if now[0] == now[1] else f"{now[0]} of base and {now[1]} of new"
+        again = (
+            f"run both again with --epochs {base} into their folders"
+            if base == new
+            else f"run again into their folders: base with --epochs {base}, new with {new}"
+        )
+        ways.append(
+            f"about {more.states} compressions of each conversation and side instead of {have} "
+            f"({again})"
+        )
+    if more.fixtures is not None:
+        ways.append(f"about {more.fixtures} conversations instead of {seen.fixtures}")
+    listed = ", or ".join(ways) if ways else "no affordable number of epochs or conversations"
+    return f"what would tell, 4 times out of 5, if the difference is as seen: {listed}"
+
+
+def _arms(found: Comparison) -> Section:
+    base, new = (
+        {
+            "arm": side.arm,
+            "logs": str(len(side.logs)),
+            "fixtures": str(side.samples["fixture"].nunique()),
+            "probes": str(side.samples["sample"].nunique()),
+            "compressions": str(side.states),
+            "model": side.model,
+            "compressor model": side.settings["compressor model"],
+            "graded by": " | ".join(side.graders),
+            "version": ", ".join(side.versions),
+        }
+        for side in (found.base, found.new)
+    )
+    rows = [(name, base[name], new[name]) for name in base]
+    return Section("", [Table(("", "base", "new"), rows, texts=(1, 2)), [*_notes(found)]])
+
+
+def _notes(found: Comparison) -> Iterator[str]:
+    sides = (found.base, found.new)
+    if found.same_arm:
+        yield "both sides are runs of the same arm: what differs is noise (A/A)"
+    else:
+        changed = [
+            f"{name} ({_short(found.base, name, old)} -> {_short(found.new, name, new)})"
+            for name, old, new in found.changed_settings
+        ]
+        prompts = "what decides the results beside the settings (prompts, code, fixtures)"
+        yield f"the arms differ in: {', '.join(changed) or prompts}"
+    silent = [side.label for side in sides if no_language_model(side)]
+    if silent:
+        yield f"no language model was involved: {' and '.join(silent)}"
+    if len(silent) == 2:
+        yield "both arms are mechanical and come out the same every time: no noise is expected"
+    elif found.mechanical:
+        yield (
+            f"mechanical compression, the same every time: {' and '.join(found.mechanical)}; "
+            "only answers and gradings vary there"
+        )
+    unread, nothing_else = found.unread
+    if unread and not nothing_else:
+        yield (
+            "the embedded compressor does not read prompts: nothing here tells what the change of "
+            f"{', '.join(unread)} does"
+        )
+    for side in sides:
+        if side.self_graded:
+            yield f"self-graded: in {side.label}, a model judged its own answers"
+        yield from _mixed(side)
+    base, new = (side.regraded for side in sides)
+    if base is not None and new is not None:
+        yield (
+            "both sides graded again, together and in random order, by "
+            f"{', '.join(base.graders)}: {base.answers} and {new.answers} answers, of which "
+            f"{base.failed} and {new.failed} failed ({base.calls + new.calls} calls); the grades "
+            "in the logs count for nothing here"
+        )
+    if found.drift is not None and found.drift.warning:
+        yield found.drift.warning
+    for name, detail in found.allowed.items():
+        yield f"allowed to differ: {name} ({detail})"
+
+
+def _mixed(side: Side) -> Iterator[str]:
+    """Warn of different things under one mean."""
+    cuts = side.samples.groupby("fixture")["cut"].unique()
+    several = [
+        f"{name} at {', '.join(map(str, sorted(at)))}" for name, at in cuts.items() if len(at) > 1
+    ]
+    if several:
+        yield (
+            f"WARNING: {side.label} mixes cuts: {'; '.join(several[:3])}; their probes are "
+            "averaged within the conversation"
+        )
+    cycles = sorted({int(count) for count in side.samples["cycles"].dropna()})
+    if len(cycles) > 1:
+        yield f"WARNING: {side.label} mixes states of {cycles} cycles under one mean"
+
+
+def _short(side: Side, name: str, text: str) -> str:
+    file = prompt_file(side.logs[0]) if name == f"{ARGUMENT}prompt" else None
+    return file or (text if len(text) <= MAX_SETTING else f"{shown(digest(text))}…")
+
+
+def _others(found: Comparison) -> Section:
+    bounds = {line.measure: line.difference.estimate for line in found.bound}
+    heads = ["", *_LINE_HEADS[:-1], *(["failed as 0"] if bounds else []), _LINE_HEADS[-1]]
+    rows = []
+    for line in found.lines:
+        *cells, verdict = _line_cells(line, found.rules.threshold)
+        if bounds:
+            cells.append(shown_change(bounds[line.measure], line.measure))
+        rows.append([measure_name(line.measure), *cells, verdict])
+    table = Table(heads, rows, texts=(len(heads) - 1,))
+    return Section("Other measures (exploratory: say where to look, decide nothing)", [table])
+
+
+def _line_cells(line: Line, threshold: float) -> list[str]:
+    """Return base, new, change, both intervals, p and verdict of a line."""
+    found, name = line.difference, line.measure
+    counts = threshold_of(name, threshold)
+    limit = shown_change(counts, name).lstrip("+")
+    verdict = line.judged.verdict
+    return [
+        shown_value(found.base, name),
+        shown_value(found.new, name),
+        shown_change(found.estimate, name, counts),
+        *(shown_interval(spread, found.estimate, name) for spread in _spreads_of(found)),
+        shown_p(line.judged.p_value),
+        {"no change": f"within {limit}", "cannot tell": "unclear"}.get(verdict, verdict),
+    ]
+
+
+def _noise_floor(found: Comparison) -> Iterator[Section]:
+    """Say what two runs of one arm differ by, where that is what was compared."""
+    if not found.same_arm:
+        return
+    rows = []
+    measured = [(line.measure, line.difference) for line in found.lines]
+    for name, difference in [(KNOWLEDGE, found.knowledge), *measured]:
+        here, cells = difference.here, ["-", "-"]
+        if here is not None and here.error > 0:
+            low, high = here.interval(0.0)
+            sizes = (here.error, (high - low) / 2)
+            cells = [shown_change(size, name).lstrip("+") for size in sizes]
+        rows.append([measure_name(name), *cells])
+    note = "a change smaller than this is what runs of one arm differ by among themselves"
+    yield Section("Noise floor", [Table(["", "standard error", "95 % within +/-"], rows), [note]])
+
+
+def _failures(found: Comparison) -> Section:
+    rows = [
+        (label, f"{each.failed_states} of {each.states}", _failed(each), _ungraded(each))
+        for label, each in zip(("base", "new"), found.failed, strict=True)
+    ]
+    heads = ("", "compressions failed", "samples failed", "not graded")
+    rises = ["the new arm fails more often, so nothing is called better"]
+    table = Table(heads, rows, texts=(1, 2, 3))
+    return Section("Failures", [table, *([rises] if found.rules.failures_rise else [])])
+
+
+def _failed(found: Failures) -> str:
+    return _share(found.failed, found.samples, found.reasons)
+
+
+def _ungraded(found: Failures) -> str:
+    return _share(found.ungraded, found.samples, found.ungraded_reasons)
+
+
+def _share(number: int, samples: int, by_reason: Mapping[str, int]) -> str:
+    text = f"{number} of {samples} ({number / max(samples, 1):.1%})"
+    reasons = ", ".join(f"{reason} {count}" for reason, count in by_reason.items())
+    return f"{text}: {reasons}" if reasons else text
+
+
+def _drift(found: Drift) -> Section:
+    """Say how far the graders are off known marks, and apart."""
+    labels = ("base", "new")
+    lines = [
+        f"{label}: {failed} gradings of anchors failed"
+        for label, failed in zip(labels, found.failed, strict=True)
+        if failed
+    ]
+    if found.too_few:
+        lines.append(f"too few anchors to see a drift of {DRIFT:g} of knowledge")
+    rows = [
+        [
+            measure_name(each.measure),
+            str(each.anchors),
+            *(shown_change(n, each.measure) for n in (each.base, each.new, each.change)),
+            shown_interval(each.spread, each.change, each.measure),
+        ]
+        for each in found.shifts
+    ]
+    blocks: list[Table | Sequence[str]] = []
+    if rows:
+        blocks.append(Table(("", "anchors", "base off by", "new off by", "drift", "95 %"), rows))
+    else:
+        without = [label for label, n in zip(labels, found.graded, strict=True) if not n]
+        why = f"no anchors in {' and '.join(without)}" if without else "no anchor is in both"
+        lines.append(f"not measured: {why}; run both with -T anchors=12")
+    title = "Did the grader change? Answers of known worth that both sides had graded"
+    return Section(title, [*blocks, *([lines] if lines else [])])
+
+
+def _breakdowns(found: Comparison) -> Iterator[Section]:
+    """Yield a section per breakdown; none for what has only one group."""
+    # Interval for new conversations and p stand in the JSON: these decide nothing.
+    heads = ["", "", *_LINE_HEADS[:4], _LINE_HEADS[-1]]
+    for column, lines in found.breakdowns.items():
+        rows = []
+        for line in lines:
+            cells = _line_cells(line, found.rules.threshold)
+            rows.append([line.group, measure_name(line.measure), *cells[:4], cells[-1]])
+        title = f"By {BREAKDOWNS[column]} (exploratory: says where to look, decides nothing)"
+        yield Section(title, [Table(heads, rows, names=2, texts=(len(heads) - 1,))])
+
+
+def _noise(found: Comparison) -> Section:
+    """Say how many facts and probes changed beside what chance alone makes of them."""
+    lines = [f"between the sides: facts {len(found.facts)}, misses {len(found.flips)}"]
+    if found.noise is None:
+        lines.append("by chance: not known, since each conversation was compressed only once")
+    else:
+        lines.append(
+            f"by chance, between the two halves of one side's own compressions (mean over the "
+            f"sides): facts {found.noise.facts:g}, misses {found.noise.flips:g}"
+        )
+    if one := read_on_one_side(found.base, found.new):
+        lines.append(
+            f"WARNING only in {one} a model read which facts are there, in the other they were "
+            "looked up: facts lost and gained may come of that"
+        )
+    return Section("Facts and misses that changed", [lines])
+
+
+def _facts(found: Comparison, kind: str) -> Section:
+    rows = [_fact_cells(change) for change in found.facts if change.kind == kind]
+    heads = ("fact", "probe", "fixture", "in answer", "in state", "stage")
+    return _listed(f"Facts {kind}", Table(heads, rows, names=3, texts=(3, 4, 5)))
+
+
+def _fact_cells(change: FactChange) -> list[str]:
+    base, new = change.base, change.new
+
+    def seen(where: str) -> str:
+        return " -> ".join(_runs(each, where) for each in (base, new))
+
+    stage = base.stage if base.stage == new.stage else f"{base.stage} -> {new.stage}"
+    unit = f"{change.fixture}@{change.cut}"
+    return [change.fact, change.probe, unit, seen("answer"), seen("state"), stage]
+
+
+def _runs(seen: FactSeen, where: str) -> str:
+    """Return in how many runs a fact was there."""
+    if where == "answer":
+        return f"{seen.in_answer}/{seen.answers}"
+    return f"{seen.in_state}/{seen.states}"
+
+
+def _flips(found: Comparison, title: str, why: str, *, now: bool) -> Section:
+    """Name the probes that are a miss on one side only."""
+    rows = [
+        [flip.unit, flip.probe, f"{flip.base:.2f}", f"{flip.new:.2f}", flip.reason]
+        for flip in found.flips
+        if flip.missed_now == now
+    ]
+    heads = ("fixture", "probe", "base", "new", why)
+    return _listed(title, Table(heads, rows, names=2, texts=(4,)))
+
+
+def _listed(title: str, table: Table) -> Section:
+    """Return a table of at most so many rows, its number of rows in the title."""
+    rows = table.rows
+    if not rows:
+        return Section(title, [["none"]])
+    kept = Table(table.heads, rows[:MAX_LISTED], table.names, table.texts)
+    left = len(rows) - MAX_LISTED
+    more = [[f"and {left} more (--format json lists all)"]] if left > 0 else []
+    return Section(f"{title}: {len(rows)}", [kept, *more])
+
+
+def _spread(found: Comparison) -> Iterator[Section]:
+    """Say where the spread of knowledge comes from on each side."""
+    if found.spread is None:
+        return
+    rows, notes = [], []
+    for side, spread in zip((found.base, found.new), found.spread, strict=True):
+        parts = spread.parts[KNOWLEDGE]
+        numbers = (parts.state, parts.probe, parts.answer, parts.grading)
+        rows.append([side.label, *("-" if n is None else f"{n**0.5:.2f}" for n in numbers)])
+        if parts.missing:
+            missing = ", ".join(parts.missing)
+            notes.append(f"{side.label}: cannot be split further without {missing}")
+        if spread.others:
+            notes.append(
+                f"{side.label}: {spread.others} gradings by other graders or another rubric are "
+                "left out here"
+            )
+    heads = ("", "compressions as a whole", "compressions by probe", "answers", "gradings")
+    title = "Spread of knowledge between runs, as standard deviations"
+    yield Section(title, [Table(heads, rows), *([notes] if notes else [])])
+
+
+def _method(found: Comparison) -> Section:
+    seen = found.knowledge
+    behind = (
+        f"behind knowledge: probes {seen.probes}, conversations {seen.fixtures}, "
+        f"compressions {seen.states[0]} and {seen.states[1]}"
+    )
+    return Section("How it was computed", [[*_METHOD, behind]])
+
+
+# ----- for programs
+
+
+def as_json(found: Comparison, *, gate: bool = False) -> str:
+    """Return a comparison as a JSON object.
+
+    Scores and their differences are from 0 to 5, shares from 0 to 1, intervals ``[low, high]`` at
+    95 %, and what is not known is null.
+
+    Args:
+        found: The comparison.
+        gate: Only the arms, the decision and the measures beside it.
+    """
+    outcome, why = found.outcome
+    by, elsewhere = found.decision, found.elsewhere
+    data: dict[str, Any] = {
+        "compression_eval": __version__,
+        "outcome": outcome,
+        "why": why,
+        "exit_code": EXIT_CODES[outcome],
+        "margin": found.rules.threshold,
+        "decision": {
+            "measure": KNOWLEDGE,
+            **_difference_data(found.knowledge),
+            "verdict": by.verdict,
+            "decided_over_conversations": by.over_conversations,
+            "p": by.p_value,
+            "p_loss_of_margin": by.p_margin,
+            "p_fails_more": by.p_failing,
+            "failed_as_0": found.failing.cost if found.failing else None,
+            "verdict_for_new_conversations": elsewhere.verdict if elsewhere else None,
+            "same_answers": found.same_answers,
+            "would_tell": asdict(found.more) if found.more else None,
+        },
+        "same_arm": found.same_arm,
+        "mechanical": found.mechanical,
+        "allowed": found.allowed,
+        "anchors": _drift_data(found.drift) if found.drift else None,
+        "base": _side_data(found.base, found.failed[0]),
+        "new": _side_data(found.new, found.failed[1]),
+        "settings_changed": [
+            {"name": name, "base": old, "new": new} for name, old, new in found.changed_settings
+        ],
+        "other_measures": [_line_data(line) for line in found.lines],
+        "formula": FORMULA,
+    }
+    if not gate:
+        data |= {
+            "by_chance": asdict(found.noise) if found.noise else None,
+            "failed_as_0": [_line_data(line) for line in found.bound],
+            "exploratory": {
+                column: [_line_data(line) for line in lines]
+                for column, lines in found.breakdowns.items()
+            },
+            "facts": [asdict(change) for change in found.facts],
+            "flips": [asdict(flip) | {"missed_now": flip.missed_now} for flip in found.flips],
+            "spread": _spread_data(found.spread) if found.spread else None,
+        }
+    return versioned_json(data)
+
+
+def _difference_data(found: Difference) -> dict[str, Any]:
+    return {
+        "base": found.base,
+        "new": found.new,
+        "change": found.estimate,
+        "on_these_conversations": _interval_data(found.here, found.estimate),
+        "for_new_conversations": _interval_data(found.elsewhere, found.estimate),
+        "probes": found.probes,
+        "fixtures": found.fixtures,
+        "compressions": list(found.states),
+    }
+
+
+def _interval_data(spread: Spread | None, estimate: float) -> list[float] | None:
+    return None if spread is None else list(spread.interval(estimate))
+
+
+def _line_data(line: Line) -> dict[str, Any]:
+    return {
+        **({"group": line.group} if line.group else {}),
+        "measure": line.measure,
+        **_difference_data(line.difference),
+        "p_adjusted": line.judged.p_value,
+        "verdict": line.judged.verdict,
+        "why": line.judged.why,
+    }
+
+
+def _side_data(side: Side, failed: Failures) -> dict[str, Any]:
+    return {
+        "arm": side.arm,
+        "logs": [log.path for log in side.logs],
+        "settings": side.settings,
+        "versions": side.versions,
+        "graded_by": side.graders,
+        "regraded": asdict(side.regraded) if side.regraded else None,
+        "self_graded": side.self_graded,
+        "fixtures": int(side.samples["fixture"].nunique()),
+        "probes": int(side.samples["sample"].nunique()),
+        "failures": asdict(failed) | {"rate": failed.rate, "ungraded_rate": failed.ungraded_rate},
+    }
+
+
+def _drift_data(found: Drift) -> dict[str, Any]:
+    return {
+        "graded": list(found.graded),
+        "failed": list(found.failed),
+        "shared": found.shifts[0].anchors if found.shifts else 0,
+        "warning": found.warning,
+        "too_few": found.too_few,
+        "off_by": [
+            {
+                "measure": each.measure,
+                "base": each.base,
+                "new": each.new,
+                "drift": each.change,
+                "interval": _interval_data(each.spread, each.change),
+            }
+            for each in found.shifts
+        ],
+    }
+
+
+def _spread_data(both: Sequence[SideSpread]) -> dict[str, Any]:
+    return {
+        label: {
+            "variances": {name: asdict(parts) for name, parts in side.parts.items()},
+            "gradings_left_out": side.others,
+            "missing": next(iter(side.parts.values())).missing,
+        }
+        for label, side in zip(("base", "new"), both, strict=True)
+    }
+
+
+_SUITE = "compression-eval compare"
+_TAGS = {"regression": "failure", "cannot tell": "error"}
+_COUNTED = {"failure": "failures", "error": "errors", "skipped": "skipped"}
+
+
+def as_junit(found: Comparison) -> str:
+    """Return a comparison as JUnit XML: a case for the outcome, one for each measure.
+
+    Only the outcome fails (a regression) or is an error (it cannot be told); what a measure beside
+    it did stands in its case, skipped where it is not known.
+    """
+    outcome, why = found.outcome
+    cases = [_case("outcome", _TAGS.get(outcome, ""), f"{outcome}: {why}")]
+    for line in found.lines:
+        base, new, change, *_, verdict = _line_cells(line, found.rules.threshold)
+        tag = "skipped" if line.judged.verdict == "cannot tell" else ""
+        said = f"{base} -> {new} ({change}), {verdict}: {line.judged.why}"
+        cases.append(_case(line.measure, tag, said))
+    return _junit(cases, as_text(page(found, gate=True)))
+
+
+def refusal_as_junit(why: str) -> str:
+    """Return JUnit XML of two sides that could not be compared."""
+    return _junit([_case("outcome", "error", f"could not be compared: {why}")], "")
+
+
+def _case(name: str, tag: str, said: str) -> Element:
+    case = Element("testcase", {"classname": _SUITE, "name": name, "time": "0"})
+    if tag:
+        SubElement(case, tag, {"message": clean(said, MAX_JUNIT_TEXT)})
+    else:
+        SubElement(case, "system-out").text = clean(said, MAX_JUNIT_TEXT)
+    return case
+
+
+def _junit(cases: list[Element], page: str) -> str:
+    counts = {name: sum(c.find(tag) is not None for c in cases) for tag, name in _COUNTED.items()}
+    numbers = {name: str(count) for name, count in counts.items()}
+    suite = Element("testsuite", {"name": _SUITE, "tests": str(len(cases)), **numbers})
+    suite.extend(cases)
+    if page:
+        SubElement(suite, "system-out").text = clean(page, MAX_JUNIT_TEXT)
+    suites = Element("testsuites")
+    suites.append(suite)
+    indent(suites)
+    return f'<?xml version="1.0" encoding="UTF-8"?>\n{tostring(suites, encoding="unicode")}\n'

@@ -1,0 +1,227 @@
+"""One model of a table and a page, and its forms: plain text for a terminal, Markdown, HTML.
+
+The cells hold untrusted text. Each form takes away what power it could have there: over a
+terminal's cursor, over a forge that makes mentions of it, over the page (the report's template
+escapes).
+"""
+
+import re
+import shutil
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from textwrap import wrap
+
+from rich.cells import cell_len, chop_cells
+
+from compression_eval.grading.markdown import pasted
+
+MAX_CELL = 48
+"""Characters of a cell in a terminal's table."""
+
+_GAP = 2
+_MIN_BROKEN = 26
+"""Columns of a terminal from which on a word is broken."""
+
+_SHORT = 12
+"""Columns of a terminal up to which a column of text is left as it is."""
+
+_MAX_PAGE_CELL, _MAX_PAGE_LINE = 200, 2000
+
+
+@dataclass(frozen=True)
+class Cell:
+    """A cell of a table."""
+
+    text: str
+    note: str = ""
+    """Stands beside it, smaller."""
+    below: str = ""
+    """Stands under it, smaller: its intervals, one on a line, or an arm's settings."""
+
+
+@dataclass(frozen=True)
+class Table:
+    """Heads and rows; columns are numbers, flush right, unless they are said to be text."""
+
+    heads: Sequence[str]
+    rows: Sequence[Sequence[str | Cell]]
+    names: int = 1
+    """How many columns in front name the rows; a table that is broken repeats them."""
+    texts: Collection[int] = ()
+    """The other columns of text."""
+    total: bool = False
+    """Whether the last row sums up the others."""
+
+    @property
+    def cells(self) -> list[list[Cell]]:
+        """The rows, every cell in full."""
+        return [[Cell(each) if isinstance(each, str) else each for each in r] for r in self.rows]
+
+    @property
+    def plain(self) -> list[list[str]]:
+        """The rows without what is set smaller."""
+        return [[each if isinstance(each, str) else each.text for each in r] for r in self.rows]
+
+    @property
+    def numbers(self) -> set[int]:
+        """Columns that are set flush right."""
+        return set(range(self.names, len(self.heads))).difference(self.texts)
+
+
+@dataclass(frozen=True)
+class Section:
+    """A part of a page: tables, and lines of text one under another."""
+
+    title: str
+    blocks: Sequence[Table | Sequence[str]]
+
+
+def as_text(sections: Sequence[Section]) -> str:
+    """Return a page for a terminal; nothing in it can steer the terminal."""
+    parts = []
+    for section in sections:
+        lines = [section.title] if section.title else []
+        indent = "  " if section.title else ""
+        for block in section.blocks:
+            if isinstance(block, Table):
+                found = table_lines(block, longest=_MAX_PAGE_CELL, indent=len(indent))
+                lines.extend(indent + line for line in found)
+            else:
+                lines.extend(indent + printable(line, _MAX_PAGE_LINE) for line in block)
+        parts.append("\n".join(lines))
+    return "\n\n".join(parts) + "\n"
+
+
+def as_markdown(sections: Sequence[Section]) -> str:
+    """Return a page as Markdown; texts from conversations have no power over it."""
+    parts = []
+    for section in sections:
+        if section.title:
+            parts.append(f"### {_markdown_cell(section.title)}")
+        for block in section.blocks:
+            if isinstance(block, Table):
+                parts.append(_markdown(block))
+            else:
+                parts.append("\n".join(f"- {_markdown_cell(e, _MAX_PAGE_LINE)}" for e in block))
+    return "\n\n".join(parts) + "\n"
+
+
+def _markdown(table: Table) -> str:
+    rule = ["---:" if index in table.numbers else "---" for index in range(len(table.heads))]
+    rows = [[_markdown_cell(cell) for cell in row] for row in (table.heads, *table.plain)]
+    return "\n".join(f"| {' | '.join(line)} |" for line in (rows[0], rule, *rows[1:]))
+
+
+def _markdown_cell(text: str, longest: int = _MAX_PAGE_CELL) -> str:
+    return pasted(printable(text, longest), longest)
+
+
+def table_lines(
+    table: Table, *, longest: int = MAX_CELL, indent: int = 0, whole: bool = False
+) -> Iterator[str]:
+    """Yield the lines of a table with its columns under one another, fit for the terminal.
+
+    What is too broad is broken: heads and cells of text between words, then the table itself into
+    one under another, each with the columns that name its rows.
+
+    Args:
+        table: The table.
+        longest: Most characters of a cell.
+        indent: Columns of the terminal that are left free before every line.
+        whole: Break nothing, for a list that is searched rather than read.
+    """
+    shown = [[printable(cell, longest) for cell in row] for row in (table.heads, *table.plain)]
+    columns = list(zip(*shown, strict=True))
+    full = [max(map(cell_len, column)) for column in columns]
+    room = max(80, shutil.get_terminal_size((80, 24)).columns) - indent
+    if whole:
+        room = _total(full)
+    least = list(full)
+    if _total(full) > room:
+        least = [
+            _least(column, full[index], number=index in table.numbers)
+            for index, column in enumerate(columns)
+        ]
+    for place, block in enumerate(_blocks(least, max(table.names, 1), room)):
+        if place:
+            yield ""
+        widths = {at: least[at] if at in table.numbers else full[at] for at in block}
+        texts = [at for at in block if at not in table.numbers]
+        while _total(widths.values()) > room and any(widths[at] > least[at] for at in texts):
+            widths[max(texts, key=lambda at: widths[at] - least[at])] -= 1
+        for line in shown:
+            yield from _broken({at: line[at] for at in block}, widths, table.numbers)
+
+
+def _least(column: Sequence[str], full: int, *, number: bool) -> int:
+    """Return how narrow a column can be made; of one of numbers only the head may be broken."""
+    words = " ".join(column[:1] if number else column).split()
+    word = min(max(map(cell_len, words), default=0), _MIN_BROKEN)
+    return max([word, *map(cell_len, column[1:])]) if number else max(word, min(full, _SHORT))
+
+
+def _total(widths: Collection[int]) -> int:
+    return sum(widths) + _GAP * (len(widths) - 1)
+
+
+def _blocks(widths: Sequence[int], names: int, room: int) -> Iterator[list[int]]:
+    """Yield the columns that stand beside one another, those that name the rows always first."""
+    naming = list(range(names))
+    block = list(naming)
+    for index in range(names, len(widths)):
+        if len(block) > names and _total([widths[at] for at in [*block, index]]) > room:
+            yield block
+            block = list(naming)
+        block.append(index)
+    yield block
+
+
+def _broken(
+    cells: Mapping[int, str], widths: Mapping[int, int], numbers: Collection[int]
+) -> Iterator[str]:
+    """Yield the lines that one line of a table takes."""
+    parts = {at: _wrapped(cell, widths[at]) for at, cell in cells.items()}
+    for number in range(max(map(len, parts.values()))):
+        found = []
+        for at, part in parts.items():
+            text = part[number] if number < len(part) else ""
+            padding = " " * (widths[at] - cell_len(text))
+            found.append(padding + text if at in numbers else text + padding)
+        yield (" " * _GAP).join(found).rstrip()
+
+
+def _wrapped(text: str, columns: int) -> list[str]:
+    """Break a text that is too broad, where it may be between words."""
+    if cell_len(text) <= columns:
+        return [text]
+    if len(text) == cell_len(text):
+        return wrap(text, columns, break_on_hyphens=False) or [""]
+    return chop_cells(text, columns)
+
+
+def printable(text: str, longest: int = MAX_CELL) -> str:
+    """Return a text without the power to move a terminal's cursor, and not too long."""
+    # Only what is shown is looked at: a text may be as long as a conversation.
+    short = text if len(text) <= longest else text[: longest - 1] + "…"
+    return "".join(each if each.isprintable() else "\N{REPLACEMENT CHARACTER}" for each in short)
+
+
+_UNFIT = re.compile(
+    "[\x00-\x08\x0b-\x1f\x7f-\x9f"  # control characters but tab and line feed
+    "\u2028\u2029\u202a-\u202e\u2066-\u2069"  # separators, and what turns the direction of text
+    "\ud800-\udfff\ufffe\uffff]"  # halves of characters, and what is none
+)
+
+
+def clean(text: object, longest: int) -> str:
+    """Return a text as HTML and XML can hold it: half and control characters replaced.
+
+    Args:
+        text: Any text; None is empty.
+        longest: In characters; what is left out is said.
+    """
+    full = "" if text is None else str(text)
+    fit = _UNFIT.sub("\ufffd", full[:longest].replace("\r\n", "\n"))
+    if len(full) <= longest:
+        return fit
+    return f"{fit}… [{len(full) - longest:,} more characters in the log]"
