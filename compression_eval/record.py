@@ -136,7 +136,7 @@ class SampleRecord(BaseModel):
     """Digest of the fixture, bank, rubric and prompts that made this sample."""
     files: dict[str, str] = Field(default_factory=dict)
     """For artifact probes: every file that the history before the cut names, with what became of
-    it (a status of `fixtures.artifacts.inventory`, or ``mentioned``). Older logs have none."""
+    it (a status of `file_ops.ledger`, or ``mentioned``). Older logs have none."""
 
 
 class ProbeRecord(StoreModel):

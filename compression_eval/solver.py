@@ -23,7 +23,7 @@ from compression_eval.compressors.errors import NO_CHOICES, refused
 from compression_eval.compressors.running import CompressionPlan, compress
 from compression_eval.compressors.state import State
 from compression_eval.compressors.vendors.anthropic_api import exact_replay
-from compression_eval.fixtures.artifacts.history import history_files
+from compression_eval.file_ops.naming import history_files
 from compression_eval.fixtures.banks import Probe
 from compression_eval.fixtures.models import Language
 from compression_eval.grading.markdown import escaped

@@ -16,7 +16,7 @@ from pydantic import BaseModel, ConfigDict, Field
 from compression_eval.authoring.history import History
 from compression_eval.facts.base_names import others
 from compression_eval.facts.matching import normalise
-from compression_eval.fixtures.artifacts.naming import mentioned_files
+from compression_eval.file_ops.naming import mentioned_files
 from compression_eval.fixtures.banks import AnswerKey, ExpectedFact, Probe, ProbeType
 from compression_eval.fixtures.models import Language
 

@@ -6,10 +6,9 @@ from dataclasses import dataclass
 
 from compression_eval.authoring.asking import Ask, evidence, fact, path_fact, stated_fact, tells
 from compression_eval.authoring.history import History, command_line
-from compression_eval.fixtures.artifacts.events import Call
-from compression_eval.fixtures.artifacts.naming import mentioned_files
-from compression_eval.fixtures.artifacts.outcomes import Outcome, command_outcome
-from compression_eval.fixtures.artifacts.tools import deed_of
+from compression_eval.file_ops.calls import Call, Outcome, command_outcome
+from compression_eval.file_ops.naming import mentioned_files
+from compression_eval.file_ops.tools import deed_of
 from compression_eval.fixtures.banks import ExpectedFact
 
 _MAX_COMMAND = 110

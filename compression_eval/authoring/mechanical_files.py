@@ -11,10 +11,9 @@ from typing import Any
 
 from compression_eval.authoring.asking import Ask, path_fact, stated_fact, tells, wording
 from compression_eval.authoring.history import History, command_line
-from compression_eval.fixtures.artifacts.events import Call, FileEvent
-from compression_eval.fixtures.artifacts.inventory import Status
-from compression_eval.fixtures.artifacts.outcomes import file_outcome
-from compression_eval.fixtures.artifacts.tools import (
+from compression_eval.file_ops.calls import Call, file_outcome
+from compression_eval.file_ops.ledger import FileEvent, Status
+from compression_eval.file_ops.tools import (
     PATCH_KEYS,
     TEXT_KEYS,
     deed_of,

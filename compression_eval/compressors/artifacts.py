@@ -32,10 +32,9 @@ from compression_eval.compressors.spec import Arguments, Compressor
 from compression_eval.compressors.tokens import is_opaque, token_counter
 from compression_eval.compressors.validity import structural_problem
 from compression_eval.compressors.vendors.anthropic_api import BLOCK
-from compression_eval.fixtures.artifacts.calls import calls_of_messages
-from compression_eval.fixtures.artifacts.events import Reading
-from compression_eval.fixtures.artifacts.inventory import FileState, Inventory, Status
-from compression_eval.fixtures.artifacts.reading import read_calls
+from compression_eval.file_ops.calls import calls_of_messages
+from compression_eval.file_ops.ledger import FileState, Inventory, Reading, Status
+from compression_eval.file_ops.tools import read_calls
 from compression_eval.fixtures.message_text import message_text
 from compression_eval.fixtures.models import Fixture, Language
 

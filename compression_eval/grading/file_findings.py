@@ -4,7 +4,7 @@ import math
 import posixpath
 from dataclasses import dataclass, field
 
-from compression_eval.fixtures.artifacts.naming import named_files
+from compression_eval.file_ops.naming import named_files
 from compression_eval.fixtures.banks import Probe
 
 KINDS = ("created", "modified", "read")

@@ -3,7 +3,7 @@
 import pytest
 
 from compression_eval.authoring.mechanical import latest_tasks
-from compression_eval.fixtures.artifacts.events import Call
+from compression_eval.file_ops.calls import Call
 from tests.fixtures.building import Json
 
 ONE = {"id": "a", "content": "One", "status": "pending"}

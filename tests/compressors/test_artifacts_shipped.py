@@ -7,10 +7,10 @@ from inspect_ai.model import ChatMessageUser, Model, get_model
 from compression_eval.compressors.registry import compressor_spec
 from compression_eval.compressors.running import CompressionPlan, compress
 from compression_eval.facts.records import track
-from compression_eval.fixtures.artifacts.calls import calls_of_fixture
-from compression_eval.fixtures.artifacts.history import history_files
-from compression_eval.fixtures.artifacts.inventory import inventory_of
-from compression_eval.fixtures.artifacts.reading import read_calls
+from compression_eval.file_ops.calls import calls_of_fixture
+from compression_eval.file_ops.ledger import inventory_of
+from compression_eval.file_ops.naming import history_files
+from compression_eval.file_ops.tools import read_calls
 from compression_eval.fixtures.finding_files import shipped_fixtures
 from compression_eval.fixtures.loading import FixtureWithBank, load_pair
 from compression_eval.grading.file_findings import file_findings, key_of

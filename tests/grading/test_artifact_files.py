@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from inspect_ai.scorer import Score
 
-from compression_eval.fixtures.artifacts.history import history_files
+from compression_eval.file_ops.naming import history_files
 from compression_eval.fixtures.finding_files import shipped_fixtures
 from compression_eval.fixtures.loading import load_pair
 from compression_eval.grading.artifact_files import KEYS, artifact_files

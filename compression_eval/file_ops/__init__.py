@@ -1,0 +1,1 @@
+"""Which files the tool calls of a conversation touched, and what became of each."""

@@ -1,0 +1,408 @@
+"""The events of files, the book they are written into, and the states that they add up to."""
+
+import posixpath
+import re
+from collections import Counter, OrderedDict
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from fnmatch import fnmatchcase
+from typing import Literal
+
+Action = Literal["read", "created", "modified", "deleted", "renamed"]
+
+UnknownKind = Literal["tool", "program", "code", "path", "git", "outcome", "syntax", "unanswered"]
+"""Why a call says nothing certain.
+
+``tool``: a tool that is not known. ``program``: a program that may write files of its own choice.
+``code``: inline code that writes where only running it would tell. ``path``: a name made of
+variables, patterns or command output. ``git``: a git command that rewrites the tree. ``outcome``:
+an operation that may or may not have been reached. ``syntax``: a command that cannot be parsed.
+``unanswered``: a call without a result.
+"""
+
+Status = Literal["created", "modified", "renamed", "deleted", "temporary", "read", "former"]
+"""What a file is in the end.
+
+``created``, ``modified``, ``renamed`` (and otherwise unchanged), ``read`` (and left unchanged):
+it is there. ``deleted``; ``temporary`` (made and removed again); ``former``: the earlier path of a
+file that has another one now.
+"""
+
+_MAX_PATH = 300
+_MAX_LABEL = 60
+_MAX_COMMAND = 160
+_MAX_SCRIPTS = 50
+_MAX_SCRIPT = 100_000
+_MAX_NAMES = 6
+_DEVICES = ("/dev/", "/proc/")
+_LISTED = re.compile(r"(?:^|\s)((?:\.{0,2}/)?[^\s/:'\"`,;()<>|*]+(?:/[^\s/:'\"`,;()<>|*]+)+)$")
+_DEFINED = re.compile(
+    r"^\s*(?:export\s+)?(?:default\s+)?(?:pub\s+|public\s+|private\s+|static\s+|async\s+)*"
+    r"(?:def|class|func|fn|function|const|struct|enum|interface|type|trait)\s+(\w+)",
+    re.MULTILINE,
+)
+_TELLS_NOTHING = re.compile(r"__\w+__$|test_|setUp|tearDown|main$")
+
+
+@dataclass(frozen=True)
+class FileEvent:
+    """One operation on one file or folder that was really carried out.
+
+    Attributes:
+        message: Index of the message that made the call.
+        action: What was done.
+        path: The file, relative to the project where that could be told.
+        to: For ``renamed``, the new path.
+        folder: Whether it is a folder with all that it holds.
+        names: What the new text defines (functions, classes), for written files.
+    """
+
+    message: int
+    action: Action
+    path: str
+    to: str = ""
+    folder: bool = False
+    names: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class FailedCommand:
+    """A command or file call that failed; the exit code is None where the result names none."""
+
+    message: int
+    command: str
+    exit_code: int | None = None
+
+
+@dataclass(frozen=True)
+class Unclassified:
+    """Something that may have touched files in a way the call does not tell."""
+
+    message: int
+    kind: UnknownKind
+    what: str
+    """A program, tool or path; shortened."""
+
+
+@dataclass
+class Reading:
+    """All that the tool calls of a conversation tell, in their order."""
+
+    events: list[FileEvent] = field(default_factory=list)
+    failed: list[FailedCommand] = field(default_factory=list)
+    unclassified: list[Unclassified] = field(default_factory=list)
+    root: str = ""
+    """The project folder that was taken off absolute paths; empty if none was found."""
+
+
+class Ledger:
+    """Collects what calls did, and keeps track of which files exist.
+
+    Args:
+        root: Project folder that is taken off absolute paths; empty for none.
+        existing: Files known to exist before the first call.
+    """
+
+    def __init__(self, root: str = "", existing: Iterable[str] = ()) -> None:
+        self.reading = Reading(root=root)
+        self.message = 0
+        self.scripts: OrderedDict[str, str] = OrderedDict()
+        """Texts of files that were written whole, for when they are run as scripts."""
+        self._known: dict[str, bool] = {}
+        """Every path that was named: whether it is there."""
+        self._inside: Counter[str] = Counter()
+        """Number of files known to lie below a folder."""
+        self._made: set[str] = set()
+        """Folders that were made and may still be empty."""
+        self._latest: dict[str, FileEvent] = {}
+        for path in existing:
+            self._note(path, exists=True)
+
+    def clean(self, path: str, folder: str = "") -> str | None:
+        """Return a path as it is recorded; None for what is no file of interest.
+
+        Args:
+            path: As it was written; data from a conversation.
+            folder: Folder that it is relative to.
+        """
+        path = path.strip().removeprefix("file://")
+        if not path or len(path) > _MAX_PATH or not path.isprintable():
+            return None
+        joined = posixpath.normpath(posixpath.join(folder, path))
+        if joined.startswith(_DEVICES) or joined in (".", "..", "/", "-"):
+            return None
+        return joined.removeprefix(f"{self.reading.root}/") if self.reading.root else joined
+
+    def exists(self, path: str) -> bool | None:
+        """Return whether a file is known to exist or not to; None if nothing is known."""
+        return self._known.get(path)
+
+    def matching(self, pattern: str) -> list[str]:
+        """Return the existing files that a shell pattern stands for; ``*`` passes no slash."""
+        depth = pattern.count("/")
+        return sorted(
+            path
+            for path, exists in self._known.items()
+            if exists and path.count("/") == depth and fnmatchcase(path, pattern)
+        )
+
+    def read(self, path: str) -> None:
+        """Record that a file's text was shown."""
+        if path not in self._known:
+            self._note(path, exists=True)
+        self._add("read", path)
+
+    def written(self, path: str, text: str | None = None, *, created: bool | None = None) -> None:
+        """Record that the whole of a file was written.
+
+        Args:
+            path: The file.
+            text: What was written, if the call tells.
+            created: Whether the file is new; None if only what is known of it can tell.
+        """
+        is_new = self.exists(path) is not True if created is None else created
+        self._add("created" if is_new else "modified", path, names=_defined_names(text or ""))
+        self._note(path, exists=True)
+        self._keep_script(path, text)
+
+    def modified(self, path: str, text: str = "") -> None:
+        """Record that a part of a file was changed."""
+        self._note(path, exists=True)
+        self._keep_script(path, None)
+        self._add("modified", path, names=_defined_names(text))
+
+    def appended(self, path: str) -> None:
+        """Record text put at the end of a file, which makes it if it is known not to be there."""
+        if self.exists(path) is False:
+            self.written(path, created=True)
+        else:
+            self.modified(path)
+
+    def deleted(self, path: str, *, folder: bool = False) -> None:
+        """Record that a file is gone, or a folder with all that it holds."""
+        self._forget(path)
+        self._add("deleted", path, folder=folder)
+
+    def renamed(self, path: str, to: str, *, folder: bool = False) -> None:
+        """Record that a file or folder has another path now."""
+        if path == to:
+            return
+        inside = self._below(path)
+        script = self.scripts.get(path)
+        self._forget(path)
+        for known in inside or [path]:
+            self._note(to + known[len(path) :], exists=True)
+        self._keep_script(to, script)
+        self._add("renamed", path, to=to, folder=folder or bool(inside))
+
+    def copied(self, path: str, to: str) -> None:
+        """Record that a folder was copied with all that it holds."""
+        for known in self._below(path):
+            if not known.startswith(to + "/"):
+                self._note(to + known[len(path) :], exists=True)
+        self._add("created", to, folder=True)
+
+    def made_folder(self, path: str) -> None:
+        """Record a new folder; one that is there already is none."""
+        if not self.is_folder(path):
+            self._made.add(path)
+            self._add("created", path, folder=True)
+
+    def is_folder(self, path: str) -> bool:
+        """Return whether a path was made as a folder, or files are known to lie below it."""
+        return path in self._made or self._inside[path] > 0
+
+    def failed(self, command: str, exit_code: int | None) -> None:
+        """Record a call that failed."""
+        line = _shortened(command, _MAX_COMMAND)
+        self.reading.failed.append(FailedCommand(self.message, line, exit_code))
+
+    def unknown(self, kind: UnknownKind, what: str) -> None:
+        """Record that something may have happened that the call does not tell."""
+        entry = Unclassified(self.message, kind, _shortened(what, _MAX_LABEL))
+        if entry not in self.reading.unclassified[-20:]:
+            self.reading.unclassified.append(entry)
+
+    def listing(self, output: str) -> None:
+        """Take paths that stand alone at the ends of an output's lines for existing files."""
+        for line in output.splitlines():
+            if len(line) <= _MAX_PATH and (match := _LISTED.search(line.rstrip())):
+                path = self.clean(match[1])
+                if path and path not in self._known:
+                    self._note(path, exists=True)
+
+    def _note(self, path: str, *, exists: bool) -> None:
+        change = int(exists) - int(self._known.get(path, False))
+        self._known[path] = exists
+        folder = posixpath.dirname(path) if change else ""
+        while folder.strip("/"):
+            self._inside[folder] += change
+            folder = posixpath.dirname(folder)
+
+    def _below(self, path: str) -> list[str]:
+        if self._inside[path] < 1:
+            return []
+        return [
+            known for known, there in self._known.items() if there and known.startswith(path + "/")
+        ]
+
+    def _forget(self, path: str) -> None:
+        for known in [*self._below(path), path]:
+            self._note(known, exists=False)
+        self._made = {f for f in self._made if f != path and not f.startswith(path + "/")}
+        self.scripts.pop(path, None)
+
+    def _keep_script(self, path: str, text: str | None) -> None:
+        self.scripts.pop(path, None)
+        if text is not None and len(text) <= _MAX_SCRIPT and path.endswith((".py", ".sh")):
+            self.scripts[path] = text
+            if len(self.scripts) > _MAX_SCRIPTS:
+                self.scripts.popitem(last=False)
+
+    def _add(
+        self,
+        action: Action,
+        path: str,
+        *,
+        to: str = "",
+        folder: bool = False,
+        names: Sequence[str] = (),
+    ) -> None:
+        event = FileEvent(self.message, action, path, to, folder, tuple(names))
+        if self._latest.get(path) != event:
+            self.reading.events.append(event)
+        self._latest[path] = event
+        if to:
+            self._latest.pop(to, None)
+
+
+def _defined_names(text: str) -> list[str]:
+    """Return the names that a piece of source defines: functions and types that tell something."""
+    found = dict.fromkeys(_DEFINED.findall(text[:_MAX_SCRIPT]))
+    return [name for name in found if not _TELLS_NOTHING.match(name)][:_MAX_NAMES]
+
+
+def _shortened(text: str, limit: int) -> str:
+    """Return a text on one line, printable, of bounded length."""
+    line = " ".join(text[: 4 * limit].split())
+    line = "".join(c if c.isprintable() else "?" for c in line)
+    return line if len(line) <= limit else line[: limit - 1] + "…"
+
+
+@dataclass
+class FileState:
+    """One path and what was done to it; steps are numbers that rise with time."""
+
+    path: str
+    created: bool = False
+    modified: bool = False
+    read: bool = False
+    deleted: bool = False
+    moved_to: str = ""
+    original: str = ""
+    """Its path before it was renamed."""
+    folder: bool = False
+    names: tuple[str, ...] = ()
+    """Functions and types that its new text defines."""
+    last: int = 0
+    """Step of the latest operation."""
+
+    @property
+    def status(self) -> Status:
+        """What it is in the end."""
+        if self.moved_to:
+            return "former"
+        if self.deleted:
+            return "temporary" if self.created else "deleted"
+        if self.created:
+            return "created"
+        if self.modified:
+            return "modified"
+        return "renamed" if self.original else "read"
+
+
+class Inventory:
+    """Files by path.
+
+    Args:
+        states: What earlier conversations left; taken over, not copied.
+    """
+
+    def __init__(self, states: Iterable[FileState] = ()) -> None:
+        self.states = {state.path: state for state in states}
+
+    def add(self, event: FileEvent, step: int) -> None:
+        """Bring in one event.
+
+        Args:
+            event: What was done.
+            step: Its place in time.
+        """
+        if event.action == "renamed":
+            for path in [*self._below(event.path), event.path]:
+                self._move(path, event.to + path[len(event.path) :], step)
+            self.states[event.path].folder = self.states[event.to].folder = event.folder
+        elif event.action == "deleted":
+            for path in [*self._below(event.path), event.path]:
+                self._at(path, step).deleted = True
+            self.states[event.path].folder |= event.folder
+        else:
+            state = self._at(event.path, step)
+            state.folder = event.folder
+            if event.action == "read":
+                state.read = True
+            else:
+                self._write(state, event)
+
+    def with_status(self, *wanted: Status, folders: bool = False) -> list[str]:
+        """Return the paths of some states, those touched first first."""
+        return [
+            state.path
+            for state in self.states.values()
+            if state.status in wanted and (folders or not state.folder)
+        ]
+
+    def _at(self, path: str, step: int) -> FileState:
+        state = self.states.setdefault(path, FileState(path))
+        state.last = step
+        return state
+
+    def _write(self, state: FileState, event: FileEvent) -> None:
+        if state.deleted or state.moved_to:
+            # A file that was there at first and is written again has changed, and no more.
+            state.modified = not state.created
+            state.deleted, state.moved_to, state.original = False, "", ""
+        elif event.action == "created" and not (state.modified or state.read or state.original):
+            state.created = True
+        elif not state.created:
+            state.modified = True
+        state.names = tuple(dict.fromkeys([*state.names, *event.names]))
+
+    def _move(self, path: str, to: str, step: int) -> None:
+        old = self._at(path, step)
+        replaced = self.states.pop(to, None)
+        new = self._at(to, step)
+        new.created, new.read, new.names = old.created, old.read, old.names
+        # Moved over another file: for a reader of the project that file has changed.
+        over = replaced is not None and replaced.status in ("modified", "read", "renamed")
+        new.modified = old.modified or over
+        new.original = old.original or path
+        new.folder = old.folder
+        old.moved_to = to
+        if new.original == to:
+            new.original = ""
+
+    def _below(self, path: str) -> list[str]:
+        return [
+            known
+            for known, state in self.states.items()
+            if known.startswith(path + "/") and not state.deleted and not state.moved_to
+        ]
+
+
+def inventory_of(events: Iterable[FileEvent]) -> Inventory:
+    """Return what became of each file; an event's message is its step."""
+    inventory = Inventory()
+    for event in events:
+        inventory.add(event, event.message)
+    return inventory

@@ -1,0 +1,620 @@
+"""What the common programs do to the files that they are given."""
+
+import itertools
+import posixpath
+import re
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from functools import cache
+from importlib.resources import files
+from typing import Any
+
+from compression_eval.file_ops.calls import Outcome
+from compression_eval.file_ops.ledger import Action, Ledger
+from compression_eval.file_ops.patches import apply_patch, is_envelope
+from compression_eval.file_ops.python_code import code_effects, record_code
+
+_NO_NAME = re.compile(r"-|\+\d+")
+"""Standard input, and a line to start at."""
+
+_TAKES_VALUE = {
+    **dict.fromkeys(("head", "tail"), r"-[nc]|--lines|--bytes"),
+    "less": r"-[pP]",
+    "nl": r"-[bwsvni]",
+    "cut": r"-[dfcb]",
+    "sort": r"-[ktS]",
+    "uniq": r"-[fsw]",
+    "jq": r"--arg|--argjson|--indent",
+    "xxd": r"-[lscg]",
+    "hexdump": r"-[nse]",
+    "od": r"-[AtNj]",
+    "bat": r"-[lr]|--style|--line-range|--language",
+    **dict.fromkeys(("diff", "cmp", "sdiff", "colordiff"), r"-[UCIx]|--label"),
+    "column": r"-[tsc]",
+    "touch": r"-[dtr]|--date|--reference",
+    "mkdir": r"-m",
+    "truncate": r"-s|--size",
+    "install": r"-[mog]",
+    **dict.fromkeys(
+        ("grep", "egrep", "fgrep", "ag", "ack"), r"-[ABCmef]|--include|--exclude|--exclude-dir"
+    ),
+    "rg": r"-[ABCmefgtT]|--glob|--type",
+    **dict.fromkeys(("sed", "gsed"), r"-l|-[nrsEzi]*[ef]|--expression|--file"),
+    "perl": r"-[a-zA-Z0-9]*[eE]",
+    **dict.fromkeys(("awk", "gawk", "mawk"), r"-[Fvf]"),
+    "curl": r"-[oHdXuFAe]|--output|--data",
+    "wget": r"-[OPU]|--output-document",
+    **dict.fromkeys(("cp", "mv"), r"-[tS]|--target-directory"),
+    "ln": r"-t",
+    "xargs": r"-[nILPdEsa]",
+}
+"""Options whose value is the word after them."""
+
+_WRAPPERS = dict.fromkeys(
+    ("sudo", "env", "command", "exec", "nohup", "nice", "time", "stdbuf", "builtin", "coproc"), 0
+) | {"timeout": 1, "uv": 0, "poetry": 0, "pipenv": 0}
+"""Programs that run another, and how many words they take before it."""
+
+_ENVIRONMENT = re.compile(r"[A-Za-z_]\w*=")
+_PYTHON = re.compile(r"python(?:\d(?:\.\d+)?)?|pypy3?")
+_INLINE_TRACE = re.compile(r'^  File "<(?:stdin|string)>"', re.MULTILINE)
+_UNPRINTED = re.compile(r"-[a-zA-Z]*[clLq][a-zA-Z]*|--(?:count|files-with.*|quiet|silent|files)")
+_GIT_VALUE_OPTIONS = ("-C", "-c", "--git-dir", "--work-tree")
+_GIT_SURE = ("add", "init", "mv", "rm", "config", "branch", "tag", "status", "log")
+
+
+@dataclass(frozen=True)
+class Argument:
+    """One word of a command after expansion; `text` is None where only running would tell."""
+
+    text: str | None
+    pattern: bool = False
+
+
+@dataclass
+class Invocation:
+    """One program with its arguments, how sure it is that it ran, and where its deeds are noted.
+
+    Attributes:
+        program: Base name of the program.
+        arguments: What follows it.
+        folder: Where it runs; None where that is not known.
+        ledger: Takes what it did.
+        outcome: How the whole command ended.
+        errors: What the program said went wrong.
+        run_script: Follows a script that is given to another shell.
+        standard_input: Text of a here-document; None without one.
+        input_file: What standard input is redirected from.
+        shown: Whether its output can be read in the result.
+        doubtful: Whether it may not have run, or not to its end.
+        failed: Whether it ran and failed.
+        last: Whether it is the last command of the script.
+        certain: Set by `run`: whether the commands joined to it by ``&&`` can be taken to have
+            run even though the whole command failed.
+        lists: Set by `run`: whether its output lists paths of existing files.
+    """
+
+    program: str
+    arguments: list[Argument]
+    folder: str | None
+    ledger: Ledger
+    outcome: Outcome
+    errors: Sequence[str]
+    run_script: Callable[[str, str | None], None]
+    standard_input: str | None = None
+    input_file: Argument | None = None
+    shown: bool = True
+    doubtful: bool = False
+    failed: bool = False
+    last: bool = False
+    certain: bool = True
+    lists: bool = False
+
+    @property
+    def texts(self) -> list[str]:
+        """The arguments that are known."""
+        return [argument.text for argument in self.arguments if argument.text is not None]
+
+    @property
+    def label(self) -> str:
+        """How it is named where its effect is not known: program and first word."""
+        words = [self.program, *(argument.text or "" for argument in self.arguments[:1])]
+        if words[1:] in (["-m"], ["run"]) and len(self.arguments) > 1:
+            words.append(self.arguments[1].text or "?")
+        return " ".join(filter(None, words))
+
+    def operands(self) -> list[Argument]:
+        """Return the arguments that are no options nor values of options."""
+        takes_value = re.compile(_TAKES_VALUE.get(self.program, r"(?!)"))
+        found: list[Argument] = []
+        skip = ended = False
+        for argument in self.arguments:
+            text = argument.text
+            if skip:
+                skip = False
+            elif ended or text is None or not text.startswith("-") or text == "-":
+                found.append(argument)
+            elif text == "--":
+                ended = True
+            else:
+                skip = bool(takes_value.fullmatch(text))
+        return [argument for argument in found if not _NO_NAME.fullmatch(argument.text or "x")]
+
+    def has(self, short: str, *long: str) -> bool:
+        """Return whether it has a one-letter option, perhaps among others, or a long one."""
+        return any(
+            (text.startswith("-") and not text.startswith("--") and set(short) & set(text[1:]))
+            or text.split("=")[0] in long
+            for text in self.texts
+        )
+
+    def unknown_path(self, what: str) -> None:
+        """Record that it may have touched files that cannot be known."""
+        self.ledger.unknown("path", what)
+
+    def paths(self, argument: Argument) -> list[str]:
+        """Return the files that an argument names; what cannot be known is recorded as such."""
+        text = argument.text
+        if text is None or (self.folder is None and not text.startswith("/")):
+            self.unknown_path("a name from a variable or folder" if text is None else text)
+            return []
+        if text.startswith("~"):
+            return [text]
+        cleaned = self.ledger.clean(text, self.folder or "")
+        if cleaned is None or not argument.pattern:
+            return [] if cleaned is None else [cleaned]
+        matching = self.ledger.matching(cleaned)
+        if not matching:
+            self.unknown_path(text)
+        return matching
+
+    def each(self, arguments: Iterable[Argument], record: Callable[[str], None]) -> None:
+        """Record something of every file that arguments name and that it did not fail at."""
+        for argument in arguments:
+            for path in self.paths(argument):
+                if self.broke(argument.text):
+                    continue
+                if self.doubtful:
+                    self.ledger.unknown("outcome", f"{self.program} {path}")
+                else:
+                    record(path)
+
+    def reads(self, arguments: Iterable[Argument]) -> None:
+        """Record files whose text it printed; folders and doubtful ones are left out."""
+        for argument in arguments if self.shown and not self.doubtful else ():
+            if argument.text is None:
+                self.unknown_path(f"{self.program} of a variable")
+                continue
+            for path in self.paths(argument):
+                if not self.broke(argument.text) and not self.ledger.is_folder(path):
+                    self.ledger.read(path)
+
+    def broke(self, operand: str | None) -> bool:
+        """Return whether it failed at an operand: by its own words, else by the exit code."""
+        if operand is not None and self._named_in_error(operand):
+            return True
+        return self.last and self.outcome.failed and not self.failed_at_some
+
+    @property
+    def failed_at_some(self) -> bool:
+        """Whether its own words name an argument that it failed at."""
+        return bool(self.errors) and any(map(self._named_in_error, self.texts))
+
+    def _named_in_error(self, operand: str) -> bool:
+        whole = rf"(?<![\w./-]){re.escape(operand)}(?![\w-])"
+        return any(operand in line and re.search(whole, line) for line in self.errors)
+
+
+def unwrapped(words: Sequence[Argument]) -> tuple[str, list[Argument]]:
+    """Return the program behind ``sudo``, ``timeout 5``, ``env A=b`` and the like, and the rest."""
+    rest = list(words)
+    while len(rest) > 1 and (program := posixpath.basename(rest[0].text or "")) in _WRAPPERS:
+        if program in ("uv", "poetry", "pipenv"):
+            if rest[1].text != "run":
+                break
+            rest = rest[1:]
+        rest = list(itertools.dropwhile(lambda word: (word.text or "").startswith("-"), rest[1:]))
+        rest = rest[_WRAPPERS[program] :]
+        rest = list(itertools.dropwhile(lambda word: _ENVIRONMENT.match(word.text or ""), rest))
+    if not rest:
+        return "", []
+    name = rest[0].text
+    return "?" if name is None else posixpath.basename(name), rest[1:]
+
+
+@cache
+def _vocabulary() -> dict[str, Any]:
+    import yaml
+
+    text = (files(__package__) / "programs.yaml").read_text(encoding="utf-8")
+    loaded: dict[str, Any] = yaml.safe_load(text)
+    return loaded
+
+
+@cache
+def _programs(kind: str) -> frozenset[str]:
+    """Return the names of one kind of program."""
+    names = _vocabulary()[kind]
+    return frozenset(names if isinstance(names, list) else names.split())
+
+
+def run(call: Invocation) -> None:
+    """Record what one program did."""
+    program = call.program
+    call.lists = program in _programs("listing")
+    rule = _RULES.get(program)
+    if program in _programs("readers"):
+        rule = _read
+    elif _PYTHON.fullmatch(program):
+        rule = _python
+    elif program in _programs("shells"):
+        rule = _shell
+    elif program in _programs("interpreters"):
+        rule = _interpreter
+    if rule is not None:
+        tolerant = program in _programs("tolerant") or rule in (_read, _python, _shell)
+        call.certain = tolerant or not call.failed
+        if call.certain:
+            rule(call)
+    elif program in _programs("harmless"):
+        call.certain = program not in _programs("answers")
+    else:
+        call.certain = False
+        if program not in _programs("checks") and call.label not in _programs("check_commands"):
+            call.ledger.unknown("program", call.label)
+
+
+def _read(call: Invocation) -> None:
+    """Record files that a program prints, whole or in part."""
+    found = call.operands()
+    if call.program in ("tr", "jq", "yq"):
+        found = [] if call.program == "tr" else found[1:]
+    if not found and call.input_file is not None:
+        found = [call.input_file]
+    call.reads(found)
+
+
+def _diff(call: Invocation) -> None:
+    """Record files that are compared: their differing lines are shown."""
+    call.certain = False
+    if call.failed and (call.outcome.exit_code or 0) > 1:
+        return
+    call.failed = False
+    for argument in call.operands() if call.shown and not call.doubtful else ():
+        for path in call.paths(argument):
+            if not call.ledger.is_folder(path):
+                call.ledger.read(path)
+
+
+def _grep(call: Invocation) -> None:
+    """Record files whose matching lines are shown."""
+    call.certain = False
+    if any(map(_UNPRINTED.fullmatch, call.texts)):
+        call.lists = True
+        return
+    given = any(text in ("-e", "-f") or text.startswith("--regexp") for text in call.texts)
+    found = call.operands()[0 if given else 1 :]
+    if call.program in ("rg", "ag", "ack") or call.has("rR", "--recursive"):
+        # A folder is searched, and its files are not opened one by one.
+        found = [f for f in found if f.text and "." in posixpath.basename(f.text.rstrip("."))]
+    call.reads(found)
+
+
+def _sed(call: Invocation) -> None:
+    """Record files that sed changes in place, else those it prints."""
+    script = re.compile(r"-[nrsEz]*[ef]|--(?:expression|file)(?:=.*)?", re.DOTALL)
+    in_place = any(re.match(r"-[nrsEz]*i|--in-place", text) for text in call.texts)
+    found = call.operands()
+    if in_place and found and found[0].text == "":
+        found = found[1:]  # BSD sed takes an empty suffix as a word of its own
+    if not any(map(script.fullmatch, call.texts)):
+        found = found[1:]
+    if in_place:
+        call.each(found, call.ledger.modified)
+    else:
+        call.reads(found)
+
+
+def _perl(call: Invocation) -> None:
+    """Record files that Perl changes in place, else those it prints."""
+    flags = [text for text in call.texts if text.startswith("-")]
+    if not any(re.match(r"-[a-zA-Z0-9]*[eE]", flag) for flag in flags):
+        call.ledger.unknown("program", call.label)
+    elif any(re.match(r"-[0-9a-hj-zA-Z]*i", flag) for flag in flags):
+        call.each(call.operands(), call.ledger.modified)
+    else:
+        call.reads(call.operands())
+
+
+def _awk(call: Invocation) -> None:
+    """Record files that awk changes in place, else those it prints."""
+    found = call.operands()
+    if "inplace" in call.texts:
+        found = [argument for argument in found if argument.text != "inplace"]
+        call.each(found[1:], call.ledger.modified)
+        return
+    if found and re.search(r">\s*\"", found[0].text or ""):
+        call.ledger.unknown("code", "awk with its own output file")
+    call.reads(found if "-f" in call.texts else found[1:])
+
+
+def _tee(call: Invocation) -> None:
+    def written(path: str) -> None:
+        call.ledger.written(path, call.standard_input)
+
+    appends = call.has("a", "--append")
+    call.each(call.operands(), call.ledger.appended if appends else written)
+
+
+def _touch(call: Invocation) -> None:
+    """Record files that touch makes; the time of one that is there is no change."""
+
+    def made(path: str) -> None:
+        if call.ledger.exists(path) is not True:
+            call.ledger.written(path)
+
+    call.each(call.operands(), made)
+
+
+def _mkdir(call: Invocation) -> None:
+    def made(path: str) -> None:
+        parts = path.split("/")
+        for end in range(1 if call.has("p", "--parents") else len(parts), len(parts) + 1):
+            if (folder := "/".join(parts[:end])) not in ("", "~"):
+                call.ledger.made_folder(folder)
+
+    call.each(call.operands(), made)
+
+
+def _remove(call: Invocation) -> None:
+    ledger = call.ledger
+    forced = call.has("f", "--force")
+    deep = call.has("rR", "--recursive") or call.program == "rmdir"
+
+    def gone(path: str) -> None:
+        is_folder = ledger.is_folder(path)
+        if ledger.exists(path) is True or is_folder or not forced:
+            deep_name = deep and "." not in posixpath.basename(path)
+            ledger.deleted(path, folder=deep_name or is_folder)
+        elif not path.startswith("/tmp/"):  # noqa: S108 - a path in a conversation
+            ledger.unknown("outcome", f"rm -f {path}")
+
+    call.each(call.operands(), gone)
+
+
+def _copy_or_move(call: Invocation) -> None:
+    """Record copies as new files, and moves as renames."""
+    ledger = call.ledger
+    sources = call.operands()
+    named = ("-t", "--target-directory")
+    into = next((b for a, b in itertools.pairwise(call.arguments) if a.text in named), None)
+    if into is None:
+        if len(sources) < 2:
+            return
+        sources, into = sources[:-1], sources[-1]
+    text = into.text or ""
+    targets = call.paths(into)
+    if not targets and text in (".", "./") and call.folder is not None:
+        targets = [call.folder]
+    if len(targets) != 1:
+        call.unknown_path(f"{call.program} to {text or 'a variable'}")
+        return
+    (target,) = targets
+    moved = [(argument, path) for argument in sources for path in call.paths(argument)]
+    inside = len(moved) > 1 or text.endswith(("/", "/.")) or text in (".", "..")
+    inside = inside or ledger.is_folder(target)
+    for argument, source in moved:
+        if call.broke(argument.text):
+            continue
+        path = posixpath.join(target, posixpath.basename(source)) if inside else target
+        if call.doubtful:
+            ledger.unknown("outcome", f"{call.program} {source} {path}")
+        elif call.program in ("mv", "git"):
+            ledger.renamed(source, path, folder=ledger.is_folder(source))
+        elif ledger.is_folder(source) or call.has("rRa", "--recursive", "--archive"):
+            ledger.copied(source, path)
+        else:
+            ledger.written(path, ledger.scripts.get(source))
+
+
+def _link(call: Invocation) -> None:
+    if len(found := call.operands()) == 2:
+        call.each(found[1:], call.ledger.written)
+
+
+def _truncate(call: Invocation) -> None:
+    call.each(call.operands(), call.ledger.modified)
+
+
+def _download(call: Invocation) -> None:
+    """Record the file that a download goes to."""
+    call.certain = False
+    names = ("-o", "--output") if call.program == "curl" else ("-O", "--output-document")
+    found = [b for a, b in itertools.pairwise(call.arguments) if a.text in names]
+    call.each(found, call.ledger.written)
+    if not found and (call.program == "wget" or call.has("O", "--remote-name")):
+        call.unknown_path(f"{call.program} names the file itself")
+
+
+def _dd(call: Invocation) -> None:
+    found = [Argument(text[3:]) for text in call.texts if text.startswith("of=")]
+    call.each(found, call.ledger.written)
+
+
+def _patch(call: Invocation) -> None:
+    """Record a patch given on standard input, or as an argument in the ``apply_patch`` form."""
+    text = call.standard_input or next(filter(is_envelope, call.texts), None)
+    if text is None or call.doubtful:
+        call.unknown_path(call.program)
+    else:
+        apply_patch(call.ledger, text, call.folder)
+
+
+def _find(call: Invocation) -> None:
+    call.lists = True
+    acting = ("-delete", "-exec", "-execdir", "-ok")
+    words = list(itertools.dropwhile(lambda text: text not in acting, call.texts))
+    if words:
+        call.unknown_path(" ".join(["find", *words[:2]]))
+
+
+def _xargs(call: Invocation) -> None:
+    words = [argument.text or "?" for argument in call.operands()]
+    if words and (words[0] in _programs("harmless") or words[0] in ("grep", "rg")):
+        call.lists = words[0] in _programs("listing")
+    else:
+        call.unknown_path(" ".join(["xargs", *words[:1]]))
+
+
+def _python(call: Invocation) -> None:
+    """Record what code given on standard input or by ``-c`` does, or a script that is run."""
+    call.certain = False
+    texts = [argument.text for argument in call.arguments]
+    names = [text for text in texts if text is not None and not text.startswith("-")]
+    if "-c" in texts[:-1]:
+        _inline_python(call, texts[texts.index("-c") + 1])
+    elif "-m" in texts:
+        module = texts[texts.index("-m") + 1] if "-m" in texts[:-1] else "?"
+        if module not in _programs("python_modules"):
+            call.ledger.unknown("program", f"python -m {module}")
+    elif call.standard_input is not None and (not names or "-" in texts):
+        _inline_python(call, call.standard_input)
+    elif names:
+        _python_script(call, names[0])
+
+
+def _inline_python(call: Invocation, code: str | None) -> None:
+    if code is None:
+        call.ledger.unknown("code", "python")
+        return
+    broken = call.failed or bool(_INLINE_TRACE.search(call.outcome.text))
+    record_code(call.ledger, code_effects(code), call.folder, doubtful=broken or call.doubtful)
+
+
+def _python_script(call: Invocation, name: str) -> None:
+    """Record a script that is run; its text is known if it was written in the conversation."""
+    path = call.ledger.clean(name, call.folder or "") if call.folder is not None else None
+    code = call.ledger.scripts.get(path) if path else None
+    if code is None:
+        call.ledger.unknown("program", f"python {name}")
+        return
+    # What a script reads is its own affair: nothing says that its text was shown.
+    effects = [effect for effect in code_effects(code) if effect.kind != "read"]
+    trace = re.search(rf'File "[^"\n]*{re.escape(posixpath.basename(name))}"', call.outcome.text)
+    broken = call.failed or bool(trace and "Traceback" in call.outcome.text)
+    record_code(call.ledger, effects, call.folder, doubtful=broken or call.doubtful)
+
+
+def _shell(call: Invocation) -> None:
+    """Follow the script of another shell."""
+    call.certain = False
+    inline = (b for a, b in itertools.pairwise(call.texts) if re.fullmatch(r"-[a-z]*c", a))
+    script = next(inline, call.standard_input)
+    if script is not None:
+        call.run_script(script, call.folder)
+        return
+    for path in [path for argument in call.operands()[:1] for path in call.paths(argument)]:
+        script = call.ledger.scripts.get(path)
+        if script is None:
+            call.ledger.unknown("program", f"{call.program} {path}")
+        else:
+            call.run_script(script, call.folder)
+
+
+def _interpreter(call: Invocation) -> None:
+    call.certain = False
+    inline = call.standard_input is not None or {"-e", "-r", "--eval", "-p"} & set(call.texts)
+    call.ledger.unknown("code" if inline else "program", call.label)
+
+
+def _git(call: Invocation) -> None:
+    """Record what a git command did to files."""
+    while call.arguments and (call.arguments[0].text or "").startswith("-"):
+        option, *rest = call.arguments
+        if option.text == "-C" and rest and call.folder is not None and rest[0].text:
+            call.folder = posixpath.normpath(posixpath.join(call.folder, rest[0].text))
+            call.folder = "" if call.folder == "." else call.folder
+        call.arguments = rest[1 if option.text in _GIT_VALUE_OPTIONS else 0 :]
+    command = (call.arguments[0].text or "?") if call.arguments else ""
+    call.arguments = call.arguments[1:]
+    words = [argument.text for argument in call.arguments]
+    call.certain = command in _GIT_SURE
+    call.lists = command in _programs("git_listing")
+    if call.doubtful and command in ("mv", "rm", "restore", "checkout", "apply"):
+        call.ledger.unknown("outcome", f"git {command}")
+    elif command == "mv":
+        _copy_or_move(call)
+    elif command in ("rm", "restore", "checkout", "switch"):
+        _git_files(call, command, words)
+    elif command in ("show", "blame", "cat-file"):
+        _git_shown(call, command)
+    elif command in _programs("git_rewrites") and not _only_tells(command, words):
+        call.ledger.unknown("git", f"git {command}")
+
+
+def _git_files(call: Invocation, command: str, words: Sequence[str | None]) -> None:
+    """Record files that git removes, or puts back as they were."""
+    spared = {"rm": ("--cached",), "restore": ("--staged", "-S")}
+    given = call.arguments[words.index("--") + 1 :] if "--" in words else []
+    if command in ("checkout", "switch") and not given:
+        if not {"-b", "-B", "-c", "-C", "--orphan"} & set(words):
+            call.ledger.unknown("git", " ".join(["git checkout", *filter(None, words[:1])]))
+        return
+    if set(spared.get(command, ())) & set(words):
+        return
+    action: Action = "deleted" if command == "rm" else "modified"
+    for argument in given or call.operands():
+        if argument.text in (".", "./"):
+            call.ledger.unknown("git", f"git, the whole folder {action}")
+            continue
+        for path in call.paths(argument):
+            if call.broke(argument.text):
+                continue
+            if action == "deleted":
+                call.ledger.deleted(path, folder=call.ledger.is_folder(path))
+            else:
+                call.ledger.modified(path)
+
+
+def _git_shown(call: Invocation, command: str) -> None:
+    """Record files of a commit whose text git prints."""
+    for text in call.texts if call.shown else ():
+        name = text if command == "blame" else text.partition(":")[2]
+        if text.startswith("-") or (command == "blame" and "." not in posixpath.basename(name)):
+            continue
+        path = call.ledger.clean(name)
+        if path and not call.broke(text):
+            call.ledger.read(path)
+
+
+def _only_tells(command: str, words: Sequence[str | None]) -> bool:
+    """Return whether a git command of a kind that rewrites files leaves them as they are."""
+    if command == "reset":
+        return not {"--hard", "--merge", "--keep"} & set(words)
+    if command == "apply":
+        return bool({"--check", "--stat"} & set(words))
+    if command in ("stash", "worktree", "submodule"):
+        return words[:1] in (["list"], ["show"], ["status"])
+    return command == "clean" and "-n" in words
+
+
+_RULES: dict[str, Callable[[Invocation], None]] = {
+    **dict.fromkeys(("grep", "egrep", "fgrep", "rg", "ag", "ack"), _grep),
+    **dict.fromkeys(("diff", "cmp", "sdiff", "colordiff"), _diff),
+    **dict.fromkeys(("sed", "gsed"), _sed),
+    **dict.fromkeys(("awk", "gawk", "mawk"), _awk),
+    **dict.fromkeys(("rm", "rmdir", "unlink"), _remove),
+    **dict.fromkeys(("cp", "mv", "install"), _copy_or_move),
+    **dict.fromkeys(("curl", "wget"), _download),
+    **dict.fromkeys(("find", "fd", "fdfind"), _find),
+    **dict.fromkeys(("tee", "sponge"), _tee),
+    **dict.fromkeys(("patch", "apply_patch", "applypatch"), _patch),
+    "perl": _perl,
+    "touch": _touch,
+    "mkdir": _mkdir,
+    "ln": _link,
+    "truncate": _truncate,
+    "dd": _dd,
+    "xargs": _xargs,
+    "git": _git,
+}
