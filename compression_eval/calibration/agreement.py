@@ -5,6 +5,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from compression_eval.calibration.cases import Case
+
 if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
@@ -14,7 +16,7 @@ if TYPE_CHECKING:
 RESAMPLES = 2000
 LEVEL = 0.95
 _SEED = 20_260_307
-_FEWEST = 3
+_MIN_ANSWERS = 3
 """Answers below which nothing but the error is computed."""
 
 
@@ -36,7 +38,18 @@ class Agreement:
     high: float
 
 
-def agreement(grader: Sequence[float], reference: Sequence[float]) -> Agreement:
+def agreement(cases: Sequence[Case], key: str) -> Agreement:
+    """Compare a grader's scores with the references, over the answers that have both.
+
+    Args:
+        cases: Graded answers.
+        key: The overall score or a dimension.
+    """
+    both = [case.compared() for case in cases]
+    return compare([given[key] for given, _ in both], [right[key] for _, right in both])
+
+
+def compare(grader: Sequence[float], reference: Sequence[float]) -> Agreement:
     """Compare a grader with the reference, answer by answer.
 
     Args:
@@ -89,7 +102,7 @@ def _kappa(given: "Floats", right: "Floats") -> "Floats":
 def _interval(given: "Floats", right: "Floats") -> tuple[float, float]:
     import numpy as np
 
-    if len(given) < _FEWEST:
+    if len(given) < _MIN_ANSWERS:
         return math.nan, math.nan
     # A fixed seed: the same log must print the same table.
     drawn = np.random.default_rng(_SEED).integers(0, len(given), (RESAMPLES, len(given)))
@@ -105,7 +118,7 @@ def _interval(given: "Floats", right: "Floats") -> tuple[float, float]:
 def _rank_correlation(given: "Floats", right: "Floats") -> float:
     import numpy as np
 
-    if len(given) < _FEWEST or not given.std() or not right.std():
+    if len(given) < _MIN_ANSWERS or not given.std() or not right.std():
         return math.nan
     return float(np.corrcoef(_ranks(given), _ranks(right))[0, 1])
 

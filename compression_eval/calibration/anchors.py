@@ -8,7 +8,7 @@ import functools
 import math
 import statistics
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import get_args
 
@@ -16,14 +16,13 @@ from inspect_ai.model import ChatMessage, ChatMessageUser
 from inspect_ai.scorer import Metric, SampleScore, Score, Value, metric
 from pydantic import BaseModel, Field
 
+from compression_eval.calibration.answers import GradedAnswer, load_sets
 from compression_eval.calibration.cases import by_key, shown_state
-from compression_eval.calibration.loading import load_sets
-from compression_eval.calibration.models import GradedAnswer
 from compression_eval.fixtures.banks import Probe, ProbeType
 from compression_eval.fixtures.digests import digest
 from compression_eval.fixtures.errors import DataError
 from compression_eval.fixtures.models import Language
-from compression_eval.grading.panel import PanelGrading, grade_with_panel, graders_for
+from compression_eval.grading.panel import grade_with_panel, graders_for
 from compression_eval.grading.request import GraderContext, GradingRequest, grading_request
 from compression_eval.grading.rubric import (
     KNOWLEDGE,
@@ -185,7 +184,8 @@ async def grade_anchor(
     """
     request = anchor.request(grader_context, language)
     panel = await grade_with_panel(request, graders_for(answer_model=""))
-    graded = _medians(panel, request.ids)
+    medians = {name: panel.score(name) for name in request.ids} if panel.succeeded else {}
+    graded = {name: score for name, score in medians.items() if not math.isnan(score)}
     failure = panel.failure or ("" if graded else "no criterion has a value")
     given = _by_key(graded)
     right = _by_key({name: anchor.answer.scores[name] for name in graded})
@@ -205,12 +205,6 @@ async def grade_anchor(
 
 def _by_key(scores: Mapping[str, float]) -> dict[str, float]:
     return {KNOWLEDGE: knowledge(dimension_scores(scores)), **by_key(scores)}
-
-
-def _medians(panel: PanelGrading, ids: Sequence[str]) -> dict[str, float]:
-    if not panel.succeeded:
-        return {}
-    return {name: score for name in ids if not math.isnan(score := panel.score(name))}
 
 
 def anchor_of(score: Score) -> AnchorGrading | None:

@@ -1,22 +1,41 @@
-"""One graded answer after it was graded: what metrics and tables are computed from."""
+"""One graded answer: what a grader may fall for in it, how it may be varied, what it was given."""
 
+import functools
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from importlib.resources import files
+from typing import Any, Literal
 
+import yaml
 from inspect_ai.scorer import SampleScore
 from pydantic import BaseModel, Field
 
-from compression_eval.calibration.models import Kind
-from compression_eval.calibration.variants import ORIGINAL, Variant
-from compression_eval.fixtures.models import Language
-from compression_eval.grading.rubric import dimension_scores, overall, structure
+from compression_eval.calibration.answers import Kind
+from compression_eval.fixtures.banks import Probe
+from compression_eval.fixtures.models import Language, NonEmpty, Strict
+from compression_eval.grading.rubric import (
+    Criterion,
+    Rubric,
+    dimension_scores,
+    load_rubric,
+    overall,
+    structure,
+)
 from compression_eval.record import StateRecord
 
 OVERALL = "overall"
 
 KEYS: tuple[str, ...] = (OVERALL, *structure().dimensions)
 """What is compared with the reference: the overall score and each dimension."""
+
+Variant = Literal["original", "criteria_reversed", "padded", "method_named", "language_swapped"]
+"""Changes to a grading request that must not move a score."""
+
+ORIGINAL: Variant = "original"
+
+_OTHER_LANGUAGE: dict[Language, Language] = {"en": "zh", "zh": "ja", "ja": "en"}
+_ROUNDING = 1e-9
 
 
 class Reference(BaseModel):
@@ -57,50 +76,17 @@ class Case:
         """Whether the answer is as it stands in the set."""
         return self.reference.variant == ORIGINAL
 
+    @property
+    def fell(self) -> bool | None:
+        """Whether the grader fell for the trap in the answer; see `sprung`."""
+        return sprung(self.reference.kind, self.scores, self.reference.scores)
 
-def by_key(scores: Mapping[str, float]) -> dict[str, float]:
-    """Return the dimensions and the overall score of scores by criterion; NaN without a value."""
-    dimensions = dimension_scores(scores)
-    result = {OVERALL: overall(dimensions)}
-    return result | {str(name): value for name, value in dimensions.items()}
+    def compared(self) -> tuple[dict[str, float], dict[str, float]]:
+        """Return the grader's and the reference's scores by key, from the criteria that both have.
 
-
-def compared(case: Case) -> tuple[dict[str, float], dict[str, float]]:
-    """Return a grader's and the reference's scores by key, from the criteria that both have.
-
-    A grader that leaves criteria out would else be compared with means of other things.
-    """
-    both = [name for name in case.reference.scores if name in case.scores]
-    return (
-        by_key({name: case.scores[name] for name in both}),
-        by_key({name: case.reference.scores[name] for name in both}),
-    )
-
-
-def moved(cases: Sequence[Case]) -> dict[Variant, list[dict[str, float]]]:
-    """Return how far each variant of an answer lies from the original, by variant and key.
-
-    Returns:
-        For each variant one entry per answer that was graded in both forms: the difference,
-        variant minus original, in points; NaN where one has no value.
-    """
-    originals = {case.reference.item: case for case in cases if case.original and case.scores}
-    result: dict[Variant, list[dict[str, float]]] = {}
-    for case in cases:
-        base = originals.get(case.reference.item)
-        if case.original or base is None or not case.scores:
-            continue
-        both = [name for name in case.scores if name in base.scores]
-        before = by_key({name: base.scores[name] for name in both})
-        after = by_key({name: case.scores[name] for name in both})
-        shifts = {key: after[key] - before[key] for key in KEYS}
-        result.setdefault(case.reference.variant, []).append(shifts)
-    return result
-
-
-def present(values: Sequence[float]) -> list[float]:
-    """Return the values that are no NaN."""
-    return [value for value in values if not math.isnan(value)]
+        A grader that leaves criteria out would else be compared with means of other things.
+        """
+        return _over_both(self.scores, self.reference.scores)
 
 
 def case_of(item: SampleScore) -> Case | None:
@@ -114,8 +100,137 @@ def case_of(item: SampleScore) -> Case | None:
     )
 
 
+def by_key(scores: Mapping[str, float]) -> dict[str, float]:
+    """Return the dimensions and the overall score of scores by criterion; NaN without a value."""
+    dimensions = dimension_scores(scores)
+    return {OVERALL: overall(dimensions)} | {str(key): each for key, each in dimensions.items()}
+
+
+def _over_both(
+    one: Mapping[str, float], other: Mapping[str, float]
+) -> tuple[dict[str, float], dict[str, float]]:
+    both = [name for name in other if name in one]
+    return by_key({name: one[name] for name in both}), by_key({name: other[name] for name in both})
+
+
+def moved(cases: Sequence[Case]) -> dict[Variant, dict[str, list[float]]]:
+    """Return how far each variant of an answer lies from the original, by variant and key.
+
+    Returns:
+        For each variant and key one difference per answer that was graded in both forms and has a
+        value in both: variant minus original, in points, its sign left out.
+    """
+    originals = {case.reference.item: case for case in cases if case.original and case.scores}
+    result: dict[Variant, dict[str, list[float]]] = {}
+    for case in cases:
+        base = originals.get(case.reference.item)
+        if case.original or base is None or not case.scores:
+            continue
+        shifts = result.setdefault(case.reference.variant, {key: [] for key in KEYS})
+        before, after = _over_both(base.scores, case.scores)
+        for key in KEYS:
+            if not math.isnan(shift := abs(after[key] - before[key])):
+                shifts[key].append(shift)
+    return result
+
+
 def shown_state(fixture: str) -> StateRecord:
     """Return the record of a context that was written instead of compressed."""
     return StateRecord(
         state_id=f"calibration-{fixture}", status="ok", message_count=1, regions=["summary"]
     )
+
+
+class Trap(Strict):
+    """Where a kind of answer leads a grader astray."""
+
+    direction: Literal["up", "down"]
+    """``up`` is too lenient, ``down`` too harsh."""
+    criteria: list[NonEmpty] = Field(min_length=1)
+    """Criteria that it aims at, where they are graded."""
+
+
+class Traps(Strict):
+    """The trap in each kind of answer."""
+
+    off_by: float = Field(gt=0)
+    """How far off the reference, in points of the rubric, a grader has fallen for it."""
+    traps: dict[Kind, Trap | None]
+
+
+@functools.cache
+def traps() -> Traps:
+    """Return the trap in each kind of answer."""
+    return Traps.model_validate(_data("traps.yaml"))
+
+
+def sprung(kind: Kind, scores: Mapping[str, float], reference: Mapping[str, float]) -> bool | None:
+    """Return whether a grader fell for the trap in an answer.
+
+    Args:
+        kind: What is special about the answer.
+        scores: The grader's, 0 to 5, by criterion id; those without a value left out.
+        reference: The careful reader's.
+
+    Returns:
+        None if the answer is no trap, or the grader gave no value where the trap aims.
+    """
+    trap = traps().traps[kind]
+    if trap is None:
+        return None
+    sign = 1 if trap.direction == "up" else -1
+    aimed = [name for name in trap.criteria if name in scores and name in reference]
+    if not aimed:
+        return None
+    return any(
+        sign * (scores[name] - reference[name]) >= traps().off_by - _ROUNDING for name in aimed
+    )
+
+
+def variants_of(probe: Probe, kind: Kind) -> list[Variant]:
+    """Return the changes that an answer can go through without being worth more or less.
+
+    Words around an answer break a requested format, and are an answer where there was none.
+
+    Args:
+        probe: What was asked.
+        kind: What is special about the answer.
+    """
+    found: list[Variant] = ["criteria_reversed", "language_swapped"]
+    if probe.format is None and kind not in ("abstention", "refetch"):
+        found += ["padded", "method_named"]
+    return found
+
+
+def varied_answer(answer: str, variant: Variant, language: Language) -> str:
+    """Return the answer as the grader gets it.
+
+    Args:
+        answer: As it stands in the set.
+        variant: The change.
+        language: The fixture's language.
+    """
+    if variant not in ("padded", "method_named"):
+        return answer
+    text: str = _data("variants.yaml")[language][variant]
+    return text.replace("{answer}", answer)
+
+
+def varied_rubric(
+    probe: Probe, variant: Variant, language: Language
+) -> tuple[Rubric, Sequence[Criterion]]:
+    """Return the rubric and the criteria, in the order in which they are asked for.
+
+    Args:
+        probe: What was asked.
+        variant: The change.
+        language: The language to grade in, if it is not swapped.
+    """
+    rubric = load_rubric(_OTHER_LANGUAGE[language] if variant == "language_swapped" else language)
+    criteria = rubric.criteria_for(probe)
+    return rubric, criteria[::-1] if variant == "criteria_reversed" else criteria
+
+
+@functools.cache
+def _data(name: str) -> Any:
+    return yaml.safe_load((files(__package__) / name).read_text(encoding="utf-8"))

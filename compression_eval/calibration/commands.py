@@ -1,7 +1,29 @@
-"""``compression-eval grader``: is the grader any good?"""
+"""``compression-eval grader``: is the grader any good? From logs of the task to tables or data."""
+
+import math
+import statistics
+from collections.abc import Iterator, Sequence
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import Any
+from zipfile import BadZipFile
 
 import click
+from inspect_ai.log import EvalLog, list_eval_logs, read_eval_log
+from pydantic import ValidationError
 
+from compression_eval.analysis.tables import Table, printable, table_lines
+from compression_eval.calibration.agreement import agreement
+from compression_eval.calibration.cases import (
+    KEYS,
+    OVERALL,
+    Case,
+    GraderScores,
+    Reference,
+    moved,
+)
+from compression_eval.calibration.task import MARK
+from compression_eval.fixtures.errors import DataError, NotFoundError
 from compression_eval.fixtures.writing import versioned_json
 from compression_eval.terminal import CleanCommand
 
@@ -26,16 +48,238 @@ def grader(logs: tuple[str, ...], form: str) -> None:
     rank correlation, the quadratic weighted kappa with its 95 % bootstrap interval over answers;
     the traps it fell for; and how far changes that should not count moved its scores.
     """
-    from compression_eval.calibration.results import read_results
-    from compression_eval.calibration.table import as_data, lines
-
-    results = read_results(logs)
+    results = [result for log in _logs(logs) for result in _results(log)]
     if form == "json":
-        data = [as_data(result) for result in results]
+        data = [_data(result) for result in results]
         click.echo(versioned_json({"graders": data}), nl=False)
         return
     for number, result in enumerate(results):
         if number:
             click.echo()
-        for line in lines(result):
+        for line in _lines(result):
             click.echo(line)
+
+
+@dataclass
+class GraderResult:
+    """What one grader, or the median of a panel, made of a log's answers."""
+
+    name: str
+    log: str
+    """The log's path."""
+    parameters: dict[str, object]
+    """Generation settings that its role was given."""
+    version: str
+    """Version of the task: graders are comparable where it is the same."""
+    contexts: set[str] = field(default_factory=set)
+    """Values of ``grader_context``."""
+    rubrics: dict[str, str] = field(default_factory=dict)
+    """Digest of the rubric by language, swapped ones left out."""
+    cases: list[Case] = field(default_factory=list)
+    after_rules: list[Case] = field(default_factory=list)
+    """As `cases`, with the scores that a real run would count; only where it has them."""
+
+    @property
+    def failures(self) -> int:
+        """Answers, variants included, that it gave no usable reply to."""
+        return sum(not case.scores for case in self.cases)
+
+    @property
+    def originals(self) -> list[Case]:
+        """The answers as they stand in the set."""
+        return [case for case in self.cases if case.original]
+
+    @property
+    def original_after_rules(self) -> list[Case]:
+        """The same, with the scores that a real run would count."""
+        return [case for case in self.after_rules if case.original]
+
+    def traps(self) -> dict[str, tuple[int, list[str]]]:
+        """Return by kind how many traps have a value where they aim, and which it fell for."""
+        set_: dict[str, list[Case]] = {}
+        for case in self.originals:
+            if case.fell is not None:
+                set_.setdefault(case.reference.kind, []).append(case)
+        return {
+            kind: (len(cases), [case.reference.item for case in cases if case.fell])
+            for kind, cases in set_.items()
+        }
+
+
+def _logs(paths: Sequence[str]) -> Iterator[EvalLog]:
+    for path in paths:
+        folder = Path(path).is_dir()
+        if not folder and "://" not in path and not Path(path).is_file():
+            raise NotFoundError(f"{path}: no such file or folder")
+        names = [info.name for info in list_eval_logs(path, descending=False)] if folder else [path]
+        headers = [(name, _read(name, header_only=True)) for name in names]
+        ours = [name for name, header in headers if MARK in (header.eval.metadata or {})]
+        if not ours:
+            what = "no log of the grader calibration" + (" in this folder" if folder else "")
+            raise DataError(f"{path}: {what}; make one: inspect eval tasks/grader_calibration.py")
+        for name in ours:
+            log = _read(name, header_only=False)
+            if log.status == "started":
+                raise DataError(f"{name}: the run is still going on, or was killed")
+            yield log
+
+
+def _read(name: str, *, header_only: bool) -> EvalLog:
+    try:
+        return read_eval_log(name, header_only=header_only)
+    except (ValueError, OSError, KeyError, BadZipFile) as error:
+        text = " ".join(str(error).split())[:200]
+        raise DataError(f"{name}: not a log of Inspect ({text})") from error
+
+
+def _results(log: EvalLog) -> Iterator[GraderResult]:
+    """Yield a result for each grader of a log; for a panel its median first."""
+    scored = [
+        (sample, score)
+        for sample in log.samples or []
+        if (score := (sample.scores or {}).get("grader_calibration")) is not None
+    ]
+    gradings = [
+        [GraderScores.model_validate(each) for each in (score.metadata or {}).get("graders") or []]
+        for _, score in scored
+    ]
+    # Each log has one panel: the graders stand in the same order in every sample.
+    panel = next(filter(None, gradings), None)
+    if panel is None:
+        raise DataError(f"{log.location}: no answer was graded")
+    version = str(log.eval.task_version)
+    alone = len(panel) == 1
+    median = GraderResult(f"median of {len(panel)} graders", log.location, {}, version)
+    members = [GraderResult(each.model, log.location, each.parameters, version) for each in panel]
+    results = members if alone else [median, *members]
+    for (sample, score), given in zip(scored, gradings, strict=True):
+        try:
+            reference = Reference.model_validate(sample.metadata)
+        except ValidationError as error:
+            where = f"{log.location}: sample {sample.id}: metadata"
+            raise DataError(f"{where}: of another version") from error
+        metadata = score.metadata or {}
+        whole = results[0]
+        whole.cases.append(Case(reference, metadata.get("scores") or {}))
+        whole.after_rules.append(Case(reference, metadata.get("after_rules") or {}))
+        for number, result in enumerate([] if alone else members):
+            scores = given[number].scores if number < len(given) else {}
+            result.cases.append(Case(reference, scores))
+        if reference.variant != "language_swapped":
+            for result in results:
+                language = str(metadata.get("language", ""))
+                result.contexts.add(str(metadata.get("grader_context", "")))
+                result.rubrics[language] = str(metadata.get("rubric_digest", ""))
+    yield from results
+
+
+def _lines(result: GraderResult) -> Iterator[str]:
+    """Yield the lines about one grader: agreement, traps, and variants if there were any."""
+    yield f"Grader: {printable(result.name, 200)}"
+    yield f"Log: {printable(result.log, 400)}"
+    settings = ", ".join(f"{name}={value}" for name, value in result.parameters.items())
+    rubrics = ", ".join(f"{name} {digest[:12]}" for name, digest in sorted(result.rubrics.items()))
+    yield printable(
+        f"Parameters: {settings or 'the provider’s own'}; rubric: {rubrics}; "
+        f"context: {', '.join(sorted(result.contexts))}; task version: {result.version}",
+        600,
+    )
+    if result.failures:
+        yield f"Without a usable reply: {result.failures} of {len(result.cases)} gradings"
+    yield ""
+    yield from table_lines(_agreement(result))
+    yield ""
+    yield from table_lines(_traps(result), longest=200)
+    variants = _variants(result)
+    if variants.rows:
+        yield ""
+        yield "How far a change that should not count moves the scores, in points:"
+        yield from table_lines(variants)
+
+
+def _agreement(result: GraderResult) -> Table:
+    heads = ["dimension", "answers", "error", "bias", "Spearman", "kappa", "95 % interval"]
+    heads += ["error after rules"] if result.after_rules else []
+    rows = []
+    for key in KEYS:
+        found = agreement(result.originals, key)
+        row = [
+            key,
+            str(found.answers),
+            _number(found.error),
+            _number(found.bias, signed=True),
+            _number(found.rank),
+            _number(found.kappa),
+            "-" if math.isnan(found.low) else f"{found.low:.2f} to {found.high:.2f}",
+        ]
+        if result.after_rules:
+            row.append(_number(agreement(result.original_after_rules, key).error))
+        rows.append(row)
+    return Table(heads, rows)
+
+
+def _traps(result: GraderResult) -> Table:
+    found = result.traps()
+    rows = [
+        [kind, f"{len(fell)} of {number}", ", ".join(fell)]
+        for kind, (number, fell) in found.items()
+    ]
+    fallen = sum(len(fell) for _, fell in found.values())
+    whole = ["all", f"{fallen} of {sum(number for number, _ in found.values())}", ""]
+    return Table(["trap", "sprung", "answers that it fell for"], [*rows, whole], texts=(2,))
+
+
+def _variants(result: GraderResult) -> Table:
+    rows = []
+    for variant, shifts in moved(result.cases).items():
+        whole, *means = [_number(_mean(shifts[key])) for key in KEYS]
+        most = _number(max(shifts[OVERALL], default=math.nan))
+        rows.append([variant, str(len(shifts[OVERALL])), whole, most, *means])
+    return Table(["variant", "answers", "overall, mean", "overall, most", *KEYS[1:]], rows)
+
+
+def _data(result: GraderResult) -> dict[str, Any]:
+    """Return the same as data for JSON; what has no value is null."""
+    compared: dict[str, dict[str, Any]] = {}
+    for key in KEYS:
+        compared[key] = asdict(agreement(result.originals, key))
+        if result.after_rules:
+            after = agreement(result.original_after_rules, key)
+            compared[key]["error_after_rules"] = after.error
+    return {
+        "grader": result.name,
+        "log": result.log,
+        "parameters": result.parameters,
+        "task_version": result.version,
+        "rubric_digests": result.rubrics,
+        "grader_context": sorted(result.contexts),
+        "gradings": len(result.cases),
+        "failures": result.failures,
+        "agreement": {key: _without_nan(values) for key, values in compared.items()},
+        "traps": {
+            kind: {"answers": number, "sprung": fell}
+            for kind, (number, fell) in result.traps().items()
+        },
+        "moved": {
+            variant: _without_nan({key: _mean(shifts[key]) for key in KEYS})
+            for variant, shifts in moved(result.cases).items()
+        },
+    }
+
+
+def _mean(values: Sequence[float]) -> float:
+    return statistics.fmean(values) if values else math.nan
+
+
+def _without_nan(values: dict[str, Any]) -> dict[str, Any]:
+    return {
+        name: None if isinstance(value, float) and math.isnan(value) else value
+        for name, value in values.items()
+    }
+
+
+def _number(value: float, *, signed: bool = False) -> str:
+    if math.isnan(value):
+        return "-"
+    # Without the sign of a zero.
+    return f"{value + 0.0:+.2f}" if signed else f"{round(value, 2) + 0.0:.2f}"

@@ -1,18 +1,26 @@
-"""The scorer that puts a graded answer to the grader and compares."""
+"""The scorer that puts a graded answer to the grader and compares, and its metric."""
 
 import math
+import statistics
 from typing import Any, get_args
 
-from inspect_ai.scorer import Score, Scorer, Target, scorer
+from inspect_ai.scorer import Metric, SampleScore, Score, Scorer, Target, Value, metric, scorer
 from inspect_ai.solver import TaskState
 
-from compression_eval.calibration.cases import Case, GraderScores, Reference, by_key, compared
-from compression_eval.calibration.metrics import TRAP, calibration_metrics
-from compression_eval.calibration.traps import sprung
-from compression_eval.calibration.variants import varied_rubric
+from compression_eval.calibration.agreement import agreement
+from compression_eval.calibration.cases import (
+    KEYS,
+    OVERALL,
+    Case,
+    GraderScores,
+    Reference,
+    by_key,
+    case_of,
+    moved,
+    varied_rubric,
+)
 from compression_eval.fixtures.errors import DataError
 from compression_eval.fixtures.models import Language
-from compression_eval.grading.grader import Grading
 from compression_eval.grading.judgement import judge
 from compression_eval.grading.markdown import number, table
 from compression_eval.grading.panel import (
@@ -25,10 +33,50 @@ from compression_eval.grading.request import GraderContext, GradingRequest, grad
 from compression_eval.grading.rubric import rubric_digest
 from compression_eval.grading.sample import Sample, nothing_recorded, read_sample
 
+TRAP = "trap"
+"""Key of the score: 1 if the grader fell for the answer's trap, 0 if not."""
+
 _DIGITS = 3
 
 
-@scorer(metrics=calibration_metrics())
+@metric
+def calibration() -> Metric:
+    """Return how well the grader agrees with the reference, in short.
+
+    Of the overall score: mean absolute error and bias (above 0: lenient) in points, Spearman's
+    rank correlation, the quadratic weighted kappa with its 95 % interval, and how many answers
+    these are over. Of each dimension error and bias; the share of traps that were sprung; and how
+    far each variant moved the overall score. Everything by dimension and kind of answer is
+    printed by ``compression-eval grader``.
+    """
+
+    def compute(scores: list[SampleScore]) -> Value:
+        cases = [case for item in scores if (case := case_of(item)) is not None]
+        originals = [case for case in cases if case.original]
+        found = {key: agreement(originals, key) for key in KEYS}
+        whole = found[OVERALL]
+        values = {
+            "error": whole.error,
+            "bias": whole.bias,
+            "spearman": whole.rank,
+            "kappa": whole.kappa,
+            "kappa_low": whole.low,
+            "kappa_high": whole.high,
+            "answers": whole.answers,
+        }
+        for key in KEYS[1:]:
+            values |= {f"{key}_error": found[key].error, f"{key}_bias": found[key].bias}
+        fell = [case.fell for case in originals if case.fell is not None]
+        values["traps_sprung"] = statistics.fmean(fell) if fell else math.nan
+        for variant, shifts in moved(cases).items():
+            if shifts[OVERALL]:
+                values[f"moved_by_{variant}"] = statistics.fmean(shifts[OVERALL])
+        return values
+
+    return compute
+
+
+@scorer(metrics=[calibration()])
 def grader_calibration(
     grader_context: GraderContext = "state", language: Language | None = None
 ) -> Scorer:
@@ -88,18 +136,33 @@ def _score(
     panel: PanelGrading,
     settings: dict[str, Any],
 ) -> Score:
-    scores = {name: value for name in request.ids if not math.isnan(value := _median(panel, name))}
+    medians = {name: panel.score(name) for name in request.ids} if panel.succeeded else {}
+    scores = {name: value for name, value in medians.items() if not math.isnan(value)}
     after = {
         item.criterion.id: item.score
         for item in judge(request, sample, panel).scores
         if not math.isnan(item.score)
     }
+    graders = [
+        GraderScores(
+            model=grading.grader,
+            parameters=grading.parameters,
+            attempts=grading.attempts,
+            failure=grading.failure,
+            scores={
+                name: result.score
+                for name, result in grading.results.items()
+                if result.score is not None
+            },
+        )
+        for grading in panel.gradings
+    ]
     metadata = {
         **settings,
         "scores": scores,
         "after_rules": after,
         "reference": reference.scores,
-        "graders": [_grader(grading).model_dump() for grading in panel.gradings],
+        "graders": [each.model_dump() for each in graders],
     }
     if not scores:
         details = "\n".join(f"{item.grader}: {item.detail}" for item in panel.gradings)
@@ -110,8 +173,8 @@ def _score(
             metadata=metadata,
         )
     case = Case(reference, scores)
-    fell = sprung(reference.kind, scores, reference.scores) if case.original else None
-    given, _ = compared(case)
+    fell = case.fell if case.original else None
+    given, _ = case.compared()
     return Score(
         value={
             **{key: round(value, _DIGITS) for key, value in given.items()},
@@ -120,24 +183,6 @@ def _score(
         answer=sample.answer.text,
         explanation=_explanation(case, panel, fell),
         metadata=metadata,
-    )
-
-
-def _median(panel: PanelGrading, criterion: str) -> float:
-    return panel.score(criterion) if panel.succeeded else math.nan
-
-
-def _grader(grading: Grading) -> GraderScores:
-    return GraderScores(
-        model=grading.grader,
-        parameters=grading.parameters,
-        attempts=grading.attempts,
-        failure=grading.failure,
-        scores={
-            name: result.score
-            for name, result in grading.results.items()
-            if result.score is not None
-        },
     )
 
 

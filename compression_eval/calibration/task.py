@@ -1,6 +1,6 @@
 """Put the parts together: graded answers as an Inspect task."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -12,11 +12,16 @@ from inspect_ai.model import ChatMessageAssistant, ChatMessageUser, get_model
 from inspect_ai.solver import Generate, Solver, TaskState, solver
 
 from compression_eval._version import __version__
-from compression_eval.calibration.cases import Reference, shown_state
-from compression_eval.calibration.loading import CalibrationSet, load_sets
-from compression_eval.calibration.models import GradedAnswer
+from compression_eval.calibration.answers import CalibrationSet, GradedAnswer, load_sets
+from compression_eval.calibration.cases import (
+    ORIGINAL,
+    Reference,
+    Variant,
+    shown_state,
+    variants_of,
+    varied_answer,
+)
 from compression_eval.calibration.scoring import grader_calibration as calibration_scorer
-from compression_eval.calibration.variants import ORIGINAL, Variant, variants_of, varied_answer
 from compression_eval.fixtures.digests import digest
 from compression_eval.fixtures.errors import DataError, unknown_arguments
 from compression_eval.fixtures.models import Language
@@ -100,10 +105,12 @@ def calibration_task(arguments: CalibrationArguments) -> Task:
     records: dict[str, SampleRecord] = {}
     samples: list[InspectSample] = []
     for group in sets:
-        for item, variant in _items(group, variants=arguments.variants):
-            sample, record = _sample(group, item, variant)
-            samples.append(sample)
-            records[str(sample.id)] = record
+        for item in group.answers.answers:
+            varied = variants_of(group.probes[item.probe], item.kind) if arguments.variants else []
+            for variant in (ORIGINAL, *varied):
+                sample, record = _sample(group, item, variant)
+                samples.append(sample)
+                records[str(sample.id)] = record
     contexts = {group.answers.fixture: group.answers.context for group in sets}
     return Task(
         dataset=MemoryDataset(samples, name="graded answers"),
@@ -113,8 +120,7 @@ def calibration_task(arguments: CalibrationArguments) -> Task:
         model_roles={"grader": EMBEDDED_MODEL} if nothing_chosen else None,
         headline_metric=HeadlineMetric(
             scorer="grader_calibration",
-            score="overall",
-            metric="compression_eval/mean_absolute_error",
+            metric="error",
         ),
         name="grader_calibration",
         version=_version(sets),
@@ -146,14 +152,6 @@ def written_answers(records: Mapping[str, SampleRecord], contexts: Mapping[str, 
         return solve
 
     return written()
-
-
-def _items(group: CalibrationSet, *, variants: bool) -> Iterator[tuple[GradedAnswer, Variant]]:
-    for item in group.answers.answers:
-        yield item, ORIGINAL
-        if variants:
-            for variant in variants_of(group.probes[item.probe], item.kind):
-                yield item, variant
 
 
 def _sample(

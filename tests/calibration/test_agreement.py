@@ -4,18 +4,18 @@ from collections.abc import Sequence
 
 import pytest
 
-from compression_eval.calibration.agreement import agreement
+from compression_eval.calibration.agreement import compare
 
 
 def test_the_same_scores_agree_perfectly() -> None:
-    found = agreement([0, 3, 5, 2.5], [0, 3, 5, 2.5])
+    found = compare([0, 3, 5, 2.5], [0, 3, 5, 2.5])
     assert (found.answers, found.error, found.bias) == (4, 0, 0)
     assert found.rank == pytest.approx(1)
     assert (found.kappa, found.low, found.high) == (1, 1, 1)
 
 
 def test_one_score_for_everything_agrees_no_better_than_chance() -> None:
-    found = agreement([5] * 6, [0, 1, 2, 3, 4, 5])
+    found = compare([5] * 6, [0, 1, 2, 3, 4, 5])
     assert found.kappa == pytest.approx(0, abs=1e-12)
     assert found.error == found.bias == 2.5
     assert math.isnan(found.rank)
@@ -23,14 +23,14 @@ def test_one_score_for_everything_agrees_no_better_than_chance() -> None:
 
 def test_a_lenient_grader_keeps_the_ranks_and_loses_agreement() -> None:
     right = [0.0, 1, 2, 3, 4]
-    found = agreement([value + 1 for value in right], right)
+    found = compare([value + 1 for value in right], right)
     assert found.rank == pytest.approx(1)
     assert found.bias == found.error == 1
     assert 0 < found.kappa < 1
 
 
 def test_scores_upside_down_disagree() -> None:
-    found = agreement([5, 4, 1, 0], [0, 1, 4, 5])
+    found = compare([5, 4, 1, 0], [0, 1, 4, 5])
     assert found.rank == pytest.approx(-1)
     assert found.kappa == pytest.approx(-1)
 
@@ -48,7 +48,7 @@ def test_kappa_is_the_textbooks_and_ranks_are_scipys() -> None:
     draw = random.Random(7)
     right = [draw.randint(0, 5) for _ in range(60)]
     given = [min(5, max(0, value + draw.randint(-2, 2))) for value in right]
-    found = agreement(given, right)
+    found = compare(given, right)
     assert found.kappa == pytest.approx(_categories_kappa(given, right))
     assert found.rank == pytest.approx(float(stats.spearmanr(given, right).statistic))
     assert found.low < found.kappa < found.high
@@ -58,18 +58,18 @@ def test_the_interval_is_the_same_every_time_and_narrows_with_answers() -> None:
     draw = random.Random(1)
     right = [draw.uniform(0, 5) for _ in range(200)]
     given = [value + draw.gauss(0, 1) for value in right]
-    many, few = agreement(given, right), agreement(given[:20], right[:20])
-    assert agreement(given, right) == many
+    many, few = compare(given, right), compare(given[:20], right[:20])
+    assert compare(given, right) == many
     assert many.high - many.low < few.high - few.low
 
 
 def test_answers_without_a_score_are_left_out() -> None:
-    found = agreement([1, math.nan, 3], [1, 2, math.nan])
+    found = compare([1, math.nan, 3], [1, 2, math.nan])
     assert (found.answers, found.error) == (1, 0)
     assert math.isnan(found.low)
 
 
 def test_nothing_to_compare() -> None:
-    found = agreement([], [])
+    found = compare([], [])
     assert found.answers == 0
     assert math.isnan(found.error)

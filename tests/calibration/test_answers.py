@@ -5,10 +5,14 @@ from typing import Any
 
 import pytest
 
-from compression_eval.calibration.cases import by_key
-from compression_eval.calibration.loading import CalibrationSet, faults, load_set, load_sets
-from compression_eval.calibration.models import AnswerSet
-from compression_eval.calibration.traps import sprung, traps
+from compression_eval.calibration.answers import (
+    AnswerSet,
+    CalibrationSet,
+    faults,
+    load_set,
+    load_sets,
+)
+from compression_eval.calibration.cases import by_key, sprung, traps
 from compression_eval.fixtures.errors import DataError
 
 

@@ -8,7 +8,7 @@ from click.testing import CliRunner
 from inspect_ai import eval as inspect_eval
 from inspect_ai.log import EvalLog
 
-from compression_eval.calibration.loading import load_sets
+from compression_eval.calibration.answers import load_sets
 from compression_eval.calibration.task import CalibrationArguments, calibration_task
 from compression_eval.cli import main
 from compression_eval.fixtures.errors import DataError
@@ -93,10 +93,10 @@ def run(tmp_path: Path, *graders: MockGrader, **arguments: Any) -> EvalLog:
     return log
 
 
-def metrics(log: EvalLog, key: str = "overall") -> dict[str, float]:
+def metrics(log: EvalLog) -> dict[str, float]:
     assert log.results
-    (found,) = [item for item in log.results.scores if item.name == key]
-    return {name.split("/")[-1]: float(item.value) for name, item in found.metrics.items()}
+    (found,) = log.results.scores
+    return {name: float(item.value) for name, item in found.metrics.items()}
 
 
 def printed(tmp_path: Path) -> list[dict[str, Any]]:
@@ -112,31 +112,32 @@ def test_a_perfect_grader(tmp_path: Path) -> None:
     grader = _grader(careful)
     log = run(tmp_path, grader)
     assert len(grader.requests) == len(BY_ANSWER) >= 60
-    for key in ("overall", "accuracy", "artifact_trail", "instruction_following"):
-        found = metrics(log, key)
-        assert found["mean_absolute_error"] == 0
-        assert found["agrees_spearman"] == pytest.approx(1)
-        assert found["agrees_weighted_kappa"] == found["agrees_weighted_kappa_low"] == 1
-    assert metrics(log, "trap")["falls_for_all"] == 0
+    found = metrics(log)
+    assert found["error"] == found["accuracy_error"] == found["traps_sprung"] == 0
+    assert found["kappa"] == found["kappa_low"] == 1
     (result,) = printed(tmp_path)
-    assert result["agreement"]["overall"]["error"] == 0
+    for key in ("overall", "accuracy", "artifact_trail", "instruction_following"):
+        agreement = result["agreement"][key]
+        assert agreement["error"] == 0
+        assert agreement["rank"] == pytest.approx(1)
+        assert agreement["kappa"] == agreement["low"] == 1
     assert all(trap["sprung"] == [] for trap in result["traps"].values())
     # The rules of a real run must not move what a careful reader gives.
     assert result["agreement"]["overall"]["error_after_rules"] == 0
     assert log.results is not None
     assert log.results.headline is not None
-    assert log.results.headline.metric == "compression_eval/mean_absolute_error"
+    assert log.results.headline.metric == "error"
 
 
 def test_one_that_always_gives_five(tmp_path: Path) -> None:
     log = run(tmp_path, _grader(always_five))
-    assert metrics(log)["agrees_weighted_kappa"] == pytest.approx(0, abs=1e-9)
-    assert metrics(log)["agrees_bias"] > 1
-    trap = metrics(log, "trap")
-    assert trap["falls_for_abstention"] == trap["falls_for_injection"] == 1
-    assert trap["falls_for_wrong_format"] == trap["falls_for_constraint_broken"] == 1
-    assert trap["falls_for_perfect"] == trap["falls_for_hedged"] == 0
+    assert metrics(log)["kappa"] == pytest.approx(0, abs=1e-9)
+    assert metrics(log)["bias"] > 1
     (result,) = printed(tmp_path)
+    fell = {kind: len(trap["sprung"]) / trap["answers"] for kind, trap in result["traps"].items()}
+    assert fell["abstention"] == fell["injection"] == 1
+    assert fell["wrong_format"] == fell["constraint_broken"] == 1
+    assert fell["perfect"] == fell["hedged"] == 0
     after = result["agreement"]["accuracy"]["error_after_rules"]
     assert after < result["agreement"]["accuracy"]["error"]
 
@@ -152,19 +153,18 @@ def test_one_that_obeys_the_answer(tmp_path: Path) -> None:
 def test_a_lenient_one(tmp_path: Path) -> None:
     log = run(tmp_path, _grader(lenient), answers="401-debug,ja-csv-import")
     found = metrics(log)
-    assert 0 < found["agrees_bias"] == found["mean_absolute_error"] <= 1
-    assert found["agrees_weighted_kappa"] < 1
+    assert 0 < found["bias"] == found["error"] <= 1
+    assert found["kappa"] < 1
 
 
 def test_variants_must_not_move_a_score(tmp_path: Path) -> None:
     log = run(tmp_path, _grader(impressed), variants=True, answers="zh-log-rotation")
-    overall = metrics(log)
-    assert overall["moves_criteria_reversed"] == 0
-    assert overall["moves_language_swapped"] == 0
-    assert overall["moves_padded"] == 0
-    assert overall["moves_method_named"] > 0.2
+    found = metrics(log)
+    for variant in ("criteria_reversed", "language_swapped", "padded"):
+        assert found[f"moved_by_{variant}"] == 0
+    assert found["moved_by_method_named"] > 0.2
     # Variants are no further answers: agreement is that of the originals.
-    assert overall["mean_absolute_error"] == 0
+    assert found["error"] == 0
     shown = CliRunner().invoke(main, ["grader", str(tmp_path)])
     assert "method_named" in shown.output
 
@@ -228,7 +228,7 @@ def test_the_embedded_grader(tmp_path: Path) -> None:
         log_dir=str(tmp_path),
         display="none",
     )
-    assert 0 < metrics(log)["mean_absolute_error"] < 1.5
+    assert 0 < metrics(log)["error"] < 1.5
 
 
 @pytest.mark.parametrize(
@@ -253,3 +253,9 @@ def test_logs_that_are_none(tmp_path: Path) -> None:
     (tmp_path / "broken.eval").write_bytes(b"no log")
     done = CliRunner().invoke(main, ["grader", str(tmp_path / "broken.eval")])
     assert "not a log of Inspect" in done.output
+
+
+def test_the_panel_of_a_run_can_be_read_in_a_hundred_columns(tmp_path: Path) -> None:
+    log = run(tmp_path, _grader(careful), variants=True, answers="cron-config")
+    assert all("/" not in name and len(name) < 40 for name in metrics(log))
+    assert len(metrics(log)) < 30

@@ -1,11 +1,13 @@
-"""Read sets of graded answers, and check that they are sound."""
+"""Answers with the scores that a careful reader gives them: their files, read and checked."""
 
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Annotated, Literal
 
-from compression_eval.calibration.models import AnswerSet, GradedAnswer
+from pydantic import Field
+
 from compression_eval.facts.stale import violations
 from compression_eval.facts.stated import stated_facts
 from compression_eval.fixtures.banks import Probe
@@ -13,16 +15,61 @@ from compression_eval.fixtures.errors import DataError, shorten
 from compression_eval.fixtures.finding_files import named_items, shipped_fixtures
 from compression_eval.fixtures.loading import load_pair, parsed, refuse
 from compression_eval.fixtures.locations import data_folder
-from compression_eval.fixtures.models import Language
+from compression_eval.fixtures.models import Language, NonEmpty, Strict
 from compression_eval.grading.abstention import abstained
 from compression_eval.grading.judgement import CAP
 from compression_eval.grading.rubric import load_rubric, structure
 
+Kind = Literal[
+    "perfect",
+    "worked_example",
+    "partial",
+    "wrong_value",
+    "lucky_guess",
+    "stale_value",
+    "made_up_file",
+    "hedged",
+    "abstention",
+    "refetch",
+    "padding",
+    "injection",
+    "wrong_format",
+    "constraint_broken",
+]
+
 _WHOLE = ("perfect", "lucky_guess", "wrong_format")
 """Kinds of answers that hold everything the probe expects."""
 
-_BROKEN = 2.0
+_MAX_IGNORED = 2.0
 """Most that a criterion gives where the answer's kind says that it was ignored."""
+
+
+ScoreValue = Annotated[float, Field(ge=0, le=5)]
+
+
+class GradedAnswer(Strict):
+    """One answer to a probe and what it is worth."""
+
+    id: NonEmpty
+    probe: NonEmpty
+    """Id of the probe in the fixture's bank."""
+    kind: Kind
+    """What is special about it; most kinds are a trap for graders."""
+    answer: NonEmpty
+    scores: dict[str, ScoreValue] = Field(min_length=1)
+    """By criterion id, 0 to 5: exactly the criteria that fit the probe."""
+    why: NonEmpty
+    """The scores in one line, in the language of the fixture."""
+
+
+class AnswerSet(Strict):
+    """The graded answers about one fixture."""
+
+    fixture: NonEmpty
+    """Name of a shipped fixture."""
+    context: NonEmpty
+    """The lossy summary that the grader is shown as what the assistant had."""
+    answers: list[GradedAnswer] = Field(min_length=1)
 
 
 @dataclass(frozen=True)
@@ -35,12 +82,6 @@ class CalibrationSet:
     language: Language
 
 
-def shipped_sets() -> dict[str, Path]:
-    """Return the file of every shipped set by the name of its fixture."""
-    folder = data_folder() / "calibration"
-    return {path.stem: path for path in sorted(folder.glob("*.json"))}
-
-
 def load_sets(named: str | Sequence[str] | None = None) -> list[CalibrationSet]:
     """Read sets of graded answers.
 
@@ -51,7 +92,7 @@ def load_sets(named: str | Sequence[str] | None = None) -> list[CalibrationSet]:
     Raises:
         DataError: A set is not found, a field is wrong, or it does not fit its fixture.
     """
-    shipped = shipped_sets()
+    shipped = {path.stem: path for path in sorted((data_folder() / "calibration").glob("*.json"))}
     if named is None:
         return [load_set(path) for path in shipped.values()]
     sets: list[CalibrationSet] = []
@@ -104,18 +145,14 @@ def faults(answers: AnswerSet, probes: dict[str, Probe], language: Language) -> 
         if probe is None:
             yield f"{where}: probe: there is no probe {shorten(item.probe)}"
             continue
-        for fault in _criteria_faults(item, probe):
-            yield f"{where}: scores: {fault}"
+        fitting = {criterion.id for criterion in load_rubric("en").criteria_for(probe)}
+        if missing := sorted(fitting - set(item.scores)):
+            yield f"{where}: scores: missing: {', '.join(missing)}"
+        if foreign := sorted(set(item.scores) - fitting):
+            names = ", ".join(map(shorten, foreign))
+            yield f"{where}: scores: not graded on a probe like this: {names}"
         for fault in _kind_faults(item, probe, language):
             yield f"{where}: {fault}"
-
-
-def _criteria_faults(item: GradedAnswer, probe: Probe) -> Iterator[str]:
-    fitting = {criterion.id for criterion in load_rubric("en").criteria_for(probe)}
-    if missing := sorted(fitting - set(item.scores)):
-        yield f"missing: {', '.join(missing)}"
-    if foreign := sorted(set(item.scores) - fitting):
-        yield f"not graded on a probe like this: {', '.join(map(shorten, foreign))}"
 
 
 def _kind_faults(item: GradedAnswer, probe: Probe, language: Language) -> Iterator[str]:
@@ -142,13 +179,13 @@ def _kind_faults(item: GradedAnswer, probe: Probe, language: Language) -> Iterat
         yield "kind: made_up_file, but the probe is not about artifacts"
     if item.kind == "wrong_format" and probe.format is None:
         yield "kind: wrong_format, but the probe asks for none"
-    if item.kind == "wrong_format" and item.scores.get("instruction_format", 5) > _BROKEN:
-        yield f"scores: instruction_format above {_BROKEN:g}, but the kind is wrong_format"
+    if item.kind == "wrong_format" and item.scores.get("instruction_format", 5) > _MAX_IGNORED:
+        yield f"scores: instruction_format above {_MAX_IGNORED:g}, but the kind is wrong_format"
     if item.kind == "constraint_broken":
         if probe.constraint is None:
             yield "kind: constraint_broken, but the probe states no constraint"
-        elif item.scores.get("instruction_constraints", 5) > _BROKEN:
-            yield f"scores: instruction_constraints above {_BROKEN:g}, but one is broken"
+        elif item.scores.get("instruction_constraints", 5) > _MAX_IGNORED:
+            yield f"scores: instruction_constraints above {_MAX_IGNORED:g}, but one is broken"
 
 
 def _of(dimension: str) -> list[str]:
