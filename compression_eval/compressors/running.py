@@ -2,7 +2,7 @@
 
 import math
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from uuid import uuid4
@@ -10,11 +10,11 @@ from uuid import uuid4
 import anyio
 from inspect_ai.event import InfoEvent, ModelEvent
 from inspect_ai.log import transcript
-from inspect_ai.model import ChatMessage, CompactionResult, CompactionStrategy, Model
+from inspect_ai.model import ChatMessage, CompactionResult, CompactionStrategy, Model, ModelUsage
 from inspect_ai.tool import ToolInfo
 from inspect_ai.util import LimitExceededError
 
-from compression_eval.compressors.budget import CUT_KEY
+from compression_eval.compressors.budget import CUT_KEY, split_system
 from compression_eval.compressors.errors import (
     NO_CHOICES,
     CompressionError,
@@ -30,7 +30,7 @@ from compression_eval.compressors.validity import (
     structural_problem,
     suspicions,
 )
-from compression_eval.compressors.vendors.calls import vendor_call
+from compression_eval.compressors.vendors.calls import VendorCall, vendor_call
 from compression_eval.facts.markers import ValueMarkers
 from compression_eval.facts.records import Region, fact_records
 from compression_eval.fixtures.banks import Probe
@@ -86,17 +86,6 @@ class CompressionPlan:
         return self.cuts[-1]
 
 
-@dataclass
-class _Calls:
-    """What the model calls of one compression added up to."""
-
-    count: int = 0
-    input_tokens: int = 0
-    output_tokens: int = 0
-    texts: list[str] | None = None
-    replies: list[str] = field(default_factory=list)
-
-
 async def compress(plan: CompressionPlan, replicate: int, model: Model) -> State:
     """Compress a conversation once (or once per cut of a chain) and return the state.
 
@@ -127,19 +116,32 @@ async def compress(plan: CompressionPlan, replicate: int, model: Model) -> State
     previous = 0
     try:
         for cut in plan.cuts:
-            messages = [*messages, *original[previous:cut]]
+            before = [*messages, *original[previous:cut]]
             previous = cut
-            attempt = await _one_compression(strategy, model, messages, plan.tools)
-            replies.extend(attempt.calls.replies)
-            if attempt.calls.texts is not None:
-                fed = [*(fed or []), *attempt.calls.texts]
-            after = _with_system(messages, attempt.result.input) if attempt.result else []
-            cycle = _cycle(cut, messages, after, attempt)
+            attempt = await _attempt(strategy, model, before, plan.tools)
+            replies.extend(attempt.replies)
+            if attempt.fed is not None:
+                fed = [*(fed or []), *attempt.fed]
+            result = attempt.result
+            messages = _with_system(before, result.input) if result else []
+            cycle = CycleRecord(
+                cut=cut,
+                applied=result.applied if result else type(strategy).__name__,
+                fallback_reason=result.fallback_reason if result else None,
+                tokens_before=counter.messages(before),
+                tokens_after=counter.messages(messages),
+                messages_before=len(before),
+                messages_after=len(messages),
+                model_calls=attempt.calls,
+                input_tokens=attempt.input_tokens,
+                output_tokens=attempt.output_tokens,
+                seconds=attempt.seconds,
+            )
             state.cycles.append(cycle)
             if attempt.failure:
                 raise attempt.failure
-            _check(plan, messages, after, cycle)
-            messages = after
+            if not plan.spec.compressor.exempt:
+                _check(before, messages, cycle, plan.min_removed)
     except CompressionError as error:
         messages = []
         state.status, state.failure = error.status, error.reason
@@ -172,73 +174,66 @@ async def compress(plan: CompressionPlan, replicate: int, model: Model) -> State
 class _Attempt:
     """One compression: its result or its failure, and what it cost either way."""
 
-    applied: str
-    calls: _Calls
-    seconds: float
     result: CompactionResult | None = None
     failure: CompressionError | None = None
+    seconds: float = 0.0
+    calls: int = 0
+    input_tokens: int = 0
+    output_tokens: int = 0
+    fed: list[str] | None = None
+    """What models were given to summarise; None if none was called."""
+    replies: list[str] = field(default_factory=list)
 
 
-async def _one_compression(
+async def _attempt(
     strategy: CompactionStrategy,
     model: Model,
     messages: list[ChatMessage],
     tools: Sequence[ToolInfo],
 ) -> _Attempt:
+    attempt = _Attempt()
     first_event = len(transcript().events)
     started = time.monotonic()
-    result = failure = None
     try:
-        result = await strategy.compact_outcome(model, list(messages), list(tools))
+        attempt.result = await strategy.compact_outcome(model, list(messages), list(tools))
     except (LimitExceededError, KeyboardInterrupt, GeneratorExit):
         raise
     except CompressionError as error:
-        failure = error
+        attempt.failure = error
     except NotImplementedError as error:
-        failure = CompressionError("unsupported", _describe(error))
+        attempt.failure = CompressionError("unsupported", _describe(error))
     except anyio.get_cancelled_exc_class() as error:
         # Unless somebody cancels the sample, it is the strategy that raised it.
         if anyio.current_effective_deadline() == -math.inf:
             raise
-        failure = CompressionError("aborted", f"{_describe(error)}: the strategy cancelled itself")
+        reason = f"{_describe(error)}: the strategy cancelled itself"
+        attempt.failure = CompressionError("aborted", reason)
     except BaseException as error:  # whatever else a strategy raises is its failure, even an exit
         if is_outage(error, model):
             raise
-        empty = isinstance(error, IndexError) and _reply_was_empty(first_event)
-        failure = CompressionError("error", NO_CHOICES if empty else _describe(error))
-    return _Attempt(
-        applied=result.applied if result else type(strategy).__name__,
-        calls=_calls_since(first_event, messages),
-        seconds=time.monotonic() - started,
-        result=result,
-        failure=failure,
-    )
-
-
-def _cycle(
-    cut: int, before: Sequence[ChatMessage], after: Sequence[ChatMessage], attempt: _Attempt
-) -> CycleRecord:
-    """Return the record of a compression; one that failed leaves nothing, but has its costs."""
-    counter = token_counter()
-    return CycleRecord(
-        cut=cut,
-        applied=attempt.applied,
-        fallback_reason=attempt.result.fallback_reason if attempt.result else None,
-        tokens_before=counter.messages(before),
-        tokens_after=counter.messages(after),
-        messages_before=len(before),
-        messages_after=len(after),
-        model_calls=attempt.calls.count,
-        input_tokens=attempt.calls.input_tokens,
-        output_tokens=attempt.calls.output_tokens,
-        seconds=attempt.seconds,
-    )
-
-
-def _reply_was_empty(first_event: int) -> bool:
-    """Return whether the newest model call since an event gave no choices at all."""
-    calls = [event for event in transcript().events[first_event:] if isinstance(event, ModelEvent)]
-    return bool(calls) and calls[-1].output.empty
+        made = [e for e in transcript().events[first_event:] if isinstance(e, ModelEvent)]
+        empty = isinstance(error, IndexError) and made and made[-1].output.empty
+        attempt.failure = CompressionError("error", NO_CHOICES if empty else _describe(error))
+    attempt.seconds = time.monotonic() - started
+    for event in transcript().events[first_event:]:
+        if isinstance(event, ModelEvent):
+            # A call that was over the window or failed has told the model nothing. System messages
+            # hold the strategy's instructions, whose words would pass for facts, or the agent's own
+            # system prompt, which stays in every state.
+            read = not event.error and stop_reason(event.output) != "model_length"
+            given: Sequence[ChatMessage] = event.input if read else ()
+            given = [message for message in given if message.role != "system"]
+            attempt.replies.append(event.output.completion)
+            usage: ModelUsage | VendorCall | None = event.output.usage
+        elif isinstance(event, InfoEvent) and (call := vendor_call(event)):
+            given, usage = messages[: call.fed_messages], call
+        else:
+            continue
+        attempt.calls += 1
+        attempt.fed = [*(attempt.fed or []), *map(decoded_text, given)]
+        attempt.input_tokens += usage.input_tokens if usage else 0
+        attempt.output_tokens += usage.output_tokens if usage else 0
+    return attempt
 
 
 def _describe(error: BaseException) -> str:
@@ -246,71 +241,28 @@ def _describe(error: BaseException) -> str:
     return f"{type(error).__name__}: {text[:500]}" if text else type(error).__name__
 
 
-def _calls_since(first_event: int, messages: Sequence[ChatMessage]) -> _Calls:
-    """Add up the model calls of this sample since an event; their inputs are what was fed.
-
-    Args:
-        first_event: Position of the first event to look at.
-        messages: What was to be compressed; a vendor's own call is fed the first so many of them.
-    """
-    calls = _Calls()
-    for event in transcript().events[first_event:]:
-        if isinstance(event, ModelEvent):
-            calls.count += 1
-            # A call that was over the window or failed has told the model nothing.
-            read = not event.error and stop_reason(event.output) != "model_length"
-            calls.texts = [*(calls.texts or []), *(_material(event.input) if read else ())]
-            calls.replies.append(event.output.completion)
-            if usage := event.output.usage:
-                calls.input_tokens += usage.input_tokens
-                calls.output_tokens += usage.output_tokens
-        elif isinstance(event, InfoEvent) and (made := vendor_call(event)):
-            calls.count += 1
-            fed = messages[: made.fed_messages]
-            calls.texts = [*(calls.texts or []), *(decoded_text(m) for m in fed)]
-            calls.input_tokens += made.input_tokens
-            calls.output_tokens += made.output_tokens
-    return calls
-
-
-def _material(call: Sequence[ChatMessage]) -> Iterator[str]:
-    """Yield what a summarising call was given to summarise.
-
-    System messages are left out: they hold the strategy's instructions, whose words would pass
-    for facts, or the agent's own system prompt, which stays in every state.
-    """
-    return (decoded_text(message) for message in call if message.role != "system")
-
-
 def _with_system(before: Sequence[ChatMessage], after: Sequence[ChatMessage]) -> list[ChatMessage]:
     """Put back system messages that a strategy left out, as Inspect's own orchestrator does."""
     kept = {message.id for message in after}
-    leading = []
-    for message in before:
-        if message.role != "system":
-            break
-        if message.id not in kept:
-            leading.append(message)
-    return [*leading, *after]
+    system, _ = split_system(before)
+    return [*(message for message in system if message.id not in kept), *after]
 
 
 def _check(
-    plan: CompressionPlan,
     before: Sequence[ChatMessage],
     after: Sequence[ChatMessage],
     cycle: CycleRecord,
+    min_removed: float,
 ) -> None:
     """Raise if the result of one compression is not a state to put probes to."""
     failure: tuple[StateStatus, str] | None = None
-    if plan.spec.compressor.exempt:
-        return
     if cycle.fallback_reason is not None:
         failure = "fallback", f"{cycle.applied} was used instead: {cycle.fallback_reason}"
     elif all(message.role == "system" for message in after):
         failure = "empty", "nothing but the system prompt is left"
     elif [message_text(m) for m in before] == [message_text(m) for m in after]:
         failure = "not_applied", "the messages came back unchanged"
-    elif problem := size_problem(before, after, plan.min_removed):
+    elif problem := size_problem(before, after, min_removed):
         failure = "not_smaller", problem
     elif problem := structural_problem(after, before):
         failure = "invalid_structure", problem
@@ -331,18 +283,12 @@ def regions(original: Sequence[ChatMessage], state: Sequence[ChatMessage]) -> li
     """
     by_id = {message.id: (index, message) for index, message in enumerate(original)}
     result: list[Region] = []
-    expected = 0
-    for message in state:
+    in_head = True
+    for position, message in enumerate(state):
         index, source = by_id.get(message.id, (-1, None))
-        if source is None or not _kept(source, message):
-            result.append("summary")
-            expected = -1
-        elif index == expected:
-            result.append("head")
-            expected += 1
-        else:
-            result.append("tail")
-            expected = -1
+        kept = source is not None and _kept(source, message)
+        in_head = in_head and kept and index == position
+        result.append("head" if in_head else "tail" if kept else "summary")
     return result
 
 

@@ -9,11 +9,11 @@ so the strategy's result counts; but what is measured then is a model that did n
 import json
 import re
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 
 from inspect_ai.model import ChatMessage, ChatMessageAssistant, ContentData
 
-from compression_eval.compressors.budget import groups
+from compression_eval.compressors.budget import groups, split_system
 from compression_eval.compressors.tokens import token_counter
 from compression_eval.facts.records import FactRecord
 from compression_eval.fixtures.message_text import content_text, message_text
@@ -27,21 +27,12 @@ that did removed 7 %. The strategies in use remove 25 % of a short conversation 
 long one.
 """
 
-
 _REFUSALS = (
     *("i cannot help", "i can't help", "i cannot assist", "i can't assist", "i cannot comply"),
     *("i can't comply", "i cannot provide", "i can't provide", "i'm sorry, but", "i am sorry, but"),
     *("sorry, i", "i'm unable to", "i am unable to", "i'm not able to", "i must decline"),
-    *(
-        "很抱歉",
-        "抱歉",
-        "对不起",
-        "我无法",
-        "我不能",
-        "申し訳",
-        "お手伝いできません",
-        "お答えできません",
-    ),
+    *("很抱歉", "抱歉", "对不起", "我无法", "我不能"),
+    *("申し訳", "お手伝いできません", "お答えできません"),
 )
 """Beginnings of lines by which a model declines, folded and with straight apostrophes."""
 
@@ -62,12 +53,13 @@ _TAG = re.compile(r"<[^<>\n]*>")
 _EMPTY = re.compile(r"#.*|[-*]?[ \t]*\(?(?:none|n/a|empty|无|なし)\)?", re.I)
 """A line, without the space around it, that says nothing."""
 
+_LATIN = "Latin"
 _SCRIPTS = {
     "Chinese or Japanese": re.compile("[\u3040-\u30ff\u3400-\u9fff]"),
     "Korean": re.compile("[\uac00-\ud7af]"),
     "Cyrillic": re.compile("[\u0400-\u04ff]"),
     "Arabic": re.compile("[\u0600-\u06ff]"),
-    "Latin": re.compile("[A-Za-z\u00c0-\u024f]"),
+    _LATIN: re.compile("[A-Za-z\u00c0-\u024f]"),
 }
 
 
@@ -86,9 +78,7 @@ def size_problem(
         after: The state that was left.
         min_removed: Least share to be removed, 0 to 1; with 0 one token less is enough.
     """
-    counter = token_counter()
-    was = counter.messages(_body(before))
-    left = counter.messages(_body(after))
+    was, left = (token_counter().messages(split_system(each)[1]) for each in (before, after))
     if left < was and was - left >= min_removed * was:
         return None
     removed = (was - left) / was if was else 0.0
@@ -103,57 +93,43 @@ def structural_problem(
 ) -> str | None:
     """Return what is wrong with the structure of a state, or None.
 
-    Checked: system messages come first, then a user message; every tool result follows its call
-    and every call has its result; no message is empty; the last user message is not gone without
-    a trace (see `_request_lost`).
+    Checked: system messages come first, then a user message or a vendor's compaction block; every
+    tool result follows its call and every call has its result; no message is empty; the last user
+    message is not gone without a trace (see `_request_lost`).
 
     Args:
         messages: The state.
         before: What was compressed; without it nothing can be said of the last user message.
     """
-    body = _body(messages)
-    if body and body[0].role != "user" and not _opens_with_block(body[0]):
-        return f"the first message after the system prompt is from the {body[0].role}, not the user"
+    return next(_structural_problems(split_system(messages)[1], before), None)
+
+
+def _structural_problems(
+    body: Sequence[ChatMessage], before: Sequence[ChatMessage]
+) -> Iterator[str]:
+    opening = body[0].content if body else ""
+    is_block = isinstance(opening, list) and isinstance(next(iter(opening), None), ContentData)
+    if body and body[0].role != "user" and not is_block:
+        yield f"the first message after the system prompt is from the {body[0].role}, not the user"
     for position, message in enumerate(body):
         if message.role == "system":
-            return f"a system message stands in the middle (position {position})"
+            yield f"a system message stands in the middle (position {position})"
         # A command that prints nothing is normal, and every provider takes its empty result.
-        if message.role == "tool" or isinstance(message.content, list):
-            continue
-        if not message_text(message).strip():
-            return f"an empty {message.role} message (position {position})"
-    if problem := _pairing_problem(body):
-        return problem
-    if _request_lost(before, body):
-        return "the last user message is gone, and nothing was written in its place"
-    return None
-
-
-def _pairing_problem(body: Sequence[ChatMessage]) -> str | None:
-    for group in groups(body):
-        first = group[0]
+        plain = message.role != "tool" and isinstance(message.content, str)
+        if plain and not message_text(message).strip():
+            yield f"an empty {message.role} message (position {position})"
+    for first, *results in groups(body):
         if first.role == "tool":
-            return f"a tool result without its call ({first.tool_call_id})"
-        calls = (first.tool_calls or []) if isinstance(first, ChatMessageAssistant) else []
-        answered = {message.tool_call_id for message in group[1:] if message.role == "tool"}
-        for call in calls:
-            if call.id not in answered:
-                return f"a tool call without its result ({call.id})"
-    return None
-
-
-def _body(messages: Sequence[ChatMessage]) -> list[ChatMessage]:
-    """Return the messages after the leading system messages."""
-    start = 0
-    while start < len(messages) and messages[start].role == "system":
-        start += 1
-    return list(messages[start:])
-
-
-def _opens_with_block(message: ChatMessage) -> bool:
-    """Return whether a message is a vendor's compaction block, which may open a conversation."""
-    content = message.content
-    return isinstance(content, list) and isinstance(next(iter(content), None), ContentData)
+            yield f"a tool result without its call ({first.tool_call_id})"
+        calls = first.tool_calls if isinstance(first, ChatMessageAssistant) else None
+        answered = {message.tool_call_id for message in results if message.role == "tool"}
+        yield from (
+            f"a tool call without its result ({call.id})"
+            for call in calls or ()
+            if call.id not in answered
+        )
+    if _request_lost(before, body):
+        yield "the last user message is gone, and nothing was written in its place"
 
 
 def _request_lost(before: Sequence[ChatMessage], body: Sequence[ChatMessage]) -> bool:
@@ -200,10 +176,14 @@ def suspicions(
     if not replies:
         return []
     text = "\n".join(map(_decoded, replies))
+    lines = text.splitlines()
     signs = []
-    if len(text) <= _MAX_REFUSAL and (line := _refusing_line(text)):
-        signs.append(f"refusal: {line[:80]!r}")
-    if not any(map(_says_something, text.splitlines())):
+    starts = [line.strip(" \t#>*-_\"'").replace("’", "'") for line in lines]
+    refusal = next((line for line in starts if line.casefold().startswith(_REFUSALS)), None)
+    if refusal and len(text) <= _MAX_REFUSAL:
+        signs.append(f"refusal: {refusal[:80]!r}")
+    plain = [_TAG.sub("", line).strip() for line in lines]
+    if not any(not _EMPTY.fullmatch(line) and any(map(str.isalnum, line)) for line in plain):
         signs.append("blank: nothing but headings")
     tokens = count(text)
     least = _MIN_SHARE_OF_BUDGET * budget if budget else _MIN_TOKENS
@@ -212,7 +192,8 @@ def suspicions(
     asked = [fact for fact in facts if fact.fed and not {"head", "tail"} & set(fact.regions)]
     if len(asked) >= _MIN_FACTS and not any(fact.in_state for fact in asked):
         signs.append(f"no_fact: none of the {len(asked)} expected facts that only it could hold")
-    if script := _foreign_script(text, history):
+    said = "\n".join(content_text(m) for m in history if m.role in ("user", "assistant"))
+    if script := _foreign_script(text, said):
         signs.append(f"language: {script} script, which the conversation does not use")
     return signs
 
@@ -231,31 +212,15 @@ def _decoded(reply: str) -> str:
         return reply
 
 
-def _says_something(line: str) -> bool:
-    plain = _TAG.sub("", line).strip()
-    return not _EMPTY.fullmatch(plain) and any(map(str.isalnum, plain))
-
-
-def _refusing_line(text: str) -> str:
-    for line in text.splitlines():
-        plain = line.strip(" \t#>*-_\"'").replace("’", "'")
-        if plain.casefold().startswith(_REFUSALS):
-            return plain
-    return ""
-
-
-def _foreign_script(text: str, history: Sequence[ChatMessage]) -> str:
-    said = "\n".join(content_text(m) for m in history if m.role in ("user", "assistant"))
-    own, known = _letters(text), _letters(said)
+def _foreign_script(text: str, said: str) -> str | None:
+    own, known = (
+        Counter({script: len(form.findall(each)) for script, form in _SCRIPTS.items()})
+        for each in (text, said)
+    )
     for script, number in own.items():
-        if script == "Latin":
-            # Names and code are Latin everywhere.
-            continue
         share = known[script] / max(known.total(), 1)
-        if number >= max(_MIN_FOREIGN * own.total(), 1) and share <= _MAX_KNOWN:
+        enough = number >= max(_MIN_FOREIGN * own.total(), 1)
+        # Names and code are Latin everywhere.
+        if script != _LATIN and enough and share <= _MAX_KNOWN:
             return script
-    return ""
-
-
-def _letters(text: str) -> Counter[str]:
-    return Counter({script: len(form.findall(text)) for script, form in _SCRIPTS.items()})
+    return None

@@ -1,27 +1,19 @@
-"""The interpreters that hold Hermes: how one is installed, described and run.
+"""The interpreters that hold Hermes, and how one is installed.
 
-Each version of ``hermes-agent`` has a virtual environment of its own, and each exchange with it a
-process and a home folder of its own, without credentials and without a way to the network.
+Each version of ``hermes-agent`` has a virtual environment of its own.
 """
 
-import json
 import os
 import re
 import shutil
 import subprocess
 import sys
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
-from functools import cache
 from pathlib import Path
-from tempfile import TemporaryDirectory, mkdtemp
-from typing import Any
+from tempfile import mkdtemp
 
-import anyio
 from platformdirs import user_cache_path
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
-from compression_eval.compressors.errors import CompressionError
+from compression_eval.compressors.hermes.exchange import Description, describe
 from compression_eval.compressors.yours.command import plain_environment
 from compression_eval.fixtures.errors import DataError, shorten
 
@@ -37,127 +29,11 @@ Made by ``uv pip compile --universal --generate-hashes --no-build``.
 """
 
 _PIPS = ("HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY", "REQUESTS_CA_BUNDLE", "CURL_CA_BUNDLE")
-_DESCRIBE_SECONDS = 120
-
-# -P keeps our own folder, where the worker lies, off the module path.
-WORKER_COMMAND = ("-P", "-s", str(Path(__file__).with_name("worker.py")))
-
-_DEAD_PROXY = "http://127.0.0.1:9"
-"""Nothing listens on the discard port: a request that is not for the loopback fails at once."""
-
-# The model call is waited for by us, with Inspect's own limits; Hermes must not give up before.
-_CONFIGURATION = "auxiliary:\n  compression:\n    timeout: 86400\n"
-
-_INHERITED = ("PATH", "LANG", "LC_ALL", "TMPDIR", "TEMP", "TMP", "SYSTEMROOT", "WINDIR")
-_SHOWN_CHARACTERS = 300
-
-
-class WorkerReply(BaseModel):
-    """What the worker returns for one compression."""
-
-    model_config = ConfigDict(extra="forbid")
-
-    version: str
-    messages: list[dict[str, Any]]
-    flags: dict[str, Any]
-    """Hermes' own record of how the call went: every plain ``_last_…`` attribute."""
-    compressions: int = Field(ge=0)
-    """How many compressions it counted during the call: 1 or 0."""
-    effective: dict[str, Any]
-    """The constructor arguments it was given."""
-    budgets: dict[str, int | None]
-    """Token budgets that it derived from them."""
-    dropped: list[str]
-    """Arguments that this version does not take."""
-    clock_frozen: bool
-    """Whether it has a clock to freeze; old versions put no date into the prompt."""
-
-
-@contextmanager
-def scratch_home() -> Iterator[Path]:
-    """Give a fresh home folder with the settings that the exchange needs; removed afterwards."""
-    with TemporaryDirectory(prefix="compression-eval-hermes-", ignore_cleanup_errors=True) as name:
-        home = Path(name)
-        (home / "config.yaml").write_text(_CONFIGURATION, encoding="utf-8")
-        yield home
-
-
-def child_environment(home: Path) -> dict[str, str]:
-    """Return environment variables for the process: no credentials, no user settings.
-
-    All its traffic but that to the loopback is sent to where nothing listens, so that a version
-    that looks up models or prices on the network neither waits nor tells anybody.
-    """
-    environment = {name: os.environ[name] for name in _INHERITED if name in os.environ}
-    return environment | {
-        "HOME": str(home),
-        "USERPROFILE": str(home),
-        "HERMES_HOME": str(home),
-        "HERMES_TIMEZONE": "UTC",
-        "HTTP_PROXY": _DEAD_PROXY,
-        "HTTPS_PROXY": _DEAD_PROXY,
-        "ALL_PROXY": _DEAD_PROXY,
-        "NO_PROXY": "127.0.0.1,localhost",
-        "PYTHONHASHSEED": "0",
-        "PYTHONUTF8": "1",
-    }
-
-
-async def run_worker(python: Path, request: Mapping[str, Any]) -> WorkerReply:
-    """Have the worker carry out one request; the process ends with this call, cancelled or not.
-
-    Raises:
-        CompressionError: It could not be started, failed, or answered something else than it must.
-    """
-    with scratch_home() as home:
-        try:
-            done = await anyio.run_process(
-                [str(python), *WORKER_COMMAND],
-                input=json.dumps(request).encode(),
-                check=False,
-                env=child_environment(home),
-                cwd=home,
-                stderr=subprocess.PIPE,
-            )
-        except OSError as error:
-            raise CompressionError("error", f"Hermes' interpreter {python}: {error}") from error
-    if done.returncode != 0:
-        reason = last_line(done.stderr.decode("utf-8", "replace"))
-        raise CompressionError("error", f"Hermes failed (exit {done.returncode}): {reason}")
-    try:
-        return WorkerReply.model_validate_json(done.stdout)
-    except ValidationError as error:
-        problem = error.errors(include_url=False, include_input=False)[0]
-        field = ".".join(str(part) for part in problem["loc"])
-        raise CompressionError(
-            "error", f"Hermes' worker answered out of form: {field}: {problem['msg']}"
-        ) from error
-
-
-def last_line(text: str) -> str:
-    """Return the last line that says something: of a traceback, the error."""
-    lines = [line.strip() for line in text.splitlines() if line.strip()]
-    return lines[-1][:_SHOWN_CHARACTERS] if lines else "it said nothing"
-
-
-class Description(BaseModel):
-    """What an interpreter holds."""
-
-    version: str
-    constructor: list[str]
-    """Parameters of ``ContextCompressor``."""
-    compress: list[str]
-    """Parameters of its ``compress``."""
-
-
-def interpreters_folder() -> Path:
-    """Return the folder that holds one environment for each installed version."""
-    return user_cache_path("compression_eval", appauthor=False) / "hermes"
 
 
 def environment_folder(version: str) -> Path:
     """Return the folder of the environment with a version, installed or not."""
-    return interpreters_folder() / version
+    return user_cache_path("compression_eval", appauthor=False) / "hermes" / version
 
 
 def python_of(environment: Path) -> Path:
@@ -206,36 +82,6 @@ def install_command(version: str) -> str:
     return f"compression-eval compressors install hermes{option}"
 
 
-@cache
-def describe(python: Path) -> Description:
-    """Ask an interpreter for the version of Hermes and the parameters it takes.
-
-    Raises:
-        DataError: Hermes cannot be imported there.
-    """
-    try:
-        with scratch_home() as home:
-            done = subprocess.run(  # noqa: S603
-                [str(python), *WORKER_COMMAND],
-                input=json.dumps({"action": "describe"}),
-                capture_output=True,
-                text=True,
-                encoding="utf-8",
-                errors="replace",
-                timeout=_DESCRIBE_SECONDS,
-                env=child_environment(home),
-                cwd=home,
-                check=False,
-            )
-        if done.returncode != 0:
-            raise DataError(
-                f"hermes: {python}: Hermes' compressor cannot be loaded: {last_line(done.stderr)}"
-            )
-        return Description.model_validate_json(done.stdout)
-    except (OSError, subprocess.TimeoutExpired, ValidationError) as error:
-        raise DataError(f"hermes: {python}: not a usable interpreter: {error}") from error
-
-
 def install(version: str, base_python: str | None = None) -> tuple[Path, Description]:
     """Make a virtual environment with ``hermes-agent`` from the package index.
 
@@ -260,11 +106,14 @@ def install(version: str, base_python: str | None = None) -> tuple[Path, Descrip
         raise DataError(f"--version: {shorten(version)} is not a version of a package")
     target = environment_folder(version)
     if not python_of(target).is_file():
-        interpreters_folder().mkdir(parents=True, exist_ok=True)
-        draft = Path(mkdtemp(prefix=f".{version}-", dir=interpreters_folder()))
+        target.parent.mkdir(parents=True, exist_ok=True)
+        draft = Path(mkdtemp(prefix=f".{version}-", dir=target.parent))
         try:
             _fill(draft, version, base_python or sys.executable)
-            _move(draft, target)
+            draft.replace(target)
+        except OSError as error:
+            if not python_of(target).is_file():  # else somebody else has installed it meanwhile
+                raise DataError(f"{target}: cannot be written ({error.strerror})") from error
         finally:
             shutil.rmtree(draft, ignore_errors=True)
     return target, describe(python_of(target))
@@ -281,14 +130,6 @@ def _fill(folder: Path, version: str, base_python: str) -> None:
         wanted = [f"hermes-agent=={version}"]
     _run([*pip, *wanted], f"hermes-agent {version} could not be installed")
     describe(Path(python))
-
-
-def _move(draft: Path, target: Path) -> None:
-    try:
-        draft.replace(target)
-    except OSError as error:
-        if not python_of(target).is_file():  # else somebody else has installed it meanwhile
-            raise DataError(f"{target}: cannot be written ({error.strerror})") from error
 
 
 def _run(command: list[str], failure: str) -> None:

@@ -2,7 +2,7 @@
 
 Source: ``agent/context_compressor.py`` of the ``hermes-agent`` package (Nous Research, MIT). The
 package pins libraries that ours cannot live with, so it runs in a process of its own and talks to
-us over JSON and a loopback endpoint.
+us in lines of JSON.
 """
 
 import json
@@ -10,7 +10,6 @@ from collections.abc import Mapping, Sequence
 from datetime import date
 from typing import Annotated, Any, cast
 
-import anyio
 from inspect_ai.log import transcript
 from inspect_ai.model import (
     ChatMessage,
@@ -21,22 +20,15 @@ from inspect_ai.model import (
     messages_to_openai,
 )
 from inspect_ai.tool import ToolInfo
-from inspect_ai.util import LimitExceededError
 from pydantic import AfterValidator, Field, JsonValue, PositiveFloat, PositiveInt, validate_call
 
 from compression_eval.compressors.errors import CompressionError
-from compression_eval.compressors.hermes.endpoint import (
-    MODEL_NAME,
-    Address,
-    Forwarder,
-    chat_endpoint,
-)
+from compression_eval.compressors.hermes.answering import MODEL_NAME, Answerer
+from compression_eval.compressors.hermes.exchange import WorkerReply, run_worker
 from compression_eval.compressors.hermes.interpreter import (
     DEFAULT_VERSION,
     VERSION_PATTERN,
-    WorkerReply,
     find_interpreter,
-    run_worker,
 )
 from compression_eval.compressors.spec import Text
 from compression_eval.fixtures.errors import DataError
@@ -121,10 +113,7 @@ class HermesCompaction(CompactionStrategy):
     async def compact(
         self, model: Model, messages: list[ChatMessage], tools: list[ToolInfo]
     ) -> tuple[list[ChatMessage], ChatMessageUser | None]:
-        """Compress a conversation in Hermes' own process.
-
-        Returns:
-            What Hermes left, and None: its summary may be part of another message.
+        """Return what Hermes left, and None: its summary may be part of another message.
 
         Raises:
             CompressionError: Hermes failed, or says itself that it did not compress.
@@ -132,44 +121,7 @@ class HermesCompaction(CompactionStrategy):
         """
         sent = await _to_hermes(messages)
         earlier = max((int((m.metadata or {}).get(_COMPRESSIONS, 0)) for m in messages), default=0)
-        limit = anyio.move_on_after(self.timeout)
-        forwarder = Forwarder(model, limit)
-        try:
-            reply = await self._exchange(forwarder, limit, sent, earlier)
-            report = reply.model_dump(mode="json", exclude={"messages"})
-            transcript().info({**report, "messages": len(reply.messages)}, source="hermes")
-        except LimitExceededError:
-            raise
-        except Exception:
-            # Whatever Hermes does when its model cannot be reached is no failure of Hermes.
-            if forwarder.outage is None:
-                raise
-        if forwarder.outage:
-            raise forwarder.outage
-        _check_outcome(reply, forwarder.error, forwarder.refused)
-        return await _from_hermes(reply.messages, sent, messages, earlier + 1), None
-
-    async def _exchange(
-        self,
-        forwarder: Forwarder,
-        limit: anyio.CancelScope,
-        sent: list[dict[str, Any]],
-        earlier: int,
-    ) -> WorkerReply:
-        """Run the worker, and answer its model calls in this very task's context."""
-        with limit:
-            try:
-                async with chat_endpoint(forwarder.answer) as address:
-                    request = self._request(sent, earlier, address)
-                    return await run_worker(self.python, request)
-            except BaseExceptionGroup as group:
-                raise _the_one(group) from None
-        raise CompressionError("error", f"Hermes took longer than {self.timeout:g} seconds")
-
-    def _request(
-        self, sent: list[dict[str, Any]], earlier: int, address: Address
-    ) -> dict[str, Any]:
-        return {
+        request = {
             "action": "compress",
             "messages": sent,
             "earlier": earlier,
@@ -181,46 +133,27 @@ class HermesCompaction(CompactionStrategy):
                 "summary_model_override": MODEL_NAME,
                 "config_context_length": self.context_length,
                 "provider": "custom",
-                "base_url": address.base_url,
-                "api_key": address.api_key,
                 "api_mode": "chat_completions",
                 "quiet_mode": True,
             },
             "compress": {"focus_topic": self.focus_topic},
         }
+        answerer = Answerer(model)
+        reply = await run_worker(self.python, request, answerer.answer, self.timeout)
+        report = reply.model_dump(mode="json", exclude={"messages"})
+        transcript().info({**report, "messages": len(reply.messages)}, source="hermes")
+        _check_outcome(reply, answerer)
+        return await _from_hermes(reply.messages, sent, messages, earlier + 1), None
 
 
-def _the_one(group: BaseExceptionGroup[BaseException]) -> BaseException:
-    """Return the error that counts of those that tasks raised together.
-
-    A limit of the sample comes first; then our own kind of failure; then whatever there is.
-    """
-    kinds: tuple[type[BaseException], ...] = (LimitExceededError, CompressionError, BaseException)
-    for kind in kinds:
-        found: Any = group.subgroup(kind)
-        while isinstance(found, BaseExceptionGroup):
-            found = found.exceptions[0]
-        if found is not None:
-            return found  # type: ignore[no-any-return]
-    return group
-
-
-def _check_outcome(reply: WorkerReply, model_error: str, model_refused: bool) -> None:
+def _check_outcome(reply: WorkerReply, answerer: Answerer) -> None:
     """Raise if a call of Hermes' compressor is not to be taken for a compression.
 
-    Not every version has every flag; one that is missing says nothing.
-
-    Args:
-        reply: What the worker returned.
-        model_error: Why a model call failed; empty if none did.
-        model_refused: Whether the model declined to summarise.
-
-    Raises:
-        CompressionError: It gave up, put a substitute in the place of a summary, or found nothing
-            to compress; or its summary is a refusal.
+    It may have given up, put a substitute in the place of a summary, or found nothing to compress;
+    or its summary is a refusal. Not every version has every flag; a missing one says nothing.
     """
     flags = reply.flags
-    cause = model_error or str(flags.get("_last_summary_error") or "no reason given")
+    cause = answerer.error or str(flags.get("_last_summary_error") or "no reason given")
     if flags.get("_last_compress_aborted"):
         raise CompressionError("aborted", f"Hermes gave up and kept the conversation: {cause}")
     if flags.get("_last_summary_fallback_used"):
@@ -235,7 +168,7 @@ def _check_outcome(reply: WorkerReply, model_error: str, model_refused: bool) ->
             "not_applied",
             f"Hermes found nothing to summarise (its own budget for the tail: {tail} tokens)",
         )
-    if model_refused:
+    if answerer.refused:
         raise CompressionError("aborted", "the summarising model refused")
 
 
@@ -257,14 +190,7 @@ async def _from_hermes(
     originals: Sequence[ChatMessage],
     compressions: int,
 ) -> list[ChatMessage]:
-    """Return Hermes' messages in our form; those it left as they were are the same objects.
-
-    Args:
-        returned: What Hermes returned.
-        sent: What it was given, in order.
-        originals: The messages behind ``sent``.
-        compressions: How many compressions the conversation has now been through.
-    """
+    """Return Hermes' messages in our form; those it left as they were are the original objects."""
     result: list[ChatMessage] = []
     position = 0
     for item in returned:

@@ -3,25 +3,59 @@
 It is started as a file, never imported by our side, and uses the standard library and Hermes only:
 nothing else of ours can be had in that interpreter. Names of Hermes are looked up at run time, and
 what a version does not have is left out and reported, since its signatures change.
+
+Hermes asks its model over HTTP. Here that is a server on the loopback which passes each request on
+as a line ``{"ask": …}`` and reads the reply, a status and a body, from the next line of input.
 """
 
 import datetime
+import hmac
+import http.server
 import importlib
 import importlib.metadata
 import inspect
 import json
 import os
+import secrets
 import sys
-from typing import Any, TextIO
+import threading
+from typing import Any
+
+_PATH = "/v1/chat/completions"
+
+
+class Parent:
+    """Whoever started this process: lines of JSON from it and to it."""
+
+    def __init__(self) -> None:
+        self._in = os.fdopen(os.dup(0), encoding="utf-8")
+        self._out = os.fdopen(os.dup(1), "w", encoding="utf-8")
+        self._lock = threading.Lock()
+        # Hermes gets no input, and whatever it prints goes to standard error.
+        os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
+        os.dup2(2, 1)
+
+    def read(self) -> Any:
+        """Return the next line."""
+        return json.loads(self._in.readline())
+
+    def write(self, data: Any) -> None:
+        """Write a line."""
+        self._out.write(json.dumps(data) + "\n")
+        self._out.flush()
+
+    def ask(self, body: Any) -> Any:
+        """Return status and body of the reply to a request, one request after the other."""
+        with self._lock:
+            self.write({"ask": body})
+            return self.read()
 
 
 def main() -> int:
     """Answer one request; the exit code is 0 if there is an answer."""
-    result = _claim_output()
-    request = json.load(sys.stdin)
-    answer = describe() if request["action"] == "describe" else compress(request)
-    json.dump(answer, result)
-    result.flush()
+    parent = Parent()
+    request = parent.read()
+    parent.write(describe() if request["action"] == "describe" else compress(request, parent))
     return 0
 
 
@@ -35,17 +69,20 @@ def describe() -> dict[str, Any]:
     }
 
 
-def compress(request: dict[str, Any]) -> dict[str, Any]:
+def compress(request: dict[str, Any], parent: Parent) -> dict[str, Any]:
     """Compress messages once with a new ``ContextCompressor``.
 
     Args:
         request: ``messages`` (OpenAI chat form), ``constructor`` and ``compress`` (keyword
             arguments), ``earlier`` (how many compressions these messages have been through) and
             ``today`` (ISO date for the prompt).
+        parent: Answers what Hermes asks its model.
     """
     clock_frozen = _freeze_clock(datetime.date.fromisoformat(request["today"]))
     compressor_class = _compressor_class()
-    constructor, dropped = _accepted(compressor_class, request["constructor"])
+    constructor, dropped = _accepted(
+        compressor_class, {**request["constructor"], **_chat_server(parent)}
+    )
     compressor = compressor_class(**constructor)
     # A live agent keeps its compressor, which protects the first turns only once; a new one for
     # each process has to be told how often this conversation was compressed.
@@ -68,11 +105,53 @@ def compress(request: dict[str, Any]) -> dict[str, Any]:
     }
 
 
-def _claim_output() -> TextIO:
-    """Keep standard output for the answer; whatever Hermes prints goes to standard error."""
-    result = os.fdopen(os.dup(1), "w", encoding="utf-8")
-    os.dup2(2, 1)
-    return result
+def _chat_server(parent: Parent) -> dict[str, str]:
+    """Start the server, and return where it is and what opens it."""
+    # Nothing else on this machine can spend the user's money.
+    key = secrets.token_urlsafe(32)
+
+    class Handler(http.server.BaseHTTPRequestHandler):
+        def do_POST(self) -> None:
+            # Read to the end first: a client that is still sending would see a broken connection
+            # instead of a refusal.
+            content = self.rfile.read(int(self.headers.get("Content-Length") or 0))
+            given = self.headers.get("Authorization") or ""
+            if not hmac.compare_digest(given.encode(), f"Bearer {key}".encode()):
+                self._reply(401, _error("wrong key"))
+            elif self.path.partition("?")[0] != _PATH:
+                self._reply(404, _error(f"there is only {_PATH}"))
+            elif self.command != "POST":
+                self._reply(405, _error("only POST"))
+            else:
+                try:
+                    body = json.loads(content)
+                except ValueError:
+                    self._reply(400, _error("the body is not JSON"))
+                else:
+                    self._reply(*parent.ask(body))
+
+        do_GET = do_POST  # noqa: N815
+
+        def _reply(self, status: int, body: dict[str, Any]) -> None:
+            content = json.dumps(body).encode()
+            self.send_response(status)
+            self.send_header("Content-Type", "application/json")
+            self.send_header("Content-Length", str(len(content)))
+            # OpenAI's client would send a failed request again; Inspect has done its retries.
+            self.send_header("x-should-retry", "false")
+            self.end_headers()
+            self.wfile.write(content)
+
+        def log_message(self, *_: object) -> None:
+            """Say nothing."""
+
+    server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+    threading.Thread(target=server.serve_forever, daemon=True).start()
+    return {"base_url": f"http://127.0.0.1:{server.server_port}/v1", "api_key": key}
+
+
+def _error(reason: str) -> dict[str, Any]:
+    return {"error": {"message": reason, "type": "compression_eval", "param": None, "code": None}}
 
 
 def _compressor_class() -> Any:

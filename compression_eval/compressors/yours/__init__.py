@@ -9,8 +9,8 @@ from pydantic import PositiveFloat, create_model
 
 from compression_eval.compressors.spec import Arguments, Compressor, CompressorSpec
 from compression_eval.compressors.yours.adapting import adapt, given
-from compression_eval.compressors.yours.command import command_folder
 from compression_eval.compressors.yours.loading import load
+from compression_eval.fixtures.invoked_paths import invoked_folder
 from compression_eval.fixtures.models import Fixture
 
 DEFAULT_TIMEOUT = 600.0
@@ -37,23 +37,19 @@ def user_compressor(name: str) -> UserCompressor | None:
         return None
     loaded = load(name)
     adapted = adapt(name, loaded.target)
+    arguments: type[Arguments] = adapted.arguments
     # A function may have an argument of that name itself.
-    own = "timeout_seconds" in adapted.arguments.model_fields
-    limit: dict[str, Any] = {"timeout_seconds": (PositiveFloat, DEFAULT_TIMEOUT)}
+    own = "timeout_seconds" in arguments.model_fields
+    if not own:
+        limit: Any = (PositiveFloat, DEFAULT_TIMEOUT)
+        arguments = create_model(arguments.__name__, __base__=arguments, timeout_seconds=limit)
 
-    def build(arguments: Arguments, fixture: Fixture | None = None) -> CompactionStrategy:  # noqa: ARG001
-        seconds = DEFAULT_TIMEOUT if own else getattr(arguments, "timeout_seconds", DEFAULT_TIMEOUT)
-        return adapted.build(given(arguments, adapted.arguments), seconds)
+    def build(values: Arguments, fixture: Fixture | None = None) -> CompactionStrategy:  # noqa: ARG001
+        seconds = DEFAULT_TIMEOUT if own else getattr(values, "timeout_seconds", DEFAULT_TIMEOUT)
+        return adapted.build(given(values, adapted.arguments), seconds)
 
     return UserCompressor(
-        name=name,
-        summary="yours",
-        arguments=adapted.arguments
-        if own
-        else create_model(adapted.arguments.__name__, __base__=adapted.arguments, **limit),
-        build=build,
-        calls_model=True,
-        source_digest=loaded.source_digest,
+        name, "yours", arguments, build, calls_model=True, source_digest=loaded.source_digest
     )
 
 
@@ -71,7 +67,7 @@ def source_digest(spec: CompressorSpec) -> str | None:
     command: list[str] = spec.arguments.command  # type: ignore[attr-defined]
     whole = hashlib.sha256()
     for part in command:
-        file = command_folder(command) / part
+        file = invoked_folder(command) / part
         if file.is_file():
             whole.update(hashlib.sha256(file.read_bytes()).digest())
     return whole.hexdigest()

@@ -4,7 +4,7 @@ import inspect
 import threading
 import typing
 import warnings
-from collections.abc import Awaitable, Callable, Iterable, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from contextvars import copy_context
 from dataclasses import dataclass
 from functools import partial
@@ -49,98 +49,52 @@ class OpenUserArguments(UserArguments):
     model_config = ConfigDict(extra="allow")
 
 
-class CallSignature:
-    """The parameters of a callable, seen as a compressor.
+@dataclass(frozen=True)
+class Adapted:
+    """Something of the user's as a strategy."""
 
-    Args:
-        name: How the user named it, for errors.
-        call: A function, bound method or class.
-
-    Raises:
-        DataError: Its signature cannot be read.
-    """
-
-    def __init__(self, name: str, call: Callable[..., Any]) -> None:
-        self.name = name
-        try:
-            signature = inspect.signature(call)
-        except (TypeError, ValueError) as error:
-            raise DataError(f"compressor: {name}: its signature cannot be read") from error
-        self.returns = signature.return_annotation
-        self.parameters = list(signature.parameters.values())
-        self.hints = _hints(call)
-
-    @property
-    def takes_messages(self) -> bool:
-        """Whether its first parameter must be given, and can be by position."""
-        if not self.parameters:
-            return False
-        first = self.parameters[0]
-        if first.kind is Parameter.VAR_POSITIONAL:
-            return True
-        return first.kind in _POSITIONAL and first.default is Parameter.empty
-
-    def keywords(self, *, skip_messages: bool) -> list[Parameter]:
-        """Return the parameters that arguments can be given to by name.
-
-        Args:
-            skip_messages: Leave out the first positional parameter.
-
-        Raises:
-            DataError: It has to be given something that cannot be given by name.
-        """
-        rest = self.parameters
-        if skip_messages and rest and rest[0].kind in _POSITIONAL:
-            rest = rest[1:]
-        for parameter in rest:
-            positional = parameter.kind is Parameter.POSITIONAL_ONLY
-            hidden = parameter.kind in _NAMED and parameter.name.startswith("_")
-            if (positional or hidden) and parameter.default is Parameter.empty:
-                raise DataError(
-                    f"compressor: {self.name}: parameter {parameter.name!r} has no default and "
-                    "cannot be given by name"
-                )
-        return [p for p in rest if p.kind in _NAMED and not p.name.startswith("_")]
-
-    @property
-    def open(self) -> bool:
-        """Whether it takes any keyword argument."""
-        return any(p.kind is Parameter.VAR_KEYWORD for p in self.parameters)
+    arguments: type[UserArguments]
+    build: Callable[[dict[str, Any], float], CompactionStrategy]
+    """Makes a new strategy from the arguments that were given, and a time limit in seconds. The
+    limit is for functions; a strategy is asynchronous, so that Inspect's own limits reach it."""
 
 
-def arguments_model(
-    name: str, signatures: Iterable[tuple[CallSignature, list[Parameter]]]
-) -> type[UserArguments]:
-    """Return the model of the arguments that one or several callables take.
+def adapt(name: str, target: Any) -> Adapted:
+    """Return a way to use a target as a strategy.
 
-    Args:
-        name: How the user named the compressor.
-        signatures: Each with its parameters that can be given. A name that stands in several is
-            one argument; it is required if one of them requires it.
+    A target is a strategy (object, class or factory), something with a method ``compress`` (object,
+    class or factory), or a function from messages to messages.
 
     Raises:
-        DataError: A parameter's name cannot be that of an argument.
+        DataError: The target is none of these, or its signature does not fit.
     """
-    fields: dict[str, Any] = {}
-    open_ended = False
-    for signature, parameters in signatures:
-        open_ended = open_ended or signature.open
-        for parameter in parameters:
-            if parameter.name in fields and fields[parameter.name][1] is ...:
-                continue
-            fields[parameter.name] = _field(parameter, signature.hints.get(parameter.name, Any))
-    base = OpenUserArguments if open_ended else UserArguments
-    try:
-        with warnings.catch_warnings():
-            # A parameter called "copy" or "json" hides a method of the model, which is all right.
-            warnings.simplefilter("ignore")
-            model = create_model(f"Arguments of {name}", __base__=base, **fields)
-    except Exception as error:
+    if isinstance(target, CompactionStrategy):
+        return Adapted(_arguments_model(name), lambda *_: KeptRecognised(target))
+    method = getattr(target, _METHOD, None)
+    if inspect.isclass(target):
+        if issubclass(target, CompactionStrategy):
+            return _from_factory(name, target)
+        if not callable(method):
+            raise DataError(
+                f"compressor: {name}: the class is no CompactionStrategy and has no method "
+                f"{_METHOD}"
+            )
+        return _from_class(name, target)
+    if callable(method):
+        return _from_function(name, method)
+    if not callable(target):
         raise DataError(
-            f"compressor: {name}: its parameters {', '.join(fields)} cannot be arguments "
-            f"({type(error).__name__}: {error})"
-        ) from error
-    return cast(type[UserArguments], model)
+            f"compressor: {name}: a {type(target).__name__} cannot be called and has no method "
+            f"{_METHOD}"
+        )
+    signature = _Signature(name, target)
+    made = signature.hints.get("return")
+    makes_compressor = inspect.isclass(made) and (
+        issubclass(made, CompactionStrategy) or callable(getattr(made, _METHOD, None))
+    )
+    if makes_compressor or not signature.takes_messages:
+        return _from_factory(name, target)
+    return _from_function(name, target)
 
 
 def given(arguments: Arguments, model: type[UserArguments]) -> dict[str, Any]:
@@ -162,14 +116,76 @@ def given(arguments: Arguments, model: type[UserArguments]) -> dict[str, Any]:
     return values
 
 
-def _hints(call: Callable[..., Any]) -> dict[str, Any]:
-    function = call.__init__ if inspect.isclass(call) else call
-    if not inspect.isroutine(function):
-        function = type(function).__call__
+class _Signature:
+    """The parameters of a function, bound method or class, seen as a compressor."""
+
+    def __init__(self, name: str, call: Callable[..., Any]) -> None:
+        self.name = name
+        try:
+            self.parameters = list(inspect.signature(call).parameters.values())
+        except (TypeError, ValueError) as error:
+            raise DataError(f"compressor: {name}: its signature cannot be read") from error
+        function: Any = call.__init__ if inspect.isclass(call) else call
+        if not inspect.isroutine(function):
+            function = type(function).__call__
+        try:
+            self.hints = typing.get_type_hints(function)
+        except Exception:  # names that only a type checker knows
+            self.hints = {}
+        self.open = any(p.kind is Parameter.VAR_KEYWORD for p in self.parameters)
+
+    @property
+    def takes_messages(self) -> bool:
+        """Whether its first parameter must be given, and can be by position."""
+        if not self.parameters:
+            return False
+        first = self.parameters[0]
+        return first.kind is Parameter.VAR_POSITIONAL or (
+            first.kind in _POSITIONAL and first.default is Parameter.empty
+        )
+
+    def keywords(self, *, skip_messages: bool = False) -> list[Parameter]:
+        """Return the parameters that arguments can be given to by name."""
+        rest = self.parameters
+        if skip_messages and rest and rest[0].kind in _POSITIONAL:
+            rest = rest[1:]
+        for parameter in rest:
+            positional = parameter.kind is Parameter.POSITIONAL_ONLY
+            hidden = parameter.kind in _NAMED and parameter.name.startswith("_")
+            if (positional or hidden) and parameter.default is Parameter.empty:
+                raise DataError(
+                    f"compressor: {self.name}: parameter {parameter.name!r} has no default and "
+                    "cannot be given by name"
+                )
+        return [p for p in rest if p.kind in _NAMED and not p.name.startswith("_")]
+
+
+def _arguments_model(
+    name: str, *signatures: tuple[_Signature, list[Parameter]]
+) -> type[UserArguments]:
+    """Return the model of the arguments that callables take, each given with its parameters.
+
+    A name that stands in several is one argument; it is required if one of them requires it.
+    """
+    fields: dict[str, Any] = {}
+    for signature, parameters in signatures:
+        for parameter in parameters:
+            if fields.get(parameter.name, (None, None))[1] is not ...:
+                hint = signature.hints.get(parameter.name, Any)
+                fields[parameter.name] = _field(parameter, hint)
+    is_open = any(signature.open for signature, _ in signatures)
+    base = OpenUserArguments if is_open else UserArguments
     try:
-        return typing.get_type_hints(function)
-    except Exception:  # names that only a type checker knows
-        return {}
+        with warnings.catch_warnings():
+            # A parameter called "copy" or "json" hides a method of the model, which is all right.
+            warnings.simplefilter("ignore")
+            model = create_model(f"Arguments of {name}", __base__=base, **fields)
+    except Exception as error:
+        raise DataError(
+            f"compressor: {name}: its parameters {', '.join(fields)} cannot be arguments "
+            f"({type(error).__name__}: {error})"
+        ) from error
+    return cast(type[UserArguments], model)
 
 
 def _field(parameter: Parameter, hint: Any) -> tuple[Any, Any]:
@@ -183,58 +199,8 @@ def _field(parameter: Parameter, hint: Any) -> tuple[Any, Any]:
     return (hint if default == parameter.default else Any) | None, Field(default=default)
 
 
-@dataclass(frozen=True)
-class Adapted:
-    """Something of the user's as a strategy."""
-
-    arguments: type[UserArguments]
-    build: Callable[[dict[str, Any], float], CompactionStrategy]
-    """Makes a new strategy from the arguments that were given, and a time limit in seconds. The
-    limit is for functions; a strategy is asynchronous, so that Inspect's own limits reach it."""
-
-
-def adapt(name: str, target: Any) -> Adapted:
-    """Return a way to use a target as a strategy.
-
-    A target is a strategy (object, class or factory), something with a method ``compress`` (object,
-    class or factory), or a function from messages to messages.
-
-    Raises:
-        DataError: The target is none of these, or its signature does not fit.
-    """
-    if isinstance(target, CompactionStrategy):
-        return Adapted(arguments_model(name, []), lambda *_: KeptRecognised(target))
-    if inspect.isclass(target):
-        if issubclass(target, CompactionStrategy):
-            return _from_factory(name, target)
-        if callable(getattr(target, _METHOD, None)):
-            return _from_class(name, target)
-        raise DataError(
-            f"compressor: {name}: the class is no CompactionStrategy and has no method {_METHOD}"
-        )
-    if callable(getattr(target, _METHOD, None)):
-        return _from_function(name, getattr(target, _METHOD))
-    if not callable(target):
-        raise DataError(
-            f"compressor: {name}: a {type(target).__name__} cannot be called and has no method "
-            f"{_METHOD}"
-        )
-    signature = CallSignature(name, target)
-    if _is_compressor(signature.hints.get("return")) or not signature.takes_messages:
-        return _from_factory(name, target)
-    return _from_function(name, target)
-
-
-def _is_compressor(annotation: Any) -> bool:
-    if not inspect.isclass(annotation):
-        return False
-    return issubclass(annotation, CompactionStrategy) or callable(
-        getattr(annotation, _METHOD, None)
-    )
-
-
 def _from_function(name: str, function: Callable[..., Any]) -> Adapted:
-    signature = CallSignature(name, function)
+    signature = _Signature(name, function)
     if not signature.takes_messages:
         raise DataError(
             f"compressor: {name}: wrong signature; the first parameter must take the messages"
@@ -242,7 +208,7 @@ def _from_function(name: str, function: Callable[..., Any]) -> Adapted:
     keywords = signature.keywords(skip_messages=True)
     lock = anyio.Lock()
     return Adapted(
-        arguments_model(name, [(signature, keywords)]),
+        _arguments_model(name, (signature, keywords)),
         lambda values, seconds: CallableCompaction(name, function, values, lock, seconds),
     )
 
@@ -250,8 +216,7 @@ def _from_function(name: str, function: Callable[..., Any]) -> Adapted:
 def _from_factory(name: str, factory: Callable[..., Any]) -> Adapted:
     if inspect.isabstract(factory):
         raise DataError(f"compressor: {name}: the class is abstract, it does not define compact")
-    signature = CallSignature(name, factory)
-    keywords = signature.keywords(skip_messages=False)
+    signature = _Signature(name, factory)
     lock = anyio.Lock()
 
     def build(values: dict[str, Any], seconds: float) -> CompactionStrategy:
@@ -259,7 +224,7 @@ def _from_factory(name: str, factory: Callable[..., Any]) -> Adapted:
         if isinstance(made, CompactionStrategy):
             return KeptRecognised(made)
         method = getattr(made, _METHOD, None)
-        if callable(method) and CallSignature(name, method).takes_messages:
+        if callable(method) and _Signature(name, method).takes_messages:
             return CallableCompaction(name, method, {}, lock, seconds)
         if inspect.iscoroutine(made):
             made.close()
@@ -269,7 +234,7 @@ def _from_factory(name: str, factory: Callable[..., Any]) -> Adapted:
             f"not {type(made).__name__}"
         )
 
-    return Adapted(arguments_model(name, [(signature, keywords)]), build)
+    return Adapted(_arguments_model(name, (signature, signature.keywords())), build)
 
 
 def _from_class(name: str, target: type[Any]) -> Adapted:
@@ -278,38 +243,28 @@ def _from_class(name: str, target: type[Any]) -> Adapted:
     An argument goes to whichever of constructor and method has a parameter of that name, to
     both if both have.
     """
-    made_by = CallSignature(name, target)
-    maker_keywords = made_by.keywords(skip_messages=False)
-    static = inspect.getattr_static(target, _METHOD)
-    bound = isinstance(static, staticmethod | classmethod)
-    called = CallSignature(name, getattr(target, _METHOD))
-    if not bound:
-        called.parameters = called.parameters[1:]
-    if not called.takes_messages:
+    maker = _Signature(name, target)
+    method = _Signature(name, getattr(target, _METHOD))
+    if not isinstance(inspect.getattr_static(target, _METHOD), staticmethod | classmethod):
+        method.parameters = method.parameters[1:]
+    if not method.takes_messages:
         raise DataError(
             f"compressor: {name}: wrong signature; the first parameter of {_METHOD} must take "
             "the messages"
         )
-    method_keywords = called.keywords(skip_messages=True)
-    own = {parameter.name for parameter in maker_keywords}
-    others = {parameter.name for parameter in method_keywords}
+    of_maker, of_method = maker.keywords(), method.keywords(skip_messages=True)
+    made_with, called_with = ({each.name for each in some} for some in (of_maker, of_method))
     lock = anyio.Lock()
 
     def build(values: dict[str, Any], seconds: float) -> CompactionStrategy:
-        for_maker: dict[str, Any] = {}
-        for_method: dict[str, Any] = {}
-        for key, value in values.items():
-            unnamed = key not in own and key not in others
-            if key in own or (unnamed and not called.open):
-                for_maker[key] = value
-            if key in others or (unnamed and called.open):
-                for_method[key] = value
-        made = _made(name, target, for_maker)
-        return CallableCompaction(name, getattr(made, _METHOD), for_method, lock, seconds)
+        unnamed = values.keys() - made_with - called_with
+        for_maker = made_with if method.open else made_with | unnamed
+        for_method = called_with | unnamed if method.open else called_with
+        made = _made(name, target, {key: values[key] for key in values if key in for_maker})
+        rest = {key: values[key] for key in values if key in for_method}
+        return CallableCompaction(name, getattr(made, _METHOD), rest, lock, seconds)
 
-    return Adapted(
-        arguments_model(name, [(made_by, maker_keywords), (called, method_keywords)]), build
-    )
+    return Adapted(_arguments_model(name, (maker, of_maker), (method, of_method)), build)
 
 
 def _made(name: str, factory: Callable[..., Any], values: dict[str, Any]) -> Any:
@@ -353,15 +308,9 @@ class CallableCompaction(CompactionStrategy):
         self.seconds = seconds
 
     async def compact(
-        self,
-        model: Model,
-        messages: list[ChatMessage],
-        tools: list[ToolInfo],
+        self, model: Model, messages: list[ChatMessage], tools: list[ToolInfo]
     ) -> tuple[list[ChatMessage], ChatMessageUser | None]:
-        """Compress a conversation by one call.
-
-        Returns:
-            The messages of its reply, and None.
+        """Return the messages of the reply to one call, and None.
 
         Raises:
             CompressionError: The reply is not a list of messages, or there is none in time.
@@ -383,8 +332,7 @@ class CallableCompaction(CompactionStrategy):
         with anyio.move_on_after(self.seconds):
             return await call()
         reason = f"no result within {self.seconds:g} seconds (timeout_seconds)"
-        new = transcript().events[first_event:]
-        calls = [event for event in new if isinstance(event, ModelEvent)]
+        calls = [e for e in transcript().events[first_event:] if isinstance(e, ModelEvent)]
         if calls and calls[-1].output.empty:
             raise TimeoutError(f"{self.name}: {reason}: a model call was still under way")
         raise CompressionError("error", reason)
@@ -473,25 +421,18 @@ class KeptRecognised(CompactionStrategy):
 
 def _with_ids(before: Sequence[ChatMessage], after: Sequence[ChatMessage]) -> list[ChatMessage]:
     """Give messages that equal one of before, but for their id, that one's id."""
+
+    def contents(messages: Sequence[ChatMessage]) -> list[str]:
+        return [m.model_dump_json(exclude={"id", "source", "metadata", "model"}) for m in messages]
+
     kept = {message.id for message in after}
-    lost = [message for message in before if message.id not in kept]
     known = {message.id for message in before}
-    new = [message for message in after if message.id not in known]
-    found = dict(
-        zip(
-            (id(message) for message in new),
-            recognised([_content(m) for m in new], [_content(m) for m in lost]),
-            strict=True,
-        )
-    )
-    return [
-        message
-        if (index := found.get(id(message))) is None
-        # What the strategy noted in the message's metadata stays.
-        else message.model_copy(update={"id": lost[index].id})
-        for message in after
-    ]
-
-
-def _content(message: ChatMessage) -> str:
-    return message.model_dump_json(exclude={"id", "source", "metadata", "model"})
+    lost = [message for message in before if message.id not in kept]
+    new = [place for place, message in enumerate(after) if message.id not in known]
+    found = recognised(contents([after[place] for place in new]), contents(lost))
+    result = list(after)
+    for place, index in zip(new, found, strict=True):
+        if index is not None:
+            # What the strategy noted in the message's metadata stays.
+            result[place] = after[place].model_copy(update={"id": lost[index].id})
+    return result

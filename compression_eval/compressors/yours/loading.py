@@ -6,6 +6,7 @@ import importlib
 import importlib.util
 import inspect
 import sys
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from types import ModuleType
@@ -39,20 +40,32 @@ def load(name: str) -> Loaded:
     else:
         place, _, attribute = name.partition(":")
         if place.endswith(".py") or "/" in place:
-            raise DataError(f"compressor: {shorten(name)}: a file is written as file.py@name")
+            raise _problem(name, "a file is written as file.py@name")
         module = _from_module(name, place)
-    target = _attribute(name, module, attribute)
+    target: Any = module
+    for part in attribute.split("."):
+        if not part.isidentifier():
+            raise _problem(name, f"{shorten(attribute)} is not a name in Python")
+        if not hasattr(target, part):
+            hint = did_you_mean(part, [known for known in dir(target) if known[0] != "_"])
+            place = module.__file__ or module.__name__
+            raise _problem(name, f"there is no {part!r} in {place}{hint}")
+        target = getattr(target, part)
     return Loaded(target, _digest(module, target))
+
+
+def _problem(name: str, problem: str) -> DataError:
+    return DataError(f"compressor: {shorten(name)}: {problem}")
 
 
 def _from_file(name: str, place: str) -> ModuleType:
     path = invoked_path(place).absolute()
     if path.suffix != ".py":
         what = f"{place} is not a .py file" if place else "no file stands before the @"
-        raise DataError(f"compressor: {shorten(name)}: {what}; expected path/file.py@name")
+        raise _problem(name, f"{what}; expected path/file.py@name")
     if not path.is_file():
         hint = did_you_mean(path.name, [file.name for file in path.parent.glob("*.py")])
-        raise DataError(f"compressor: {shorten(name)}: there is no file {place}{hint}")
+        raise _problem(name, f"there is no file {place}{hint}")
     # An edited file is another module, so that a long-lived process never runs an old state.
     state = hashlib.sha256(str(path).encode() + b"\0" + path.read_bytes()).hexdigest()
     module_name = f"compression_eval_yours_{state[:16]}"
@@ -60,32 +73,30 @@ def _from_file(name: str, place: str) -> ModuleType:
         return sys.modules[module_name]
     spec = importlib.util.spec_from_file_location(module_name, path)
     if spec is None or spec.loader is None:
-        raise DataError(f"compressor: {shorten(name)}: {place} cannot be loaded")
+        raise _problem(name, f"{place} cannot be loaded")
     module = importlib.util.module_from_spec(spec)
     _importable(path.parent)
     sys.modules[module_name] = module
     try:
-        spec.loader.exec_module(module)
-    except BaseException as error:
+        with _importing(name):
+            spec.loader.exec_module(module)
+    except BaseException:
         del sys.modules[module_name]
-        raise _failed(name, error) from error
+        raise
     return module
 
 
 def _from_module(name: str, place: str) -> ModuleType:
     if not all(part.isidentifier() for part in place.split(".")):
-        raise DataError(f"compressor: {shorten(name)}: expected module:name or file.py@name")
+        raise _problem(name, "expected module:name or file.py@name")
     _importable(invoked_folder())
-    try:
-        return importlib.import_module(place)
-    except ModuleNotFoundError as error:
-        if error.name and (place == error.name or place.startswith(f"{error.name}.")):
-            raise DataError(
-                f"compressor: {shorten(name)}: there is no module {error.name!r}"
-            ) from error
-        raise _failed(name, error) from error
-    except BaseException as error:
-        raise _failed(name, error) from error
+    with _importing(name):
+        try:
+            return importlib.import_module(place)
+        except ModuleNotFoundError as error:
+            if error.name and (place == error.name or place.startswith(f"{error.name}.")):
+                raise _problem(name, f"there is no module {error.name!r}") from error
+            raise
 
 
 def _importable(folder: Path) -> None:
@@ -94,34 +105,17 @@ def _importable(folder: Path) -> None:
         sys.path.append(str(folder))
 
 
-def _failed(name: str, error: BaseException) -> BaseException:
-    """Return the error to raise for one that user code raised while it was imported."""
-    if isinstance(error, Exception | SystemExit):
+@contextlib.contextmanager
+def _importing(name: str) -> Iterator[None]:
+    """Say of an error that user code raises while it is imported what it was raised by."""
+    try:
+        yield
+    except DataError:
+        raise
+    except (Exception, SystemExit) as error:
         text = " ".join(str(error).split())[:500]
-        return DataError(
-            f"compressor: {shorten(name)}: importing it failed with {type(error).__name__}: {text}"
-        )
-    return error
-
-
-def _attribute(name: str, module: ModuleType, attribute: str) -> Any:
-    found: Any = module
-    for part in attribute.split("."):
-        if not part.isidentifier():
-            raise DataError(
-                f"compressor: {shorten(name)}: {shorten(attribute)} is not a name in Python"
-            )
-        if not hasattr(found, part):
-            raise DataError(
-                f"compressor: {shorten(name)}: there is no {part!r} in {_place(module)}"
-                + did_you_mean(part, [n for n in dir(found) if n[0] != "_"])
-            )
-        found = getattr(found, part)
-    return found
-
-
-def _place(module: ModuleType) -> str:
-    return module.__file__ or module.__name__
+        problem = f"importing it failed with {type(error).__name__}: {text}"
+        raise _problem(name, problem) from error
 
 
 def _digest(module: ModuleType, target: Any) -> str:

@@ -21,7 +21,7 @@ from pydantic import TypeAdapter, ValidationError
 from compression_eval.compressors.errors import CompressionError
 from compression_eval.fixtures.models import BROKEN_TEXT, Message, broken_text
 
-_SHOWN_PROBLEMS = 3
+_MAX_PROBLEMS = 3
 _MESSAGES: TypeAdapter[list[Message]] = TypeAdapter(list[Message])
 
 
@@ -91,7 +91,7 @@ def _checked(reply: object) -> list[Message]:
     except ValidationError as error:
         details = error.errors(include_url=False, include_input=False, include_context=False)
         problems = [_problem(detail["loc"], detail["msg"]) for detail in details]
-        raise CompressionError("error", "; ".join(problems[:_SHOWN_PROBLEMS])) from error
+        raise CompressionError("error", "; ".join(problems[:_MAX_PROBLEMS])) from error
     for index, message in enumerate(messages):
         if place := broken_text(message.plain()):
             raise CompressionError("error", _problem((index, place.strip(".")), BROKEN_TEXT))
@@ -105,7 +105,18 @@ def _problem(location: tuple[int | str, ...], text: str) -> str:
 
 
 def _plain(message: ChatMessage) -> dict[str, Any]:
-    plain: dict[str, Any] = {"role": message.role, "content": _content(message)}
+    content: str | list[dict[str, str]]
+    if isinstance(message.content, str):
+        content = message.content
+    else:
+        texts = [
+            part.text if isinstance(part, ContentText) else f"[{part.type}]"
+            for part in message.content
+            if part.type != "reasoning"
+        ]
+        parts = [{"type": "text", "text": text} for text in texts]
+        content = texts[0] if len(texts) == 1 else parts
+    plain: dict[str, Any] = {"role": message.role, "content": content}
     if isinstance(message, ChatMessageAssistant) and message.tool_calls:
         plain["tool_calls"] = [
             {
@@ -121,17 +132,6 @@ def _plain(message: ChatMessage) -> dict[str, Any]:
     if isinstance(message, ChatMessageTool):
         plain["tool_call_id"] = message.tool_call_id
     return plain
-
-
-def _content(message: ChatMessage) -> str | list[dict[str, str]]:
-    if isinstance(message.content, str):
-        return message.content
-    texts = [
-        part.text if isinstance(part, ContentText) else f"[{part.type}]"
-        for part in message.content
-        if part.type != "reasoning"
-    ]
-    return texts[0] if len(texts) == 1 else [{"type": "text", "text": text} for text in texts]
 
 
 def _key(message: Message) -> Hashable:

@@ -7,11 +7,15 @@ from datetime import date
 from pathlib import Path
 from typing import Any, cast
 
+import anyio
 import pytest
 from inspect_ai.event import InfoEvent
 from inspect_ai.log import transcript
 from inspect_ai.model import GenerateConfig, Model, ModelOutput, ModelUsage, get_model
 
+from compression_eval.compressors.errors import CompressionError
+from compression_eval.compressors.hermes.answering import Reply
+from compression_eval.compressors.hermes.exchange import run_worker
 from compression_eval.compressors.hermes.strategy import HermesCompaction
 from compression_eval.fixtures.banks import Probe
 from compression_eval.fixtures.models import Fixture
@@ -138,14 +142,42 @@ def test_a_failed_model_call_ends_as_hermes_ends_it(run: Run) -> None:
     assert len(calls) == 1
 
 
-@pytest.mark.parametrize(
-    "mode", ["", "crash on error", pytest.param("hang on error", marks=pytest.mark.slow)]
-)
-def test_an_outage_of_the_model_is_no_failure_of_hermes(run: Run, mode: str) -> None:
+def test_an_outage_of_the_model_is_no_failure_of_hermes(run: Run) -> None:
     model, calls = failing(StatusError(401))
     with pytest.raises(StatusError):
-        run(model, constructor={"mode": mode}, timeout=10)
+        run(model)
     assert len(calls) == 1
+
+
+def test_other_clients_are_answered_or_refused_at_no_cost(run: Run) -> None:
+    model, asked = model_replying(lambda messages: messages[-1].text)
+    state = run(model, constructor={"mode": "clients"})
+    assert state.failure == ""
+    assert state.messages[1].text.removeprefix("[SUMMARY 1] ").splitlines() == [
+        *["stop 10"] * 2,
+        "401 wrong key",
+        "404 there is only /v1/chat/completions",
+        "405 only POST",
+        "400 the body is not JSON",
+        "400 not a chat request: messages",
+        "400 streaming is not offered",
+    ]
+    assert len(asked) == 2
+
+
+def test_time_that_the_model_takes_does_not_count(tmp_path: Path) -> None:
+    python = tmp_path / "python"
+    python.write_text("#!/bin/sh\nread x; echo '{\"ask\": {}}'; read x; sleep 60")
+    python.chmod(0o755)
+
+    async def slow(_: Any) -> Reply:
+        await anyio.sleep(1.5)
+        return 200, {}
+
+    started = time.monotonic()
+    with pytest.raises(CompressionError, match="longer than 1 seconds"):
+        anyio.run(run_worker, python, {}, slow, 1)
+    assert time.monotonic() - started > 2
 
 
 def test_a_failed_call_is_not_paid_for_again(run: Run) -> None:

@@ -73,6 +73,8 @@ class ContextCompressor:
             )
         lines += [f"[{m['role']}]: {m['content']} {m.get('tool_calls', '')}" for m in span]
         lines += [f"(an earlier summary) {m['role']}" for m in span if "_compressed_summary" in m]
+        if self.mode == "clients":
+            return self._by_other_clients()
         prompt = {"role": "user", "content": "\n".join(lines)}
         call = urllib.request.Request(  # noqa: S310  # the loopback
             f"{self.base_url}/chat/completions",
@@ -89,3 +91,38 @@ class ContextCompressor:
             except urllib.error.HTTPError as error:
                 failure = error
         raise failure
+
+    def _by_other_clients(self) -> str:
+        """Ask as OpenAI's own client does, and as nobody should; return what came of it."""
+        import openai
+
+        said = []
+        with openai.OpenAI(
+            base_url=self.base_url, api_key=self.api_key, _strict_response_validation=True
+        ) as client:
+            for text in ("é 総", "x" * 3_000_000):
+                reply = client.chat.completions.create(
+                    model="any", messages=[{"role": "user", "content": text}]
+                )
+                assert reply.usage
+                assert reply.choices[0].message.content == text
+                said.append(f"{reply.choices[0].finish_reason} {reply.usage.prompt_tokens}")
+        chat, good = "/chat/completions", json.dumps({"messages": [{"role": "user"}]})
+        for path, body, key in (
+            (chat, good, "guess"),
+            ("/models", None, self.api_key),
+            (chat, None, self.api_key),
+            (chat, "{", self.api_key),
+            (chat, '{"messages": []}', self.api_key),
+            (chat, '{"messages": [{"role": "user"}], "stream": true}', self.api_key),
+        ):
+            request = urllib.request.Request(  # noqa: S310  # the loopback
+                self.base_url + path,
+                data=body.encode() if body else None,
+                headers={"Authorization": f"Bearer {key}"},
+            )
+            try:
+                urllib.request.urlopen(request).close()  # noqa: S310
+            except urllib.error.HTTPError as error:
+                said.append(f"{error.code} {json.load(error)['error']['message']}")
+        return "\n".join(said)
