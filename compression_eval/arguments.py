@@ -1,6 +1,6 @@
 """The arguments of the task, and what they mean once they are checked.
 
-`TaskArguments` is the one place where they are described. A new one is a field here, a parameter
+`ArgumentFields` is the one place where they are described. A new one is a field here, a parameter
 of `task.compression` and of ``tasks/compression.py`` (a test compares the three), and what it does
 in `task.py`; sweeps and their options follow from the field.
 """
@@ -81,12 +81,8 @@ Texts = Annotated[
 FilePath = Annotated[str | None, _checked_by(_is_text, "a path")]
 
 
-class TaskArguments(BaseModel):
-    """The arguments of the task.
-
-    Raises:
-        DataError: One is unknown or not what it must be; the text names it.
-    """
+class ArgumentFields(BaseModel):
+    """The task's arguments with their checks."""
 
     model_config = ConfigDict(frozen=True, use_attribute_docstrings=True)
 
@@ -166,16 +162,6 @@ class TaskArguments(BaseModel):
     """How many answers of known worth are graded too, so that a change of the grader can be told
     from one of the arm; at most one for each sample of an epoch."""
 
-    def __init__(self, **given: Any) -> None:
-        if error := unknown_arguments(given, type(self).model_fields):
-            raise error
-        try:
-            super().__init__(**given)
-        except ValidationError as invalid:
-            first = invalid.errors(include_url=False)[0]
-            said = str(first["msg"]).removeprefix("Value error, ")
-            raise DataError(f"{first['loc'][0]}: {said}") from invalid
-
     @field_validator("criteria", "grader_context", "state_facts", "language", mode="before")
     @classmethod
     def _one_of(cls, value: Any, info: ValidationInfo) -> Any:
@@ -188,6 +174,24 @@ class TaskArguments(BaseModel):
                 + did_you_mean(str(value), expected)
             )
         return value
+
+
+class TaskArguments(ArgumentFields):
+    """The arguments of the task.
+
+    Raises:
+        DataError: One is unknown or not what it must be; the text names it.
+    """
+
+    def __init__(self, **given: Any) -> None:
+        if error := unknown_arguments(given, type(self).model_fields):
+            raise error
+        try:
+            super().__init__(**given)
+        except ValidationError as invalid:
+            first = invalid.errors(include_url=False)[0]
+            said = str(first["msg"]).removeprefix("Value error, ")
+            raise DataError(f"{first['loc'][0]}: {said}") from invalid
 
 
 def choices(kind: Any) -> list[str]:

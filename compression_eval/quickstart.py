@@ -5,11 +5,13 @@ here they are put one after another, and what a step cannot use is left out and 
 """
 
 import os
+import re
 import shlex
 import sys
 import time
 from collections.abc import Iterable, Sequence
 from contextlib import redirect_stdout
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -143,9 +145,7 @@ def quickstart_command(
     except KeyboardInterrupt:
         click.echo(f"\nStopped. The same command goes on in {out}.", err=True)
         raise click.Abort from None
-    report = folder.parent / "report"
-    _report(ctx, folder, report)
-    _conclude(logs, folder, report, embedded=_is_embedded(plan))
+    _conclude(ctx, plan, logs, folder)
 
 
 def _say(step: str, text: str, dropped: Sequence[tuple[str, str]] = (), more: str = "") -> None:
@@ -199,14 +199,15 @@ def _selected(wanted: Selection, out: Path) -> Selection:
         return before
     if out.exists() and (not out.is_dir() or any(out.iterdir())):
         raise DataError(f"--out: {out} is there and was not made by quickstart; name another")
-    wanted = wanted.model_copy(update={"sessions": _sessions(wanted)})
+    sessions = _sessions(wanted)
     out.mkdir(parents=True, exist_ok=True)
-    _remember(wanted, out)
-    return wanted
+    return _remembered(wanted, out, sessions=sessions)
 
 
-def _remember(selection: Selection, out: Path) -> None:
-    write_whole(out / STATE_FILE, selection.model_dump_json(indent=1) + "\n")
+def _remembered(selection: Selection, out: Path, **update: Any) -> Selection:
+    changed = selection.model_copy(update=update)
+    write_whole(out / STATE_FILE, changed.model_dump_json(indent=1) + "\n")
+    return changed
 
 
 def _sessions(wanted: Selection) -> list[str]:
@@ -217,10 +218,10 @@ def _sessions(wanted: Selection) -> list[str]:
 
     paths = wanted.paths or _usual_places()
     inputs = [item.path for item in find_inputs(paths) if readable(item.path) is None]
-    key = (lambda path: path.stat().st_size) if wanted.pick == "longest" else _modified
+    by = "st_size" if wanted.pick == "longest" else "st_mtime"
     taken: list[str] = []
     other = 0
-    for path in sorted(inputs, key=key, reverse=True):
+    for path in sorted(inputs, key=lambda path: getattr(path.stat(), by), reverse=True):
         try:
             format_of(source_file(path))
         except (DataError, OSError, RecursionError):
@@ -237,10 +238,6 @@ def _sessions(wanted: Selection) -> list[str]:
         f"the {len(taken)} {wanted.pick} of {len(inputs)} files (--limit, --pick){passed}",
     )
     return taken
-
-
-def _modified(path: Path) -> float:
-    return path.stat().st_mtime
 
 
 def _usual_places() -> list[str]:
@@ -290,7 +287,7 @@ def _import(selection: Selection, out: Path) -> None:
     )
     if not job.imported:
         raise DataError("nothing was imported")
-    _remember(selection.model_copy(update={"imported": True}), out)
+    _remembered(selection, out, imported=True)
 
 
 def _probes(files: Iterable[Path], limit: int) -> list[Path]:
@@ -334,8 +331,8 @@ def _probes(files: Iterable[Path], limit: int) -> list[Path]:
 
 
 def _planned(fixtures: Sequence[Path], models: dict[str, Any], out: Path) -> "SweepPlan":
+    from compression_eval.sweeping.folder import refuse_other_work
     from compression_eval.sweeping.planning import sweep_plan
-    from compression_eval.sweeping.running import refuse_other_work
     from compression_eval.sweeping.settings import SweepSettings
 
     arms = _listed(models["arms"]) or ["anchored", "masking"]
@@ -350,16 +347,13 @@ def _planned(fixtures: Sequence[Path], models: dict[str, Any], out: Path) -> "Sw
         fixtures=[str(path.resolve()) for path in fixtures],
     )
     plan = sweep_plan(settings)
-    name = "".join(mark if mark.isalnum() or mark in ".-" else "-" for mark in
-                   plan.settings.models[0])  # fmt: skip
-    settings = plan.settings.model_copy(
-        update={
-            "epochs": models["epochs"] or (1 if _is_embedded(plan) else 3),
-            "log_dir": str(out / name / "logs"),
-        }
-    )
-    plan = type(plan)(settings, plan.arms)
-    refuse_other_work(plan, Path(str(settings.log_dir)), "Name another folder with --out.")
+    name = re.sub(r"[^\w.-]|_", "-", plan.settings.models[0])
+    update = {
+        "epochs": models["epochs"] or (1 if _is_embedded(plan) else 3),
+        "log_dir": str(out / name / "logs"),
+    }
+    plan = replace(plan, settings=plan.settings.model_copy(update=update))
+    refuse_other_work(plan, out / name / "logs", "Name another folder with --out.")
     controls = ", ".join(arm.label for arm in plan.arms if arm.control)
     _say("arms", f"{', '.join(arms)}, and as controls {controls}")
     for reason in plan.passed_over[:MAX_SHOWN]:
@@ -402,8 +396,8 @@ def _confirm(plan: "SweepPlan", prices: Path | None, *, yes: bool) -> None:
         return
     from compression_eval.sweeping.estimate import estimate
     from compression_eval.sweeping.estimate_text import role_lines
+    from compression_eval.sweeping.folder import finished_samples
     from compression_eval.sweeping.prices import read_prices
-    from compression_eval.sweeping.running import finished_samples
 
     done = finished_samples(Path(str(plan.settings.log_dir))).total()
     _say("cost", f"{samples}, of which {done} are done; estimated for all:")
@@ -426,49 +420,28 @@ def _run(plan: "SweepPlan", folder: Path, prices: Path | None) -> "list[EvalLog]
     return logs
 
 
-def _report(ctx: click.Context, folder: Path, out: Path) -> None:
+def _conclude(
+    ctx: click.Context, plan: "SweepPlan", logs: "Sequence[EvalLog]", folder: Path
+) -> None:
+    """Make the report; print the scores of each arm, and what to look at."""
     from compression_eval.analysis.commands import report
+    from compression_eval.sweeping.running import arm_results, outcome_lines
 
+    out = folder.parent / "report"
     click.echo(f"{'report':<9}", nl=False)
     ctx.invoke(report, logs=(str(folder),), out=out)
-
-
-def _conclude(logs: "Sequence[EvalLog]", folder: Path, report: Path, *, embedded: bool) -> None:
-    """Print the scores of each arm, and what to look at."""
-    from compression_eval.analysis.tables import Table, table_lines
-
-    measures = ("knowledge", "fact_recall", "fact_survival", "tokens_retained", "failed_states")
-    heads = ("arm", "probes", *(name.replace("_", " ") for name in measures))
-    rows = [
-        (_arm(log), str(log.eval.dataset.samples), *(_value(log, name) for name in measures))
-        for log in logs
-    ]
     click.echo()
-    for line in table_lines(Table(heads, rows)):
-        click.echo(f"  {line}")
+    for line in outcome_lines(arm_results(plan, logs)):
+        click.echo(f"  {line}".rstrip())
     click.echo("\nLook at")
-    click.echo(f"  {report / 'index.html'}")
+    click.echo(f"  {out / 'index.html'}")
     click.echo(f"  inspect view --log-dir {shlex.quote(str(folder))} --no-trust-content")
-    if embedded:
+    if _is_embedded(plan):
         click.echo(
             "A language model answers and grades with --model NAME (--grader NAME): the same "
             "command goes on from here."
         )
     click.echo("Scrubbing finds much, not everything: read a fixture before you share it.")
-
-
-def _arm(log: "EvalLog") -> str:
-    described = (log.eval.metadata or {}).get("compressor")
-    name = str(described.get("name", "")) if isinstance(described, dict) else ""
-    return name or log.eval.task
-
-
-def _value(log: "EvalLog", measure: str) -> str:
-    for score in log.results.scores if log.results else ():
-        if score.name == measure:
-            value = next(iter(score.metrics.values())).value
-            return f"{value:,.0f}" if measure == "tokens_retained" else f"{value:.2f}"
-    return "-"
 
 
 def _counted(number: int, what: str) -> str:

@@ -21,8 +21,11 @@ if TYPE_CHECKING:
 
 F = TypeVar("F", bound=Callable[..., object])
 
-_MARKUP = re.compile(r"\[/?[a-z ]+\]")
+_MARKUP = re.compile(r"\[/?[a-z]+(?: [a-z]+)*\]")
 """What Inspect sets for a terminal's colours."""
+
+MAX_ERROR = 300
+"""Characters of an error of other people's code."""
 
 _MODEL_OPTIONS = (
     click.option("--model-base-url", help="Address of the model's API."),
@@ -133,5 +136,10 @@ def model_by_name(name: str, options: dict[str, Any]) -> "Model":
         return get_model(name, config=config, base_url=options["model_base_url"], **arguments)
     except Exception as error:
         # Inspect and every provider have their own errors for a missing key, package or name.
-        reason = " ".join(_MARKUP.sub("", str(error)).split()) or type(error).__name__
-        raise DataError(f"model {shorten(name)}: cannot be used: {reason[:300]}") from error
+        said = plain_error(error)
+        raise DataError(f"model {shorten(name)}: cannot be used: {said}") from error
+
+
+def plain_error(error: Exception) -> str:
+    """Return an error of other people's code on one line, without Inspect's markup."""
+    return " ".join(_MARKUP.sub("", str(error)).split())[:MAX_ERROR] or type(error).__name__

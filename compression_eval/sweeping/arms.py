@@ -1,10 +1,14 @@
 """The arms of a sweep: those that are named, a frontier over budgets, and the controls."""
 
 import json
-from collections.abc import Iterator, Sequence
+import math
+import sys
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import redirect_stdout
 from dataclasses import dataclass, replace
 from typing import Any
 
+import anyio
 import click
 from inspect_ai.log import EvalSpec
 
@@ -13,14 +17,50 @@ from compression_eval.compressors.artifacts import SUFFIX
 from compression_eval.compressors.budget import WINDOW_BUDGETS
 from compression_eval.compressors.running import CompressionPlan
 from compression_eval.compressors.spec import CompressorSpec
+from compression_eval.compressors.tokens import token_counter
 from compression_eval.dataset import dataset_of
 from compression_eval.fixtures.digests import digest
 from compression_eval.fixtures.errors import DataError, shorten
-from compression_eval.sweeping.rehearsal import Fitting, Knob, NoFitError
+from compression_eval.sweeping.rehearsal import TOO_LARGE, rehearse, rehearsing_model
 from compression_eval.sweeping.settings import ArmSettings, SweepSettings
 
 CONTROLS = ("full", "none", "tail")
 _TARGET = "target_tokens"
+
+CLOSE_ENOUGH = 0.97
+"""Share of a budget from which on the search for it ends."""
+
+MAX_TRIALS = 16
+"""Values that are tried for one budget."""
+
+_MAX_SHOWN = 20
+"""Characters of a value in a label; a longer one is shown by its digest."""
+
+_NOT_FITTED = "not fitted"
+"""Begins the note of an arm that could be had in no size that was asked for."""
+
+TaskKey = tuple[str, str]
+"""Names a task of a sweep: what its arm is, as JSON, and its model."""
+
+
+def task_key(spec: EvalSpec) -> TaskKey:
+    """Return which arm and model the log of an evaluation is of."""
+    return json.dumps((spec.metadata or {}).get("compressor"), sort_keys=True), spec.model
+
+
+@dataclass(frozen=True)
+class Knob:
+    """The argument of a strategy that sets the size of its states; more of it makes them larger."""
+
+    argument: str
+    lowest: Callable[[Mapping[str, Any]], int] = lambda _: 1
+    """Returns the least number that can be tried beside the other arguments given."""
+    value: Callable[[int], Any] = lambda number: number
+    """Returns the argument for a number."""
+    highest: int | None = None
+    """The largest number; the tokens of the longest history if None."""
+
+
 KNOBS = {
     "pi": Knob("keep_recent_tokens"),
     "openhands": Knob("max_size", lowest=lambda given: 2 * (given.get("keep_first", 2) + 2)),
@@ -33,21 +73,6 @@ KNOBS = {
     "trim": Knob("preserve", lowest=lambda _: 0, value=lambda number: number / 100, highest=100),
 }
 """Of strategies that take no ``target_tokens``, what sets the size of their states."""
-
-_LONG = 20
-"""Characters from which a value is shown by its digest."""
-
-
-_NOT_FITTED = "not fitted"
-"""Begins the note of an arm that could be had in no size that was asked for."""
-
-TaskKey = tuple[str, str]
-"""Names a task of a sweep: what its arm is, as JSON, and its model."""
-
-
-def task_key(spec: EvalSpec) -> TaskKey:
-    """Return which arm and model the log of an evaluation is of."""
-    return json.dumps((spec.metadata or {}).get("compressor"), sort_keys=True), spec.model
 
 
 @dataclass(frozen=True)
@@ -93,9 +118,52 @@ def sweep_arms(settings: SweepSettings) -> list[Arm]:
         if arm.key in seen:
             raise DataError(f"arms: {arm.label} is given twice")
         seen.add(arm.key)
-    controls = list(_controls(settings, arms)) if settings.controls else []
+    controls = _controls(settings, arms) if settings.controls else ()
     added = {arm.key: arm for arm in controls if arm.key not in seen}
     return [*added.values(), *arms]
+
+
+def _arm(settings: SweepSettings, arm: ArmSettings, *, control: bool = False) -> Arm:
+    arguments = {**settings.task_arguments(), "compressor": arm.compressor}
+    if arm.args:
+        arguments["compressor_args"] = arm.args
+    arguments |= arm.model_dump(include={"prompt", "focus_topic"}, exclude_none=True)
+    try:
+        spec = checked(TaskArguments(**arguments)).spec
+    except DataError as error:
+        raise DataError(f"arms: {shorten(arm.compressor)}: {error}") from error
+    given = {name: _shown(value) for name, value in arm.args.items()}
+    if arm.prompt is not None:
+        given["prompt"] = _shown(getattr(spec.arguments, "prompt", arm.prompt))
+    if arm.focus_topic is not None:
+        given["focus_topic"] = _shown(arm.focus_topic)
+    listed = ", ".join(f"{name}={value}" for name, value in given.items())
+    label = f"{arm.compressor} ({listed})" if listed else arm.compressor
+    return Arm(label, arguments, spec, control)
+
+
+def _shown(value: Any) -> str:
+    text = str(value)
+    return digest(text)[:8] if len(text) > _MAX_SHOWN or not text.isprintable() else text
+
+
+def _controls(settings: SweepSettings, arms: Sequence[Arm]) -> Iterator[Arm]:
+    for name in ("full", "none"):
+        yield _arm(settings, ArmSettings(compressor=name), control=True)
+    budgets = [
+        {
+            name: getattr(arm.spec.arguments, name)
+            for name in WINDOW_BUDGETS
+            if name in arm.spec.arguments.model_fields_set
+        }
+        for arm in arms
+        if type(arm.spec.arguments).model_fields.keys() >= set(WINDOW_BUDGETS)
+    ]
+    for given in budgets or [{}]:
+        if _TARGET in given:
+            # Tail gets all of it, so a share for the tail says nothing there.
+            given.pop("tail_tokens", None)
+        yield _arm(settings, ArmSettings(compressor="tail", args=given), control=True)
 
 
 def _with_budgets(settings: SweepSettings, arm: ArmSettings) -> Iterator[Arm]:
@@ -111,33 +179,24 @@ def _with_budgets(settings: SweepSettings, arm: ArmSettings) -> Iterator[Arm]:
         why = "no argument of it sets the size" if knob is None else f"{knob.argument} is given"
         yield replace(plain, note=f"{_NOT_FITTED}: {why}")
     else:
-        yield from _fitted(settings, arm, plain, knob)
+        click.echo(f"rehearsing {plain.label} for the budgets", err=True)
+        yield from _fitted(_Fitting(settings, arm, knob), plain)
 
 
-def _fitted(settings: SweepSettings, arm: ArmSettings, plain: Arm, knob: Knob) -> Iterator[Arm]:
+def _fitted(fitting: "_Fitting", plain: Arm) -> Iterator[Arm]:
     """Yield an arm for each budget that it can be made to fit; itself if there is none."""
-
-    def with_arguments(arguments: dict[str, Any]) -> Arm:
-        return _arm(settings, arm.model_copy(update={"args": arguments}))
-
-    def plans(arguments: dict[str, Any]) -> list[CompressionPlan]:
-        planned = dataset_of(TaskArguments(**with_arguments(arguments).arguments)).plans
-        return list({id(each.compression): each.compression for each in planned.values()}.values())
-
-    click.echo(f"rehearsing {plain.label} for the budgets", err=True)
-    fitting = Fitting(knob, arm.args, plans)
     found: dict[str, Arm] = {}
     failures: dict[str, list[str]] = {}
-    for budget in settings.budgets:
+    for budget in fitting.settings.budgets:
         try:
-            fit = fitting.fit(budget)
-        except NoFitError as error:
+            number = fitting.fit(budget)
+        except _NoFitError as error:
             failures.setdefault(str(error), []).append(f"{budget:,}")
             continue
-        fitted = with_arguments(fit.arguments)
-        least, mean, most = min(fit.sizes), sum(fit.sizes) / len(fit.sizes), max(fit.sizes)
+        fitted, sizes = fitting.arm_with(number), fitting.tried[number] or []
         note = (
-            f"for {budget:,} tokens: states of {least:,} to {most:,}, mean {mean:,.0f}, rehearsed"
+            f"for {budget:,} tokens: states of {min(sizes):,} to {max(sizes):,}, "
+            f"mean {sum(sizes) / len(sizes):,.0f}, rehearsed"
         )
         earlier = found.get(fitted.key)
         # Two budgets above all that it can keep make one arm.
@@ -151,65 +210,87 @@ def _fitted(settings: SweepSettings, arm: ArmSettings, plain: Arm, knob: Knob) -
     yield replace(last, note="; ".join(filter(None, [last.note, *missing])))
 
 
-def _controls(settings: SweepSettings, arms: Sequence[Arm]) -> Iterator[Arm]:
-    for name in ("full", "none"):
-        yield _arm(settings, ArmSettings(compressor=name), control=True)
-    budgets = [
-        {
-            name: getattr(arm.spec.arguments, name)
-            for name in WINDOW_BUDGETS
-            if name in arm.spec.arguments.model_fields_set
-        }
-        for arm in arms
-        if type(arm.spec.arguments).model_fields.keys() >= set(WINDOW_BUDGETS)
-    ]
-    for each in budgets or [{}]:
-        # With a target, tail gets all of it, so a share for the tail says nothing there.
-        given = {k: v for k, v in each.items() if _TARGET not in each or k != "tail_tokens"}
-        yield _arm(settings, ArmSettings(compressor="tail", args=given), control=True)
+class _NoFitError(Exception):
+    """No value of an argument leaves states of the wanted size; the text says why."""
 
 
-def _arm(settings: SweepSettings, arm: ArmSettings, *, control: bool = False) -> Arm:
-    arguments = task_arguments(settings) | {
-        "compressor": arm.compressor,
-        **({"compressor_args": arm.args} if arm.args else {}),
-        **({"prompt": arm.prompt} if arm.prompt is not None else {}),
-        **({"focus_topic": arm.focus_topic} if arm.focus_topic is not None else {}),
-    }
-    try:
-        spec = checked(TaskArguments(**arguments)).spec
-    except DataError as error:
-        raise DataError(f"arms: {shorten(arm.compressor)}: {error}") from error
-    return Arm(_label(arm, spec), arguments, spec, control)
+class _Fitting:
+    """Finds the number for a strategy's knob under which its states have a wanted size.
 
+    A state counts as too large where nothing is removed. The mean of the tokens over fixtures
+    and cuts is to be at most the budget, and as near to it as it gets.
+    """
 
-def task_arguments(settings: SweepSettings) -> dict[str, Any]:
-    """Return the task's arguments that all arms share."""
-    names = ("probes", "probe_types", "shard", "state_facts", "language")
-    return {
-        "fixtures": list(settings.fixtures),
-        **{name: value for name in names if (value := getattr(settings, name)) is not None},
-        "cut": settings.cut,
-        "cycles": settings.cycles,
-        "answers": settings.answers,
-        "min_removed": settings.min_removed,
-        "criteria": settings.criteria,
-        "grader_context": settings.grader_context,
-        # Left out where there are none, as in the folders of sweeps that did not know them.
-        **({"anchors": settings.anchors} if settings.anchors else {}),
-    }
+    def __init__(self, settings: SweepSettings, arm: ArmSettings, knob: Knob) -> None:
+        self.settings, self.arm, self.knob = settings, arm, knob
+        self.tried: dict[int, list[int] | None] = {}
+        """Tokens of each state by number; None where one is not smaller than the history."""
 
+    def arm_with(self, number: int) -> Arm:
+        """Return the arm with its knob at a number."""
+        args = {**self.arm.args, self.knob.argument: self.knob.value(number)}
+        return _arm(self.settings, self.arm.model_copy(update={"args": args}))
 
-def _label(arm: ArmSettings, spec: CompressorSpec) -> str:
-    given = {name: _shown(value) for name, value in arm.args.items()}
-    if arm.prompt is not None:
-        given["prompt"] = _shown(getattr(spec.arguments, "prompt", arm.prompt))
-    if arm.focus_topic is not None:
-        given["focus_topic"] = _shown(arm.focus_topic)
-    listed = ", ".join(f"{name}={value}" for name, value in given.items())
-    return f"{arm.compressor} ({listed})" if listed else arm.compressor
+    def fit(self, budget: int) -> int:
+        """Return the number that comes nearest to a budget of tokens.
 
+        Raises:
+            _NoFitError: All states are larger, or the strategy cannot be rehearsed.
+        """
+        low = self.knob.lowest(self.arm.args)
+        high = self.knob.highest or max(self._longest(low), low + 1)
+        if (least := self._mean(low)) > budget:
+            said = f"are of {least:,.0f} tokens" if math.isfinite(least) else "remove nothing"
+            tried = f"{self.knob.argument}={self.knob.value(low)}"
+            raise _NoFitError(f"even with {tried} its states {said}")
+        if self._mean(high) <= budget:
+            return high
+        for trial in range(MAX_TRIALS):
+            if high - low <= 1 or self._mean(low) >= CLOSE_ENOUGH * budget:
+                break
+            guess = self._guess(low, high, budget, trial)
+            if self._mean(guess) <= budget:
+                low = guess
+            else:
+                high = guess
+        return low
 
-def _shown(value: Any) -> str:
-    text = str(value)
-    return digest(text)[:8] if len(text) > _LONG or not text.isprintable() else text
+    def _guess(self, low: int, high: int, budget: int, trial: int) -> int:
+        low_size, high_size = self._mean(low), self._mean(high)
+        guess = int(math.sqrt(max(low, 1) * high))
+        if math.isfinite(high_size) and high <= 4 * low and trial % 3 < 2:
+            share = (budget - low_size) / (high_size - low_size)
+            guess = low + int(share * (high - low))
+        elif math.isinf(high_size) and trial == 0:
+            guess = int(budget - low_size)
+        return min(max(guess, low + 1), high - 1)
+
+    def _plans(self, number: int) -> list[CompressionPlan]:
+        planned = dataset_of(TaskArguments(**self.arm_with(number).arguments)).plans
+        return list({id(each.compression): each.compression for each in planned.values()}.values())
+
+    def _longest(self, number: int) -> int:
+        async def tokens() -> int:
+            histories = [await plan.history() for plan in self._plans(number)]
+            return max(token_counter().messages(history) for history in histories)
+
+        return anyio.run(tokens)
+
+    def _mean(self, number: int) -> float:
+        if number not in self.tried:
+            with redirect_stdout(sys.stderr):  # Inspect greets there when its first model is made
+                self.tried[number] = anyio.run(self._sizes, number)
+        sizes = self.tried[number]
+        return sum(sizes) / len(sizes) if sizes else math.inf
+
+    async def _sizes(self, number: int) -> list[int] | None:
+        model, sizes = rehearsing_model(), []
+        for plan in self._plans(number):
+            state = await rehearse(plan, model)
+            if state.status in TOO_LARGE:
+                return None
+            if state.status != "ok":
+                tried = f"{self.knob.argument}={self.knob.value(number)}"
+                raise _NoFitError(f"with {tried} a compression fails ({state.failure})")
+            sizes.append(state.state_tokens)
+        return sizes

@@ -10,39 +10,27 @@ import click
 
 from compression_eval.fixtures.errors import DataError, passed_over
 from compression_eval.fixtures.writing import versioned_json
-from compression_eval.sweeping.options import settings_of, sweep_options
+from compression_eval.sweeping.settings import settings_of, sweep_options
+from compression_eval.terminal import CleanCommand, examples
 
 if TYPE_CHECKING:
     from inspect_ai.log import EvalLog
 
     from compression_eval.sweeping.planning import SweepPlan
-    from compression_eval.sweeping.settings import SweepSettings
 
 DEFAULT_FOLDER = "logs/sweep"
 
 
-class CleanErrors(click.Command):
-    """Ends with one clean message where a file or argument is wrong, not with a traceback."""
-
-    def invoke(self, ctx: click.Context) -> object:
-        """Run the command."""
-        try:
-            return super().invoke(ctx)
-        except BrokenPipeError:
-            raise  # the reader of a pipe has seen enough; click ends quietly
-        except (DataError, OSError) as error:
-            raise click.ClickException(str(error)) from error
-
-
 @click.command(
     "sweep",
-    cls=CleanErrors,
-    epilog="\b\nExamples:\n"
-    "  compression-eval sweep --arms anchored,regenerative --models openai/gpt-5 --dry-run\n"
-    "  compression-eval sweep --arms anchored,regenerative,anchored+artifacts \\\n"
-    "      --models openai/gpt-5,anthropic/claude-x --model-role grader=google/gemini-x\n"
-    "  compression-eval sweep --arms anchored --budgets 2000,4000,8000 --log-dir logs/frontier\n"
-    "  compression-eval sweep prompts.yaml --epochs 5",
+    cls=CleanCommand,
+    epilog=examples(
+        "sweep --arms anchored,regenerative --models openai/gpt-5 --dry-run",
+        "sweep --arms anchored,regenerative,anchored+artifacts \\\n"
+        "      --models openai/gpt-5,anthropic/claude-x --model-role grader=google/gemini-x",
+        "sweep --arms anchored --budgets 2000,4000,8000 --log-dir logs/frontier",
+        "sweep prompts.yaml --epochs 5",
+    ),
 )
 @sweep_options
 @click.option("--fresh", is_flag=True, help="Run in a new folder beside --log-dir if that is used.")
@@ -79,12 +67,20 @@ def sweep_command(
     goes on where it was when the same command is given again; a folder that was made from other
     fixtures, prompts or arguments is refused.
     """
-    settings = settings_of(file, options)
-    folder = _folder(settings, fresh=fresh)
+    from compression_eval.sweeping.folder import fresh_folder, refuse_other_work
     from compression_eval.sweeping.planning import sweep_plan
     from compression_eval.sweeping.prices import read_prices
-    from compression_eval.sweeping.running import RunOptions, refuse_other_work, run_sweep
+    from compression_eval.sweeping.running import RunOptions, run_sweep
 
+    settings = settings_of(file, options)
+    named = settings.log_dir or DEFAULT_FOLDER
+    if "://" in named:
+        raise DataError(f"log_dir: {named}: a sweep needs a folder on this machine")
+    folder = Path(named)
+    if folder.exists() and not folder.is_dir():
+        raise DataError(f"log_dir: {named}: is not a folder")
+    if fresh and folder.is_dir() and any(folder.iterdir()):
+        folder = fresh_folder(folder)
     known = read_prices(prices)
     plan = sweep_plan(settings)
     refuse_other_work(plan, folder)
@@ -102,11 +98,12 @@ def sweep_command(
 
 @click.command(
     "estimate",
-    cls=CleanErrors,
-    epilog="\b\nExamples:\n"
-    "  compression-eval estimate --arms anchored,regenerative --models openai/gpt-5\n"
-    "  compression-eval estimate sweep.yaml --prices prices.yaml --from logs/sweep\n"
-    "  compression-eval estimate --arms anchored --epochs 6 --answers 2 --json",
+    cls=CleanCommand,
+    epilog=examples(
+        "estimate --arms anchored,regenerative --models openai/gpt-5",
+        "estimate sweep.yaml --prices prices.yaml --from logs/sweep",
+        "estimate --arms anchored --epochs 6 --answers 2 --json",
+    ),
 )
 @sweep_options
 @click.option(
@@ -140,39 +137,22 @@ def estimate_command(
     rehearsed with the embedded model in the place of theirs, so that what they would be fed is
     counted and not guessed. No model is called.
     """
-    settings = settings_of(file, options)
     from compression_eval.sweeping.estimate import estimate
     from compression_eval.sweeping.estimate_text import as_dict, as_text
     from compression_eval.sweeping.planning import sweep_plan
     from compression_eval.sweeping.prices import read_prices
 
+    settings = settings_of(file, options)
     known = read_prices(prices)
     found = estimate(sweep_plan(settings), known, logs, margin)
-    if as_json:
-        click.echo(versioned_json(as_dict(found)), nl=False)
-    else:
-        click.echo(as_text(found))
-
-
-def _folder(settings: "SweepSettings", *, fresh: bool) -> Path:
-    from compression_eval.sweeping.folder import fresh_folder
-
-    named = settings.log_dir or DEFAULT_FOLDER
-    if "://" in named:
-        raise DataError(f"log_dir: {named}: a sweep needs a folder on this machine")
-    folder = Path(named)
-    if folder.exists() and not folder.is_dir():
-        raise DataError(f"log_dir: {named}: is not a folder")
-    used = folder.is_dir() and any(folder.iterdir())
-    return fresh_folder(folder) if fresh and used else folder
+    click.echo(versioned_json(as_dict(found)) if as_json else as_text(found), nl=not as_json)
 
 
 def _say_plan(plan: "SweepPlan", folder: Path) -> None:
-    from compression_eval.sweeping.running import finished_samples
+    from compression_eval.sweeping.folder import finished_samples
 
     settings = plan.settings
     sizes = sorted({*plan.sizes.values()})
-    tasks = len(plan.arms) * len(settings.models)
     click.echo(f"folder   {folder}")
     click.echo(f"models   {', '.join(settings.models)}")
     for role, names in settings.roles.items():
@@ -181,13 +161,12 @@ def _say_plan(plan: "SweepPlan", folder: Path) -> None:
         lead = "arms" if number == 0 else ""
         click.echo(f"{lead.ljust(8)} {arm.label}{' (control)' if arm.control else ''}")
         if arm.note:
-            click.echo(
-                textwrap.fill(arm.note, 78, initial_indent=" " * 11, subsequent_indent=" " * 11)
-            )
+            indent = " " * 11
+            click.echo(textwrap.fill(arm.note, 78, initial_indent=indent, subsequent_indent=indent))
     click.echo(
         f"samples  {' to '.join(map(str, sizes[:1] + sizes[1:][-1:]))} probes x "
-        f"{settings.epochs} compressions x {settings.answers} answers x {tasks} tasks = "
-        f"{plan.samples:,}"
+        f"{settings.epochs} compressions x {settings.answers} answers x {len(plan.by_task)} tasks "
+        f"= {plan.samples:,}"
     )
     if plan.passed_over:
         click.echo(passed_over(plan.passed_over), err=True)
@@ -201,19 +180,11 @@ def _conclude(plan: "SweepPlan", folder: Path, success: bool, logs: "Sequence[Ev
     Raises:
         DataError: Something is missing, or too much of an arm failed.
     """
-    from compression_eval.sweeping.outcome import arm_results, compare_commands, results_table
+    from compression_eval.sweeping.running import arm_results, compare_commands, outcome_lines
 
     results = arm_results(plan, [log for log in logs if log.results])
     if results:
-        click.echo("\n" + "\n".join(results_table(results)))
-    failed = False
-    for result in results:
-        if result.found and result.found.any:
-            click.echo("" if failed else "\nWhat failed:")
-            click.echo(f"  {result.name}")
-            for line in result.found.lines():
-                click.echo(f"    {line}")
-            failed = True
+        click.echo("\n" + "\n".join(outcome_lines(results)))
     refuse_unfinished(folder, success, logs)
     place = shlex.quote(str(folder))
     click.echo(f"\ndone: {len(logs)} logs in {folder}\nGo on with:")

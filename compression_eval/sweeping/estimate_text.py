@@ -9,29 +9,13 @@ from typing import Any
 from compression_eval.analysis.statistics.power import WANTED
 from compression_eval.analysis.tables import Table, printable, table_lines
 from compression_eval.sweeping.costs import ArmCosts
-from compression_eval.sweeping.detecting import Detectable
-from compression_eval.sweeping.estimate import Estimate, RoleCosts
+from compression_eval.sweeping.estimate import Detectable, Estimate
 
 _BASIS = {
     "computed": "its states were computed",
     "rehearsed": "rehearsed with the embedded model in the place of the compressor",
     "assumed": "could not be rehearsed: its states and summaries are assumed",
 }
-
-
-def as_text(found: Estimate) -> str:
-    """Return an estimate as text for a terminal."""
-    return "\n".join(
-        [
-            *_head(found),
-            "",
-            *_arms(found),
-            "",
-            *role_lines(found),
-            "",
-            *_detecting(found),
-        ]
-    )
 
 
 def as_dict(found: Estimate) -> dict[str, Any]:
@@ -87,11 +71,24 @@ def as_dict(found: Estimate) -> dict[str, Any]:
     }
 
 
+def _plain(each: Detectable) -> dict[str, float | None]:
+    return {
+        name: round(value, 4) if math.isfinite(value) else None
+        for name, value in asdict(each).items()
+    }
+
+
+def as_text(found: Estimate) -> str:
+    """Return an estimate as text for a terminal."""
+    parts = (_head(found), _arms(found), role_lines(found), _detecting(found))
+    return "\n\n".join("\n".join(lines) for lines in parts)
+
+
 def _head(found: Estimate) -> Iterator[str]:
-    settings, design = found.plan.settings, found.design
+    settings = found.plan.settings
     tasks = len(found.arms) * len(settings.models)
     yield (
-        f"conversations {found.conversations}, compression points {design.fixtures}, "
+        f"conversations {found.conversations}, compression points {found.design.fixtures}, "
         f"probes {max(found.plan.sizes.values())}, compressions of each {settings.epochs}, "
         f"answers from each of them {settings.answers}"
     )
@@ -106,7 +103,7 @@ def _head(found: Estimate) -> Iterator[str]:
 def _arms(found: Estimate) -> Iterator[str]:
     yield "Arms, for one model:"
     heads = ("arm", "history", "state", "answers", "gradings", "compressing calls", "basis")
-    lines = [
+    rows = [
         (
             arm.label + (" (control)" if arm.control else ""),
             f"{costs.history_tokens:,.0f}",
@@ -118,25 +115,23 @@ def _arms(found: Estimate) -> Iterator[str]:
         )
         for arm, costs in found.arms
     ]
-    table = Table(heads, lines, texts=(len(heads) - 1,))
+    table = Table(heads, rows, texts=(len(heads) - 1,))
     yield from (f"  {line}" for line in table_lines(table))
     for arm, _ in found.arms:
-        if arm.note:
-            yield from textwrap.wrap(
-                f"{arm.label}: {arm.note}", 78, initial_indent="  ", subsequent_indent="    "
-            )
+        note = f"{arm.label}: {arm.note}" if arm.note else ""
+        yield from textwrap.wrap(note, 78, initial_indent="  ", subsequent_indent="    ")
     for basis in dict.fromkeys(costs.basis for _, costs in found.arms):
         yield f"  {basis}: {_BASIS[basis]}"
     for arm, costs in found.arms:
-        yield from (f"  {line}" for line in _warnings(arm.label, costs))
+        yield from (f"  {line}" for line in _warnings(printable(arm.label), costs))
 
 
 def _warnings(label: str, costs: ArmCosts) -> Iterator[str]:
     if costs.unrehearsed:
-        yield f"{printable(label)}: {printable(costs.unrehearsed, 160)}"
+        yield f"{label}: {printable(costs.unrehearsed, 160)}"
     for reason, count in costs.failing.items():
         yield (
-            f"WARNING {printable(label)}: {count} of {costs.states} compressions will fail, "
+            f"WARNING {label}: {count} of {costs.states} compressions will fail, "
             f"{printable(reason, 160)}"
         )
 
@@ -148,7 +143,7 @@ def role_lines(found: Estimate) -> Iterator[str]:
         return
     yield "Calls and tokens by role:"
     heads = ("role", "model", "calls", "tokens in", "shared prefix", "tokens out", "dollars")
-    lines = [
+    rows = [
         (
             role.role,
             role.model,
@@ -156,29 +151,30 @@ def role_lines(found: Estimate) -> Iterator[str]:
             f"{role.tokens.input:,.0f}",
             f"{role.tokens.repeated:,.0f}" if role.caches else "-",
             f"{role.tokens.output:,.0f}",
-            _money(role),
+            "unknown" if role.dollars is None else f"{role.dollars:,.2f}",
         )
         for role in found.roles
     ]
-    yield from (f"  {line}" for line in table_lines(Table(heads, lines, names=2)))
+    yield from (f"  {line}" for line in table_lines(Table(heads, rows, names=2)))
     known = [role.dollars for role in found.roles if role.dollars is not None]
     unknown = sorted({role.model for role in found.roles if role.dollars is None})
     if known:
         plain = sum(role.dollars_uncached or 0.0 for role in found.roles)
-        saved = plain - sum(known)
         rest = " of what is known" if unknown else ""
+        saved = plain - sum(known)
         yield f"  together ${sum(known):,.2f}{rest}; shared prefixes save ${saved:,.2f}"
     if unknown:
         listed = ", ".join(printable(name) for name in unknown)
         yield f"  price unknown: {listed}; give prices with --prices FILE"
     lengths = found.assumptions
     yield (
-        f"  Tokens out are {lengths.answer_tokens:.0f} an answer and "
-        f"{lengths.grader_tokens_per_criterion:.0f} a graded criterion "
+        f"  Tokens out are {lengths.answer_tokens:.0f} an answer, "
+        f"{lengths.grader_tokens_per_criterion:.0f} a graded criterion and "
+        f"{lengths.grader_tokens_per_fact:.0f} a fact "
         f"({'as in the logs' if lengths.source.startswith('from ') else 'assumed'}), and a "
-        "summary as large as it"
+        "summary as"
     )
-    yield "  may be; reasoning, tool definitions, repairs and retries are not counted."
+    yield "  large as it may be; reasoning, tool definitions, repairs and retries are not counted."
     if any(role.caches for role in found.roles):
         yield (
             "  Shared prefix: of the tokens in, those that an earlier call about the same state "
@@ -190,46 +186,30 @@ def role_lines(found: Estimate) -> Iterator[str]:
         )
 
 
-def _money(role: RoleCosts) -> str:
-    return "unknown" if role.dollars is None else f"{role.dollars:,.2f}"
-
-
 def _detecting(found: Estimate) -> Iterator[str]:
     yield (
         f"Smallest true difference between two arms that is found in {WANTED:.0%} of runs (0 to "
         f"5), and how often two equal arms are shown to differ by less than {found.margin:g}:"
     )
+    measures = found.detectable
+    if len(set(measures.values())) == 1:
+        measures = {"any dimension": next(iter(measures.values()))}
     heads = ("measure", "on these conversations", "for new conversations", "equal arms pass")
-    lines = [(name.replace("_", " "), *_shown(each)) for name, each in _distinct(found.detectable)]
-    yield from (f"  {line}" for line in table_lines(Table(heads, lines)))
+    rows = [(name.replace("_", " "), *_shown(each)) for name, each in measures.items()]
+    yield from (f"  {line}" for line in table_lines(Table(heads, rows)))
     yield "  knowledge, by compressions of each conversation:"
     heads = ("compressions", "on these", "for new", "equal pass")
-    more = [(str(states), *_shown(each)) for states, each in found.other_epochs.items()]
-    yield from (f"    {line}" for line in table_lines(Table(heads, more, names=0)))
+    rows = [(str(states), *_shown(each)) for states, each in found.other_epochs.items()]
+    yield from (f"    {line}" for line in table_lines(Table(heads, rows, names=0)))
     yield f"  Variances {found.assumptions.source}."
-    for note in found.notes:
-        yield f"  Note: {note}."
+    yield from (f"  Note: {note}." for note in found.notes)
     if found.design.states < 2:
         yield "  WARNING: with one compression of each, no difference can be told from noise."
     yield "  Arms that call no model come out the same every time; for them this is too careful."
 
 
-def _distinct(by_measure: dict[str, Detectable]) -> list[tuple[str, Detectable]]:
-    if len(set(by_measure.values())) == 1:
-        return [("any dimension", next(iter(by_measure.values())))]
-    return list(by_measure.items())
-
-
 def _shown(each: Detectable) -> tuple[str, str, str]:
-    return _number(each.here), _number(each.elsewhere), f"{each.passes:.0%}"
-
-
-def _number(value: float) -> str:
-    return f"{value:.2f}" if math.isfinite(value) else "none"
-
-
-def _plain(each: Detectable) -> dict[str, float | None]:
-    return {
-        name: round(value, 4) if math.isfinite(value) else None
-        for name, value in asdict(each).items()
-    }
+    here, elsewhere = (
+        f"{value:.2f}" if math.isfinite(value) else "none" for value in (each.here, each.elsewhere)
+    )
+    return here, elsewhere, f"{each.passes:.0%}"

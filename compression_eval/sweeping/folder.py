@@ -1,20 +1,38 @@
-"""A sweep's folder: one sweep at a time in it, and of every task the current log only.
+"""A sweep's folder: what it was made from, one sweep at a time in it, and its current logs.
 
 A run that was killed leaves a log that says it is still running. While the folder is locked no
 other sweep can be writing it, so a log that a later attempt has taken over is set aside.
 """
 
-from collections import defaultdict
-from collections.abc import Iterator
+import json
+from collections import Counter, defaultdict
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
+from importlib.resources import files
 from pathlib import Path
 from types import ModuleType
+from typing import Any
 from zipfile import BadZipFile
 
-from inspect_ai.log import EvalLog, list_eval_logs, read_eval_log
+from inspect_ai.log import (
+    EvalLog,
+    list_eval_logs,
+    read_eval_log,
+    read_eval_log_sample_summaries,
+)
+from inspect_ai.model import GenerateConfig
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
-from compression_eval.fixtures.errors import DataError
+from compression_eval._version import __version__
+from compression_eval.compressors.tokens import token_counter
+from compression_eval.compressors.yours import source_digest
+from compression_eval.fixtures.digests import digest, shown
+from compression_eval.fixtures.errors import DataError, describe_validation_error
+from compression_eval.fixtures.writing import write_whole
+from compression_eval.solver import preamble_digest
+from compression_eval.sweeping.arms import Arm, TaskKey, task_key
+from compression_eval.sweeping.planning import SweepPlan
 
 try:
     import fcntl as _fcntl
@@ -23,18 +41,214 @@ try:
 except ImportError:  # pragma: no cover - Windows
     fcntl = None
 
+MANIFEST = "sweep.json"
+FORMAT = 1
 SET_ASIDE = "superseded"
 _LOCK = ".sweep.lock"
 _ID_FILE = ".eval-set-id"
 
+_BESIDE_RESULTS = (
+    "max_retries",
+    "timeout",
+    "attempt_timeout",
+    "stream_idle_timeout",
+    "max_connections",
+    "adaptive_connections",
+    "batch",
+    "cache",
+    "cache_prompt",
+)
+"""Generation options that change how calls are made and not what comes back."""
 
-@dataclass(frozen=True)
-class FolderLog:
-    """A log in a sweep's folder."""
+_KINDS = {
+    "fixtures": "fixture",
+    "banks": "probe bank of",
+    "rubrics": "rubric",
+    "prompts": "prompt",
+    "arms": "arm",
+    "roles": "role",
+    "settings": "setting",
+    "generate": "generation option",
+    "code": "code of arm",
+    "model_args": "model argument",
+}
+"""What the mappings of a manifest hold, for people."""
 
-    path: Path
-    modified: float
-    header: EvalLog
+_MAY_GROW = ("arms", "code")
+
+
+class Manifest(BaseModel):
+    """All that decides the results in a sweep's folder, so that nothing else is mixed in."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    format: int = FORMAT
+    compression_eval: str
+    token_counter: str
+    models: list[str]
+    epochs: int
+    """Fresh compressions per fixture and cut."""
+    settings: dict[str, Any] = Field(default_factory=dict)
+    """The task's arguments that all arms share, but for the fixtures."""
+    generate: dict[str, Any] = Field(default_factory=dict)
+    model_args: dict[str, str] = Field(default_factory=dict)
+    """Digest by name: they may hold what must not lie about."""
+    roles: dict[str, list[str]] = Field(default_factory=dict)
+    fixtures: dict[str, str] = Field(default_factory=dict)
+    """Digest by name; likewise the following."""
+    banks: dict[str, str] = Field(default_factory=dict)
+    rubrics: dict[str, str] = Field(default_factory=dict)
+    prompts: dict[str, str] = Field(default_factory=dict)
+    arms: dict[str, dict[str, Any]] = Field(default_factory=dict)
+    """Strategy and effective arguments by label; long texts as digests."""
+    code: dict[str, str] = Field(default_factory=dict)
+    """Digest of a user's own compressor by label."""
+
+    def changes_since(self, earlier: "Manifest") -> list[str]:
+        """Return what is no longer as it was, in words; more arms, models and epochs are."""
+        found = [
+            f"{name.replace('_', ' ')}: {before}, now {now}"
+            for name in ("compression_eval", "token_counter")
+            if (before := getattr(earlier, name)) != (now := getattr(self, name))
+        ]
+        found.extend(f"model {name}: removed" for name in earlier.models if name not in self.models)
+        if self.epochs < earlier.epochs:
+            found.append(f"epochs: {earlier.epochs}, now only {self.epochs}")
+        for name, kind in _KINDS.items():
+            before, now = getattr(earlier, name), getattr(self, name)
+            changes = _changes(before, now, may_grow=name in _MAY_GROW)
+            found.extend(f"{kind} {change}" for change in changes)
+        return found
+
+
+def _changes(before: Mapping[str, Any], now: Mapping[str, Any], *, may_grow: bool) -> Iterator[str]:
+    """Yield how two mappings differ: single values, and of a mapping in them the entries."""
+    for name, value in before.items():
+        if name not in now:
+            yield f"{name}: removed"
+        elif isinstance(value, dict) and isinstance(now[name], dict):
+            yield from (f"{name}: {each}" for each in _changes(value, now[name], may_grow=False))
+        elif value != now[name]:
+            yield f"{name}: {value}, now {now[name]}"
+    if not may_grow:
+        yield from (f"{name}: added" for name in now if name not in before)
+
+
+def manifest_of(plan: SweepPlan) -> Manifest:
+    """Return the manifest of a plan.
+
+    Raises:
+        DataError: A fixture or bank is not what it must be.
+    """
+    settings = plan.settings
+    probes = plan.dataset(plan.widest).plans.values()
+    names = [each.compression.fixture.name for each in probes]
+    shared = settings.task_arguments()
+    generate = GenerateConfig.model_validate(settings.generate)
+    prompts = [
+        entry
+        for entry in files("compression_eval.compressors.prompts").iterdir()
+        if entry.name.endswith(".md")
+    ]
+    return Manifest(
+        compression_eval=__version__,
+        token_counter=token_counter().name,
+        models=list(settings.models),
+        epochs=settings.epochs,
+        settings=json.loads(
+            json.dumps({k: v for k, v in shared.items() if k not in ("fixtures", "probes")})
+        ),
+        generate=generate.model_dump(mode="json", exclude_none=True, exclude=set(_BESIDE_RESULTS)),
+        model_args={
+            name: shown(digest(json.dumps(value, sort_keys=True, default=str)))
+            for name, value in settings.model_args.items()
+        },
+        roles={role: list(names) for role, names in settings.roles.items()},
+        fixtures={n: shown(p.digests["fixture"]) for n, p in zip(names, probes, strict=True)},
+        banks={n: shown(p.digests["bank"]) for n, p in zip(names, probes, strict=True)},
+        rubrics={each.language: shown(each.digests["rubric"]) for each in probes},
+        prompts={
+            **{
+                entry.name: shown(digest(entry.read_bytes()))
+                for entry in sorted(prompts, key=lambda entry: entry.name)
+            },
+            "question.md": shown(preamble_digest()),
+        },
+        arms={arm.label: _described(arm) for arm in plan.arms},
+        code={arm.label: shown(code) for arm in plan.arms if (code := source_digest(arm.spec))},
+    )
+
+
+def _described(arm: Arm) -> dict[str, Any]:
+    described = arm.spec.described()
+    arguments = {
+        name: shown(digest(value)) if isinstance(value, str) and len(value) > 60 else value
+        for name, value in described["arguments"].items()
+    }
+    return {"compressor": described["name"], **arguments}
+
+
+def read_manifest(folder: Path) -> Manifest | None:
+    """Return what a folder was made from; None if it holds no manifest.
+
+    Raises:
+        DataError: It cannot be read, or another version wrote it.
+    """
+    path = folder / MANIFEST
+    try:
+        content = json.loads(path.read_text(encoding="utf-8"))
+    except FileNotFoundError:
+        return None
+    except (OSError, ValueError) as error:
+        raise DataError(f"{path}: cannot be read: {' '.join(str(error).split())[:200]}") from error
+    if isinstance(content, dict) and content.get("format") != FORMAT:
+        raise DataError(f"{path}: format: is {content.get('format')!r}, expected {FORMAT}")
+    try:
+        return Manifest.model_validate(content)
+    except ValidationError as error:
+        raise DataError(describe_validation_error(path, error)) from error
+
+
+def write_manifest(folder: Path, manifest: Manifest) -> None:
+    """Write what a folder is made from; a reader sees all of it or what was there before."""
+    content = manifest.model_dump(mode="json")
+    write_whole(folder / MANIFEST, json.dumps(content, indent=1, ensure_ascii=True) + "\n")
+
+
+def refuse_other_work(plan: SweepPlan, folder: Path, way_out: str = "") -> None:
+    """Raise if a folder was made from something else than a plan.
+
+    Args:
+        plan: What is to be run.
+        folder: Where its logs are to be.
+        way_out: What to do about it; by default as the sweep command has it.
+
+    Raises:
+        DataError: It was; the text says what changed, and where there is room. Or the folder
+            holds logs that are of no sweep, or a fixture is not what it must be.
+    """
+    earlier = read_manifest(folder)
+    way_out = way_out or (
+        f"Put this into a fresh folder: --fresh takes {fresh_folder(folder)}, or name one with "
+        "--log-dir."
+    )
+    if earlier is None:
+        if folder_logs(folder):
+            raise DataError(f"{folder}: holds logs that no sweep made. {way_out}")
+    elif changes := manifest_of(plan).changes_since(earlier):
+        listed = "".join(f"\n  {change}" for change in changes)
+        raise DataError(
+            f"{folder}: this folder was made from something else, and its results cannot be "
+            f"mixed with new ones. Changed since:{listed}\n{way_out}"
+        )
+
+
+def fresh_folder(folder: Path) -> Path:
+    """Return a folder beside one that does not exist yet: ``NAME-2`` and so on."""
+    number = 2
+    while (found := folder.with_name(f"{folder.name}-{number}")).exists():
+        number += 1
+    return found
 
 
 @contextmanager
@@ -58,9 +272,30 @@ def locked(folder: Path) -> Iterator[None]:
         yield
 
 
+@dataclass(frozen=True)
+class FolderLog:
+    """A log in a sweep's folder."""
+
+    path: Path
+    modified: float
+    header: EvalLog
+
+
 def folder_logs(folder: Path) -> list[FolderLog]:
-    """Return the logs that a folder holds; those that cannot be read are left out."""
-    return [log for _, log in _listed(folder) if log is not None]
+    """Return the logs that a folder holds, oldest first; those that cannot be read are left out."""
+    found = [log for _, log in _listed(folder) if log is not None]
+    return sorted(found, key=lambda log: log.modified)
+
+
+def finished_samples(folder: Path) -> Counter[TaskKey]:
+    """Return how many samples without an error the current logs of a folder hold, by task."""
+    latest = {log.header.eval.task_id: log for log in folder_logs(folder)}
+    return Counter(
+        task_key(log.header.eval)
+        for log in latest.values()
+        for summary in read_eval_log_sample_summaries(str(log.path))
+        if summary.error is None and summary.completed
+    )
 
 
 def repair(folder: Path) -> None:
@@ -82,22 +317,12 @@ def settle(folder: Path) -> int:
     by_task: dict[str, list[FolderLog]] = defaultdict(list)
     for log in folder_logs(folder):
         by_task[log.header.eval.task_id].append(log)
-    moved = 0
-    for logs in by_task.values():
-        logs.sort(key=lambda log: log.modified)
-        if logs[-1].header.status == "success":
-            for old in logs[:-1]:
-                _set_aside(old.path)
-                moved += 1
-    return moved
-
-
-def fresh_folder(folder: Path) -> Path:
-    """Return a folder beside one that does not exist yet: ``NAME-2`` and so on."""
-    number = 2
-    while (found := folder.with_name(f"{folder.name}-{number}")).exists():
-        number += 1
-    return found
+    old = [
+        log for logs in by_task.values() if logs[-1].header.status == "success" for log in logs[:-1]
+    ]
+    for log in old:
+        _set_aside(log.path)
+    return len(old)
 
 
 def _listed(folder: Path) -> Iterator[tuple[Path, FolderLog | None]]:

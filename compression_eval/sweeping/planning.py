@@ -14,9 +14,9 @@ from compression_eval.dataset import PlannedDataset, dataset_of
 from compression_eval.fixtures.errors import DataError, PassedOverError, shorten
 from compression_eval.offline.registration import EMBEDDED_MODEL
 from compression_eval.sweeping.arms import Arm, TaskKey, sweep_arms
-from compression_eval.sweeping.messages import one_line
 from compression_eval.sweeping.settings import SweepSettings
 from compression_eval.task import compression, with_models
+from compression_eval.terminal import plain_error
 
 
 @dataclass(frozen=True)
@@ -38,6 +38,11 @@ class SweepPlan:
         bound = self.settings.roles.get("grader")
         return {model: bound or [model] for model in self.settings.models}
 
+    @property
+    def by_task(self) -> dict[TaskKey, Arm]:
+        """The arm of each task, in the order in which they are run."""
+        return {(arm.key, model): arm for arm in self.arms for model in self.settings.models}
+
     def dataset(self, arm: Arm) -> PlannedDataset:
         """Return the samples of an arm with what is to be done for each; no model is called.
 
@@ -56,11 +61,6 @@ class SweepPlan:
         They differ where an arm passes fixtures over that others take, as ``recorded`` does.
         """
         return {label: size for label, (size, _) in self._found.items()}
-
-    def by_task(self) -> dict[TaskKey, Arm]:
-        """Return the arm of each task, in the order in which they are run."""
-        models = self.settings.models
-        return {(arm.key, model): arm for arm in self.arms for model in models}
 
     @property
     def widest(self) -> Arm:
@@ -94,10 +94,11 @@ class SweepPlan:
         found: dict[str, tuple[int, list[PassedOverError]]] = {}
         usual: tuple[int, list[PassedOverError]] | None = None
         for arm in self.arms:
-            if arm.spec.compressor.unsupported or usual is None:
+            own = arm.spec.compressor.unsupported is not None
+            if own or usual is None:
                 dataset = self.dataset(arm)
                 found[arm.label] = len(dataset.samples), dataset.passed_over
-                usual = usual if arm.spec.compressor.unsupported else found[arm.label]
+                usual = usual if own else found[arm.label]
             else:
                 found[arm.label] = usual
         return found
@@ -113,12 +114,8 @@ class SweepPlan:
         for arm in self.arms:
             for name, model in models:
                 # Each model has a task of its own, because a task's log says who answers.
-                task = compression(**arm.arguments)
-                yield task_with(
-                    with_models(task, name, roles),
-                    model=model,
-                    epochs=Epochs(self.epochs, "mean"),
-                )
+                task = with_models(compression(**arm.arguments), name, roles)
+                yield task_with(task, model=model, epochs=Epochs(self.epochs, "mean"))
 
     def check_models(self) -> None:
         """Raise if a model cannot be had.
@@ -147,12 +144,12 @@ def sweep_plan(settings: SweepSettings) -> SweepPlan:
     Raises:
         DataError: An arm, fixture or argument is not what it must be.
     """
-    chosen = settings.models or _from_environment()
+    named = os.environ.get("INSPECT_EVAL_MODEL", "").split(",")
+    chosen = settings.models or [name.strip() for name in named if name.strip()]
+    update: dict[str, Any] = {"models": chosen or [EMBEDDED_MODEL]}
     if not chosen:
-        roles = {"grader": [EMBEDDED_MODEL], **settings.roles}
-        settings = settings.model_copy(update={"models": [EMBEDDED_MODEL], "roles": roles})
-    else:
-        settings = settings.model_copy(update={"models": chosen})
+        update["roles"] = {"grader": [EMBEDDED_MODEL], **settings.roles}
+    settings = settings.model_copy(update=update)
     return SweepPlan(settings, sweep_arms(settings))
 
 
@@ -170,9 +167,4 @@ def named_model(name: str, what: str = "models", **options: Any) -> Model:
     try:
         return get_model(name, **options)
     except Exception as error:  # a provider raises whatever it likes over a name or a key
-        raise DataError(f"{what}: {shorten(name)}: {one_line(error)}") from error
-
-
-def _from_environment() -> list[str]:
-    named = os.environ.get("INSPECT_EVAL_MODEL", "")
-    return [name.strip() for name in named.split(",") if name.strip()]
+        raise DataError(f"{what}: {shorten(name)}: {plain_error(error)}") from error

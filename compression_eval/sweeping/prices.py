@@ -7,11 +7,11 @@ whoever registered them with `set_model_cost`. What is not known is said to be u
 from collections.abc import Mapping
 from pathlib import Path
 
-import yaml
 from inspect_ai.model import ModelCost, ModelInfo, get_model_info, set_model_info
 from pydantic import TypeAdapter, ValidationError
 
 from compression_eval.fixtures.errors import DataError, describe_validation_error
+from compression_eval.sweeping.settings import read_yaml
 
 _FILE: TypeAdapter[dict[str, ModelCost]] = TypeAdapter(dict[str, ModelCost])
 
@@ -25,13 +25,7 @@ def read_prices(file: Path | None) -> dict[str, ModelCost]:
     if file is None:
         return {}
     try:
-        content = yaml.safe_load(file.read_text(encoding="utf-8"))
-    except OSError as error:
-        raise DataError(f"{file}: cannot be read ({error.strerror})") from error
-    except (UnicodeDecodeError, yaml.YAMLError, RecursionError) as error:
-        raise DataError(f"{file}: not YAML: {' '.join(str(error).split())[:200]}") from error
-    try:
-        found = _FILE.validate_python(content)
+        found = _FILE.validate_python(read_yaml(file))
     except ValidationError as error:
         raise DataError(describe_validation_error(file, error)) from error
     for name, cost in found.items():

@@ -6,7 +6,6 @@ import time
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass
 from threading import Event, Lock, Thread
 
 import click
@@ -48,14 +47,10 @@ class Pace:
     def __init__(self, left: Mapping[TaskKey, int]) -> None:
         self._left = Counter(left)
         self._begun: float | None = None
-        self._running: dict[str, tuple[TaskKey, float]] = {}
+        self.running: dict[str, tuple[TaskKey, float]] = {}
+        """Task and start of every sample under way."""
         self._finished: Counter[TaskKey] = Counter()
         self._seconds: defaultdict[TaskKey, float] = defaultdict(float)
-
-    @property
-    def running(self) -> int:
-        """How many samples are under way."""
-        return len(self._running)
 
     @property
     def seen_all(self) -> bool:
@@ -65,11 +60,11 @@ class Pace:
     def start(self, task: TaskKey, sample: str, now: float) -> None:
         """Take note of a sample that begins; `now` is in seconds."""
         self._begun = now if self._begun is None else self._begun
-        self._running[sample] = task, now
+        self.running[sample] = task, now
 
     def end(self, sample: str, now: float, *, done: bool) -> None:
         """Take note of a sample that ends; one that is not done will be tried again."""
-        task, begun = self._running.pop(sample, (None, now))
+        task, begun = self.running.pop(sample, (None, now))
         if done and task is not None:
             self._left[task] -= 1
             self._finished[task] += 1
@@ -80,17 +75,8 @@ class Pace:
         finished = self._finished.total()
         if self._begun is None or finished < MIN_FINISHED or now <= self._begun:
             return None
-        usual = sum(self._seconds.values()) / finished
-        # One sample of the usual length beside an arm's own: a single one says little.
-        each = {
-            task: (self._seconds[task] + usual) / (self._finished[task] + 1) for task in self._left
-        }
-        elapsed = [(task, now - begun) for task, begun in self._running.values()]
-        for task, mean in list(each.items()):
-            # What takes longer than those that came back is of the length that it has by now.
-            longer = [took for at, took in elapsed if at == task and took > mean]
-            known = self._finished[task] + 1
-            each[task] = (mean * known + sum(longer)) / (known + len(longer))
+        elapsed = [(task, now - begun) for task, begun in self.running.values()]
+        each = self._lengths(elapsed)
         ahead = [max(each[task] - took, each[task] * STILL) for task, took in elapsed]
         waiting = Counter(self._left)
         waiting.subtract(task for task, _ in elapsed)
@@ -98,6 +84,19 @@ class Pace:
         spent = sum(self._seconds.values()) + sum(took for _, took in elapsed)
         # Whatever is done beside it, the slowest one has to come back.
         return max([to_do * (now - self._begun) / spent, *ahead]) if spent else None
+
+    def _lengths(self, elapsed: list[tuple[TaskKey, float]]) -> dict[TaskKey, float]:
+        """Return the usual seconds of a sample, by task."""
+        usual = sum(self._seconds.values()) / self._finished.total()
+        found = {}
+        for task in self._left:
+            # One sample of the usual length beside an arm's own: a single one says little.
+            known = self._finished[task] + 1
+            mean = (self._seconds[task] + usual) / known
+            # What takes longer than those that came back is of the length that it has by now.
+            longer = [took for at, took in elapsed if at == task and took > mean]
+            found[task] = (mean * known + sum(longer)) / (known + len(longer))
+        return found
 
 
 def duration(seconds: float) -> str:
@@ -109,8 +108,8 @@ def duration(seconds: float) -> str:
     return f"{seconds / 3600:.1f} h"
 
 
-class _Sweep:
-    """The sweep that is under way."""
+class _Sweep(logging.Handler):
+    """The sweep that is under way; shows our warnings too, which Inspect keeps to itself."""
 
     def __init__(
         self,
@@ -118,23 +117,18 @@ class _Sweep:
         sizes: Mapping[TaskKey, int],
         done: Mapping[TaskKey, int],
     ) -> None:
-        self.names, self.sizes = names, sizes
-        self.done = Counter(done)
+        super().__init__(logging.WARNING)
+        self.names, self.sizes, self.done = names, sizes, Counter(done)
         self.pace = Pace({task: size - self.done[task] for task, size in sizes.items()})
-        self.lock = Lock()
+        self.guard = Lock()
         self.tasks: dict[str, TaskKey] = {}
+        """By the id of the evaluation."""
         self.bars: Progress | None = None
         self.rows: dict[TaskKey, TaskID] = {}
 
-    def time_left(self) -> str:
-        with self.lock:
-            seconds = self.pace.seconds_left(time.monotonic())
-            running, about = self.pace.running, "about" if self.pace.seen_all else "at least"
-        return f"{running} under way" if seconds is None else f"{about} {duration(seconds)} left"
-
-    def line(self) -> str:
-        total = sum(self.sizes.values())
-        return f"{self.done.total():,} of {total:,} samples, {self.time_left()}"
+    def emit(self, record: logging.LogRecord) -> None:
+        """Show a warning."""
+        self.say(record.getMessage())
 
     def say(self, text: str) -> None:
         if self.bars is None:
@@ -142,29 +136,38 @@ class _Sweep:
         else:
             self.bars.console.print(Text(text))
 
-    def task_started(self, eval_id: str, task: TaskKey) -> None:
-        self.tasks[eval_id] = task
+    def time_left(self) -> str:
+        with self.guard:
+            seconds = self.pace.seconds_left(time.monotonic())
+            running, about = len(self.pace.running), "about" if self.pace.seen_all else "at least"
+        return f"{running} under way" if seconds is None else f"{about} {duration(seconds)} left"
+
+    def line(self) -> str:
+        total = sum(self.sizes.values())
+        return f"{self.done.total():,} of {total:,} samples, {self.time_left()}"
+
+    def task_started(self, data: TaskStart) -> None:
+        task = self.tasks[data.eval_id] = task_key(data.spec)
         if self.bars is not None and task not in self.rows:
             label = one_line(self.names.get(task, ""), MAX_LABEL)
             self.rows[task] = self.bars.add_task(
                 label, total=self.sizes.get(task), completed=self.done[task], left=""
             )
 
-    def sample_started(self, eval_id: str, sample: str) -> None:
-        if eval_id in self.tasks:
-            with self.lock:
-                self.pace.start(self.tasks[eval_id], sample, time.monotonic())
+    def sample_started(self, data: SampleStart) -> None:
+        if task := self.tasks.get(data.eval_id):
+            with self.guard:
+                self.pace.start(task, data.sample_id, time.monotonic())
 
-    def sample_ended(self, eval_id: str, sample: str, *, done: bool) -> None:
-        task = self.tasks.get(eval_id)
-        if task is None:
-            return
-        with self.lock:
-            self.pace.end(sample, time.monotonic(), done=done)
-            self.done[task] += done
-        if self.bars is not None and done:
-            for row in (self.rows[task], self.rows["", ""]):
-                self.bars.advance(row)
+    def sample_ended(self, data: SampleEnd) -> None:
+        if task := self.tasks.get(data.eval_id):
+            done = data.sample.error is None
+            with self.guard:
+                self.pace.end(data.sample_id, time.monotonic(), done=done)
+                self.done[task] += done
+            if self.bars is not None and done:
+                for row in (self.rows[task], self.rows["", ""]):
+                    self.bars.advance(row)
 
     async def task_ended(self, data: TaskEnd) -> None:
         task = self.tasks.pop(data.eval_id, None)
@@ -180,14 +183,8 @@ class _Sweep:
             self.bars.remove_task(row)
 
 
-@dataclass
-class _Current:
-    """The sweep under way; None at other times."""
-
-    sweep: _Sweep | None = None
-
-
-_current = _Current()
+_under_way: list[_Sweep] = []
+"""The one sweep of this process; none at other times."""
 
 
 @hooks(name="compression_eval_sweep", description="Shows how far a sweep has come.")
@@ -196,37 +193,27 @@ class _ProgressHooks(Hooks):
 
     def enabled(self) -> bool:
         """Be silent in every run that is no sweep."""
-        return _current.sweep is not None
+        return bool(_under_way)
 
     async def on_task_start(self, data: TaskStart) -> None:
         """Take note of which arm and model an evaluation is of."""
-        if _current.sweep is not None:
-            _current.sweep.task_started(data.eval_id, task_key(data.spec))
+        for sweep in _under_way:
+            sweep.task_started(data)
 
     async def on_task_end(self, data: TaskEnd) -> None:
         """Say that an arm is done, or what kept an attempt from it."""
-        if _current.sweep is not None:
-            await _current.sweep.task_ended(data)
+        for sweep in _under_way:
+            await sweep.task_ended(data)
 
     async def on_sample_start(self, data: SampleStart) -> None:
         """Take the time of a sample."""
-        if _current.sweep is not None:
-            _current.sweep.sample_started(data.eval_id, data.sample_id)
+        for sweep in _under_way:
+            sweep.sample_started(data)
 
     async def on_sample_end(self, data: SampleEnd) -> None:
         """Count a sample that went through; one with an error is tried again."""
-        if _current.sweep is not None:
-            done = data.sample.error is None
-            _current.sweep.sample_ended(data.eval_id, data.sample_id, done=done)
-
-
-class _Warnings(logging.Handler):
-    """Shows our warnings, which Inspect keeps to itself without a display of its own."""
-
-    def emit(self, record: logging.LogRecord) -> None:
-        """Show one."""
-        if _current.sweep is not None:
-            _current.sweep.say(record.getMessage())
+        for sweep in _under_way:
+            sweep.sample_ended(data)
 
 
 @contextmanager
@@ -240,42 +227,18 @@ def progress(
         sizes: Samples, all epochs counted.
         done: How many of them earlier attempts have done.
     """
-    sweep = _current.sweep = _Sweep(names, sizes, done)
-    console = Console(file=sys.stderr)
-    warnings = _Warnings(logging.WARNING)
+    sweep = _Sweep(names, sizes, done)
+    _under_way.append(sweep)
     ours = logging.getLogger("compression_eval")
-    ours.addHandler(warnings)
+    ours.addHandler(sweep)
+    console = Console(file=sys.stderr)
+    terminal = sys.stderr.isatty() and not console.is_dumb_terminal
     try:
-        if sys.stderr.isatty() and not console.is_dumb_terminal:
-            with _bars(sweep, console):
-                yield
-        else:
-            with _lines(sweep):
-                yield
+        with _bars(sweep, console) if terminal else _lines(sweep):
+            yield
     finally:
-        ours.removeHandler(warnings)
-        _current.sweep = None
-
-
-@contextmanager
-def _bars(sweep: _Sweep, console: Console) -> Iterator[None]:
-    label = Column(ratio=1, no_wrap=True, overflow="ellipsis")
-    left = _LeftColumn("{task.description}", table_column=Column(no_wrap=True))
-    left.sweep = sweep
-    with Progress(
-        TextColumn("{task.description}", table_column=label),
-        BarColumn(bar_width=16),
-        MofNCompleteColumn(),
-        left,
-        console=console,
-        expand=True,
-        transient=True,
-    ) as bars:
-        sweep.bars = bars
-        sweep.rows["", ""] = bars.add_task(
-            "sweep", total=sum(sweep.sizes.values()), completed=sweep.done.total()
-        )
-        yield
+        ours.removeHandler(sweep)
+        _under_way.remove(sweep)
 
 
 class _LeftColumn(TextColumn):
@@ -287,6 +250,26 @@ class _LeftColumn(TextColumn):
         """Return it; nothing for a single arm."""
         whole = getattr(task, "id", None) == self.sweep.rows.get(("", ""))
         return Text(self.sweep.time_left() if whole else "")
+
+
+@contextmanager
+def _bars(sweep: _Sweep, console: Console) -> Iterator[None]:
+    label = Column(ratio=1, no_wrap=True, overflow="ellipsis")
+    left = _LeftColumn("", table_column=Column(no_wrap=True))
+    left.sweep = sweep
+    with Progress(
+        TextColumn("{task.description}", table_column=label),
+        BarColumn(bar_width=16),
+        MofNCompleteColumn(),
+        left,
+        console=console,
+        expand=True,
+        transient=True,
+    ) as bars:
+        sweep.bars = bars
+        total = sum(sweep.sizes.values())
+        sweep.rows["", ""] = bars.add_task("sweep", total=total, completed=sweep.done.total())
+        yield
 
 
 @contextmanager

@@ -1,34 +1,57 @@
-"""Run a planned sweep through Inspect's eval sets, and take it up again where it was left."""
+"""Run a planned sweep through Inspect's eval sets, and say what came out of it."""
 
+import math
+import shlex
 import sys
-from collections import Counter
-from collections.abc import Mapping
-from contextlib import AbstractContextManager, nullcontext, redirect_stdout
+from collections import defaultdict
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import nullcontext, redirect_stdout
 from dataclasses import dataclass
 from pathlib import Path
+from statistics import fmean
 from typing import Any, Literal, cast
 
 from inspect_ai import Task, eval_set
-from inspect_ai.log import EvalLog, read_eval_log_sample_summaries, write_log_dir_manifest
+from inspect_ai.log import (
+    EvalLog,
+    EvalSampleSummary,
+    read_eval_log_sample_summaries,
+    write_log_dir_manifest,
+)
 from inspect_ai.model import GenerateConfig, GenerateConfigArgs, ModelCost
 
+from compression_eval.analysis.arms import arm_names
+from compression_eval.analysis.columns import number
+from compression_eval.analysis.logs import Log
+from compression_eval.analysis.tables import Table, table_lines
 from compression_eval.fixtures.errors import DataError
-from compression_eval.sweeping.arms import TaskKey, task_key
+from compression_eval.grading.failures import RunFailures, run_failures
+from compression_eval.grading.metrics import MEAN, STDERR
+from compression_eval.grading.rubric import KNOWLEDGE
+from compression_eval.run_hooks import too_many_failed
+from compression_eval.sweeping.arms import task_key
 from compression_eval.sweeping.folder import (
-    folder_logs,
-    fresh_folder,
+    finished_samples,
     locked,
+    manifest_of,
+    refuse_other_work,
     repair,
     settle,
+    write_manifest,
 )
-from compression_eval.sweeping.manifest import manifest_of, read_manifest, write_manifest
-from compression_eval.sweeping.messages import one_line
 from compression_eval.sweeping.planning import SweepPlan
 from compression_eval.sweeping.prices import register_prices
 from compression_eval.sweeping.progress import progress
+from compression_eval.terminal import plain_error
 
 _WRITES = 100
 """How often a log is written while its task runs; each time all of it is."""
+
+MAX_COMPARISONS = 6
+"""Commands that are printed; the table has the names for others."""
+
+MAX_WIDTH = 80
+"""Columns from which a command is put on two lines."""
 
 Display = Literal["full", "rich", "plain", "log", "none"]
 
@@ -46,36 +69,6 @@ class RunOptions:
     """One of Inspect's displays; by default our own bars or lines on stderr."""
     prices: Mapping[str, ModelCost] | None = None
     """Written into the logs as the cost of every call."""
-
-
-def refuse_other_work(plan: SweepPlan, folder: Path, way_out: str = "") -> None:
-    """Raise if a folder was made from something else than a plan.
-
-    Args:
-        plan: What is to be run.
-        folder: Where its logs are to be.
-        way_out: What to do about it; by default as the sweep command has it.
-
-    Raises:
-        DataError: It was; the text says what changed, and where there is room. Or the folder
-            holds logs that are of no sweep, or a fixture is not what it must be.
-    """
-    earlier = read_manifest(folder)
-    way_out = way_out or (
-        f"Put this into a fresh folder: --fresh takes {fresh_folder(folder)}, or name one with "
-        "--log-dir."
-    )
-    if earlier is None:
-        if folder_logs(folder):
-            raise DataError(f"{folder}: holds logs that no sweep made. {way_out}")
-        return
-    changes = manifest_of(plan).changes_since(earlier)
-    if changes:
-        listed = "".join(f"\n  {change}" for change in changes)
-        raise DataError(
-            f"{folder}: this folder was made from something else, and its results cannot be "
-            f"mixed with new ones. Changed since:{listed}\n{way_out}"
-        )
 
 
 def run_sweep(plan: SweepPlan, folder: Path, options: RunOptions) -> tuple[bool, list[EvalLog]]:
@@ -96,27 +89,28 @@ def run_sweep(plan: SweepPlan, folder: Path, options: RunOptions) -> tuple[bool,
     # Inspect greets and reports on stdout, where the way to go on is to stand alone.
     with redirect_stdout(sys.stderr):
         plan.check_models()
-    with locked(folder), redirect_stdout(sys.stderr):
-        refuse_other_work(plan, folder)
-        repair(folder)
-        tasks = list(plan.tasks())
-        # Only now: what cannot be built leaves no manifest behind.
-        write_manifest(folder, manifest_of(plan))
-        with nullcontext() if options.display else _progress(plan, folder):
-            register_prices(options.prices or {})
-            success, logs = _eval_set(tasks, plan, folder, options)
-        if settle(folder):
-            write_log_dir_manifest(str(folder))
-        # Stopped by Ctrl-C, an eval set calls the logs that it has a success, even if it has none.
-        return success and len(logs) == len(tasks), logs
-
-
-def _progress(plan: SweepPlan, folder: Path) -> AbstractContextManager[None]:
-    arms = plan.by_task()
-    several = len(plan.settings.models) > 1
-    names = {key: f"{arm.label} [{key[1]}]" if several else arm.label for key, arm in arms.items()}
-    sizes = {key: plan.sizes[arm.label] * plan.epochs for key, arm in arms.items()}
-    return progress(names, sizes, finished_samples(folder))
+        with locked(folder):
+            refuse_other_work(plan, folder)
+            repair(folder)
+            tasks = list(plan.tasks())
+            # Only now: what cannot be built leaves no manifest behind.
+            write_manifest(folder, manifest_of(plan))
+            arms, models = plan.by_task, plan.settings.models
+            shown = progress(
+                names={
+                    key: f"{arm.label} [{key[1]}]" if len(models) > 1 else arm.label
+                    for key, arm in arms.items()
+                },
+                sizes={key: plan.sizes[arm.label] * plan.epochs for key, arm in arms.items()},
+                done=finished_samples(folder),
+            )
+            with nullcontext() if options.display else shown:
+                register_prices(options.prices or {})
+                success, logs = _eval_set(tasks, plan, folder, options)
+            if settle(folder):
+                write_log_dir_manifest(str(folder))
+    # Stopped by Ctrl-C, an eval set calls the logs that it has a success, even if it has none.
+    return success and len(logs) == len(tasks), logs
 
 
 def _eval_set(
@@ -149,18 +143,120 @@ def _eval_set(
     except (KeyboardInterrupt, DataError):
         raise
     except Exception as error:  # Inspect and providers raise whatever they like
-        raise DataError(f"{folder}: the sweep could not run: {one_line(error)}") from error
+        raise DataError(f"{folder}: the sweep could not run: {plain_error(error)}") from error
 
 
-def finished_samples(folder: Path) -> Counter[TaskKey]:
-    """Return how many samples without an error the current logs of a folder hold, by task."""
-    latest = {
-        log.header.eval.task_id: log
-        for log in sorted(folder_logs(folder), key=lambda log: log.modified)
-    }
-    return Counter(
-        task_key(log.header.eval)
-        for log in latest.values()
-        for summary in read_eval_log_sample_summaries(str(log.path))
-        if summary.error is None and summary.completed
+@dataclass(frozen=True)
+class ArmResult:
+    """What came out of one arm with one model."""
+
+    name: str
+    """As in the tables of `compare` and `report`."""
+    path: str
+    log: EvalLog
+    control: bool
+    failures: RunFailures | None
+    """What failed; None where the log does not say."""
+    error: str
+    """Why the arm is of no use; empty if it is."""
+    tokens_left: float
+    """Mean size of a state; every conversation counts the same."""
+
+    def score(self, name: str, metric: str = MEAN) -> float:
+        """Return a metric of a score; NaN if there is none."""
+        scores = self.log.results.scores if self.log.results else []
+        values = [
+            score.metrics[metric].value
+            for score in scores
+            if score.name == name and metric in score.metrics
+        ]
+        return values[0] if values else math.nan
+
+
+def arm_results(plan: SweepPlan, logs: Sequence[EvalLog]) -> list[ArmResult]:
+    """Return the result of each arm and model that has a log, in the order of the plan."""
+    arms = plan.by_task
+    order = {key: place for place, key in enumerate(arms)}
+    ours = sorted(
+        (log for log in logs if task_key(log.eval) in order),
+        key=lambda log: order[task_key(log.eval)],
     )
+    paths = [_from_here(log.location) for log in ours]
+    names = arm_names([Log(path, log) for path, log in zip(paths, ours, strict=True)])
+    results = []
+    for name, path, log in zip(names, paths, ours, strict=True):
+        summaries = read_eval_log_sample_summaries(log.location)
+        found = run_failures(summaries)
+        error = too_many_failed(found, plan.settings.max_failed) if found else ""
+        control = arms[task_key(log.eval)].control
+        results.append(ArmResult(name, path, log, control, found, error, _tokens_left(summaries)))
+    return results
+
+
+def _from_here(location: str) -> str:
+    path = Path(location.removeprefix("file://"))
+    return str(path.relative_to(Path.cwd()) if path.is_relative_to(Path.cwd()) else path)
+
+
+def _tokens_left(summaries: Sequence[EvalSampleSummary]) -> float:
+    """Return the mean size of a state as `report` has it; NaN if there is none."""
+    sizes: dict[str, list[float]] = defaultdict(list)
+    for each in summaries:
+        size = number((each.scores or {}).get("compression"), "tokens_retained")
+        if size is not None:
+            sizes[str(each.metadata.get("fixture"))].append(size)
+    return fmean(map(fmean, sizes.values())) if sizes else math.nan
+
+
+def outcome_lines(results: Sequence[ArmResult]) -> Iterator[str]:
+    """Yield a table that fits a terminal of 80 columns, and what failed in which arm."""
+    heads = ("arm", "knowledge", "±", "facts kept", "answered", "tokens", "no grade")
+    rows = []
+    for result in results:
+        found = result.failures
+        missing = found.samples - found.graded if found else 0
+        values = (
+            (result.score(KNOWLEDGE), ".2f"),
+            (result.score(KNOWLEDGE, STDERR), ".2f"),
+            (result.score("fact_survival"), ".0%"),
+            (result.score("fact_recall"), ".0%"),
+            (result.tokens_left, ",.0f"),
+        )
+        cells = ("-" if math.isnan(value) else format(value, form) for value, form in values)
+        ungraded = f"{missing} of {found.samples}" if found and missing else "-"
+        rows.append((result.name, *cells, ungraded))
+    yield from table_lines(Table(heads, rows))
+    yield "knowledge: 0 to 5, ± standard error; facts kept: in the state; answered: from it"
+    failing = [(each.name, each.failures) for each in results if each.failures]
+    said = [
+        line
+        for name, failures in failing
+        if failures.any
+        for line in (f"  {name}", *(f"    {line}" for line in failures.lines()))
+    ]
+    if said:
+        yield from ("", "What failed:", *said)
+
+
+def compare_commands(results: Sequence[ArmResult], folder: Path) -> Iterator[str]:
+    """Yield commands that compare the first arm with the others; the only one, with its control.
+
+    Arms are compared under one model each, and those of which nothing came are left out.
+    """
+    pairs: list[tuple[ArmResult, ArmResult]] = []
+    usable = [result for result in results if not result.error]
+    for model in dict.fromkeys(result.log.eval.model for result in usable):
+        of_model = [result for result in usable if result.log.eval.model == model]
+        arms = [result for result in of_model if not result.control]
+        others = arms[1:]
+        if len(arms) == 1:
+            others, arms = arms, [result for result in of_model if result.control][-1:]
+        pairs.extend((arms[0], other) for other in others if arms)
+    place = shlex.quote(str(folder))
+    for base, new in pairs[:MAX_COMPARISONS]:
+        first = f"compression-eval compare {place} --base-arm {shlex.quote(base.name)}"
+        second = f"--to {place} --new-arm {shlex.quote(new.name)}"
+        broken = len(first) + len(second) + 3 > MAX_WIDTH
+        yield f"{first} \\\n      {second}" if broken else f"{first} {second}"
+    if len(pairs) > MAX_COMPARISONS:
+        yield f"# and {len(pairs) - MAX_COMPARISONS} more: the table has the names"

@@ -1,31 +1,43 @@
-"""What a sweep is to run, as its YAML file or the command line gives it."""
+"""What a sweep is to run: the settings of a YAML file, and a command's options over them."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, TypeVar, get_args
 
+import click
 import yaml
 from inspect_ai.model import GenerateConfig
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator
 
-from compression_eval.compressors.validity import DEFAULT_MIN_REMOVED
-from compression_eval.fixtures.errors import DataError, describe_validation_error
+from compression_eval.arguments import ArgumentFields
+from compression_eval.fixtures.errors import DataError, describe_validation_error, shorten
 from compression_eval.fixtures.finding_files import DEFAULT_FIXTURES
-from compression_eval.fixtures.models import Language
 
-ROLES = ("grader", "compressor")
+F = TypeVar("F", bound=Callable[..., object])
+
+Role = Literal["grader", "compressor"]
 """Roles that a sweep can bind; the model under test has none."""
 
-_LARGEST = 1_000_000
-"""Bytes of a YAML file; a longer one is something else."""
+OF_AN_ARM = ("compressor", "compressor_args", "prompt", "focus_topic")
+SHARED = [name for name in ArgumentFields.model_fields if name not in OF_AN_ARM]
+"""The task's arguments that all arms have in common."""
+
+_ALWAYS_PASSED = {
+    *("fixtures", "cut", "cycles", "answers", "min_removed", "criteria", "grader_context"),
+}
+"""Arguments that tasks are given even where they are the default, as in all folders there are."""
+
+_LISTS = ("arms", "models", "fixtures", "probe_types")
+_MAPPINGS = ("roles", "generate", "model_args")
+
+MAX_FILE_BYTES = 1_000_000
+"""A longer YAML file is something else."""
 
 
-class _Model(BaseModel):
-    model_config = ConfigDict(extra="forbid", frozen=True)
-
-
-class ArmSettings(_Model):
+class ArmSettings(BaseModel):
     """One arm as written out in a YAML file."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
 
     compressor: str = Field(min_length=1)
     args: dict[str, Any] = Field(default_factory=dict)
@@ -34,45 +46,48 @@ class ArmSettings(_Model):
     focus_topic: str | None = None
 
 
-class SweepSettings(_Model):
-    """Arms, models, and what all of them share; names are those of the task's arguments."""
+class SweepSettings(ArgumentFields):
+    """Arms, models, and what all of them share: the task's arguments but for those of an arm."""
+
+    model_config = ConfigDict(extra="forbid")
 
     arms: list[str | ArmSettings] = Field(min_length=1)
     models: list[str] = Field(default_factory=list)
     """Models under test; Inspect's own choice, or the embedded model, if there are none."""
-    roles: dict[Literal["grader", "compressor"], list[str]] = Field(default_factory=dict)
+    roles: dict[Role, list[str]] = Field(default_factory=dict)
     controls: bool = True
     budgets: list[int] = Field(default_factory=list)
     """Values of ``target_tokens``; each arm that takes it is run with each."""
     epochs: int = Field(default=3, ge=1)
     """Fresh compressions per fixture and cut."""
-    answers: int = Field(default=1, ge=1)
-    """Answers from each of them."""
     fixtures: list[str] = Field(default_factory=lambda: list(DEFAULT_FIXTURES), min_length=1)
-    probes: str | None = None
     probe_types: list[str] | None = None
-    shard: str | None = None
-    cut: int | float | str | list[int | float | str] = "auto"
-    cycles: int = Field(default=1, ge=1)
-    min_removed: float = DEFAULT_MIN_REMOVED
-    max_failed: float = Field(default=1.0, ge=0, le=1)
-    """Share of an arm's samples that may stay without a grade; all of them never may."""
-    criteria: Literal["by_type", "all"] = "by_type"
-    grader_context: Literal["state", "none"] = "state"
-    state_facts: Literal["reader", "match"] | None = None
-    language: Language | None = None
-    anchors: int = Field(default=0, ge=0)
-    """Answers of known worth that each task has graded too."""
     generate: dict[str, Any] = Field(default_factory=dict)
     """Generation options by Inspect's names (``temperature``, ``max_connections`` …)."""
     model_args: dict[str, Any] = Field(default_factory=dict)
     model_base_url: str | None = None
     log_dir: str | None = None
 
-    @field_validator("arms", "models", "fixtures", "probe_types", mode="before")
+    def task_arguments(self) -> dict[str, Any]:
+        """Return the task's arguments that all arms share."""
+        # An arm is run to its end, and judged then.
+        names = [name for name in SHARED if name != "max_failed"]
+        return {
+            name: value
+            for name in names
+            if (value := getattr(self, name)) != type(self).model_fields[name].default
+            or name in _ALWAYS_PASSED
+        }
+
+    @field_validator(*OF_AN_ARM)
+    @classmethod
+    def _of_an_arm(cls, _value: Any) -> Any:
+        raise ValueError("is given for each of the arms, not beside them")
+
+    @field_validator(*_LISTS, mode="before")
     @classmethod
     def _one_or_several(cls, value: Any) -> Any:
-        return [part.strip() for part in value.split(",")] if isinstance(value, str) else value
+        return _items(value) if isinstance(value, str) else value
 
     @field_validator("roles", mode="before")
     @classmethod
@@ -80,7 +95,7 @@ class SweepSettings(_Model):
         if not isinstance(value, Mapping):
             return value
         return {
-            role: [name.strip() for name in names.split(",")] if isinstance(names, str) else names
+            role: _items(names) if isinstance(names, str) else names
             for role, names in value.items()
         }
 
@@ -129,11 +144,9 @@ def read_settings(file: Path | None, given: Mapping[str, Any]) -> SweepSettings:
     """
     merged = dict(_content(file) if file else {})
     for name, value in given.items():
-        nested = name in ("roles", "generate", "model_args")
-        if nested and isinstance(merged.get(name, {}), Mapping):
-            merged[name] = {**merged.get(name, {}), **value}
-        else:
-            merged[name] = value
+        before = merged.get(name, {})
+        nested = name in _MAPPINGS and isinstance(before, Mapping)
+        merged[name] = {**before, **value} if nested else value
     if "arms" not in merged:
         raise DataError("arms: none are given; name some with --arms, or in a YAML file")
     try:
@@ -143,16 +156,143 @@ def read_settings(file: Path | None, given: Mapping[str, Any]) -> SweepSettings:
 
 
 def _content(file: Path) -> dict[str, Any]:
+    found = read_yaml(file)
+    if not isinstance(found, dict) or not all(isinstance(key, str) for key in found):
+        raise DataError(f"{file}: must be a mapping of settings, beginning with arms")
+    return found
+
+
+def read_yaml(file: Path) -> Any:
+    """Return what a YAML file holds.
+
+    Raises:
+        DataError: It cannot be read, or is too large for settings or prices.
+    """
     try:
-        if file.stat().st_size > _LARGEST:
+        if file.stat().st_size > MAX_FILE_BYTES:
             raise DataError(f"{file}: too large for the settings of a sweep")
-        found = yaml.safe_load(file.read_text(encoding="utf-8"))
+        return yaml.safe_load(file.read_text(encoding="utf-8"))
     except OSError as error:
         raise DataError(f"{file}: cannot be read ({error.strerror})") from error
     except UnicodeDecodeError as error:
         raise DataError(f"{file}: not UTF-8 text") from error
     except (yaml.YAMLError, RecursionError) as error:
         raise DataError(f"{file}: not YAML: {' '.join(str(error).split())[:200]}") from error
-    if not isinstance(found, dict) or not all(isinstance(key, str) for key in found):
-        raise DataError(f"{file}: must be a mapping of settings, beginning with arms")
-    return found
+
+
+def sweep_options(command: F) -> F:
+    """Give a command the argument and the options of a sweep."""
+    for option in reversed([*_OWN_OPTIONS, *map(_option, SHARED), *_MODEL_OPTIONS]):
+        command = option(command)
+    return command
+
+
+_OWN_OPTIONS = (
+    click.argument("file", required=False, type=click.Path(path_type=Path), metavar="[FILE]"),
+    click.option("--arms", help="Strategies, as full,tail,anchored,anchored+artifacts."),
+    click.option("--models", "--model", help="Models under test, separated by commas."),
+    click.option(
+        "--model-role",
+        "roles",
+        multiple=True,
+        metavar="ROLE=MODEL[,MODEL]",
+        help="grader=… (several make a panel) or compressor=….",
+    ),
+    click.option(
+        "--controls/--no-controls", default=None, help="Add full, none and tail.  [default: yes]"
+    ),
+    click.option("--budgets", help="Values of target_tokens, as 2000,4000: a frontier."),
+    click.option("--epochs", type=int, help="Fresh compressions per fixture.  [default: 3]"),
+)
+
+_MODEL_OPTIONS = (
+    click.option(
+        "--generate",
+        "-G",
+        multiple=True,
+        metavar="NAME=VALUE",
+        help="A generation option by Inspect's name, as temperature=0.5 or max_connections=20.",
+    ),
+    click.option("--max-retries", type=click.IntRange(min=0), help="Retries of each model call."),
+    click.option("--timeout", type=click.IntRange(min=1), help="Seconds of each, retries and all."),
+    click.option(
+        "--model-args", "-M", multiple=True, metavar="NAME=VALUE", help="For the models under test."
+    ),
+    click.option("--model-base-url", help="Address of the models' provider."),
+    click.option("--log-dir", help="The sweep's folder.  [default: logs/sweep]"),
+    click.option(
+        "--prices",
+        type=click.Path(path_type=Path),
+        help="Prices per million tokens, a YAML file in the form of Inspect's --model-cost-config.",
+    ),
+)
+
+
+def _option(name: str) -> Callable[[F], F]:
+    """Return the option for an argument of the task; a list is separated by commas."""
+    field = ArgumentFields.model_fields[name]
+    kind = field.annotation if field.annotation in (int, float) else str
+    described = str(field.description).replace("``", "")
+    default = "" if field.default is None else f"  [default: {field.default}]"
+    return click.option(f"--{name.replace('_', '-')}", type=kind, help=described + default)
+
+
+def settings_of(file: Path | None, options: dict[str, Any]) -> SweepSettings:
+    """Return the settings that a command was given.
+
+    Args:
+        file: The YAML file, if there is one.
+        options: Values of `sweep_options`.
+
+    Raises:
+        DataError: An option or a setting of the file is not what it must be.
+    """
+    given = {
+        name: value
+        for name, value in options.items()
+        if name in SweepSettings.model_fields and value is not None and value != ()
+    }
+    if "budgets" in given:
+        given["budgets"] = [_number("--budgets", item) for item in _items(given["budgets"])]
+    if "cut" in given:
+        given["cut"] = _value(given["cut"])
+    if "roles" in given:
+        given["roles"] = _pairs("--model-role", given["roles"])
+        for role in given["roles"]:
+            if role not in get_args(Role):
+                raise DataError(
+                    f"--model-role: {shorten(role)} is no role; expected grader=… or compressor=…"
+                )
+    for name in ("generate", "model_args"):
+        if name in given:
+            pairs = _pairs(f"--{name.replace('_', '-')}", given[name])
+            given[name] = {key: _value(text) for key, text in pairs.items()}
+    for name in ("max_retries", "timeout"):
+        if options[name] is not None:
+            given.setdefault("generate", {})[name] = options[name]
+    return read_settings(file, given)
+
+
+def _items(text: str) -> list[str]:
+    return [item.strip() for item in text.split(",")]
+
+
+def _number(flag: str, text: str) -> int:
+    try:
+        return int(text)
+    except ValueError as error:
+        raise DataError(f"{flag}: {shorten(text)} is not a number of tokens") from error
+
+
+def _pairs(flag: str, given: Sequence[str]) -> dict[str, str]:
+    for item in given:
+        if "=" not in item:
+            raise DataError(f"{flag}: {shorten(item)} is not of the form NAME=VALUE")
+    return {name.strip(): value for name, _, value in (item.partition("=") for item in given)}
+
+
+def _value(text: str) -> Any:
+    try:
+        return yaml.safe_load(text)
+    except yaml.YAMLError:
+        return text

@@ -1,8 +1,19 @@
-"""Spreads and lengths of replies from the logs of earlier runs."""
+"""What is not known before a run: how long replies are, and how far runs differ.
 
+It is taken from the logs of earlier runs, or from assumptions.yaml.
+"""
+
+import math
 from collections.abc import Sequence
+from functools import cache
+from importlib.resources import files
 from itertools import combinations
+from statistics import fmean
 from typing import TYPE_CHECKING
+
+import yaml
+from inspect_ai.log import read_eval_log_sample_summaries
+from pydantic import BaseModel, ConfigDict, Field
 
 from compression_eval.analysis.statistics.power import (
     Graded,
@@ -13,7 +24,6 @@ from compression_eval.analysis.statistics.power import (
 from compression_eval.grading.rubric import KNOWLEDGE, structure
 from compression_eval.grading.six_dimensions import OVERALL
 from compression_eval.sweeping.arms import CONTROLS
-from compression_eval.sweeping.assumptions import Assumptions
 
 if TYPE_CHECKING:
     from pandas import DataFrame
@@ -21,13 +31,32 @@ if TYPE_CHECKING:
 MEASURES: tuple[str, ...] = (KNOWLEDGE, OVERALL, *structure().dimensions)
 """What a grader gives, 0 to 5; first what comparisons are decided by."""
 
-_LEAST_FIXTURES = 3
+MIN_FIXTURES = 3
 """From so many on the spread between conversations is taken from logs."""
 
 
-def assumed_spreads(assumptions: Assumptions) -> dict[str, Variances]:
-    """Return the shipped variances, the same for every measure."""
-    return dict.fromkeys(MEASURES, assumptions.variances.variances())
+class Assumptions(BaseModel):
+    """The shipped assumptions, or what logs gave in their place."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    source: str
+    """Where the variances come from, for people."""
+    variances: Variances
+    answer_tokens: float = Field(gt=0)
+    grader_tokens_per_criterion: float = Field(gt=0)
+    grader_tokens_per_fact: float = Field(gt=0)
+    reader_tokens_per_fact: float = Field(gt=0)
+    cached_prefix_tokens: int = Field(ge=0)
+    summary_tokens: int = Field(gt=0)
+    state_tokens: int = Field(gt=0)
+
+
+@cache
+def shipped() -> Assumptions:
+    """Return the assumptions that come with this project."""
+    text = (files(__package__) / "assumptions.yaml").read_text(encoding="utf-8")
+    return Assumptions.model_validate(yaml.safe_load(text))
 
 
 def spreads_of(
@@ -38,7 +67,7 @@ def spreads_of(
     The variances are means over the arms in the logs, controls left out where there are others.
 
     Args:
-        logs: Logs or folders with logs.
+        logs: Logs or folders with logs; if none, everything is assumed.
         assumptions: Taken where the logs do not say.
 
     Returns:
@@ -48,6 +77,8 @@ def spreads_of(
     Raises:
         DataError: There are no logs, or one is no finished log of this eval.
     """
+    if not logs:
+        return dict.fromkeys(MEASURES, assumptions.variances), assumptions, []
     from compression_eval.analysis import samples_frame
 
     samples = samples_frame(list(logs))
@@ -58,27 +89,32 @@ def spreads_of(
         parts = {name: _parts(rows, measure) for name, rows in arms.items()}
         known = {name: each for name, each in parts.items() if each.state is not None}
         if not known:
-            found[measure] = assumptions.variances.variances()
+            found[measure] = assumptions.variances
             notes.add("no arm in the logs was compressed twice, so all variances are assumed")
             continue
-        variances = Variances(
-            state=_mean([each.state for each in known.values()], 0.0),
-            probe=_mean([each.probe for each in known.values()], 0.0),
-            # Where each state was answered from once, that spread is in the probes' already.
-            answer=_mean([each.answer for each in known.values()], 0.0),
-        )
         if all(each.answer is None for each in known.values()):
             notes.add("answers were not repeated: their spread cannot be told from compressions'")
-        between = _between_fixtures({name: arms[name] for name in known}, measure, variances)
+        within = Variances(
+            state=_mean([each.state for each in known.values()]),
+            probe=_mean([each.probe for each in known.values()]),
+            # Where each state was answered from once, that spread is in the probes' already.
+            answer=_mean([each.answer for each in known.values()]),
+        )
+        between = _between_fixtures({name: arms[name] for name in known}, measure, within)
         if between is None:
-            notes.add("too few arms or fixtures in the logs: the spread between conversations is "
-                      "assumed")  # fmt: skip
-        fixture = assumptions.variances.fixture if between is None else between
-        found[measure] = Variances(variances.state, variances.probe, variances.answer, 0.0, fixture)
-    listed = f"from {samples['log_path'].nunique()} logs"
+            notes.add(
+                "too few arms or fixtures in the logs: the spread between conversations is assumed"
+            )
+            between = assumptions.variances.fixture
+        found[measure] = Variances(within.state, within.probe, within.answer, 0.0, between)
     if samples["offline"].any():
         notes.add("some of the logs are the embedded model's, whose runs hardly differ")
-    return found, _lengths(samples, assumptions, listed), sorted(notes)
+    return found, _with_lengths(assumptions, samples), sorted(notes)
+
+
+def _mean(values: Sequence[float | None]) -> float:
+    known = [value for value in values if value is not None]
+    return fmean(known) if known else 0.0
 
 
 def _arms(samples: "DataFrame") -> "dict[str, DataFrame]":
@@ -100,7 +136,7 @@ def _parts(rows: "DataFrame", measure: str) -> SpreadParts:
 
 
 def _between_fixtures(
-    arms: "dict[str, DataFrame]", measure: str, variances: Variances
+    arms: "dict[str, DataFrame]", measure: str, within: Variances
 ) -> float | None:
     """Return the variance between conversations of the true difference of two arms.
 
@@ -108,56 +144,58 @@ def _between_fixtures(
     no two arms with enough fixtures in common.
     """
     found = []
-    for first, second in combinations(arms.values(), 2):
-        differences, noise = [], []
-        pair = [_by_fixture(rows, measure) for rows in (first, second)]
-        for fixture in pair[0].keys() & pair[1].keys():
-            sides = [side[fixture] for side in pair]
-            differences.append(sides[1][0] - sides[0][0])
-            noise.append(sum(_noise(variances, probes, states) for _, probes, states in sides))
-        if len(differences) >= _LEAST_FIXTURES:
-            centre = sum(differences) / len(differences)
+    for pair in combinations(arms.values(), 2):
+        first, second = (_by_fixture(rows, measure, within) for rows in pair)
+        shared = first.keys() & second.keys()
+        if len(shared) >= MIN_FIXTURES:
+            differences = [second[fixture][0] - first[fixture][0] for fixture in shared]
+            centre = fmean(differences)
             squares = sum((each - centre) ** 2 for each in differences)
-            spread = squares / (len(differences) - 1)
-            found.append(max(0.0, spread - sum(noise) / len(noise)))
-    return sum(found) / len(found) if found else None
+            noise = fmean(first[fixture][1] + second[fixture][1] for fixture in shared)
+            found.append(max(0.0, squares / (len(differences) - 1) - noise))
+    return fmean(found) if found else None
 
 
-def _by_fixture(rows: "DataFrame", measure: str) -> dict[str, tuple[float, int, int]]:
-    """Return mean, probes and compressions of each fixture."""
-    known = rows[rows[measure].notna()]
+def _by_fixture(
+    rows: "DataFrame", measure: str, within: Variances
+) -> dict[str, tuple[float, float]]:
+    """Return the mean of each fixture, and the variance of that mean."""
     result = {}
-    for fixture, group in known.groupby("fixture"):
-        states = group.drop_duplicates(["log_path", "unit", "replicate"])
-        units = max(1, group["unit"].nunique())
+    for fixture, group in rows[rows[measure].notna()].groupby("fixture"):
+        compressions = len(group.drop_duplicates(["log_path", "unit", "replicate"]))
+        states = max(1, compressions // max(1, group["unit"].nunique()))
+        probes = int(group["sample"].nunique())
         result[str(fixture)] = (
             float(group.groupby("sample")[measure].mean().mean()),
-            int(group["sample"].nunique()),
-            max(1, len(states) // units),
+            (within.state + (within.probe + within.answer) / probes) / states,
         )
     return result
 
 
-def _noise(variances: Variances, probes: int, states: int) -> float:
-    return (variances.state + (variances.probe + variances.answer) / probes) / states
-
-
-def _lengths(samples: "DataFrame", assumptions: Assumptions, source: str) -> Assumptions:
+def _with_lengths(assumptions: Assumptions, samples: "DataFrame") -> Assumptions:
     """Return the assumptions with the lengths of replies that samples have."""
-    update: dict[str, object] = {"source": source}
+    paths = samples["log_path"].unique()
+    update: dict[str, object] = {"source": f"from {len(paths)} logs"}
     answered = samples["answer_output_tokens"].dropna()
     answered = answered[answered > 0]
     if len(answered):
         update["answer_tokens"] = float(answered.mean())
+    facts: dict[tuple[str, str, int], int] = {}
+    for path in paths:
+        for each in read_eval_log_sample_summaries(path):
+            score = (each.scores or {}).get("fact_retention")
+            # Of a sample that also had a state read, the grader's tokens are not the grading's.
+            if not (score and (score.metadata or {}).get("state_reader_calls")):
+                several = isinstance(each.target, list)
+                facts[path, str(each.id), each.epoch] = len(each.target) if several else 1
+    keys = list(zip(samples["log_path"], samples["sample"], samples["epoch"], strict=True))
+    samples = samples.assign(facts=[facts.get(key, math.nan) for key in keys])
     graded = samples[samples["scored"] & (samples["grader_output_tokens"] > 0)]
+    graded = graded[graded["facts"].notna()]
     if len(graded):
-        criteria = float(graded["criteria_asked"].mean())
         graders = graded["graders"].str.split(", ").map(len).mean()
-        mean = float(graded["grader_output_tokens"].mean())
-        update["grader_tokens_per_criterion"] = mean / criteria / float(graders)
+        reply = float(graded["grader_output_tokens"].mean()) / float(graders)
+        on_facts = float(graded["facts"].mean()) * assumptions.grader_tokens_per_fact
+        criteria = float(graded["criteria_asked"].mean())
+        update["grader_tokens_per_criterion"] = max(reply - on_facts, 1.0) / criteria
     return assumptions.model_copy(update=update)
-
-
-def _mean(values: Sequence[float | None], otherwise: float) -> float:
-    known = [value for value in values if value is not None]
-    return sum(known) / len(known) if known else otherwise

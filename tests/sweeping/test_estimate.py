@@ -8,12 +8,25 @@ from typing import Any
 
 import pytest
 import yaml
+from inspect_ai.model import ModelOutput
 
+from compression_eval.analysis import samples_frame
 from compression_eval.analysis.statistics.power import Design, Variances
 from compression_eval.compressors.tokens import token_counter
-from compression_eval.sweeping.detecting import smallest_difference
+from compression_eval.sweeping.estimate import smallest_difference
 from tests.e2e import small
-from tests.e2e.scripted import ANSWERS, COMPRESSES, GRADES, Script
+from tests.e2e.scripted import (
+    ANSWERS,
+    COMPRESSES,
+    GRADES,
+    Call,
+    Script,
+    criteria_in,
+    facts_in,
+    is_reading,
+    output,
+    proper_grading,
+)
 from tests.sweeping.commanding import run, scripted_models, settings_file
 
 pytestmark = pytest.mark.slow
@@ -67,6 +80,10 @@ def test_calls_are_exact_and_tokens_nearly(
         sent = sum(counter.messages(call.messages) for call in calls)
         # The replies of these models are shorter than an estimate takes them to be.
         assert found[role]["input_tokens"] == pytest.approx(sent, rel=0.2)
+    asked = [call for call in scripts[GRADES].calls if not is_reading(call)]
+    words = [60 * len(criteria_in(call.text)) + 14 * len(facts_in(call.text)) for call in asked]
+    read = 35 * small.PROBES * (len(scripts[GRADES].calls) - len(asked))
+    assert found["grader"]["output_tokens"] == sum(words) + read
 
 
 def test_shared_prefixes_and_money(tiny: Path, tmp_path: Path) -> None:
@@ -137,6 +154,13 @@ def test_a_strategy_that_needs_its_vendor_is_assumed_and_says_so(
 def test_variances_come_from_logs_or_are_said_to_be_assumed(
     scripts: dict[str, Script], tiny: Path, tmp_path: Path
 ) -> None:
+    def grade(call: Call) -> ModelOutput:
+        graded = output(proper_grading(call))
+        assert graded.usage
+        graded.usage.output_tokens = 1000 if is_reading(call) else 200
+        return graded
+
+    scripts[GRADES].reply = grade
     file = str(settings_file(tmp_path, tiny, **scripted_models(), answers=2))
     assumed = estimated(file)
     assert assumed["assumptions"]["source"].startswith("assumed")
@@ -144,6 +168,10 @@ def test_variances_come_from_logs_or_are_said_to_be_assumed(
     seen = estimated(file, "--from", str(tmp_path / "sweep"))
     assert seen["assumptions"]["source"] == "from 2 logs"
     assert seen["assumptions"]["answer_tokens"] == 5, "as the scripted models say"
+    # Of 200 tokens 14 are the word on the one fact; what was read of a state is no grading.
+    criteria = samples_frame(tmp_path / "sweep")["criteria_asked"].mean()
+    per_criterion = seen["assumptions"]["grader_tokens_per_criterion"]
+    assert per_criterion == pytest.approx((200 - 14) / criteria)
     assert assumed["schema"] == 1
     # Every answer got a 4, so nothing varies, and any difference would be seen.
     assert seen["variances"]["knowledge"]["state"] == 0
