@@ -150,7 +150,7 @@ def quickstart_command(
 
 def _say(step: str, text: str, dropped: Sequence[tuple[str, str]] = (), more: str = "") -> None:
     """Print what a step did, and what it left out."""
-    from compression_eval.conversations.progress import printable
+    from compression_eval.conversations.overview import printable
 
     click.echo(f"{step:<9}{text}")
     for name, reason in dropped[:MAX_SHOWN]:
@@ -256,25 +256,19 @@ def _usual_places() -> list[str]:
 
 def _import(selection: Selection, out: Path) -> None:
     """Import and scrub what was selected, unless that is done."""
-    from compression_eval.conversations.commands import scrubber_of
-    from compression_eval.conversations.cutting import cut_rules
-    from compression_eval.conversations.importing import ReadOptions
     from compression_eval.conversations.inputs import Input
-    from compression_eval.conversations.pipeline import Import, ImportOptions
-    from compression_eval.conversations.progress import Progress
-    from compression_eval.conversations.targets import target
+    from compression_eval.conversations.pipeline import Import, ImportOptions, scrubbing_of, target
 
     if selection.imported:
         _say("imported", f"before, see {out / 'import.txt'}")
         return
-    scrubber = scrubber_of("default", Path(selection.names) if selection.names else None, None)
-    options = ImportOptions(ReadOptions(), cut_rules(()), scrubber, "longest")
+    scrubbing = scrubbing_of("default", Path(selection.names) if selection.names else None, None)
+    options = ImportOptions(scrubbing=scrubbing, duplicates="longest")
     said: list[str] = []
     # What an interrupted import left is written anew.
-    with target(out / "fixtures", force=True) as fixtures:
-        job = Import(options, fixtures, said.append)
-        inputs = [Input(place, named=True) for place in selection.sessions]
-        job.run(inputs, Progress(len(inputs)))
+    with target(out / "fixtures", force=True) as write:
+        job = Import(options, write, said.append)
+        job.run([Input(place, named=True) for place in selection.sessions])
     lines = [*said, *job.overview.lines(every_file=True), "", "Replaced:", *job.report.table()]
     write_whole(out / "import.txt", "\n".join(lines) + "\n")
     replaced = sum(entry["replacements"] for entry in job.report.as_data())

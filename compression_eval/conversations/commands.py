@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, nullcontext
+from functools import partial
 from pathlib import Path
 from typing import TextIO, get_args
 
@@ -11,12 +12,9 @@ from compression_eval.conversations.building import Images
 from compression_eval.conversations.cutting import EXPECTED, cut_rules
 from compression_eval.conversations.duplicates import Duplicates
 from compression_eval.conversations.formats import formats
-from compression_eval.conversations.importing import ReadOptions
 from compression_eval.conversations.inputs import find_inputs
-from compression_eval.conversations.pipeline import Import, ImportOptions, Scrubber
-from compression_eval.conversations.progress import Progress
-from compression_eval.conversations.row_forms import check_columns
-from compression_eval.conversations.targets import target
+from compression_eval.conversations.pipeline import Import, ImportOptions, scrubbing_of, target
+from compression_eval.conversations.rows import check_columns
 from compression_eval.fixtures.errors import DataError, shorten
 from compression_eval.fixtures.writing import temporary_beside
 from compression_eval.terminal import CleanCommand, examples
@@ -30,6 +28,7 @@ _EXAMPLES = (
     "import session.jsonl --explain=account.jsonl",
     "import hf:ORG/NAME --column messages=conversation",
 )
+_PATH = click.Path(path_type=Path)
 
 
 class _FormatOption(click.Option):
@@ -44,22 +43,16 @@ class _FormatOption(click.Option):
 @click.option("--format", "format_name", cls=_FormatOption, default="auto", show_default=True)
 @click.option(
     "--out",
-    type=click.Path(path_type=Path),
+    type=_PATH,
     default=Path("fixtures"),
     show_default=True,
     help="Folder, or a file named *.parquet.",
 )
 @click.option("--cut", "cuts", multiple=True, metavar="CUT", help=f"{EXPECTED}; may be repeated.")
 @click.option("--scrub", "profile", metavar="PROFILE", help="Scrub on the way, by this profile.")
+@click.option("--names", type=_PATH, help="With --scrub: a file of names that no rule can know.")
 @click.option(
-    "--names",
-    type=click.Path(path_type=Path),
-    help="With --scrub: a file of names that no rule can know.",
-)
-@click.option(
-    "--key-file",
-    type=click.Path(path_type=Path),
-    help="With --scrub: a file whose bytes are the key of the stand-ins.",
+    "--key-file", type=_PATH, help="With --scrub: a file whose bytes are the key of the stand-ins."
 )
 @click.option(
     "--images",
@@ -118,9 +111,11 @@ def import_command(
             f"--format: unknown {shorten(format_name)}, expected auto or one of {known}"
         )
     options = ImportOptions(
-        ReadOptions(format_name, images, _columns(columns)),
+        format_name,
+        images,
+        _columns(columns),
         cut_rules(cuts),
-        scrubber_of(profile, names, key_file),
+        scrubbing_of(profile, names, key_file),
         duplicates,
     )
     inputs = find_inputs(paths)
@@ -128,32 +123,22 @@ def import_command(
         raise DataError(f"nothing to read: no file in {', '.join(paths)}")
     as_json = explain not in (None, _TERMINAL)
     account = _account(Path(str(explain)), force=force) if as_json else nullcontext()
-    with account as file, target(out, force=force) as fixtures:
-
-        def write(line: str) -> None:
-            click.echo(line, file=file)
-
-        job = Import(options, fixtures, click.echo, write if explain else None, as_json=as_json)
-        job.run(inputs, Progress(len(inputs)))
-    _conclude(job, out, every_file=explain == _TERMINAL, scrubbed=profile is not None)
-
-
-def _conclude(job: Import, out: Path, *, every_file: bool, scrubbed: bool) -> None:
-    for line in job.overview.lines(every_file=every_file):
+    with account as file, target(out, force=force) as write:
+        explained = partial(click.echo, file=file) if explain else None
+        job = Import(options, write, click.echo, explained, as_json=as_json)
+        job.run(inputs)
+    for line in job.overview.lines(every_file=explain == _TERMINAL):
         click.echo(line)
-    if scrubbed and job.imported:
+    if profile and job.imported:
         click.echo("\nReplaced (look whether a rule ate facts):")
         for line in job.report.table():
             click.echo(f"  {line}")
     count = f"{job.imported} fixture{'' if job.imported == 1 else 's'}"
     click.echo(f"\n{count} in {out}" if job.imported else "\nnothing was imported")
-    if job.overview.failed or not job.imported:
-        failed = job.overview.failed
-        raise click.ClickException(
-            f"{failed} of what was named could not be imported; see above"
-            if failed
-            else "nothing was imported; see above"
-        )
+    if failed := job.overview.failed:
+        raise click.ClickException(f"{failed} of what was named could not be imported; see above")
+    if not job.imported:
+        raise click.ClickException("nothing was imported; see above")
 
 
 def _columns(values: Sequence[str]) -> dict[str, str]:
@@ -165,33 +150,6 @@ def _columns(values: Sequence[str]) -> dict[str, str]:
         found[part] = column
     check_columns(found)
     return found
-
-
-def scrubber_of(profile: str | None, names: Path | None, key_file: Path | None) -> Scrubber | None:
-    """Return what scrubs on the way, by a profile's name; None without one.
-
-    Raises:
-        DataError: A file cannot be used, or a package is missing.
-    """
-    if profile is None:
-        for option, given in (("--names", names), ("--key-file", key_file)):
-            if given is not None:
-                raise DataError(f"{option}: needs --scrub")
-        return None
-    from compression_eval.conversations.scrubbing import Pseudonyms, ScrubSettings, read_names
-
-    settings = ScrubSettings.of(profile, listed=read_names(names) if names else ())
-    if "paraphrase" in settings.passes:
-        raise DataError(
-            "--scrub: this profile needs a model; import without it, then compression-eval scrub"
-        )
-    _ = settings.scrubber  # a missing package shows before anything is read
-    if key_file is None:
-        return Scrubber(settings, Pseudonyms())
-    key = key_file.read_bytes()
-    if not key.strip():
-        raise DataError(f"--key-file: {key_file}: the file is empty")
-    return Scrubber(settings, Pseudonyms(key))
 
 
 @contextmanager

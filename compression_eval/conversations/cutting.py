@@ -4,7 +4,7 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import accumulate
-from typing import Literal
+from typing import Literal, NamedTuple
 
 from compression_eval.fixtures.cuts import boundaries
 from compression_eval.fixtures.errors import DataError, shorten
@@ -28,8 +28,7 @@ class CutRule:
         return f"tokens:{self.amount:.0f}" if self.kind == "tokens" else f"{self.amount:g}"
 
 
-@dataclass(frozen=True)
-class Cuts:
+class Cuts(NamedTuple):
     """The cuts of a conversation, rising, and what has to be said about them."""
 
     cuts: list[int]
@@ -47,6 +46,22 @@ def cut_rules(values: Sequence[str]) -> list[CutRule]:
     """
     parts = [part.strip() for value in values for part in value.split(",")]
     return [_rule(part) for part in parts] or [CutRule("auto")]
+
+
+def _rule(text: str) -> CutRule:
+    if text in ("auto", "end"):
+        return CutRule("auto" if text == "auto" else "end")
+    if found := re.fullmatch(r"tokens:([0-9]{1,12})", text):
+        rule = CutRule("tokens", int(found[1]))
+    elif re.fullmatch(r"[0-9]{1,9}", text):
+        rule = CutRule("messages", int(text))
+    elif re.fullmatch(r"0?\.[0-9]{1,12}", text):
+        rule = CutRule("share", float(text))
+    else:
+        raise DataError(f"--cut: {shorten(text)} is not a cut; expected {EXPECTED}")
+    if not rule.amount:
+        raise DataError(f"--cut: {shorten(text)} leaves nothing to compress; expected {EXPECTED}")
+    return rule
 
 
 def find_cuts(fixture: Fixture, rules: Sequence[CutRule]) -> Cuts:
@@ -77,24 +92,9 @@ def find_cuts(fixture: Fixture, rules: Sequence[CutRule]) -> Cuts:
     return Cuts(sorted(found), notes)
 
 
-def _rule(text: str) -> CutRule:
-    if text in ("auto", "end"):
-        return CutRule("auto" if text == "auto" else "end")
-    if found := re.fullmatch(r"tokens:([0-9]{1,12})", text):
-        rule = CutRule("tokens", int(found[1]))
-    elif re.fullmatch(r"[0-9]{1,9}", text):
-        rule = CutRule("messages", int(text))
-    elif re.fullmatch(r"0?\.[0-9]{1,12}", text):
-        rule = CutRule("share", float(text))
-    else:
-        raise DataError(f"--cut: {shorten(text)} is not a cut; expected {EXPECTED}")
-    if not rule.amount:
-        raise DataError(f"--cut: {shorten(text)} leaves nothing to compress; expected {EXPECTED}")
-    return rule
-
-
 def _wanted(fixture: Fixture, rule: CutRule, allowed: Sequence[int]) -> Iterator[int]:
     """Yield numbers of messages, on a boundary or not."""
+    texts = [message.searchable() for message in fixture.messages]
     if rule.kind == "auto":
         recorded = [c.cut for c in fixture.recorded_compactions if c.kind != "clear"]
         yield from recorded or allowed[-1:]
@@ -103,11 +103,10 @@ def _wanted(fixture: Fixture, rule: CutRule, allowed: Sequence[int]) -> Iterator
     elif rule.kind == "messages":
         yield int(rule.amount)
     elif rule.kind == "share":
-        sizes = [len(message.searchable()) + 1 for message in fixture.messages]
+        sizes = [len(text) + 1 for text in texts]
         yield _fitting(sizes, rule.amount * sum(sizes))
     else:
-        count = text_counter().count
-        sizes = [count(message.searchable()) + MESSAGE_OVERHEAD for message in fixture.messages]
+        sizes = [text_counter().count(text) + MESSAGE_OVERHEAD for text in texts]
         fits = _fitting(sizes, rule.amount)
         # As with messages: a conversation that never gets so long is not cut there.
         yield fits if fits < len(sizes) or sum(sizes) == rule.amount else len(sizes) + 1
@@ -115,4 +114,4 @@ def _wanted(fixture: Fixture, rule: CutRule, allowed: Sequence[int]) -> Iterator
 
 def _fitting(sizes: Sequence[int], budget: float) -> int:
     """Return how many messages fit a budget."""
-    return sum(1 for total in accumulate(sizes) if total <= budget)
+    return sum(total <= budget for total in accumulate(sizes))

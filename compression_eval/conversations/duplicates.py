@@ -1,8 +1,8 @@
 """Tell copies of one session apart: agents write a session anew when it is gone on with."""
 
 import hashlib
+from array import array
 from collections.abc import Iterable
-from dataclasses import dataclass
 from typing import Literal, NamedTuple
 
 from compression_eval.fixtures.digests import digest
@@ -12,24 +12,11 @@ from compression_eval.fixtures.models import Fixture, Message
 Duplicates = Literal["all", "longest"]
 """Which of several copies of a session are kept."""
 
-_BYTES = 8
-"""Of a message's digest: enough for the sessions of one person, and small."""
-_UNRECORDED = bytes(_BYTES)
+_UNRECORDED = 0
 """Stands for the result of a call that the file holds no result of."""
 
 
-@dataclass(frozen=True)
-class Known:
-    """A conversation that came before; no more of it is kept than is needed to compare."""
-
-    name: str
-    file: str
-    messages: bytes
-    digest: str
-
-
-@dataclass(frozen=True)
-class Named:
+class Named(NamedTuple):
     """The name that a conversation gets, and what is to be said of it."""
 
     name: str | None
@@ -37,11 +24,20 @@ class Named:
     note: str = ""
 
 
+class _Known(NamedTuple):
+    """A conversation that came before; no more of it is kept than is needed to compare."""
+
+    name: str
+    file: str
+    messages: "array[int]"
+    whole: str
+
+
 class Names:
     """Gives every conversation of an import a name of its own."""
 
     def __init__(self) -> None:
-        self._by_session: dict[str, list[Known]] = {}
+        self._by_session: dict[str, list[_Known]] = {}
         self._taken: set[str] = set()
 
     def give(self, fixture: Fixture, file: str) -> Named:
@@ -51,28 +47,43 @@ class Names:
             fixture: As it was read; its name stands for the session.
             file: Where it came from, for people.
         """
-        messages = _digests(fixture.messages)
-        whole = digest(fixture)
+        messages, whole = _digests(fixture.messages), digest(fixture)
         earlier = self._by_session.setdefault(fixture.name, [])
-        same = next((known for known in earlier if known.digest == whole), None)
-        if same is not None:
-            return Named(None, f"the same as {same.name} from {same.file}")
+        for known in earlier:
+            if known.whole == whole:
+                return Named(None, f"the same as {known.name} from {known.file}")
         note = _related(earlier[-1], messages) if earlier else ""
         name, number = fixture.name, 1
         while name in self._taken:
             number += 1
             name = f"{fixture.name}-{number}"
         self._taken.add(name)
-        earlier.append(Known(name, file, messages, whole))
+        earlier.append(_Known(name, file, messages, whole))
         return Named(name, note)
+
+
+def _related(earlier: _Known, messages: "array[int]") -> str:
+    before, now = len(earlier.messages), len(messages)
+    pairs = enumerate(zip(earlier.messages, messages, strict=False))
+    shared = next((index for index, (one, two) in pairs if one != two), min(before, now))
+    where = f"{earlier.name} from {earlier.file}"
+    if not shared:
+        return f"another part of the session of {where}: they begin differently"
+    if shared == before == now:
+        return f"another copy of {where}: the same messages"
+    if shared == before:
+        return f"a later copy of {where}: its {before} messages and {now - before} more"
+    if shared == now:
+        return f"an earlier copy of {where}: the first {now} of its {before} messages"
+    return f"another copy of {where}: the first {shared} messages are the same"
 
 
 class _Copy(NamedTuple):
     key: tuple[str, int]
-    messages: bytes
+    messages: "array[int]"
     end: int
     """Number of messages without the last turn, which the end of the file may have cut off."""
-    turns: dict[int, bytes]
+    turns: dict[int, "array[int]"]
     """Of every assistant message, by its index: the digests of all that it begins with."""
 
 
@@ -89,18 +100,19 @@ class Copies:
             key: Its file, and its number among those of the file.
             fixture: As it was read; its name stands for the session.
         """
-        end = len(fixture.messages)
-        while end and fixture.messages[end - 1].role == "tool":
+        roles = [message.role for message in fixture.messages]
+        end = len(roles)
+        while end and roles[end - 1] == "tool":
             end -= 1
-        if end and fixture.messages[end - 1].role == "assistant":
+        if end and roles[end - 1] == "assistant":
             end -= 1
         turns = {
             index: _beginnings(message)
             for index, message in enumerate(fixture.messages)
             if message.role == "assistant"
         }
-        found = _Copy(key, _digests(fixture.messages), end, turns)
-        self._by_session.setdefault(fixture.name, []).append(found)
+        copy = _Copy(key, _digests(fixture.messages), end, turns)
+        self._by_session.setdefault(fixture.name, []).append(copy)
 
     def shorter(self) -> dict[tuple[str, int], str]:
         """Return which conversations to leave out, and why; of equal ones the first stays."""
@@ -112,83 +124,55 @@ class Copies:
                 if longer is None:
                     kept.append(copy)
                     continue
-                sizes = [len(each.messages) // _BYTES for each in (copy, longer)]
                 found[copy.key] = (
-                    f"a copy with {sizes[0]} messages of the session that {longer.key[0]} holds "
-                    f"with {sizes[1]} (--duplicates longest)"
+                    f"a copy with {len(copy.messages)} messages of the session that "
+                    f"{longer.key[0]} holds with {len(longer.messages)} (--duplicates longest)"
                 )
         return found
 
 
 def _holds(longer: _Copy, copy: _Copy) -> bool:
-    """Return whether a conversation holds all messages of a copy, in a row."""
-    wanted = copy.messages[: copy.end * _BYTES]
-    at = longer.messages.find(wanted)
-    while at >= 0:
-        if at % _BYTES == 0 and _goes_on(longer, copy, at // _BYTES):
-            return True
-        at = longer.messages.find(wanted, at + 1)
-    return False
+    """Return whether a conversation holds all messages of a copy, in a row.
 
-
-def _goes_on(longer: _Copy, copy: _Copy, start: int) -> bool:
-    """Return whether a copy's last turn is a beginning of the longer one's turn at its place."""
-    count = len(copy.messages) // _BYTES
-    for index in range(copy.end, count):
-        mine, theirs = _message(copy.messages, index), _message(longer.messages, start + index)
-        if index in copy.turns:
-            whole = copy.turns[index][-_BYTES:]
-            turn = longer.turns.get(start + index, b"")
-            if whole not in (_message(turn, number) for number in range(len(turn) // _BYTES)):
-                return False
-        elif mine not in (theirs, _UNRECORDED):
-            return False
-    return True
-
-
-def _digest(text: str) -> bytes:
-    return hashlib.blake2b(text.encode(), digest_size=_BYTES).digest()
-
-
-def _digests(messages: Iterable[Message]) -> bytes:
-    return b"".join(
-        _UNRECORDED
-        if message.role == "tool" and message.text == NO_RESULT
-        else _digest(message.model_dump_json())
-        for message in messages
+    The copy's last turn may be only a beginning of the longer one's turn at its place.
+    """
+    begun = copy.messages[: copy.end]
+    return any(
+        longer.messages[start : start + copy.end] == begun
+        and all(_goes_on(longer, copy, start, at) for at in range(copy.end, len(copy.messages)))
+        for start in range(len(longer.messages) - copy.end + 1)
     )
 
 
-def _beginnings(message: Message) -> bytes:
+def _goes_on(longer: _Copy, copy: _Copy, start: int, at: int) -> bool:
+    if at in copy.turns:
+        return copy.turns[at][-1] in longer.turns.get(start + at, ())
+    theirs = longer.messages[start + at : start + at + 1]
+    return copy.messages[at] == _UNRECORDED or copy.messages[at] in theirs
+
+
+def _digests(messages: Iterable[Message]) -> "array[int]":
+    return array(
+        "Q",
+        (
+            _UNRECORDED
+            if message.role == "tool" and message.text == NO_RESULT
+            else _number(hashlib.blake2b(message.model_dump_json().encode(), digest_size=8))
+            for message in messages
+        ),
+    )
+
+
+def _beginnings(message: Message) -> "array[int]":
     """Return digests of a message up to each of its lines and calls: a file may end at any."""
     lines = [f"{line}\n" for line in message.text.splitlines()]
-    pieces = ["", *lines, *(call.model_dump_json() for call in message.calls)]
-    so_far = hashlib.blake2b(digest_size=_BYTES)
-    found = []
-    for piece in pieces:
+    so_far = hashlib.blake2b(digest_size=8)
+    found = array("Q", [_number(so_far)])
+    for piece in (*lines, *(call.model_dump_json() for call in message.calls)):
         so_far.update(piece.encode())
-        found.append(so_far.digest())
-    return b"".join(found)
+        found.append(_number(so_far))
+    return found
 
 
-def _related(earlier: Known, messages: bytes) -> str:
-    before, now = len(earlier.messages) // _BYTES, len(messages) // _BYTES
-    shared = 0
-    while shared < min(before, now) and _message(earlier.messages, shared) == _message(
-        messages, shared
-    ):
-        shared += 1
-    where = f"{earlier.name} from {earlier.file}"
-    if not shared:
-        return f"another part of the session of {where}: they begin differently"
-    if shared == before == now:
-        return f"another copy of {where}: the same messages"
-    if shared == before:
-        return f"a later copy of {where}: its {before} messages and {now - before} more"
-    if shared == now:
-        return f"an earlier copy of {where}: the first {now} of its {before} messages"
-    return f"another copy of {where}: the first {shared} messages are the same"
-
-
-def _message(messages: bytes, index: int) -> bytes:
-    return messages[index * _BYTES : (index + 1) * _BYTES]
+def _number(hashed: "hashlib.blake2b") -> int:
+    return int.from_bytes(hashed.digest(), "big")

@@ -33,32 +33,10 @@ class Format:
 
 
 _READERS = (
-    "inspect_log",
-    "goose",
-    "hermes:DATABASE_FORMAT",
-    "opencode",
-    "cursor",
-    "copilot_cli",
-    "atif",
-    "qwen_code",
-    "claude_code",
-    "claude_code_stream",
-    "codex",
-    "codex_exec",
-    "droid",
-    "pi",
-    "hermes",
-    "gemini_cli",
-    "openhands_events",
-    "openhands_output",
-    "swe_agent",
-    "swe_agent:MINI_FORMAT",
-    "cline",
-    "amp",
-    "otel",
-    "responses",
-    "anthropic",
-    "openai",
+    *("inspect_log", "goose", "hermes:DATABASE_FORMAT", "opencode", "cursor", "copilot_cli"),
+    *("atif", "qwen_code", "claude_code", "claude_code_stream", "codex", "codex_exec", "droid"),
+    *("pi", "hermes", "gemini_cli", "openhands_events", "openhands_output", "swe_agent"),
+    *("swe_agent:MINI_FORMAT", "cline", "amp", "otel", "responses", "anthropic", "openai"),
 )
 """Modules of `readers`, those with the clearest marks first; each has a ``FORMAT``"""
 
@@ -102,12 +80,10 @@ def format_of(source: SourceFile, name: str = "auto") -> tuple[Format, str]:
 
 def _what(source: SourceFile) -> str:
     """Say what a file looks like, without repeating its content."""
-    if source.head and isinstance(source.head[0], dict):
-        keys = ", ".join(shorten(str(key)) for key in list(source.head[0])[:8])
-        return f"its first line is a JSON object with the keys {keys}"
-    if isinstance(source.document, list):
-        return "it is a JSON list"
-    if isinstance(source.document, dict):
-        keys = ", ".join(shorten(str(key)) for key in list(source.document)[:8])
-        return f"it is a JSON object with the keys {keys}"
-    return "it is not JSON"
+    lines = bool(source.head) and isinstance(source.head[0], dict)
+    data = source.head[0] if lines else source.document
+    if isinstance(data, dict):
+        keys = ", ".join(shorten(str(key)) for key in list(data)[:8])
+        seen = "its first line is" if lines else "it is"
+        return f"{seen} a JSON object with the keys {keys}"
+    return "it is a JSON list" if isinstance(data, list) else "it is not JSON"

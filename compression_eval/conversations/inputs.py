@@ -62,12 +62,14 @@ def readable(path: Path) -> str | None:
 
 
 def _inputs(text: str) -> Iterator[Input]:
+    path = Path(text).expanduser()
     if is_address(text):
         yield Input(text, named=True)
-        return
-    path = Path(text).expanduser()
-    if path.is_dir():
-        yield from _below(path)
+    elif path.is_dir():
+        # By name; links to folders are not followed.
+        for place, folders, files in os.walk(path):
+            folders.sort()
+            yield from (Input(str(Path(place, name)), named=False) for name in sorted(files))
     elif path.exists():
         yield Input(str(path), named=True)
     elif glob.has_magic(text):
@@ -78,10 +80,3 @@ def _inputs(text: str) -> Iterator[Input]:
         yield from (Input(match, named=True) for match in files)
     else:
         raise NotFoundError(f"{text}: no such file or folder")
-
-
-def _below(folder: Path) -> Iterator[Input]:
-    """Yield every file in a folder and below, by name; links to folders are not followed."""
-    for place, folders, files in os.walk(folder):
-        folders.sort()
-        yield from (Input(str(Path(place, name)), named=False) for name in sorted(files))

@@ -1,20 +1,67 @@
-"""What an import prints: what became of the input, in a table, in counts, and line by line."""
+"""What an import shows: how far it is, and what became of the input, in counts and line by line."""
 
 import json
+import sys
+import time
 from collections import Counter
 from collections.abc import Container, Iterator, Sequence
 from dataclasses import asdict, dataclass, field
 
+import click
+
 from compression_eval.conversations.account import Account
-from compression_eval.conversations.progress import printable
 from compression_eval.fixtures.models import Fixture
 
 _HEADS = (
-    "fixture", "messages", "calls", "results", "compactions", "cuts", "skipped lines", "begins with"
-)  # fmt: skip
-_SHOWN_FILES = 10
+    *("fixture", "messages", "calls", "results", "compactions", "cuts", "skipped lines"),
+    "begins with",
+)
+_MAX_FILES = 10
 _MAX_UNREADABLE = 20
-_TITLE_CHARACTERS = 40
+_MAX_TITLE_CHARACTERS = 40
+_MAX_PLACE_CHARACTERS = 60
+_TERMINAL_SECONDS = 0.2
+_LOG_SECONDS = 10.0
+
+
+class Progress:
+    """Shows on standard error how far an import is.
+
+    One line that is written over in a terminal; elsewhere a line now and then.
+
+    Args:
+        total: How many files there are.
+    """
+
+    def __init__(self, total: int) -> None:
+        self._total = total
+        self._terminal = sys.stderr.isatty()
+        self._started = self._shown = time.monotonic()
+        self._messages = 0
+
+    def show(self, number: int, place: str, messages: int = 0) -> None:
+        """Show where the import is.
+
+        Args:
+            number: Of the current file, from 1.
+            place: The current file.
+            messages: Messages that were imported since the last call.
+        """
+        self._messages += messages
+        now = time.monotonic()
+        if now - self._shown < (_TERMINAL_SECONDS if self._terminal else _LOG_SECONDS):
+            return
+        self._shown = now
+        rate = self._messages / max(now - self._started, 1e-9)
+        name = printable(place, _MAX_PLACE_CHARACTERS, end=True)
+        line = f"[{number}/{self._total}] {self._messages:,} messages, {rate:,.0f} a second: {name}"
+        self.clear()
+        click.echo(line, err=True, nl=not self._terminal)
+
+    def clear(self) -> None:
+        """Take the line away, so that something else can be printed."""
+        if self._terminal:
+            click.echo("\r\x1b[K", err=True, nl=False)
 
 
 @dataclass
@@ -38,18 +85,20 @@ class Overview:
         """Take in a fixture that was made of the file at a place."""
         results = sum(message.role == "tool" for message in fixture.messages)
         missing = sum(fixture.messages[number].role == "tool" for number, _ in account.added)
-        self.rows.append(
-            (
-                fixture.name,
-                str(len(fixture.messages)),
-                str(sum(len(message.calls) for message in fixture.messages)),
-                str(results - missing),
-                str(len(fixture.recorded_compactions)),
-                " ".join(map(str, fixture.cuts)) or "-",
-                str(sum(entry.fate == "skipped" for entry in account.entries)),
-                _title(fixture),
-            )
+        said = (message.typed.split() for message in fixture.messages)
+        words = next((words for words in said if words), [])
+        row = (
+            fixture.name,
+            len(fixture.messages),
+            sum(len(message.calls) for message in fixture.messages),
+            results - missing,
+            len(fixture.recorded_compactions),
+            " ".join(map(str, fixture.cuts)) or "-",
+            sum(entry.fate == "skipped" for entry in account.entries),
+            # The first words of the user, by which people know a conversation.
+            printable(" ".join(words), _MAX_TITLE_CHARACTERS),
         )
+        self.rows.append(tuple(map(str, row)))
         for entry in account.unsettled():
             self.unsettled[format_name, entry.fate, entry.kind, entry.reason] += 1
         for entry in account.entries:
@@ -71,48 +120,34 @@ class Overview:
             right = set(_HEADS) - {"fixture", "cuts", "begins with"}
             yield from aligned([_HEADS, *self.rows], right)
         if self.unsettled:
-            yield ""
-            yield "Lines that the reader does not know; nothing of them is in a fixture:"
+            yield "\nLines that the reader does not know; nothing of them is in a fixture:"
             for (name, fate, kind, reason), count in self.unsettled.most_common():
                 said = printable(reason) if reason else fate
                 yield f"  {count} x {name}, {printable(kind, 60)}: {said}"
         if self.unreadable:
-            yield ""
-            yield f"Lines that could not be read ({self.unreadable_count}):"
+            yield f"\nLines that could not be read ({self.unreadable_count}):"
             yield from (f"  {line}" for line in self.unreadable)
             if more := self.unreadable_count - len(self.unreadable):
                 yield f"  and {more} more (--explain names them)"
         if self.left_out:
-            yield ""
-            yield "Parts of lines that are in no fixture:"
+            yield "\nParts of lines that are in no fixture:"
             for (name, part, reason), count in self.left_out.most_common():
                 yield f"  {count} x {name}, {printable(part, 60)}: {printable(reason)}"
         if self.skipped:
-            yield ""
-            yield f"Skipped ({len(self.skipped)}):"
-            yield from self._skipped(every_file)
-
-    def _skipped(self, every_file: bool) -> Iterator[str]:
-        by_reason: dict[str, list[str]] = {}
-        for place, reason in self.skipped:
-            by_reason.setdefault(reason, []).append(place)
-        for reason, found in by_reason.items():
-            shown = found if every_file else found[:_SHOWN_FILES]
-            for place in shown:
-                yield f"  {printable(place, 300, end=True)}: {printable(reason, 500)}"
-            if len(found) > len(shown):
-                more = len(found) - len(shown)
-                yield f"  and {more} more for the same reason (--explain names them)"
+            yield f"\nSkipped ({len(self.skipped)}):"
+            by_reason: dict[str, list[str]] = {}
+            for place, reason in self.skipped:
+                by_reason.setdefault(reason, []).append(place)
+            for reason, found in by_reason.items():
+                shown = found if every_file else found[:_MAX_FILES]
+                for place in shown:
+                    yield f"  {printable(place, 300, end=True)}: {printable(reason, 500)}"
+                if more := len(found) - len(shown):
+                    yield f"  and {more} more for the same reason (--explain names them)"
 
 
 def explained(place: str, fixture: str, account: Account) -> Iterator[str]:
-    """Yield what became of every line of a conversation, for people.
-
-    Args:
-        place: Its file.
-        fixture: Its name.
-        account: What became of its lines.
-    """
+    """Yield what became of every line of the conversation in a file, for people."""
     yield f"{printable(place, 300, end=True)} -> {fixture}"
     for entry in account.entries:
         yield f"  {printable(str(entry), 2000)}"
@@ -121,28 +156,17 @@ def explained(place: str, fixture: str, account: Account) -> Iterator[str]:
 
 
 def explained_json(place: str, fixture: str, account: Account) -> Iterator[str]:
-    """Yield the same as lines of JSON."""
+    """Yield the same as lines of JSON, in ASCII: names of files and kinds may hold anything."""
     for entry in account.entries:
-        yield _json({"file": place, "fixture": fixture, **asdict(entry)})
+        yield json.dumps({"file": place, "fixture": fixture, **asdict(entry)})
     for number, reason in account.added:
         added = {"fate": "added", "messages": [number], "reason": reason}
-        yield _json({"file": place, "fixture": fixture, **added})
+        yield json.dumps({"file": place, "fixture": fixture, **added})
 
 
 def skipped_json(place: str, reason: str) -> str:
     """Return a file that nothing was made of as a line of JSON."""
-    return _json({"file": place, "fixture": None, "fate": "skipped", "reason": reason})
-
-
-def _json(data: dict[str, object]) -> str:
-    return json.dumps(data)  # as ASCII: names of files and kinds may hold anything
-
-
-def _title(fixture: Fixture) -> str:
-    """Return the first words of the user, by which people know a conversation."""
-    said = (message.typed.split() for message in fixture.messages)
-    words = next((words for words in said if words), [])
-    return printable(" ".join(words), _TITLE_CHARACTERS)
+    return json.dumps({"file": place, "fixture": None, "fate": "skipped", "reason": reason})
 
 
 def aligned(rows: Sequence[Sequence[str]], right: Container[str]) -> list[str]:
@@ -160,3 +184,16 @@ def aligned(rows: Sequence[Sequence[str]], right: Container[str]) -> list[str]:
         ).rstrip()
         for row in rows
     ]
+
+
+def printable(text: str, characters: int = 200, *, end: bool = False) -> str:
+    """Return untrusted text on one line for a terminal, of bounded length.
+
+    Args:
+        text: Anything.
+        characters: How much of it.
+        end: Whether its end is what counts.
+    """
+    if len(text) > characters:
+        text = "…" + text[-characters:] if end else text[:characters] + "…"
+    return "".join(character if character.isprintable() else "?" for character in text)

@@ -4,6 +4,7 @@ A dataset on the Hugging Face Hub, a Parquet file or a file with a JSON object o
 are read one at a time, so that a dataset may be larger than memory.
 """
 
+import json
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
@@ -13,68 +14,27 @@ from pathlib import Path
 from typing import Any
 
 from compression_eval.conversations.drafts import Conversation
-from compression_eval.conversations.fields import origin
+from compression_eval.conversations.fields import label, origin, value_of
 from compression_eval.conversations.formats import formats
 from compression_eval.conversations.readers.base import entered
-from compression_eval.conversations.row_forms import (
-    Form,
-    check_columns,
-    columns_for,
-    form_of,
-    other_columns,
-)
+from compression_eval.conversations.readers.sharegpt import is_turn
 from compression_eval.conversations.sources import SourceFile, Value, source_file
 from compression_eval.fixtures.errors import DataError, shorten
+
+PARTS: dict[str, tuple[str, ...]] = {
+    "messages": ("messages", "conversations", "conversation", "trajectory", "input"),
+    "session": ("session_id", "conversation_id", "instance_id", "id"),
+    "model": ("model", "model_name"),
+    "system": ("system", "system_prompt"),
+    "tools": ("tools",),
+}
+"""The parts of a conversation, and the columns in which they are looked for unless named."""
 
 _ADDRESS = re.compile(
     r"hf:(?P<name>[\w.-]+/[\w.-]+)(?:@(?P<revision>[\w./-]+?))?(?::(?P<config>[\w.-]+))?"
     r"(?:/(?P<split>[\w.-]+))?"
 )
 _EXPECTED = "hf:ORG/NAME[@REVISION][:CONFIG][/SPLIT]"
-
-
-def are_rows(place: str, columns: Mapping[str, str]) -> bool:
-    """Whether an input is to be read as rows: by what it is, or because columns are named.
-
-    Args:
-        place: A path or an address.
-        columns: For parts of a conversation, the columns that hold them.
-    """
-    if place.startswith("hf:") or columns:
-        return True
-    try:
-        with Path(place).open("rb") as file:
-            return file.read(4) == b"PAR1"
-    except OSError:
-        return False
-
-
-def read_rows(place: str, columns: Mapping[str, str]) -> tuple[str, Iterator[Conversation]]:
-    """Return what the rows of a dataset are, in a few words, and their conversations one by one.
-
-    Args:
-        place: ``hf:ORG/NAME[@REVISION][:CONFIG][/SPLIT]``, a Parquet file, or a file with a JSON
-            object on each line.
-        columns: For parts of a conversation (`row_forms.PARTS`), the columns that hold them.
-
-    Raises:
-        DataError: An unknown part is named, the dataset cannot be opened, or, while the rows are
-            read, no row holds a conversation.
-    """
-    check_columns(columns)
-    if place.startswith("hf:"):
-        found = _ADDRESS.fullmatch(place)
-        if found is None:
-            raise DataError(f"{shorten(place)}: not a dataset on the Hub, expected {_EXPECTED}")
-        return "rows of a dataset on the Hub", _conversations(
-            place, _hub_rows(place, found), columns, found["name"]
-        )
-    if "://" in place:
-        raise DataError(f"{shorten(place)}: rows are read from {_EXPECTED} or from a local file")
-    source = source_file(Path(place))
-    if source.magic.startswith(b"PAR1"):
-        return "rows of a Parquet file", _conversations(place, _parquet_rows(place), columns)
-    return "rows of JSON lines", _conversations(place, source.values(), columns)
 
 
 @dataclass(frozen=True)
@@ -99,59 +59,61 @@ class _Row(SourceFile):
         yield self.row
 
 
-def _conversations(
-    place: str, rows: Iterator[Value], columns: Mapping[str, str], name: str = ""
-) -> Iterator[Conversation]:
-    """Yield the conversations of rows; rows without one are in the account of the last."""
-    finished: Conversation | None = None
-    unread: list[Value] = []
-    known: dict[str, str] | None = None
-    for number, row in enumerate(rows):
-        if not row.problem and isinstance(row.value, dict):
-            # The columns of the first row are those of all: that is what makes it a dataset.
-            known = known or columns_for(place, row.value, columns)
-            form = form_of(row.value, known, lambda value: _Row(Path(place), Value("", value)))
-            if isinstance(form, Form):
-                for conversation in _read(place, row, form, number, name):
-                    if finished is not None:
-                        yield finished
-                    finished = conversation
-                continue
-            unread.append(Value(row.place, problem=form))
-        else:
-            unread.append(Value(row.place, problem=row.problem or "not an object"))
-    if finished is None:
-        why = f": {unread[0].problem}" if unread else ""
-        raise DataError(f"{place}: no row holds a conversation{why}")
-    for value in unread:
-        entered(finished.ledger, value, "row")
-    yield finished
+def are_rows(place: str, columns: Mapping[str, str]) -> bool:
+    """Whether an input is to be read as rows: by what it is, or because columns are named.
+
+    Args:
+        place: A path or an address.
+        columns: For parts of a conversation, the columns that hold them.
+    """
+    if place.startswith("hf:") or columns:
+        return True
+    try:
+        with Path(place).open("rb") as file:
+            return file.read(4) == b"PAR1"
+    except OSError:
+        return False
 
 
-def _read(place: str, row: Value, form: Form, number: int, name: str) -> Iterator[Conversation]:
-    reader = formats()[form.format]
-    value = replace(row, value=form.value)
-    for conversation in reader.read(_Row(Path(place), value)):
-        conversation.part = "-".join(
-            piece for piece in (f"row-{number}", conversation.part) if piece and piece != row.place
+def check_columns(columns: Mapping[str, str]) -> None:
+    """Refuse parts that a conversation does not have.
+
+    Raises:
+        DataError: One is unknown.
+    """
+    if unknown := [part for part in columns if part not in PARTS]:
+        raise DataError(
+            f"--column: unknown part {shorten(unknown[0])}, expected one of {', '.join(PARTS)}"
         )
-        if name:
-            conversation.origin = origin(conversation.origin, "of", name)
-        others = other_columns(row.value, form)
-        if others and conversation.ledger.lines:
-            reason = f"{others} columns that hold no part of a conversation"
-            conversation.ledger.lines[0].leave_out("columns", reason)
-        yield conversation
 
 
-def _hub_rows(place: str, found: re.Match[str]) -> Iterator[Value]:
-    yield from _dataset_rows(
-        place, found["name"], name=found["config"], revision=found["revision"], split=found["split"]
-    )
+def read_rows(place: str, columns: Mapping[str, str]) -> tuple[str, Iterator[Conversation]]:
+    """Return what the rows of a dataset are, in a few words, and their conversations one by one.
 
+    Args:
+        place: ``hf:ORG/NAME[@REVISION][:CONFIG][/SPLIT]``, a Parquet file, or a file with a JSON
+            object on each line.
+        columns: For parts of a conversation (`PARTS`), the columns that hold them.
 
-def _parquet_rows(place: str) -> Iterator[Value]:
-    yield from _dataset_rows(place, "parquet", data_files=place, split="train")
+    Raises:
+        DataError: An unknown part is named, the dataset cannot be opened, or, while the rows are
+            read, no row holds a conversation.
+    """
+    check_columns(columns)
+    if place.startswith("hf:"):
+        found = _ADDRESS.fullmatch(place)
+        if found is None:
+            raise DataError(f"{shorten(place)}: not a dataset on the Hub, expected {_EXPECTED}")
+        name, revision, config, split = found.groups()
+        rows = _dataset_rows(place, name, name=config, revision=revision, split=split)
+        return "rows of a dataset on the Hub", _conversations(place, rows, columns, name)
+    if "://" in place:
+        raise DataError(f"{shorten(place)}: rows are read from {_EXPECTED} or from a local file")
+    source = source_file(Path(place))
+    if source.magic.startswith(b"PAR1"):
+        rows = _dataset_rows(place, "parquet", data_files=place, split="train")
+        return "rows of a Parquet file", _conversations(place, rows, columns)
+    return "rows of JSON lines", _conversations(place, source.values(), columns)
 
 
 def _dataset_rows(place: str, path: str, **options: Any) -> Iterator[Value]:
@@ -179,6 +141,106 @@ def _without_nulls(value: Any) -> Any:
             for key, item in value.items()
             if item is not None or key == "content"
         }
-    if isinstance(value, list):
-        return [_without_nulls(item) for item in value]
+    return [_without_nulls(item) for item in value] if isinstance(value, list) else value
+
+
+def _conversations(
+    place: str, rows: Iterator[Value], columns: Mapping[str, str], name: str = ""
+) -> Iterator[Conversation]:
+    """Yield the conversations of rows; rows without one are in the account of the last."""
+    finished: Conversation | None = None
+    unread: list[Value] = []
+    known: dict[str, str] = {}
+    for number, row in enumerate(rows):
+        if row.problem or not isinstance(row.value, dict):
+            unread.append(Value(row.place, problem=row.problem or "not an object"))
+            continue
+        # The columns of the first row are those of all: that is what makes it a dataset.
+        known = known or _columns_for(place, row.value, columns)
+        form = _form_of(row.value, known)
+        if isinstance(form, str):
+            unread.append(Value(row.place, problem=form))
+            continue
+        reader, value = formats()[form[0]], replace(row, value=form[1])
+        for conversation in reader.read(_Row(Path(place), value)):
+            if finished is not None:
+                yield finished
+            finished = conversation
+            parts = (f"row-{number}", conversation.part)
+            conversation.part = "-".join(part for part in parts if part and part != row.place)
+            if name:
+                conversation.origin = origin(conversation.origin, "of", name)
+            others = sum(
+                column not in known.values() and held is not None and held != ""
+                for column, held in row.value.items()
+            )
+            if others and conversation.ledger.lines:
+                reason = f"{others} columns that hold no part of a conversation"
+                conversation.ledger.lines[0].leave_out("columns", reason)
+    if finished is None:
+        why = f": {unread[0].problem}" if unread else ""
+        raise DataError(f"{place}: no row holds a conversation{why}")
+    for value in unread:
+        entered(finished.ledger, value, "row")
+    yield finished
+
+
+def _columns_for(place: str, row: Mapping[str, Any], columns: Mapping[str, str]) -> dict[str, str]:
+    """Return which column holds each part, for those that are there."""
+    there = ", ".join(shorten(str(name)) for name in list(row)[:20]) or "none"
+    for part, column in columns.items():
+        if column not in row:
+            raise DataError(
+                f"{place}: --column {part}: there is no column {shorten(column)}, there are {there}"
+            )
+    found = {part: name for part, names in PARTS.items() for name in names[::-1] if name in row}
+    found |= columns
+    if "messages" not in found:
+        raise DataError(
+            f"{place}: no column holds messages, there are {there}; "
+            "name it with --column messages=COLUMN"
+        )
+    return found
+
+
+def _form_of(row: Mapping[str, Any], columns: Mapping[str, str]) -> tuple[str, Any] | str:
+    """Return the format of a row's messages and the row as its reader wants it, or why not."""
+    parts = {part: _decoded(row.get(column)) for part, column in columns.items()}
+    messages, model, session = parts["messages"], parts.get("model"), parts.get("session")
+    system, tools = parts.get("system"), parts.get("tools")
+    if not isinstance(messages, list) or not messages:
+        return "its column for messages holds no list of messages"
+    name = str(session) if isinstance(session, str | int) else ""
+    frame = {
+        "model": model if isinstance(model, str) else "",
+        "tools": tools if isinstance(tools, list) else [],
+    }
+    prompt = system if isinstance(system, str) else None
+    if any(is_turn(message) for message in messages):
+        turns = [] if prompt is None else [{"from": "system", "value": prompt}]
+        return "hermes-jsonl", {**frame, "id": name, "conversations": [*turns, *messages]}
+    source = _Row(Path(), Value("", messages))
+    if formats()["openai-responses"].recognise(source):
+        instructions = {} if prompt is None else {"instructions": prompt}
+        return "openai-responses", {**frame, "input": messages, **instructions}
+    if formats()["anthropic"].recognise(source):
+        return "anthropic", {
+            **frame,
+            "messages": messages,
+            **({"system": system} if system else {}),
+        }
+    if formats()["openai-chat"].recognise(source):
+        before = [] if prompt is None else [{"role": "system", "content": prompt}]
+        return "openai-chat", {**frame, "messages": [*before, *messages], "session_id": name}
+    kinds = sorted({label(value_of(message, "role")) for message in messages[:50]})
+    return f"its messages are of no known form (roles: {', '.join(kinds)})"
+
+
+def _decoded(value: Any) -> Any:
+    """Return what a column holds; tables often hold lists as JSON text."""
+    if isinstance(value, str) and value[:64].lstrip().startswith(("[", "{")):
+        try:
+            return json.loads(value)
+        except (ValueError, RecursionError):
+            return value
     return value

@@ -1,20 +1,27 @@
 """Open a file of recorded conversations whatever state it is in.
 
 Files come from crashed processes and odd exporters: torn last lines, bytes that are not UTF-8,
-two objects on one line, lines of hundreds of megabytes.
+two objects on one line, lines of hundreds of megabytes. Files compressed with Zstandard are read
+as if they were not, and archives are measured before another program unpacks them: never more is
+unpacked than a recording can hold.
 """
 
 import codecs
+import io
 import json
+import zipfile
+import zlib
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import islice
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import TYPE_CHECKING, Any, BinaryIO
 
-from compression_eval.conversations.compressed import DamagedError, opened
 from compression_eval.fixtures.errors import DataError
+
+if TYPE_CHECKING:
+    from zstandard import ZstdDecompressionObj
 
 MAX_LINE_BYTES = 64 * 2**20
 """Longer lines are skipped by name: a line is held in memory several times over."""
@@ -22,10 +29,33 @@ MAX_LINE_BYTES = 64 * 2**20
 MAX_DOCUMENT_BYTES = 512 * 2**20
 """Longer files that are one JSON document are refused."""
 
+MIN_UNPACKED_BYTES = 64 * 2**20
+"""What anything compressed may unpack to, however small it is."""
+
+MAX_RATIO = 200
+"""Beyond that, how many bytes one byte may stand for; recordings reach 5 to 30 as a rule."""
+
+MAX_MEMBER_BYTES = 512 * 2**20
+"""What one file of an archive may unpack to: it is read as a whole."""
+
+_MAX_WINDOW = 128 * 2**20
+"""Memory that a file may ask for to be decompressed; ordinary ones ask for at most 8 MiB."""
+
+_CHUNK = 4096
+"""Bytes decompressed at a time: few, since each may stand for thousands of others."""
+
+_ZSTANDARD_MAGIC = b"\x28\xb5\x2f\xfd"
+_ZSTANDARD_METHOD = 93
+"""In an archive; the standard library does not know it."""
+
 _HEAD_VALUES = 60
 _ENDS = 4096
-_SPACE = b" \t\r\n\x00"
+_SPACE = " \t\r\n\x00"
 _DECODER = json.JSONDecoder()
+
+
+class DamagedError(ValueError):
+    """Compressed data cannot be read any further; the text says why."""
 
 
 @dataclass(frozen=True)
@@ -67,10 +97,6 @@ class SourceFile:
         return found
 
     @property
-    def _is_binary(self) -> bool:
-        return self.magic[:6] == b"SQLite" or self.magic[:2] == b"PK"
-
-    @property
     def document(self) -> Any:
         """The file as one JSON document; None if it is not one."""
         return self._document[0]
@@ -79,6 +105,26 @@ class SourceFile:
     def document_replaced(self) -> bool:
         """Whether bytes of the document that are not UTF-8 were replaced by U+FFFD."""
         return self._document[1]
+
+    def values(self) -> Iterator[Value]:
+        """Yield every value of a file with a JSON value per line, and every line without one.
+
+        Empty lines are passed over: they hold nothing. A compressed file is decompressed.
+        """
+        number = 0
+        packed = self.magic.startswith(_ZSTANDARD_MAGIC)
+        stream = io.BufferedReader(_Unpacked(self.path), 2**20) if packed else None
+        with stream or self.path.open("rb") as file:
+            try:
+                while raw := file.readline(MAX_LINE_BYTES + 1):
+                    number += 1
+                    yield from _line(file, raw, f"line {number}")
+            except DamagedError as error:
+                yield Value(f"line {number + 1}", problem=str(error))
+
+    @property
+    def _is_binary(self) -> bool:
+        return self.magic[:6] == b"SQLite" or self.magic[:2] == b"PK"
 
     @cached_property
     def _document(self) -> tuple[Any, bool]:
@@ -108,25 +154,28 @@ class SourceFile:
 
     def _is_bracketed(self) -> bool:
         """Whether the file begins and ends as a JSON object or list: large ones are often none."""
+        space = _SPACE.encode()
         with self.path.open("rb") as file:
-            begin = file.read(_ENDS).removeprefix(b"\xef\xbb\xbf").lstrip(_SPACE)
+            begin = file.read(_ENDS).removeprefix(codecs.BOM_UTF8).lstrip(space)
             file.seek(max(0, self.path.stat().st_size - _ENDS))
-            end = file.read().rstrip(_SPACE)
+            end = file.read().rstrip(space)
         return begin[:1] + end[-1:] in (b"{}", b"[]")
 
-    def values(self) -> Iterator[Value]:
-        """Yield every value of a file with a JSON value per line, and every line without one.
 
-        Empty lines are passed over: they hold nothing. A compressed file is decompressed.
-        """
-        number = 0
-        with opened(self.path, self.magic) as file:
-            try:
-                while raw := file.readline(MAX_LINE_BYTES + 1):
-                    number += 1
-                    yield from _line(file, raw, f"line {number}")
-            except DamagedError as error:
-                yield Value(f"line {number + 1}", problem=str(error))
+def source_file(path: Path) -> SourceFile:
+    """Return a file to read.
+
+    Raises:
+        DataError: It cannot be read or is empty.
+    """
+    source = SourceFile(path)
+    try:
+        empty = not source.magic
+    except OSError as error:
+        raise DataError(f"{path}: cannot be read: {error.strerror or error}") from error
+    if empty:
+        raise DataError(f"{path}: the file is empty")
+    return source
 
 
 def _line(file: BinaryIO, raw: bytes, place: str) -> Iterator[Value]:
@@ -140,48 +189,137 @@ def _line(file: BinaryIO, raw: bytes, place: str) -> Iterator[Value]:
         most = f"{MAX_LINE_BYTES // 2**20} MiB"
         yield Value(place, problem=f"the line has {size:,} bytes, more than {most}")
     elif raw.strip():
-        yield from _decoded(raw, place, last=not raw.endswith(b"\n"))
+        yield from _decoded(raw, place)
 
 
-def _decoded(raw: bytes, place: str, *, last: bool) -> Iterator[Value]:
+def _decoded(raw: bytes, place: str) -> Iterator[Value]:
     replaced = False
     try:
         text = raw.decode("utf-8-sig")
     except UnicodeDecodeError:
         text, replaced = raw.decode("utf-8-sig", errors="replace"), True
-    start, count = _skip_space(text, 0), 0
+    text, count = text.lstrip(_SPACE), 0
+    start = 0
     while start < len(text):
         count += 1
         where = place if count == 1 else f"{place}, value {count}"
         try:
-            value, end = _DECODER.raw_decode(text, start)
+            value, start = _DECODER.raw_decode(text, start)
         except (ValueError, RecursionError) as error:
-            cut_off = ": the file ends within it" if last else ""
+            cut_off = "" if raw.endswith(b"\n") else ": the file ends within it"
             deep = isinstance(error, RecursionError)
             why = "nested too deeply" if deep else f"not JSON{cut_off}"
             yield Value(where, problem=f"{why} ({len(raw):,} bytes)")
             return
         yield Value(where, value, replaced=replaced)
-        start = _skip_space(text, end)
+        while start < len(text) and text[start] in _SPACE:
+            start += 1
 
 
-def _skip_space(text: str, start: int) -> int:
-    while start < len(text) and text[start] in " \t\r\n\x00":
-        start += 1
-    return start
+class _Unpacked(io.RawIOBase):
+    """A stream of what `_unpacked` yields."""
+
+    def __init__(self, path: Path) -> None:
+        super().__init__()
+        self._chunks = _unpacked(path)
+        self._ready = memoryview(b"")
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, buffer: bytearray | memoryview, /) -> int:  # type: ignore[override]
+        self._ready = self._ready or memoryview(next(self._chunks, b""))
+        count = min(len(buffer), len(self._ready))
+        buffer[:count] = self._ready[:count]
+        self._ready = self._ready[count:]
+        return count
 
 
-def source_file(path: Path) -> SourceFile:
-    """Return a file to read.
+def _unpacked(path: Path) -> Iterator[bytes]:
+    """Yield what a file compressed with Zstandard holds.
+
+    The package's own stream ends without a word where a file was cut off.
+    """
+    import zstandard
+
+    left, rest = _allowed(path), b""
+    frame, begun = _new_frame(), False
+    with path.open("rb") as file:
+        while chunk := rest or file.read(_CHUNK):
+            begun = True
+            try:
+                data = frame.decompress(chunk)
+            except zstandard.ZstdError as error:
+                raise DamagedError("the compressed data is damaged from here on") from error
+            left -= len(data)
+            if left < 0:
+                raise _too_large(path)
+            if data:
+                yield data
+            rest = b""
+            if frame.eof:
+                # Another frame may follow: such files can be put together from parts.
+                rest, frame, begun = frame.unused_data, _new_frame(), False
+    if begun:
+        raise DamagedError("the compressed data is cut off here")
+
+
+def check_archive(path: Path) -> None:
+    """Refuse a zip archive that unpacks to far more than it holds.
+
+    Its files are decompressed and counted: the sizes that an archive states may be wrong.
 
     Raises:
-        DataError: It cannot be read or is empty.
+        DataError: It unpacks to too much.
+        OSError, ValueError: It is damaged.
     """
-    try:
-        if path.stat().st_size == 0:
-            raise DataError(f"{path}: the file is empty")
-        source = SourceFile(path)
-        _ = source.magic
-    except OSError as error:
-        raise DataError(f"{path}: cannot be read: {error.strerror or error}") from error
-    return source
+    left = _allowed(path)
+    with zipfile.ZipFile(path) as archive, path.open("rb") as file:
+        for info in archive.infolist():
+            size = 0
+            for chunk in _member(file, info):
+                size += chunk
+                left -= chunk
+                if left < 0:
+                    raise _too_large(path)
+                if size > MAX_MEMBER_BYTES:
+                    most = MAX_MEMBER_BYTES // 2**20
+                    raise DataError(f"a file in it unpacks to more than {most:,} MiB")
+
+
+def _member(file: BinaryIO, info: zipfile.ZipInfo) -> Iterator[int]:
+    """Yield how much each chunk of an archive's file unpacks to."""
+    file.seek(info.header_offset)
+    header = file.read(30)
+    names = int.from_bytes(header[26:28], "little") + int.from_bytes(header[28:30], "little")
+    file.seek(names, io.SEEK_CUR)
+    left = info.compress_size
+    inflate = zlib.decompressobj(-15)
+    frame = _new_frame()
+    while left > 0 and (raw := file.read(min(_CHUNK, left))):
+        left -= len(raw)
+        try:
+            if info.compress_type == zipfile.ZIP_DEFLATED:
+                yield len(inflate.decompress(raw))
+            elif info.compress_type == _ZSTANDARD_METHOD:
+                yield len(frame.decompress(raw)) if not frame.eof else 0
+            else:
+                yield len(raw)
+        except Exception as error:  # of two packages; zstandard's is not a ValueError
+            raise DamagedError("the archive is damaged") from error
+
+
+def _allowed(path: Path) -> int:
+    """Return how many bytes a compressed file may unpack to."""
+    return max(MIN_UNPACKED_BYTES, MAX_RATIO * path.stat().st_size)
+
+
+def _too_large(path: Path) -> DataError:
+    most = _allowed(path) // 2**20
+    return DataError(f"{path.stat().st_size:,} bytes that unpack to more than {most:,} MiB")
+
+
+def _new_frame() -> "ZstdDecompressionObj":
+    import zstandard
+
+    return zstandard.ZstdDecompressor(max_window_size=_MAX_WINDOW).decompressobj()

@@ -454,7 +454,7 @@ def test_a_defect_of_a_reader_ends_no_import(monkeypatch: pytest.MonkeyPatch) ->
     known = formats.formats()
     choose = formats.format_of
     monkeypatch.setattr(
-        "compression_eval.conversations.importing.format_of",
+        "compression_eval.conversations.pipeline.format_of",
         lambda source, name: (
             (broken, "x") if source.path.name == "bad.txt" else choose(source, name)
         ),

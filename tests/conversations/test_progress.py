@@ -2,7 +2,7 @@
 
 import pytest
 
-from compression_eval.conversations.progress import Progress, printable
+from compression_eval.conversations.overview import Progress, printable
 
 
 def test_where_it_is_and_how_fast(

@@ -9,12 +9,11 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING, Literal
 
 from compression_eval.conversations.account import Ledger, Line
-from compression_eval.conversations.compressed import check_archive
 from compression_eval.conversations.drafts import Conversation
 from compression_eval.conversations.fields import label, origin, text_of
 from compression_eval.conversations.formats import Format
 from compression_eval.conversations.readers.inspect_history import History, threads_of
-from compression_eval.conversations.sources import SourceFile
+from compression_eval.conversations.sources import SourceFile, check_archive
 from compression_eval.fixtures.errors import DataError
 
 if TYPE_CHECKING:
