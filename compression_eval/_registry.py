@@ -3,10 +3,8 @@
 from compression_eval.calibration.scoring import grader_calibration as grader_calibration_scorer
 from compression_eval.calibration.task import grader_calibration
 from compression_eval.grading.artifact_files import artifact_files
-from compression_eval.grading.compression import compression as compression_scorer
-from compression_eval.grading.fact_retention import fact_retention
-from compression_eval.grading.six_dimensions import six_dimensions
-from compression_eval.grading.verdicts import qualification
+from compression_eval.grading.scorers import compression as compression_scorer
+from compression_eval.grading.scorers import fact_retention, qualification, six_dimensions
 from compression_eval.offline.registration import embedded
 from compression_eval.run_hooks import RunHooks
 from compression_eval.task import compression

@@ -24,8 +24,8 @@ from compression_eval.fixtures.loading import (
     refuse_shared_names,
 )
 from compression_eval.fixtures.models import Fixture
+from compression_eval.grading.metrics import REGION, VERDICT
 from compression_eval.grading.rubric import rubric_digest, value_markers
-from compression_eval.grading.verdicts import REGION, VERDICT
 from compression_eval.record import AskedProbe
 from compression_eval.solver import ProbePlan, preamble_digest
 

@@ -22,8 +22,8 @@ from inspect_ai.log import (
 from inspect_ai.model import GenerateConfig
 from inspect_ai.util import LimitExceededError
 
-from compression_eval.grading.fact_retention import READ_KEYS
 from compression_eval.grading.failures import FAILURES, RunFailures, run_failures
+from compression_eval.grading.scorers import READ_KEYS
 from compression_eval.sharing import enter_run, forget_run, open_held_gate, remember_run
 from compression_eval.versioning import changed_since
 

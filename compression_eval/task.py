@@ -25,12 +25,10 @@ from compression_eval.fixtures.digests import digest
 from compression_eval.fixtures.errors import MAX_NAMED, DataError, passed_over
 from compression_eval.fixtures.finding_files import shipped_fixtures
 from compression_eval.fixtures.models import Language
-from compression_eval.grading.compression import compression as compression_scorer
-from compression_eval.grading.fact_retention import fact_retention
-from compression_eval.grading.metrics import MEAN
+from compression_eval.grading.metrics import MEAN, VERDICT
 from compression_eval.grading.rubric import KNOWLEDGE
-from compression_eval.grading.six_dimensions import six_dimensions
-from compression_eval.grading.verdicts import VERDICT, qualification
+from compression_eval.grading.scorers import compression as compression_scorer
+from compression_eval.grading.scorers import fact_retention, qualification, six_dimensions
 from compression_eval.offline.registration import EMBEDDED_MODEL
 from compression_eval.run_hooks import MAX_FAILED
 from compression_eval.solver import preamble_digest, probe_solver

@@ -2,7 +2,7 @@
 
 from inspect_ai.scorer import Scorer, scorer
 
-import compression_eval.grading.compression as package
+import compression_eval.grading.scorers as package
 
 
 @scorer(metrics=package.compression_metrics())

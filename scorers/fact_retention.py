@@ -4,7 +4,7 @@ from typing import Literal
 
 from inspect_ai.scorer import Scorer, scorer
 
-import compression_eval.grading.fact_retention as package
+import compression_eval.grading.scorers as package
 
 
 @scorer(metrics=package.fact_retention_metrics())

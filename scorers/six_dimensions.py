@@ -4,7 +4,7 @@ from typing import Literal
 
 from inspect_ai.scorer import Scorer, scorer
 
-import compression_eval.grading.six_dimensions as package
+import compression_eval.grading.scorers as package
 
 
 @scorer(metrics=package.six_dimensions_metrics())

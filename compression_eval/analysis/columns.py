@@ -15,10 +15,9 @@ from compression_eval.analysis.arms import decisive
 from compression_eval.analysis.facts import rows_of_record, words_in
 from compression_eval.calibration.anchors import anchor_of
 from compression_eval.fixtures.digests import digest
-from compression_eval.grading.fact_retention import READ_KEYS
-from compression_eval.grading.rubric import KNOWLEDGE, knowledge, structure
-from compression_eval.grading.six_dimensions import KEYS, NO_KNOWLEDGE, OVERALL
-from compression_eval.grading.six_dimensions_report import SIX_DIMENSIONS
+from compression_eval.grading.judgement import SIX_DIMENSIONS
+from compression_eval.grading.rubric import KNOWLEDGE, OVERALL, knowledge, structure
+from compression_eval.grading.scorers import DIMENSION_KEYS, NO_KNOWLEDGE, READ_KEYS
 from compression_eval.record import Recorded, SampleRecord, recorded_in
 
 Value = str | int | float | bool | None
@@ -327,7 +326,7 @@ def _gradings_cell(seen: Seen) -> Value:
             "grading": place,
             "graded_by": graded_by(score),
             **{name: (score.metadata or {}).get(name) for name in SETUP},
-            **{key: number(score, key) for key in KEYS},
+            **{key: number(score, key) for key in DIMENSION_KEYS},
         }
         for place, score in enumerate(seen.gradings)
     ]

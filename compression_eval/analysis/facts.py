@@ -22,7 +22,7 @@ from compression_eval.facts.life import (
 from compression_eval.fixtures.banks import Probe, ProbeType
 from compression_eval.fixtures.writing import versioned_json
 from compression_eval.grading.rubric import value_markers
-from compression_eval.grading.sample import Sample
+from compression_eval.grading.scored_sample import ScoredSample
 from compression_eval.record import SampleRecord
 
 
@@ -100,11 +100,11 @@ def rows_of_record(
         epoch: Its epoch, from 1.
         words: What readers said of each fact, as `words_in` returns it.
     """
-    sample = Sample(record, [])
+    sample = ScoredSample(record, [])
     failed = sample.compression_failure is not None
     findings = follow_facts(
         record.probe,
-        sample.facts,
+        sample.state.facts,
         sample.answer_text,
         value_markers(record.language),
         failed=failed,

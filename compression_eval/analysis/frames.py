@@ -34,7 +34,7 @@ from compression_eval.analysis.facts import FactRow
 from compression_eval.analysis.logs import Log, find_logs, one_per_run, reading
 from compression_eval.fixtures.errors import DataError
 from compression_eval.grading.rubric import structure
-from compression_eval.grading.six_dimensions import KEYS
+from compression_eval.grading.scorers import DIMENSION_KEYS
 
 if TYPE_CHECKING:
     from inspect_ai.analysis import Column
@@ -158,8 +158,8 @@ def unfold_criteria(frame: "DataFrame") -> "DataFrame":
 
 def unfold_gradings(frame: "DataFrame") -> "DataFrame":
     """Return a row per grading of a frame with the folded column."""
-    frame = _unfolded(frame, GRADINGS, ("grading", "graded_by", *SETUP, *KEYS))
-    return _with_floats(frame, KEYS)
+    frame = _unfolded(frame, GRADINGS, ("grading", "graded_by", *SETUP, *DIMENSION_KEYS))
+    return _with_floats(frame, DIMENSION_KEYS)
 
 
 def unfold_facts(frame: "DataFrame") -> "DataFrame":

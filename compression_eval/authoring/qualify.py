@@ -56,7 +56,7 @@ from compression_eval.fixtures.loading import (
 from compression_eval.fixtures.writing import write_whole
 from compression_eval.grading.request import grading_request
 from compression_eval.grading.rubric import load_rubric
-from compression_eval.grading.sample import Sample as ScoredSample
+from compression_eval.grading.scored_sample import ScoredSample
 from compression_eval.record import ProbeRecord, StateRecord
 from compression_eval.solver import question_preamble
 from compression_eval.terminal import say_passed_over

@@ -16,8 +16,7 @@ from compression_eval.fixtures.finding_files import named_items, shipped_fixture
 from compression_eval.fixtures.loading import load_pair, parsed, refuse
 from compression_eval.fixtures.locations import data_folder
 from compression_eval.fixtures.models import Language, NonEmpty, Strict
-from compression_eval.grading.abstention import abstained
-from compression_eval.grading.judgement import CAP
+from compression_eval.grading.judgement import CAP, abstained
 from compression_eval.grading.rubric import load_rubric, structure
 
 Kind = Literal[

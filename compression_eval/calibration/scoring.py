@@ -24,14 +24,14 @@ from compression_eval.fixtures.models import Language
 from compression_eval.grading.judgement import judge
 from compression_eval.grading.markdown import number, table
 from compression_eval.grading.panel import (
-    FailedGraderNotice,
     PanelGrading,
+    PanelWarnings,
     grade_with_panel,
     graders_for,
 )
 from compression_eval.grading.request import GraderContext, GradingRequest, grading_request
 from compression_eval.grading.rubric import rubric_digest
-from compression_eval.grading.sample import Sample, nothing_recorded, read_sample
+from compression_eval.grading.scored_sample import ScoredSample, nothing_recorded, read_sample
 
 TRAP = "trap"
 """Key of the score: 1 if the grader fell for the answer's trap, 0 if not."""
@@ -98,7 +98,7 @@ def grader_calibration(
     if language is not None and language not in get_args(Language):
         raise DataError(f"language: {language!r} is not one of {', '.join(get_args(Language))}")
 
-    failed_graders = FailedGraderNotice()
+    warnings = PanelWarnings()
 
     async def score(state: TaskState, target: Target) -> Score:  # noqa: ARG001
         sample = read_sample(state)
@@ -118,7 +118,7 @@ def grader_calibration(
             grader_context=grader_context,
         )
         panel = await grade_with_panel(request, graders_for(sample.answer.model))
-        failed_graders.check(panel)
+        warnings.check_panel(panel)
         settings: dict[str, Any] = {
             "grader_context": grader_context,
             "language": rubric.language,
@@ -130,7 +130,7 @@ def grader_calibration(
 
 
 def _score(
-    sample: Sample,
+    sample: ScoredSample,
     reference: Reference,
     request: GradingRequest,
     panel: PanelGrading,

@@ -25,9 +25,9 @@ from compression_eval.calibration.scoring import grader_calibration as calibrati
 from compression_eval.fixtures.digests import digest
 from compression_eval.fixtures.errors import DataError, unknown_arguments
 from compression_eval.fixtures.models import Language
+from compression_eval.grading.metrics import CLUSTER
 from compression_eval.grading.request import GraderContext
 from compression_eval.grading.rubric import rubric_digest
-from compression_eval.grading.sample import CLUSTER
 from compression_eval.offline.registration import EMBEDDED_MODEL
 from compression_eval.record import AnswerRecord, SampleRecord, write_record
 from compression_eval.task import CommandLineError

@@ -9,7 +9,7 @@ from inspect_ai.solver import TaskState
 from compression_eval.grading.file_findings import FileFindings, file_findings, key_of
 from compression_eval.grading.markdown import escaped, table
 from compression_eval.grading.metrics import over_conversations
-from compression_eval.grading.sample import Sample, nothing_recorded, read_sample
+from compression_eval.grading.scored_sample import ScoredSample, nothing_recorded, read_sample
 
 KEYS = ("artifact_precision", "artifact_recall")
 """Keys of the score, on every sample that has one."""
@@ -52,7 +52,7 @@ def _not_measured(reason: str) -> Score:
     return Score(value=dict.fromkeys(KEYS, math.nan), reason=reason, explanation=escaped(reason))
 
 
-def _scored(sample: Sample, answer: str) -> Score:
+def _scored(sample: ScoredSample, answer: str) -> Score:
     findings = file_findings(sample.probe, answer, sample.record.files)
     return Score(
         value={

@@ -6,29 +6,44 @@ so gets no more than `CAP` for accuracy.
 """
 
 import math
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Any
+
+from inspect_ai.scorer import Score
 
 from compression_eval.facts.life import AnswerWord
+from compression_eval.facts.matching import Text
 from compression_eval.facts.stale import violations
-from compression_eval.grading.abstention import abstained
+from compression_eval.fixtures.banks import Probe
 from compression_eval.grading.form import constraint_score, format_score
-from compression_eval.grading.panel import PanelGrading
+from compression_eval.grading.panel import Disagreement, Grading, PanelGrading
 from compression_eval.grading.request import GradingRequest
 from compression_eval.grading.rubric import (
     FORM_DIMENSION,
+    Abstention,
     Criterion,
+    Dimension,
     dimension_scores,
     knowledge,
     overall,
+    structure,
 )
-from compression_eval.grading.rubric_models import Dimension
-from compression_eval.grading.sample import Sample
+from compression_eval.grading.scored_sample import ScoredSample
 
 CAP = 3.0
 """Most that the accuracy criteria give an answer with a wrong value among right ones."""
 
-_CAPPED: Dimension = "accuracy"
+MAX_ABSTENTION = 600
+"""An answer longer than this, in letters of the Latin script, says more than not to know."""
+
+SIX_DIMENSIONS = re.compile(r"six_dimensions-?(\d*)")
+"""Names of the scorer in a log: its own, and with a number those of gradings that were appended."""
+
+_EDGES = " \t\r\n.!?。！？…*_`'\"「」“”()（）{}[]"
+_SENTENCES = re.compile(r"(?<=[.!?])\s+|[。！？\n]+")
+_WIDE = re.compile("[\u2e80-\u9fff\uf900-\ufaff\uac00-\ud7af]")
 
 
 @dataclass(frozen=True)
@@ -81,8 +96,96 @@ class Judgement:
         """The overall score, 0 to 5; NaN if there is none."""
         return overall(self.dimensions)
 
+    def metadata(self, settings: Mapping[str, str]) -> dict[str, Any]:
+        """Return the judgement as the log keeps it, in the shape that graders' replies have too.
 
-def judge(request: GradingRequest, sample: Sample, panel: PanelGrading) -> Judgement:
+        Args:
+            settings: How the grading was set up; copied as it is.
+        """
+        panel = len(self.panel.gradings) > 1
+        apart = self.panel.disagreement
+        dimensions: Mapping[Dimension, float] = (
+            self.dimensions if self.scores else dict.fromkeys(structure().dimensions, math.nan)
+        )
+        return {
+            "criterionResults": [
+                {
+                    "criterionId": item.criterion.id,
+                    "score": _or_none(item.score),
+                    "reasoning": item.reasoning,
+                    "graded": _or_none(item.graded),
+                    **({"spread": _or_none(item.spread)} if panel else {}),
+                }
+                for item in self.scores
+            ],
+            "ungraded": self.ungraded,
+            "facts": [{"fact": fact, "verdict": word} for fact, word in self.facts],
+            "facts_failure": self.panel.facts_failure,
+            "aggregateScore": _or_none(self.overall),
+            "dimensionScores": {name: _or_none(value) for name, value in dimensions.items()},
+            "graders": [_grader(grading, panel=panel) for grading in self.panel.gradings],
+            **({"disagreement": apart and _disagreement(apart)} if panel else {}),
+            "self_graded": self.panel.self_graded,
+            "attempts": self.panel.attempts,
+            "abstained": self.abstained,
+            "wanted_tools": self.wanted_tools,
+            "cut_off": self.cut_off,
+            "violations": list(self.violations),
+            **settings,
+        }
+
+
+def _grader(grading: Grading, *, panel: bool) -> dict[str, Any]:
+    """Return one grader's part; a single grader's results already stand beside it."""
+    part: dict[str, Any] = {
+        "model": grading.grader,
+        "parameters": grading.parameters,
+        "self_graded": grading.self_graded,
+        "attempts": grading.attempts,
+        "failure": grading.failure,
+    }
+    if panel:
+        part["criterionResults"] = [item.model_dump() for item in grading.results.values()]
+        part["facts"] = grading.facts
+    return part
+
+
+def _disagreement(apart: Disagreement) -> dict[str, Any]:
+    return {
+        "overall": _or_none(apart.range),
+        "criterion": apart.criterion,
+        "largest": _or_none(apart.largest),
+    }
+
+
+def _or_none(value: float) -> float | None:
+    return None if math.isnan(value) else value
+
+
+def answer_words(scores: Mapping[str, Score] | None, probe: Probe) -> list[AnswerWord | None]:
+    """Return how the latest grading of a sample reads its answer on each expected fact.
+
+    Inspect hands a scorer the scores of those before it, and in ``inspect score --action append``
+    those of the log: nothing else has to be kept.
+
+    Args:
+        scores: As in `TaskState.scores`.
+        probe: The question with its expected facts.
+
+    Returns:
+        A word per fact, in the probe's order; None where no grading says one.
+    """
+    gradings = {
+        int(match[1] or 0): score
+        for name, score in (scores or {}).items()
+        if (match := SIX_DIMENSIONS.fullmatch(name))
+    }
+    metadata = (gradings[max(gradings)].metadata or {}) if gradings else {}
+    said = {item["fact"]: item["verdict"] for item in metadata.get("facts") or []}
+    return [said.get(fact.fact) for fact in probe.expected_facts]
+
+
+def judge(request: GradingRequest, sample: ScoredSample, panel: PanelGrading) -> Judgement:
     """Combine the graders' scores with what can be decided mechanically.
 
     Args:
@@ -90,12 +193,10 @@ def judge(request: GradingRequest, sample: Sample, panel: PanelGrading) -> Judge
         sample: The probe and the answer.
         panel: What the graders said.
     """
-    texts = request.rubric.text
-    answer = sample.answer.text
-    silent = abstained(answer, sample.probe, texts.abstention)
-    wrong = violations(sample.probe, answer, texts.values)
-    graded = request.criteria if panel.succeeded else ()
-    form = _form(sample) if silent else None
+    texts, probe, answer = request.rubric.text, sample.probe, sample.answer.text
+    silent = abstained(answer, probe, texts.abstention)
+    wrong = violations(probe, answer, texts.values)
+    form = _form(answer, probe) if silent else None
     return Judgement(
         scores=tuple(
             CriterionScore(
@@ -105,7 +206,7 @@ def judge(request: GradingRequest, sample: Sample, panel: PanelGrading) -> Judge
                 spread=panel.spread(criterion.id),
                 reasoning=panel.reasoning(criterion.id),
             )
-            for criterion in graded
+            for criterion in (request.criteria if panel.succeeded else ())
         ),
         panel=panel,
         abstained=silent,
@@ -114,14 +215,13 @@ def judge(request: GradingRequest, sample: Sample, panel: PanelGrading) -> Judge
         violations=tuple(wrong),
         facts=tuple(
             (fact.fact, panel.word(id_))
-            for id_, fact in zip(request.facts, sample.probe.expected_facts, strict=True)
+            for id_, fact in zip(request.facts, probe.expected_facts, strict=True)
         ),
     )
 
 
-def _form(sample: Sample) -> dict[str, float]:
+def _form(answer: str, probe: Probe) -> dict[str, float]:
     """Return what the form of an abstention is worth, by the criteria of instruction following."""
-    answer, probe = sample.answer.text, sample.probe
     kept, _ = constraint_score(answer, probe.constraint)
     return {
         "instruction_format": format_score(answer, probe.format)[0],
@@ -135,6 +235,30 @@ def _final(
     """Return the score that counts; ``form`` is that of an abstention, None of other answers."""
     if form is not None:
         return form[criterion.id] if criterion.dimension == FORM_DIMENSION else 0.0
-    if wrong and criterion.dimension == _CAPPED and not math.isnan(score):
+    if wrong and criterion.dimension == "accuracy" and not math.isnan(score):
         return min(score, CAP)
     return score
+
+
+def abstained(answer: str, probe: Probe, abstention: Abstention) -> bool:
+    """Return whether an answer is empty or says that it does not know.
+
+    An answer that holds an expected fact, that goes on at length, or that says anything beside
+    not knowing has not abstained, whatever it says it is unsure about.
+
+    Args:
+        answer: What the model said.
+        probe: The question with its expected facts.
+        abstention: How the answer's language says so.
+    """
+    plain = answer.strip(_EDGES).casefold()
+    if not plain or plain in {word.casefold() for word in abstention.whole}:
+        return True
+    if len(plain) + 2 * len(_WIDE.findall(plain)) > MAX_ABSTENTION:
+        return False
+    text = Text(answer)
+    if any(text.has_any(fact.forms) for fact in probe.expected_facts):
+        return False
+    phrases = [phrase.casefold() for phrase in abstention.phrases]
+    sentences = [part for part in _SENTENCES.split(plain) if part.strip(_EDGES)]
+    return all(any(phrase in part for phrase in phrases) for part in sentences)

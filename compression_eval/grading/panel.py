@@ -1,23 +1,113 @@
-"""Several graders for one answer: who they are, and what counts of what they say."""
+"""The graders of an answer: who they are, what each says, and what counts of it."""
 
 import logging
 import math
 import statistics
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
+from typing import Any
 
-from inspect_ai.model import Model, model_roles
+from inspect_ai.model import Model, ModelOutput, model_roles
 from inspect_ai.util import collect
 
+from compression_eval.compressors.errors import stop_reason
 from compression_eval.facts.life import AnswerWord
-from compression_eval.grading.grader import Grader, Grading, grade
+from compression_eval.fixtures.errors import one_line
+from compression_eval.grading.asking import ReplyError, ask
+from compression_eval.grading.reply import CriterionResult, Reply, read_reply, response_schema
 from compression_eval.grading.request import GradingRequest
+from compression_eval.grading.rubric import dimension_scores, overall
 from compression_eval.offline.registration import model_under_test
 
 logger = logging.getLogger(__name__)
 
 GRADER_ROLE = "grader"
+
+EMBEDDED_PROVIDER = "embedded"
+"""Provider of the embedded model, which grades by formulas and says nothing of the facts."""
+
+MAX_CAUSE = 160
+"""Characters of a provider's error in the reason of a failure."""
+
+
+@dataclass(frozen=True)
+class Grader:
+    """A model in the role of the grader."""
+
+    model: Model
+    answer_model: str
+    """Name of the model that gave the answer."""
+
+    @property
+    def name(self) -> str:
+        """The model as Inspect names it."""
+        return str(self.model)
+
+    @property
+    def embedded(self) -> bool:
+        """Whether it is the embedded model, which is no language model."""
+        return self.name.split("/")[0] == EMBEDDED_PROVIDER
+
+    @property
+    def self_graded(self) -> bool:
+        """Whether it judges its own answer; formulas cannot be partial to theirs."""
+        return self.name == self.answer_model and not self.embedded
+
+    @property
+    def parameters(self) -> dict[str, Any]:
+        """The generation settings that its role was given, without those left to the provider."""
+        # Headers may hold credentials, and a log is shown to others.
+        return self.model.config.model_dump(
+            mode="json", exclude_none=True, exclude={"extra_headers"}
+        )
+
+
+@dataclass(frozen=True)
+class Grading:
+    """What one grader made of one answer."""
+
+    grader: str
+    self_graded: bool
+    attempts: int
+    """Calls that it took."""
+    parameters: dict[str, Any] = field(default_factory=dict)
+    """Generation settings that its role was given, so that a score tells how it came about."""
+    results: dict[str, CriterionResult] = field(default_factory=dict)
+    """By criterion id; empty if the grader failed."""
+    failure: str = ""
+    """Why there are no results, as a word that can be counted; empty if there are."""
+    detail: str = ""
+    """The failure at more length."""
+    facts: dict[str, AnswerWord] = field(default_factory=dict)
+    """How the answer stands to each expected fact, by fact id; empty if that is not known."""
+    facts_failure: str = ""
+    """Why it is not known, though it was asked for."""
+
+    @property
+    def cause(self) -> str:
+        """The failure, and of an error what the provider said first; empty if there is none."""
+        if self.failure != "error":
+            return self.failure
+        return f"{self.failure}: {one_line(self.detail.partition(chr(10))[0], MAX_CAUSE)}"
+
+
+@dataclass(frozen=True)
+class Disagreement:
+    """How far a panel is apart on one answer, in points of the rubric."""
+
+    overall: dict[int, float]
+    """Overall score by the number of the grader, from 1; those that failed left out."""
+    criterion: str
+    """The criterion on which they are furthest apart."""
+    largest: float
+    """Highest minus lowest score there."""
+
+    @property
+    def range(self) -> float:
+        """Highest minus lowest overall score; NaN if fewer than two have one."""
+        values = [value for value in self.overall.values() if not math.isnan(value)]
+        return max(values) - min(values) if len(values) > 1 else math.nan
 
 
 @dataclass(frozen=True)
@@ -37,6 +127,12 @@ class PanelGrading:
         if self.succeeded:
             return ""
         return ", ".join(sorted({grading.cause for grading in self.gradings}))
+
+    @property
+    def facts_failure(self) -> str:
+        """Why graders that came to a result gave no word on the facts; empty if all did."""
+        reasons = {item.facts_failure for item in self.succeeded if item.facts_failure}
+        return ", ".join(sorted(reasons))
 
     @property
     def attempts(self) -> int:
@@ -79,53 +175,35 @@ class PanelGrading:
         return next((word for word, n in words.items() if 2 * n > words.total()), None)
 
     @property
-    def facts_failure(self) -> str:
-        """Why graders that came to a result gave no word on the facts; empty if all did."""
-        reasons = {item.facts_failure for item in self.succeeded if item.facts_failure}
-        return ", ".join(sorted(reasons))
+    def disagreement(self) -> Disagreement | None:
+        """How far the graders are apart; None if fewer than two came to a result.
 
-
-class SelfGradingNotice:
-    """Warns once per run that a model judges its own answers."""
-
-    def __init__(self) -> None:
-        self._given = False
-
-    def check(self, graders: Sequence[Grader]) -> None:
-        """Warn if a language model is among its own graders, unless that was said before."""
-        partial = [grader for grader in graders if grader.self_graded]
-        if partial and not self._given:
-            self._given = True
-            logger.warning(
-                "%s grades its own answers, which flatters them; "
-                "bind another model with --model-role grader=…",
-                partial[0].name,
-            )
-
-
-class FailedGraderNotice:
-    """Warns once per run and member of a panel that it fails."""
-
-    def __init__(self) -> None:
-        self._given: set[str] = set()
-
-    def check(self, panel: PanelGrading) -> None:
-        """Warn of the members that failed while others succeeded, unless that was said before.
-
-        An answer that no grader could judge is unscored, which the log shows by itself.
+        The scores are the graders' own, before the mechanical rules, which would hide that they
+        differ.
         """
-        if not panel.succeeded:
-            return
-        for grading in panel.gradings:
-            if grading.failure and grading.grader not in self._given:
-                self._given.add(grading.grader)
-                logger.warning(
-                    "%s failed (%s) as one of %d graders; the median is that of the others. "
-                    "Further failures of it are only in the scores.",
-                    grading.grader,
-                    grading.cause,
-                    len(panel.gradings),
-                )
+        if len(self.succeeded) < 2:
+            return None
+        spreads = {name: self.spread(name) for name in self.succeeded[0].results}
+        valued = {name: spread for name, spread in spreads.items() if not math.isnan(spread)}
+        if not valued:
+            return None
+        worst = max(valued, key=lambda name: valued[name])
+        return Disagreement(
+            overall={
+                number: _overall(grading)
+                for number, grading in enumerate(self.gradings, start=1)
+                if not grading.failure
+            },
+            criterion=worst,
+            largest=valued[worst],
+        )
+
+
+def _overall(grading: Grading) -> float:
+    scores = {name: result.score for name, result in grading.results.items()}
+    return overall(
+        dimension_scores({n: math.nan if score is None else score for n, score in scores.items()})
+    )
 
 
 def graders_for(answer_model: str) -> list[Grader]:
@@ -134,9 +212,7 @@ def graders_for(answer_model: str) -> list[Grader]:
     Args:
         answer_model: Name of the model that gave the answer, as Inspect names it.
     """
-    bound = model_roles().get(GRADER_ROLE)
-    if bound is None:
-        bound = model_under_test()
+    bound = model_roles().get(GRADER_ROLE) or model_under_test()
     models: list[Model] = bound if isinstance(bound, list) else [bound]
     return [Grader(model, answer_model) for model in models]
 
@@ -151,3 +227,89 @@ async def grade_with_panel(request: GradingRequest, graders: Sequence[Grader]) -
     if len(graders) == 1:
         return PanelGrading((await grade(request, graders[0]),))
     return PanelGrading(tuple(await collect(*(grade(request, grader) for grader in graders))))
+
+
+async def grade(request: GradingRequest, grader: Grader) -> Grading:
+    """Ask one grader about one answer.
+
+    If only what it says of the facts cannot be used, it is asked again as well, and its grading
+    counts even if that never can.
+
+    Args:
+        request: What to grade.
+        grader: Who grades it.
+    """
+    # The embedded model says nothing of facts, and its formulas have no score where the ground
+    # truth has nothing that they could compute one from.
+    facts = () if grader.embedded else request.facts
+    applicable = frozenset[str]() if grader.embedded else request.applicable
+    kept: Reply | None = None
+
+    def take(output: ModelOutput) -> ReplyError | None:
+        nonlocal kept
+        try:
+            kept = read_reply(output.completion, request.ids, facts, applicable)
+        except ReplyError as error:
+            cut_off = stop_reason(output) in ("max_tokens", "model_length")
+            if cut_off and error.problem in ("not_json", "empty"):
+                raise ReplyError("truncated") from error
+            raise
+        return kept.problem
+
+    def correction(error: ReplyError) -> str:
+        texts = request.rubric.text.corrections
+        wrong: str = getattr(texts, error.problem)
+        wrong = wrong.replace("{detail}", error.detail).replace("{facts}", ", ".join(request.facts))
+        return f"{wrong} {texts.again.replace('{ids}', ', '.join(request.ids))}"
+
+    asked = await ask(
+        grader.model,
+        request.messages,
+        role="grader",
+        schema=response_schema(),
+        prefix_key=request.prefix_key,
+        take=take,
+        correction=correction,
+    )
+    grading = Grading(grader.name, grader.self_graded, asked.calls, grader.parameters)
+    if kept is not None:
+        problem = str(kept.problem or "")
+        return replace(grading, results=kept.results, facts=kept.facts or {}, facts_failure=problem)
+    declined = asked.failure.problem == "refusal"
+    detail = "the grader declined to answer" if declined else asked.failure.detail
+    return replace(grading, failure=asked.failure.problem, detail=detail)
+
+
+class PanelWarnings:
+    """Warns once per run that a model judges its own answers, and once of each that fails."""
+
+    def __init__(self) -> None:
+        self._self_graded = False
+        self._failed: set[str] = set()
+
+    def check_graders(self, graders: Sequence[Grader]) -> None:
+        """Warn if a language model is among its own graders, unless that was said before."""
+        partial = [grader for grader in graders if grader.self_graded]
+        if partial and not self._self_graded:
+            self._self_graded = True
+            logger.warning(
+                "%s grades its own answers, which flatters them; "
+                "bind another model with --model-role grader=…",
+                partial[0].name,
+            )
+
+    def check_panel(self, panel: PanelGrading) -> None:
+        """Warn of the members that failed while others succeeded, unless that was said before.
+
+        An answer that no grader could judge is unscored, which the log shows by itself.
+        """
+        for grading in panel.gradings if panel.succeeded else ():
+            if grading.failure and grading.grader not in self._failed:
+                self._failed.add(grading.grader)
+                logger.warning(
+                    "%s failed (%s) as one of %d graders; the median is that of the others. "
+                    "Further failures of it are only in the scores.",
+                    grading.grader,
+                    grading.cause,
+                    len(panel.gradings),
+                )

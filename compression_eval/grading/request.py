@@ -21,7 +21,7 @@ from inspect_ai.model import (
 )
 
 from compression_eval.compressors.summarising import one_line_json
-from compression_eval.fixtures.banks import Probe
+from compression_eval.fixtures.banks import AnswerKey, Probe, RequestedFormat
 from compression_eval.grading.rubric import (
     FORM_DIMENSION,
     CriteriaMode,
@@ -45,22 +45,13 @@ class GradingRequest:
     """Equal for requests that begin alike."""
     facts: tuple[str, ...]
     """Ids of the expected facts, ``f1`` and up in the probe's order."""
-    by_type: bool = True
-    """Whether only criteria that fit the probe are asked for."""
+    applicable: frozenset[str]
+    """Ids of the criteria that a grader has to give a score for; those on form may lack one."""
 
     @property
     def ids(self) -> list[str]:
         """The ids of the criteria to grade, in the rubric's order."""
         return [criterion.id for criterion in self.criteria]
-
-    @property
-    def applicable(self) -> frozenset[str]:
-        """Ids of the criteria that a grader has to give a score for; those on form may lack one."""
-        return frozenset(
-            item.id
-            for item in structure().criteria
-            if self.by_type and not item.needs and item.dimension != FORM_DIMENSION
-        )
 
 
 def grading_request(
@@ -87,9 +78,6 @@ def grading_request(
         mode: How the criteria were chosen; any may be without a score if it is ``all``.
     """
     system, shown = shared_beginning(rubric, context)
-    content: list[Content] = []
-    if grader_context == "state" and state.readable:
-        content.append(shown)
     truth = ground_truth(probe)
     question = {
         "probe_question": probe.question,
@@ -97,14 +85,20 @@ def grading_request(
         "rubric_criteria": [criterion.id for criterion in criteria],
         "model_response": answer,
     }
-    content.append(ContentText(text=one_line_json(question)))
+    content: list[Content] = [ContentText(text=one_line_json(question))]
+    if grader_context == "state" and state.readable:
+        content.insert(0, shown)
     return GradingRequest(
         rubric=rubric,
         criteria=tuple(criteria),
         messages=(system, ChatMessageUser(content=content)),
         prefix_key=f"grade:{rubric.language}:{state.state_id}",
         facts=tuple(fact["id"] for fact in truth["expected_facts"]),
-        by_type=mode == "by_type",
+        applicable=frozenset(
+            item.id
+            for item in structure().criteria
+            if mode == "by_type" and not item.needs and item.dimension != FORM_DIMENSION
+        ),
     )
 
 
@@ -125,7 +119,10 @@ def shared_beginning(
 
 
 def ground_truth(probe: Probe) -> dict[str, Any]:
-    """Return what is known to be true about a probe, as the grader is told it."""
+    """Return what is known to be true about a probe, as the grader is told it.
+
+    Fields are named one by one, so that neither evidence nor what others put into a bank is shown.
+    """
     return {
         "expected_facts": [
             {
@@ -140,22 +137,9 @@ def ground_truth(probe: Probe) -> dict[str, Any]:
             {"fact": item.fact, "also_accepted": item.any_of} for item in probe.forbidden_facts
         ],
         "reference_answer": probe.reference_answer,
-        "answer_key": {
-            "files_created": probe.answer_key.files_created,
-            "files_modified": probe.answer_key.files_modified,
-            "files_read": probe.answer_key.files_read,
-            "open_tasks": probe.answer_key.open_tasks,
-            "reasons": probe.answer_key.reasons,
-        },
-        "requested_format": None
-        if probe.format is None
-        else {
-            "kind": probe.format.kind,
-            "description": probe.format.description,
-            "keys": probe.format.keys,
-            "items": probe.format.items,
-        },
-        "standing_constraint": None
-        if probe.constraint is None
-        else {"text": probe.constraint.text, "violated_by": probe.constraint.violated_by},
+        "answer_key": probe.answer_key.model_dump(include=set(AnswerKey.model_fields)),
+        "requested_format": probe.format
+        and probe.format.model_dump(include=set(RequestedFormat.model_fields)),
+        "standing_constraint": probe.constraint
+        and probe.constraint.model_dump(include={"text", "violated_by"}),
     }

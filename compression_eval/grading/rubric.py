@@ -1,34 +1,44 @@
 """The rubric: 14 criteria in six dimensions, in the languages of the conversations.
 
-A score is computed in two steps, and only here. A dimension is the weighted mean of those of its
-criteria that were graded. Knowledge is the unweighted mean of the dimensions that have a value,
-without instruction following, which says nothing about what is still known; the overall score is
-the same with it. What was not graded is NaN and moves nothing.
+Its words and weights are data beside this module. A score is computed in two steps, and only here.
+A dimension is the weighted mean of those of its criteria that were graded. Knowledge is the
+unweighted mean of the dimensions that have a value, without instruction following, which says
+nothing about what is still known; the overall score is the same with it. What was not graded is
+NaN and moves nothing.
 """
 
 import functools
 import hashlib
 import math
+from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass
 from importlib.resources import files
-from typing import Any, Literal, TypeVar, get_args
+from typing import Annotated, Literal, Self, TypeVar, get_args
 
 import yaml
-from pydantic import BaseModel, ValidationError
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 
-from compression_eval.facts.markers import ValueMarkers
-from compression_eval.fixtures.banks import Probe
+from compression_eval.facts.markers import Phrase, Phrases, ValueMarkers
+from compression_eval.fixtures.banks import Probe, ProbeType
 from compression_eval.fixtures.errors import DataError, describe_validation_error
 from compression_eval.fixtures.models import Language
-from compression_eval.grading.rubric_models import (
-    CriterionText,
-    Dimension,
-    RubricText,
-    Structure,
-)
 
 CriteriaMode = Literal["by_type", "all"]
+
+Dimension = Literal[
+    "accuracy",
+    "context_awareness",
+    "artifact_trail",
+    "completeness",
+    "continuity",
+    "instruction_following",
+]
+
+Need = Literal[
+    "files_created", "files_modified", "files_read", "open_tasks", "reasons", "constraint"
+]
+"""What a criterion may ask about: a field of a probe's answer key, or its standing constraint."""
 
 MAX_SCORE = 5.0
 
@@ -43,12 +53,126 @@ FORMULA = (
 KNOWLEDGE = "knowledge"
 """Key of the measure that leads: what is still known, without the form of the answer."""
 
+OVERALL = "overall"
+"""Key of the mean over all six dimensions."""
+
 FORM_DIMENSION: Dimension = "instruction_following"
 """The dimension that an answer without any knowledge can do well on."""
 
 _STRUCTURE = "structure.yaml"
 
 ModelT = TypeVar("ModelT", bound=BaseModel)
+
+
+class _Strict(BaseModel):
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+
+class CriterionStructure(_Strict):
+    """What a criterion is in every language."""
+
+    id: Phrase
+    dimension: Dimension
+    weight: float = Field(gt=0, le=1)
+    """Share of the dimension, if all of the dimension's criteria are graded."""
+    graded_on: Annotated[list[ProbeType], Field(min_length=1)]
+    needs: list[Need] = Field(default_factory=list)
+    """The probe must carry one of these for this criterion to be graded on it."""
+
+    def fits(self, probe: Probe) -> bool:
+        """Say whether an answer to a probe can be graded on this criterion."""
+        if probe.type not in self.graded_on:
+            return False
+        carried = {**dict(probe.answer_key), "constraint": probe.constraint}
+        return not self.needs or any(carried[name] for name in self.needs)
+
+
+class Structure(_Strict):
+    """The criteria and dimensions, in the order in which tables show them."""
+
+    dimensions: list[Dimension]
+    criteria: list[CriterionStructure]
+
+    @model_validator(mode="after")
+    def _adds_up(self) -> Self:
+        repeated = [id_ for id_, n in Counter(c.id for c in self.criteria).items() if n > 1]
+        if repeated:
+            raise ValueError(f"criteria given more than once: {', '.join(repeated)}")
+        for dimension in self.dimensions:
+            total = sum(c.weight for c in self.criteria if c.dimension == dimension)
+            if abs(total - 1) > 1e-9:
+                raise ValueError(f"weights of {dimension} add up to {total:g}, not 1")
+        return self
+
+
+class CriterionText(_Strict):
+    """A criterion in words."""
+
+    question: Phrase
+    score_0: Phrase
+    score_3: Phrase
+    score_5: Phrase
+
+
+class GraderText(_Strict):
+    """What the grader is told."""
+
+    instructions: Phrase
+    rubric_heading: Phrase
+
+
+class Corrections(_Strict):
+    """What a grader is told about an unusable reply.
+
+    ``{detail}`` stands for what was wrong, ``{ids}`` for the requested criteria and ``{facts}`` for
+    the ids of the expected facts.
+    """
+
+    empty: Phrase
+    truncated: Phrase
+    not_json: Phrase
+    wrong_shape: Phrase
+    missing: Phrase
+    unknown: Phrase
+    duplicate: Phrase
+    out_of_range: Phrase
+    facts: Phrase
+    again: Phrase
+
+
+class StateReaderText(_Strict):
+    """What a model is told that says which facts a state holds."""
+
+    instructions: Phrase
+    unusable: Phrase
+    """Said of a reply that cannot be read."""
+    doubtful: Phrase
+    """Said of entries that are missing, or whose quotes do not stand in the state; the quotes, by
+    fact id, follow as JSON."""
+    again: Phrase
+    """``{ids}`` stands for the facts that are asked for once more."""
+
+
+class Abstention(_Strict):
+    """How an answer says that it does not know."""
+
+    phrases: Phrases
+    """Phrases that say so wherever they stand."""
+    whole: Phrases
+    """Words that say so when they are the whole answer."""
+
+
+class RubricText(_Strict):
+    """One language's texts."""
+
+    language: Language
+    dimensions: dict[Dimension, Phrase]
+    criteria: dict[str, CriterionText]
+    grader: GraderText
+    corrections: Corrections
+    state_reader: StateReaderText
+    abstention: Abstention
+    values: ValueMarkers
 
 
 @dataclass(frozen=True)
@@ -78,9 +202,7 @@ class Rubric:
             mode: ``by_type`` for those that fit the probe's type and of which its answer key has
                 something; ``all`` for every criterion.
         """
-        if mode == "all":
-            return list(self.criteria)
-        fitting = {criterion.id for criterion in structure().criteria if criterion.fits(probe)}
+        fitting = {each.id for each in structure().criteria if mode == "all" or each.fits(probe)}
         return [criterion for criterion in self.criteria if criterion.id in fitting]
 
     def as_text(self) -> str:
@@ -88,10 +210,12 @@ class Rubric:
         lines = [self.text.grader.rubric_heading]
         for criterion in self.criteria:
             dimension = self.text.dimensions[criterion.dimension]
-            lines.append(f"- {criterion.id} [{dimension}] {criterion.text.question}")
-            lines.append(f"  0: {criterion.text.score_0}")
-            lines.append(f"  3: {criterion.text.score_3}")
-            lines.append(f"  5: {criterion.text.score_5}")
+            lines += [
+                f"- {criterion.id} [{dimension}] {criterion.text.question}",
+                f"  0: {criterion.text.score_0}",
+                f"  3: {criterion.text.score_3}",
+                f"  5: {criterion.text.score_5}",
+            ]
         return "\n".join(lines)
 
 
@@ -113,8 +237,7 @@ def load_rubric(language: Language = "en") -> Rubric:
     """
     name = _language_file(language)
     text = _read(name, RubricText)
-    expected = {criterion.id for criterion in structure().criteria}
-    if set(text.criteria) != expected:
+    if set(text.criteria) != {criterion.id for criterion in structure().criteria}:
         raise DataError(f"{name}: criteria: must be exactly those of {_STRUCTURE}")
     if set(text.dimensions) != set(structure().dimensions):
         raise DataError(f"{name}: dimensions: must be exactly those of {_STRUCTURE}")
@@ -130,6 +253,34 @@ def load_rubric(language: Language = "en") -> Rubric:
 def value_markers(language: Language) -> ValueMarkers:
     """Return the words by which texts in a language say that a value does not hold."""
     return load_rubric(language).text.values
+
+
+def rubric_digest(language: Language = "en") -> str:
+    """Return a SHA-256, in hex, of all that decides how answers in one language are graded."""
+    digest = hashlib.sha256()
+    for name in (_STRUCTURE, _language_file(language)):
+        digest.update(name.encode() + b"\0" + _source(name).encode() + b"\0")
+    return digest.hexdigest()
+
+
+def _language_file(language: Language) -> str:
+    if language not in get_args(Language):
+        raise DataError(
+            f"language: there is no rubric in {language!r}; expected one of "
+            f"{', '.join(get_args(Language))}"
+        )
+    return f"{language}.yaml"
+
+
+def _source(name: str) -> str:
+    return (files(__package__) / "rubric" / name).read_text(encoding="utf-8")
+
+
+def _read(name: str, model: type[ModelT]) -> ModelT:
+    try:
+        return model.model_validate(yaml.safe_load(_source(name)))
+    except ValidationError as error:
+        raise DataError(describe_validation_error(f"rubric/{name}", error)) from error
 
 
 def dimension_scores(criterion_scores: Mapping[str, float]) -> dict[Dimension, float]:
@@ -171,32 +322,3 @@ def knowledge(dimensions: Mapping[Dimension, float]) -> float:
     Instruction following is left out: an answer from an empty context can have the right form.
     """
     return overall({name: value for name, value in dimensions.items() if name != FORM_DIMENSION})
-
-
-def rubric_digest(language: Language = "en") -> str:
-    """Return a SHA-256, in hex, of all that decides how answers in one language are graded."""
-    digest = hashlib.sha256()
-    for name in (_STRUCTURE, _language_file(language)):
-        digest.update(name.encode() + b"\0" + _source(name).encode() + b"\0")
-    return digest.hexdigest()
-
-
-def _language_file(language: Language) -> str:
-    if language not in get_args(Language):
-        raise DataError(
-            f"language: there is no rubric in {language!r}; expected one of "
-            f"{', '.join(get_args(Language))}"
-        )
-    return f"{language}.yaml"
-
-
-def _source(name: str) -> str:
-    return (files(__package__) / "rubric" / name).read_text(encoding="utf-8")
-
-
-def _read(name: str, model: type[ModelT]) -> ModelT:
-    content: Any = yaml.safe_load(_source(name))
-    try:
-        return model.model_validate(content)
-    except ValidationError as error:
-        raise DataError(describe_validation_error(f"rubric/{name}", error)) from error

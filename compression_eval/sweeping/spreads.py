@@ -21,8 +21,7 @@ from compression_eval.analysis.statistics.power import (
     Variances,
     spread_parts,
 )
-from compression_eval.grading.rubric import KNOWLEDGE, structure
-from compression_eval.grading.six_dimensions import OVERALL
+from compression_eval.grading.rubric import KNOWLEDGE, OVERALL, structure
 from compression_eval.sweeping.arms import CONTROLS
 
 if TYPE_CHECKING:

@@ -14,7 +14,7 @@ from inspect_ai.log import EvalLog, read_eval_log
 
 from compression_eval.calibration.anchors import AnchorGrading, anchor_of, chosen_anchors
 from compression_eval.fixtures.errors import DataError
-from compression_eval.grading.six_dimensions import KEYS, six_dimensions
+from compression_eval.grading.scorers import DIMENSION_KEYS, six_dimensions
 from tests.e2e import scripted, small
 from tests.e2e.scripted import GRADES, Call, Script, criteria_in, facts_in, grading
 from tests.grading.samples import MockGrader, record, reply, run, samples
@@ -31,7 +31,7 @@ def graded_anchors(log: EvalLog, scorer: str = "six_dimensions") -> dict[str, An
 def anchor_metrics(log: EvalLog) -> dict[str, float]:
     """Return what the run's metrics say about its anchors."""
     assert log.results
-    leading = next(item for item in log.results.scores if item.name == KEYS[0])
+    leading = next(item for item in log.results.scores if item.name == DIMENSION_KEYS[0])
     return {
         name.removeprefix(PREFIX): float(metric.value)
         for name, metric in leading.metrics.items()

@@ -14,8 +14,7 @@ from inspect_ai.model import ChatMessageUser, ModelOutput, get_model
 from compression_eval.analysis import criteria_frame, facts_frame, samples_frame
 from compression_eval.analysis.frames import fact_rows
 from compression_eval.analysis.logs import find_logs
-from compression_eval.grading.fact_retention import fact_retention
-from compression_eval.grading.six_dimensions import six_dimensions
+from compression_eval.grading.scorers import fact_retention, six_dimensions
 from compression_eval.record import ProbeRecord
 from tests.e2e import command, small
 from tests.e2e.scripted import COMPRESSES, GRADES, Script, ScriptedModel

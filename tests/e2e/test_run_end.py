@@ -10,7 +10,7 @@ from inspect_ai.log import EvalLog, read_eval_log
 from inspect_ai.model import ModelOutput
 
 from compression_eval.fixtures.errors import DataError
-from compression_eval.grading.fact_retention import READ_KEYS
+from compression_eval.grading.scorers import READ_KEYS
 from tests.e2e import command, small
 from tests.e2e.scripted import (
     ANSWERS,

@@ -8,8 +8,8 @@ import pytest
 from compression_eval.facts.stated import stated_facts
 from compression_eval.fixtures.banks import Probe
 from compression_eval.fixtures.models import Language
-from compression_eval.grading.fact_retention import fact_retention
 from compression_eval.grading.rubric import value_markers
+from compression_eval.grading.scorers import fact_retention
 from tests.grading.samples import only_score, probe, record, run, values
 
 EN = value_markers("en")

@@ -1,7 +1,7 @@
 import pytest
 
 from compression_eval.fixtures.models import Language
-from compression_eval.grading.abstention import abstained
+from compression_eval.grading.judgement import abstained
 from compression_eval.grading.rubric import load_rubric
 from tests.grading.samples import probe
 

@@ -9,8 +9,7 @@ from inspect_ai.scorer import Score
 
 from compression_eval.facts.life import Age, FactFinding, Stage, age_group
 from compression_eval.facts.records import FactRecord, Region
-from compression_eval.grading.fact_retention import KEYS, READ_KEYS, fact_retention
-from compression_eval.grading.six_dimensions import six_dimensions
+from compression_eval.grading.scorers import FACT_KEYS, READ_KEYS, fact_retention, six_dimensions
 from tests.grading.samples import (
     MockGrader,
     answer_record,
@@ -32,7 +31,7 @@ def retention(tmp_path: Path, given: dict[str, Any]) -> Score:
 
 def test_shares_of_answer_and_state(tmp_path: Path) -> None:
     score = retention(tmp_path, record(answer="See gateway.toml."))
-    assert list(score.as_dict()) == list(KEYS)
+    assert list(score.as_dict()) == list(FACT_KEYS)
     found = values(score)
     assert all(math.isnan(found.pop(key)) for key in READ_KEYS)
     assert found == {"fact_recall": 0.5, "fact_survival": 0.5, "fact_violations": 0}

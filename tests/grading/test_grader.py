@@ -12,10 +12,10 @@ from inspect_ai.util import LimitExceededError, token_limit
 import compression_eval.offline.registration  # noqa: F401  (makes embedded/… known)
 from compression_eval import sharing
 from compression_eval.fixtures.models import Language
-from compression_eval.grading.grader import Grader, grade
+from compression_eval.grading.panel import Grader, grade
 from compression_eval.grading.request import GradingRequest, grading_request
 from compression_eval.grading.rubric import load_rubric
-from compression_eval.grading.six_dimensions import six_dimensions
+from compression_eval.grading.scorers import six_dimensions
 from tests.grading.samples import (
     LANGUAGES,
     MockGrader,

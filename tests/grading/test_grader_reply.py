@@ -3,7 +3,8 @@ from typing import Any
 
 import pytest
 
-from compression_eval.grading.reply import ReplyError, read_reply, response_schema
+from compression_eval.grading.asking import ReplyError
+from compression_eval.grading.reply import read_reply, response_schema
 from compression_eval.grading.rubric import structure
 
 WANTED = ["accuracy_factual", "instruction_format"]

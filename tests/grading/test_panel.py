@@ -4,7 +4,7 @@ import pytest
 from inspect_ai.log import EvalLog
 from inspect_ai.scorer import Score
 
-from compression_eval.grading.six_dimensions import six_dimensions
+from compression_eval.grading.scorers import six_dimensions
 from tests.grading.samples import (
     MockGrader,
     ids,

@@ -10,10 +10,8 @@ from inspect_ai.log import EvalLog, read_eval_log
 from inspect_ai.scorer import Scorer
 
 from compression_eval import sharing
-from compression_eval.grading.compression import compression
-from compression_eval.grading.fact_retention import fact_retention
 from compression_eval.grading.metrics import MEAN
-from compression_eval.grading.six_dimensions import six_dimensions
+from compression_eval.grading.scorers import compression, fact_retention, six_dimensions
 from tests.grading.samples import MockGrader, metric, record, reply, run, samples
 
 SCORERS = Path(__file__).parents[2] / "scorers"

@@ -8,6 +8,7 @@ from compression_eval.fixtures.banks import ProbeType
 from compression_eval.fixtures.errors import DataError
 from compression_eval.fixtures.models import Language
 from compression_eval.grading.rubric import (
+    Structure,
     dimension_scores,
     knowledge,
     load_rubric,
@@ -15,7 +16,6 @@ from compression_eval.grading.rubric import (
     rubric_digest,
     structure,
 )
-from compression_eval.grading.rubric_models import Structure
 from tests.grading.samples import LANGUAGES, probe
 
 WEIGHTS = {

@@ -8,7 +8,7 @@ from inspect_ai.scorer import Score
 
 from compression_eval.fixtures.errors import DataError
 from compression_eval.grading.rubric import rubric_digest
-from compression_eval.grading.six_dimensions import KEYS, six_dimensions
+from compression_eval.grading.scorers import DIMENSION_KEYS, six_dimensions
 from tests.grading.samples import (
     MockGrader,
     answer_record,
@@ -40,13 +40,13 @@ def grade(tmp_path: Path, given: dict[str, Any], said: str | None = None, **args
 def test_the_score_has_every_key_and_its_computation(tmp_path: Path) -> None:
     scores = dict.fromkeys(ids(), 4) | {"accuracy_factual": 5, "accuracy_technical": 2.5}
     score = grade(tmp_path, record(), reply(scores))
-    assert list(score.as_dict()) == list(KEYS)
+    assert list(score.as_dict()) == list(DIMENSION_KEYS)
     assert values(score)["accuracy"] == pytest.approx(4.0)
     assert values(score)["knowledge"] == pytest.approx(4.0)
     assert values(score)["overall"] == pytest.approx(4.0)
     metadata = score.metadata or {}
     assert metadata["aggregateScore"] == pytest.approx(4.0)
-    assert set(metadata["dimensionScores"]) == set(KEYS) - {"knowledge", "overall"}
+    assert set(metadata["dimensionScores"]) == set(DIMENSION_KEYS) - {"knowledge", "overall"}
     assert metadata["criterionResults"][0] == {
         "criterionId": "accuracy_factual",
         "score": 5,
@@ -270,7 +270,7 @@ def test_failed_epochs_move_no_mean(tmp_path: Path) -> None:
     assert metric(log, "overall") == pytest.approx((4 + 2.5) / 2)
     assert log.results
     counts = {s.name: (s.scored_samples, s.unscored_samples) for s in log.results.scores}
-    assert counts == dict.fromkeys(KEYS, (2, 1)) | {"artifact_trail": (0, 3)}
+    assert counts == dict.fromkeys(DIMENSION_KEYS, (2, 1)) | {"artifact_trail": (0, 3)}
 
 
 def test_every_sample_has_every_key(tmp_path: Path) -> None:
@@ -282,10 +282,10 @@ def test_every_sample_has_every_key(tmp_path: Path) -> None:
         roles={"grader": grader.model},
     )
     assert log.results
-    assert [item.name for item in log.results.scores] == list(KEYS)
+    assert [item.name for item in log.results.scores] == list(DIMENSION_KEYS)
     counts = {s.name: (s.scored_samples, s.unscored_samples) for s in log.results.scores}
     # A recall probe has nothing that the criteria of this dimension ask about.
-    assert counts == dict.fromkeys(KEYS, (1, 1)) | {"artifact_trail": (0, 2)}
+    assert counts == dict.fromkeys(DIMENSION_KEYS, (1, 1)) | {"artifact_trail": (0, 2)}
     assert len(samples(log)) == 2
 
 

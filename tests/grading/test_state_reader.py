@@ -13,7 +13,7 @@ from inspect_ai.tool import ToolCall
 
 from compression_eval.facts.records import FactRecord
 from compression_eval.fixtures.errors import DataError
-from compression_eval.grading.fact_retention import READ_KEYS, fact_retention
+from compression_eval.grading.scorers import READ_KEYS, fact_retention
 from compression_eval.grading.state_reader import FACTS_PER_CALL, read_state
 from compression_eval.record import AskedProbe
 from tests.grading.samples import (

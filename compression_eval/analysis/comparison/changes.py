@@ -13,8 +13,8 @@ from compression_eval.analysis.comparison.sides import Side
 from compression_eval.analysis.statistics.intervals import Spread
 from compression_eval.analysis.statistics.power import Graded, SpreadParts, spread_parts
 from compression_eval.calibration.anchors import AnchorGrading, off_by
-from compression_eval.grading.rubric import KNOWLEDGE, structure
-from compression_eval.grading.six_dimensions import KEYS, OVERALL
+from compression_eval.grading.rubric import KNOWLEDGE, OVERALL, structure
+from compression_eval.grading.scorers import DIMENSION_KEYS
 
 if TYPE_CHECKING:
     from pandas import DataFrame, Series
@@ -353,7 +353,7 @@ def drift(base: Side, new: Side) -> Drift:
         [AnchorGrading.model_validate_json(str(cell)) for cell in side.samples[ANCHOR].dropna()]
         for side in (base, new)
     )
-    shifts = (_shift(key, off_by(first, key), off_by(second, key)) for key in KEYS)
+    shifts = (_shift(key, off_by(first, key), off_by(second, key)) for key in DIMENSION_KEYS)
 
     def graded(side: Sequence[AnchorGrading]) -> int:
         return len({each.digest for each in side if not each.failure})

@@ -23,8 +23,7 @@ from compression_eval.analysis.statistics.significance import (
 )
 from compression_eval.compressors.artifacts import SUFFIX
 from compression_eval.compressors.registry import COMPRESSORS
-from compression_eval.grading.rubric import KNOWLEDGE, MAX_SCORE, structure
-from compression_eval.grading.six_dimensions import OVERALL
+from compression_eval.grading.rubric import KNOWLEDGE, MAX_SCORE, OVERALL, structure
 
 if TYPE_CHECKING:
     from pandas import DataFrame, Series

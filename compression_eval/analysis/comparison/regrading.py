@@ -25,10 +25,9 @@ from compression_eval.analysis.comparison.sides import (
 from compression_eval.analysis.logs import reading
 from compression_eval.fixtures.errors import DataError
 from compression_eval.fixtures.models import Language
-from compression_eval.grading.grader import Grader
-from compression_eval.grading.panel import FailedGraderNotice
-from compression_eval.grading.sample import Sample
-from compression_eval.grading.six_dimensions import grade_answer
+from compression_eval.grading.panel import Grader, PanelWarnings
+from compression_eval.grading.scored_sample import ScoredSample
+from compression_eval.grading.scorers import grade_answer
 
 SEED = 0
 """Of the order in which answers are graded; the same two sides always have the same one."""
@@ -117,7 +116,7 @@ def _setting(sides: Sequence[Side], column: str, default: str) -> str:
 
 async def _graded(answers: Sequence[_Answer], models: Sequence[Model], **how: Any) -> list[Score]:
     """Grade answers, begun in the order in which they stand."""
-    notice = FailedGraderNotice()
+    warnings = PanelWarnings()
     connections = [model.config.max_connections or MAX_AT_ONCE for model in models]
     limiter = anyio.CapacityLimiter(max(connections))
     with click.progressbar(length=len(answers), label="grading", file=sys.stderr) as bar:
@@ -127,7 +126,7 @@ async def _graded(answers: Sequence[_Answer], models: Sequence[Model], **how: An
                 sample = await _read(each)
                 graders = [Grader(model, sample.answer.model) for model in models]
                 score = await grade_answer(
-                    sample, graders, language=each.language, failed_graders=notice, **how
+                    sample, graders, language=each.language, warnings=warnings, **how
                 )
             bar.update(1)
             return score
@@ -135,7 +134,7 @@ async def _graded(answers: Sequence[_Answer], models: Sequence[Model], **how: An
         return await collect(*(grade(each) for each in answers))
 
 
-async def _read(each: _Answer) -> Sample:
+async def _read(each: _Answer) -> ScoredSample:
     with reading(each.path):
         found = await read_eval_log_sample_async(
             each.path,
@@ -147,7 +146,7 @@ async def _read(each: _Answer) -> Sample:
     recorded = Seen(found, each.path).recorded
     if recorded is None:
         raise DataError(f"{each.path}: {each.sample}: nothing is recorded of its answer")
-    return Sample(recorded.record, recorded.context)
+    return ScoredSample(recorded.record, recorded.context)
 
 
 def _with(side: Side, scores: Regradings, graders: Sequence[Model]) -> Side:

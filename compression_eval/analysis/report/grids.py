@@ -23,8 +23,7 @@ from compression_eval.analysis.report.wording import (
     whole,
 )
 from compression_eval.analysis.statistics.significance import DEFAULT_THRESHOLD
-from compression_eval.grading.rubric import KNOWLEDGE, structure
-from compression_eval.grading.six_dimensions import OVERALL
+from compression_eval.grading.rubric import KNOWLEDGE, OVERALL, structure
 
 _A_POINT = 1e-6
 """An interval narrower than this is one value."""

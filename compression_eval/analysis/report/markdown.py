@@ -20,8 +20,7 @@ from compression_eval.analysis.report.wording import (
     whole,
 )
 from compression_eval.grading.markdown import pasted, table
-from compression_eval.grading.rubric import KNOWLEDGE, structure
-from compression_eval.grading.six_dimensions import OVERALL
+from compression_eval.grading.rubric import KNOWLEDGE, OVERALL, structure
 
 _MOST_PAIRS = 30
 _MOST_MISSES = 10

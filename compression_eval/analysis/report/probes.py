@@ -12,8 +12,7 @@ from compression_eval.analysis.report.reading import Frames
 from compression_eval.analysis.report.survival import STAGES
 from compression_eval.analysis.report.viewer import Viewer
 from compression_eval.analysis.tables import clean
-from compression_eval.grading.rubric import KNOWLEDGE, structure
-from compression_eval.grading.six_dimensions import OVERALL
+from compression_eval.grading.rubric import KNOWLEDGE, OVERALL, structure
 
 if TYPE_CHECKING:
     from pandas import DataFrame

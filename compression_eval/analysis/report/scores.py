@@ -6,8 +6,7 @@ from typing import TYPE_CHECKING
 
 from compression_eval.analysis.comparison.measures import HEADLINE, ungraded, values
 from compression_eval.analysis.statistics.intervals import Estimate, arm_mean
-from compression_eval.grading.rubric import KNOWLEDGE, structure
-from compression_eval.grading.six_dimensions import OVERALL
+from compression_eval.grading.rubric import KNOWLEDGE, OVERALL, structure
 
 if TYPE_CHECKING:
     from pandas import DataFrame

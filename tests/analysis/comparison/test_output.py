@@ -19,7 +19,7 @@ from compression_eval.analysis.comparison.text import FORMULA
 from compression_eval.analysis.statistics.intervals import Spread
 from compression_eval.arguments import TaskArguments
 from compression_eval.cli import main
-from compression_eval.grading.six_dimensions import six_dimensions
+from compression_eval.grading.scorers import six_dimensions
 from compression_eval.task import compression, compression_task
 from tests.analysis.comparison.arms import (
     BAD,

@@ -1,36 +1,23 @@
 """What a scorer reads of a sample, and why a sample may have no score."""
 
+from dataclasses import dataclass
+
 from inspect_ai.log import transcript
 from inspect_ai.model import ChatMessage
 from inspect_ai.scorer import Score
 from inspect_ai.solver import TaskState
 
-from compression_eval.facts.records import FactRecord
 from compression_eval.fixtures.banks import Probe
-from compression_eval.record import (
-    AnswerRecord,
-    SampleRecord,
-    StateRecord,
-    read_record,
-    recovered,
-)
-
-CLUSTER = "cluster"
-"""Key of the sample's metadata by which standard errors are clustered: the fixture, or in a run
-over a single fixture the probe: an error over one cluster would be 0 and read as certainty."""
+from compression_eval.record import AnswerRecord, SampleRecord, StateRecord, read_record, recovered
 
 
-class Sample:
-    """A sample's record, read once.
+@dataclass(frozen=True)
+class ScoredSample:
+    """A sample's record, read once, with the state that the answering model was shown."""
 
-    Attributes:
-        record: All that the store holds.
-        context: The messages of the state: what the answering model was shown.
-    """
-
-    def __init__(self, record: SampleRecord, context: list[ChatMessage]) -> None:
-        self.record = record
-        self.context = context
+    record: SampleRecord
+    context: list[ChatMessage]
+    """The messages of the state."""
 
     @property
     def probe(self) -> Probe:
@@ -45,9 +32,7 @@ class Sample:
     @property
     def compression_failure(self) -> str | None:
         """Why the state is no result of a compression; None if it is one."""
-        if self.state.status == "ok":
-            return None
-        return f"compression_failed: {self.state.status}"
+        return None if self.state.status == "ok" else f"compression_failed: {self.state.status}"
 
     @property
     def answer(self) -> AnswerRecord:
@@ -60,27 +45,21 @@ class Sample:
         return self.answer.problem or None
 
     @property
-    def facts(self) -> list[FactRecord]:
-        """What was recorded about the probe's facts at compression time."""
-        return self.state.facts
-
-    @property
     def answer_text(self) -> str | None:
         """The answer; None if there is none to grade."""
         return None if self.answer_failure else self.answer.text
 
 
-def read_sample(state: TaskState) -> Sample | None:
+def read_sample(state: TaskState) -> ScoredSample | None:
     """Return what the sample's store holds; None if its solver never came to a state.
 
     Raises:
         DataError: The record was written by an incompatible version.
     """
-    record = read_record(state.store)
-    if record is not None:
-        return Sample(record, state.messages[: record.state.message_count])
+    if (record := read_record(state.store)) is not None:
+        return ScoredSample(record, state.messages[: record.state.message_count])
     found = recovered(transcript().events)
-    return Sample(found.record, found.context) if found else None
+    return ScoredSample(found.record, found.context) if found else None
 
 
 def nothing_recorded() -> Score:

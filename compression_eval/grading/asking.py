@@ -1,0 +1,160 @@
+"""Ask a model for JSON in an agreed shape, check what it says, and ask again if that is no use.
+
+Not every provider keeps to a schema, so the JSON may stand in a code fence or among prose. How
+strict its content is taken is for the caller to say.
+"""
+
+import json
+import logging
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from inspect_ai.model import (
+    ChatMessage,
+    ChatMessageAssistant,
+    ChatMessageUser,
+    GenerateConfig,
+    Model,
+    ModelOutput,
+    ResponseSchema,
+)
+from inspect_ai.util import JSONSchema, LimitExceededError
+
+from compression_eval.compressors.errors import refused
+from compression_eval.sharing import prefix_first
+
+logger = logging.getLogger(__name__)
+
+MAX_ATTEMPTS = 3
+"""Calls for one reply before the model has failed."""
+
+MAX_ECHO = 20_000
+"""Characters of an unusable reply that are sent back."""
+
+MAX_REPLY = 400_000
+"""Characters of a reply that are searched for JSON."""
+
+MAX_OBJECTS = 500
+"""Braces of a reply at which an object is looked for."""
+
+
+class ReplyError(ValueError):
+    """A reply that cannot be used.
+
+    Attributes:
+        problem: What kind of thing is wrong, as a word that can be counted.
+        detail: What it concerns; short, fit to be shown to the model.
+    """
+
+    def __init__(self, problem: str, detail: str = "") -> None:
+        super().__init__(f"{problem}: {detail}" if detail else problem)
+        self.problem = problem
+        self.detail = detail
+
+
+@dataclass(frozen=True)
+class Asked:
+    """How often a model was asked, and what was wrong the last time that something was."""
+
+    calls: int
+    failure: ReplyError
+    """Its problem is ``error`` where the provider failed, ``refusal`` where the model declined, and
+    empty where nothing was wrong."""
+
+
+async def ask(
+    model: Model,
+    request: Sequence[ChatMessage],
+    *,
+    role: str,
+    schema: ResponseSchema,
+    prefix_key: str,
+    take: Callable[[ModelOutput], ReplyError | None],
+    correction: Callable[[ReplyError], str],
+) -> Asked:
+    """Ask a model until its reply is taken as whole, at most `MAX_ATTEMPTS` times.
+
+    A reply that cannot be used, a refusal and an error of the provider are answered by asking
+    again. Cancellation and Inspect's limits are no failures of the model and go through.
+
+    Args:
+        model: Who is asked.
+        request: The messages; a correction comes after them.
+        role: What the model does, for the log.
+        schema: For providers that can hold a model to one.
+        prefix_key: Equal for requests that begin alike; see `sharing.prefix_first`.
+        take: Keeps what a reply says, and returns what is still wrong with it, or None; raises
+            `ReplyError` if nothing of it can be used.
+        correction: What the model is told about that.
+    """
+    messages = list(request)
+    config = GenerateConfig(response_schema=schema)
+    failure = ReplyError("")
+    for attempt in range(1, MAX_ATTEMPTS + 1):
+        try:
+            async with prefix_first(prefix_key, model):
+                output = await model.generate(messages, config=config)
+        except LimitExceededError:
+            raise
+        except Exception as error:  # a provider raises whatever it likes
+            failure = ReplyError("error", f"{type(error).__name__}: {error}")
+            logger.info("%s %s: attempt %d: %s", role, model, attempt, failure.detail)
+            # The schema may be what the provider refuses, and the reply can be read without.
+            config = GenerateConfig()
+            continue
+        if refused(output):
+            failure = ReplyError("refusal")
+            continue
+        try:
+            wrong = take(output)
+        except ReplyError as error:
+            wrong = failure = error
+        if wrong is None:
+            break
+        messages = [*request, ChatMessageUser(content=correction(wrong))]
+        if output.completion.strip():
+            echo = ChatMessageAssistant(content=output.completion[:MAX_ECHO])
+            messages.insert(len(request), echo)
+    return Asked(attempt, failure)
+
+
+def objects_with(text: str, key: str) -> Iterator[dict[str, Any]]:
+    """Yield the JSON objects in a model's reply that have a key, wherever they stand in it."""
+    text = text[:MAX_REPLY]
+    decoder = json.JSONDecoder(object_pairs_hook=_no_repeated_keys)
+    at = text.find("{")
+    tried = 0
+    while at >= 0 and tried < MAX_OBJECTS:
+        tried += 1
+        try:
+            value, end = decoder.raw_decode(text, at)
+        except (ValueError, RecursionError):
+            value, end = {}, at + 1
+        if key in value:
+            yield value
+        else:
+            end = at + 1  # the object that counts may be wrapped in another
+        at = text.find("{", end)
+
+
+def _no_repeated_keys(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    value = dict(pairs)
+    if len(value) != len(pairs):
+        raise ValueError("a key stands twice in one object")
+    return value
+
+
+def object_schema(**properties: JSONSchema) -> JSONSchema:
+    """Return the schema of an object that has all of some properties, and no others."""
+    return JSONSchema(
+        type="object",
+        properties=properties,
+        required=list(properties),
+        additionalProperties=False,
+    )
+
+
+def list_schema(**properties: JSONSchema) -> JSONSchema:
+    """Return the schema of a list of such objects."""
+    return JSONSchema(type="array", items=object_schema(**properties))

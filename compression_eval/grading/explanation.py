@@ -1,0 +1,170 @@
+"""What came of a sample, as people read it in the log viewer: Markdown for each scorer.
+
+Criteria and facts are lists and no tables, because the viewer's narrow columns break words inside.
+"""
+
+import math
+from collections import Counter
+from collections.abc import Iterable, Sequence
+
+from compression_eval.facts.life import FactFinding, age_group
+from compression_eval.grading.judgement import CAP, CriterionScore, Judgement
+from compression_eval.grading.markdown import escaped, number, yes_no
+from compression_eval.grading.rubric import FORMULA
+from compression_eval.record import StateRecord
+
+
+def of_compression(state: StateRecord, removed: float) -> str:
+    """Return a line per compression of a chain, and how the whole of it went.
+
+    Args:
+        state: What the record says of the state.
+        removed: Share of the tokens that is gone.
+    """
+    lines = [
+        f"- cut {cycle.cut}: {escaped(cycle.applied)}"
+        + (f" ({escaped(cycle.fallback_reason)})" if cycle.fallback_reason else "")
+        + f"; tokens {cycle.tokens_before} → {cycle.tokens_after}; messages "
+        f"{cycle.messages_before} → {cycle.messages_after}; model calls {cycle.model_calls} "
+        f"(tokens in {cycle.input_tokens}, out {cycle.output_tokens}); "
+        f"{number(cycle.seconds)} seconds"
+        for cycle in state.cycles
+    ]
+    failure = f": {escaped(state.failure)}" if state.failure else ""
+    notes = [
+        f"Status: {state.status}{failure}",
+        f"History {state.original_tokens} tokens, state {state.state_tokens} tokens, "
+        f"removed {number(removed)}; counted with {escaped(state.token_counter)}",
+    ]
+    if state.computed_by and not state.computed_here:
+        notes.append(f"Computed by the sample {escaped(state.computed_by)}")
+    notes.extend(f"Suspect: {escaped(sign)}" for sign in state.suspect)
+    return "\n\n".join(["\n".join(lines), *notes] if lines else notes)
+
+
+def of_facts(
+    findings: Sequence[FactFinding], wrong: Sequence[str] | None, cut: int, note: str = ""
+) -> str:
+    """Return a line per fact, the totals, and the wrong values that the answer gives.
+
+    Args:
+        findings: The facts of one probe.
+        wrong: Superseded and forbidden values given as current.
+        cut: Where the history ended, for the age of each fact.
+        note: Who read the state, or why nobody could; empty if it was looked up only.
+    """
+    ages = [age.share if (age := finding.age(cut)) else None for finding in findings]
+    parts = [
+        "\n".join(_fact(finding, cut) for finding in findings),
+        f"Facts by stage: {_counted(finding.stage for finding in findings)}; "
+        f"by region: {_counted(finding.region or 'none' for finding in findings)}; "
+        f"by age: {_counted(map(age_group, ages))}.",
+    ]
+    if wrong:
+        values = ", ".join(escaped(value, 80) for value in wrong)
+        parts.append(f"Given as current, but superseded or forbidden: {values}.")
+    if note:
+        known = [finding.agreed for finding in findings if finding.agreed is not None]
+        if known:
+            note += f" Look-up and reader agree on {sum(known)} of {len(known)} facts."
+        parts.append(note)
+    return "\n\n".join(parts)
+
+
+def _fact(finding: FactFinding, cut: int) -> str:
+    record, age, said = finding.record, finding.age(cut), finding.words.state
+    read = ""
+    if said and said.word is None:
+        read = f", read: not known ({escaped(said.problem, 80)})"
+    elif said:
+        quote = f' ("{escaped(said.quotes[0], 80)}")' if said.quotes else ""
+        read = f", read: {said.word}{quote}"
+    told = [
+        f"history {yes_no(record.in_history if record else None)}"
+        + (f", {age.messages} messages ago ({age.share:.0%})" if age else ""),
+        f"fed to summariser {yes_no(record.fed if record else None)}",
+        f"state {yes_no(finding.in_state)}"
+        + (f" ({finding.region})" if finding.region else "")
+        + read,
+        f"answer {yes_no(finding.in_answer)}"
+        + (f", graded {finding.words.answer}" if finding.words.answer else ""),
+    ]
+    if finding.instead:
+        told.append(f"instead: {escaped(', '.join(finding.instead))}")
+    stage: str = finding.stage
+    if stage == "answered_not_found":  # the name alone would not be understood
+        stage = "answered though not found in the state"
+    return f"- **{escaped(finding.fact.fact)}** {stage}: {'; '.join(told)}"
+
+
+def _counted(names: Iterable[str]) -> str:
+    return ", ".join(f"{name} {count}" for name, count in Counter(names).most_common())
+
+
+def of_judgement(judgement: Judgement) -> str:
+    """Return the criteria of each dimension with their scores, then how they were computed."""
+    panel = len(judgement.panel.gradings) > 1
+    lines = []
+    for name, value in judgement.dimensions.items():
+        items = [item for item in judgement.scores if item.criterion.dimension == name]
+        if items:
+            lines.append(f"- **{name} {number(value)}**")
+        for item in items:
+            spread = f", spread {number(item.spread)}" if panel else ""
+            lines.append(
+                f"  - {item.criterion.id} **{number(item.score)}** (weight "
+                f"{item.criterion.weight:g}{spread}): {escaped(_reason(item, judgement))}"
+            )
+    return "\n\n".join(["\n".join(lines), *_notes(judgement)])
+
+
+def _reason(item: CriterionScore, judgement: Judgement) -> str:
+    if item.score == item.graded or math.isnan(item.score):
+        return item.reasoning
+    rule = "abstained" if judgement.abstained else "wrong value given as current"
+    return f"[{rule}: {number(item.graded)} counts as {number(item.score)}] {item.reasoning}"
+
+
+def _notes(judgement: Judgement) -> list[str]:
+    panel = judgement.panel
+    notes = [
+        f"Knowledge: {number(judgement.knowledge)}; overall: {number(judgement.overall)}; "
+        f"{FORMULA}."
+    ]
+    if judgement.ungraded:
+        notes.append(
+            f"Without a score: {len(judgement.ungraded)} of {len(judgement.scores)} criteria "
+            f"({', '.join(judgement.ungraded)})."
+        )
+    if judgement.abstained:
+        notes.append(
+            "The answer says that it does not know: 0 on everything but instruction following, "
+            "which is checked mechanically."
+        )
+    if judgement.wanted_tools:
+        notes.append("The model tried to call a tool, that is, to fetch something again.")
+    if judgement.cut_off:
+        notes.append("The answer was cut off (stop reason max_tokens): give it more --max-tokens.")
+    if judgement.violations:
+        values = ", ".join(escaped(value, 80) for value in judgement.violations)
+        notes.append(f"Given as current, but not so: {values}. Accuracy is at most {CAP:g}.")
+    if any(word for _, word in judgement.facts):
+        words = Counter(word or "no word" for _, word in judgement.facts)
+        counts = ", ".join(f"{n} {word}" for word, n in words.items())
+        notes.append(f"Expected facts in the answer, as the grader reads it: {counts}.")
+    if panel.facts_failure:
+        notes.append(
+            f"What the grader says of the facts cannot be used: {escaped(panel.facts_failure)}."
+        )
+    if apart := panel.disagreement:
+        each = ", ".join(f"({n}) {number(value)}" for n, value in apart.overall.items())
+        notes.append(
+            f"Graders apart by {number(apart.range)} overall: {each}; most on "
+            f"{apart.criterion} ({number(apart.largest)})."
+        )
+    for n, grading in enumerate(panel.gradings, start=1):
+        calls = "1 call" if grading.attempts == 1 else f"{grading.attempts} calls"
+        mark = ", judging its own answer" if grading.self_graded else ""
+        failure = grading.failure and f", failed: {escaped(grading.detail or grading.failure)}"
+        notes.append(f"Grader {n}: {escaped(grading.grader)} ({calls}{mark}{failure})")
+    return notes

@@ -1,0 +1,429 @@
+"""The scorers: what compression did, which facts came through, and what the answer is worth.
+
+They read only what the log holds, so a log can be scored again. What failed is never a low score:
+it is unscored with a reason, and values that cannot be known are NaN.
+"""
+
+import math
+from collections.abc import Sequence
+from itertools import zip_longest
+from typing import Any, get_args
+
+import anyio
+from inspect_ai.scorer import Metric, Score, Scorer, Target, mean, scorer
+from inspect_ai.solver import TaskState
+
+from compression_eval.calibration.anchors import (
+    ANCHOR,
+    anchor_difference,
+    chosen_anchors,
+    grade_anchor,
+)
+from compression_eval.facts.life import FactFinding, FactWords, follow_facts
+from compression_eval.facts.stale import violations, wrong_values
+from compression_eval.fixtures.errors import DataError
+from compression_eval.fixtures.models import Language
+from compression_eval.grading import explanation
+from compression_eval.grading.judgement import answer_words, judge
+from compression_eval.grading.markdown import escaped
+from compression_eval.grading.metrics import (
+    NO_VERDICT,
+    REGION,
+    VERDICT,
+    by_verdict,
+    failed_states,
+    over_conversations,
+    panel_agreement,
+    ungraded_criteria,
+)
+from compression_eval.grading.panel import Grader, PanelWarnings, grade_with_panel, graders_for
+from compression_eval.grading.request import GraderContext, grading_request
+from compression_eval.grading.rubric import (
+    KNOWLEDGE,
+    OVERALL,
+    CriteriaMode,
+    load_rubric,
+    rubric_digest,
+    structure,
+    value_markers,
+)
+from compression_eval.grading.scored_sample import ScoredSample, nothing_recorded, read_sample
+from compression_eval.grading.state_reader import SharedReadings, StateFacts, StateReading
+from compression_eval.record import AskedProbe
+
+COMPRESSION_KEYS = ("tokens_removed", "tokens_retained", "failed_states")
+"""Keys of the score of `compression`, on every sample that has a record."""
+
+READ_KEYS = ("fact_recall_read", "fact_survival_read", "fact_agreement")
+"""Keys whose values rest on the words of a language model; NaN where none was asked."""
+
+FACT_KEYS = ("fact_recall", "fact_survival", "fact_violations", *READ_KEYS)
+"""Keys of the score of `fact_retention`, on every sample that has one."""
+
+DIMENSION_KEYS: tuple[str, ...] = (KNOWLEDGE, OVERALL, *structure().dimensions)
+"""Keys of the score of `six_dimensions`, on every sample that has one."""
+
+NO_KNOWLEDGE = "grader_failed: no criterion of knowledge has a value"
+"""Why an answer has no score of which the graders judged nothing but the form."""
+
+
+def compression_metrics() -> dict[str, list[Metric]]:
+    """Return the metrics of `compression`: means over conversations, a count of failed states."""
+    return {
+        "tokens_removed": [over_conversations()],
+        "tokens_retained": [over_conversations()],
+        "failed_states": [failed_states()],
+    }
+
+
+@scorer(metrics=compression_metrics())
+def compression() -> Scorer:
+    """Report the compression of the sample's state; calls no model.
+
+    ``tokens_removed`` is the share of the history's tokens that is gone (0 to 1),
+    ``tokens_retained`` the size of the state in tokens; both are NaN for a failed compression.
+    ``failed_states`` is 1 for a failed compression and 0 otherwise.
+    """
+
+    async def score(state: TaskState, target: Target) -> Score:  # noqa: ARG001
+        sample = read_sample(state)
+        if sample is None:
+            return nothing_recorded()
+        record, made = sample.record, sample.state
+        removed = math.nan
+        if made.original_tokens:
+            removed = round(1 - made.state_tokens / made.original_tokens, 4)
+        failure = sample.compression_failure
+        return Score(
+            value={
+                "tokens_removed": math.nan if failure else removed,
+                "tokens_retained": math.nan if failure else float(made.state_tokens),
+                "failed_states": 1 if failure else 0,
+            },
+            reason=failure,
+            explanation=explanation.of_compression(made, removed),
+            metadata={
+                "fixture": record.fixture,
+                "cut": record.cut,
+                "replicate": record.replicate,
+                "state_id": made.state_id,
+                "status": made.status,
+                "failure": made.failure,
+                "suspect": list(made.suspect),
+                "token_counter": made.token_counter,
+                "original_tokens": made.original_tokens,
+                "state_tokens": made.state_tokens,
+            },
+        )
+
+    return score
+
+
+def fact_retention_metrics() -> dict[str, list[Metric]]:
+    """Return the metrics of `fact_retention`: mean over conversations, and means by verdict."""
+    # Most banks name few wrong values, and means over no probe at all would stand there as NaN.
+    apart = ("fact_recall", "fact_survival")
+    return {
+        key: [over_conversations(), *([by_verdict()] if key in apart else [])] for key in FACT_KEYS
+    }
+
+
+@scorer(metrics=fact_retention_metrics())
+def fact_retention(state_facts: StateFacts | None = None) -> Scorer:
+    """Look the expected facts up in the state and in the answer, and have the state read.
+
+    ``fact_recall`` is the share of the probe's facts that the answer holds, ``fact_survival`` the
+    share that the state holds (both 0 to 1), ``fact_violations`` the number of superseded or
+    forbidden values that the answer gives as current. What cannot be known is NaN: recall and
+    violations without an answer, survival in a state that cannot be read, violations where the
+    probe names no such value. A failed compression leaves the sample unscored.
+
+    Beside them stand the words of language models: ``fact_survival_read`` is the share of the facts
+    that a reader says the state holds, stated or derivable; ``fact_recall_read`` the share that the
+    grader says the answer states; ``fact_agreement`` the share of which look-up and reader say the
+    same of the state. They leave out facts without a word and are NaN without any. A reader that
+    fails changes no other score; its failure is in the metadata.
+
+    Args:
+        state_facts: ``reader`` has the first model of the role ``grader`` read each state, in one
+            call for all its probes; ``match`` looks up only. By default ``reader`` where that is
+            a language model.
+
+    Raises:
+        DataError: The argument is none of these.
+    """
+    if state_facts is not None:
+        _check("state_facts", state_facts, get_args(StateFacts))
+    readings = SharedReadings()
+
+    async def score(state: TaskState, target: Target) -> Score:  # noqa: ARG001
+        sample = read_sample(state)
+        if sample is None:
+            return nothing_recorded()
+        reading, made_here = await _reading(sample, state_facts, readings)
+        # An answer may be as long as a looping model makes it.
+        findings, wrong = await anyio.to_thread.run_sync(_findings, sample, reading, state.scores)
+        cut = sample.record.cut
+        note = _reader_note(reading, made_here=made_here) if reading else ""
+        told = explanation.of_facts(findings, wrong, cut, note)
+        metadata: dict[str, Any] = {
+            "facts": [finding.row(cut) for finding in findings],
+            "violations": wrong,
+        }
+        if reading:  # plain values, which the log's summaries keep too
+            metadata |= {
+                "state_id": sample.state.state_id,
+                "state_reader": reading.reader,
+                "state_reader_calls": reading.calls if made_here else 0,
+                "state_reader_failure": reading.failure,
+            }
+        if failure := sample.compression_failure:
+            return Score.unscored(reason=failure, explanation=told, metadata=metadata)
+        return Score(
+            value={
+                "fact_recall": _share([finding.in_answer for finding in findings]),
+                "fact_survival": _share([finding.in_state for finding in findings]),
+                "fact_violations": math.nan if wrong is None else float(len(wrong)),
+                "fact_recall_read": _share_of_known([f.in_answer_read for f in findings]),
+                "fact_survival_read": _share_of_known([f.in_state_read for f in findings]),
+                "fact_agreement": _share_of_known([f.agreed for f in findings]),
+            },
+            answer=sample.answer_text,
+            explanation=told,
+            reason=sample.answer_failure,
+            metadata=metadata,
+        )
+
+    return score
+
+
+async def _reading(
+    sample: ScoredSample, state_facts: StateFacts | None, readings: SharedReadings
+) -> tuple[StateReading | None, bool]:
+    """Return what a reader says of the sample's state, and whether it was asked for this sample."""
+    state = sample.state
+    asked_of_nobody = state_facts == "match" or sample.compression_failure or not state.readable
+    if asked_of_nobody or not any(message.text for message in sample.context):
+        return None, False
+    reader, *_ = graders_for(sample.answer.model)
+    if reader.embedded:
+        failure = "the embedded model is no language model"
+        return StateReading(reader.name, 0, failure=failure) if state_facts else None, True
+    return await readings.get(
+        reader.model,
+        context=sample.context,
+        regions=state.regions,
+        asked=state.asked or [AskedProbe.of(sample.probe)],
+        language=sample.record.language,
+        state_id=state.state_id,
+    )
+
+
+def _findings(
+    sample: ScoredSample, reading: StateReading | None, scores: dict[str, Score] | None
+) -> tuple[list[FactFinding], list[str] | None]:
+    """Return the life of each fact, and the wrong values that the answer gives as current.
+
+    Of these there can be none, and the second is None, without an answer or wrong values to give.
+    """
+    probe, answer = sample.probe, sample.answer_text
+    markers = value_markers(sample.record.language)
+    findings = follow_facts(
+        probe,
+        sample.state.facts,
+        answer,
+        markers,
+        failed=sample.compression_failure is not None,
+        words=[
+            FactWords(*each)
+            for each in zip_longest(
+                reading.findings.get(probe.id, ()) if reading else (), answer_words(scores, probe)
+            )
+        ],
+    )
+    if answer is None or not wrong_values(probe):
+        return findings, None
+    return findings, violations(probe, answer, markers)
+
+
+def _reader_note(reading: StateReading, *, made_here: bool) -> str:
+    reader = escaped(reading.reader)
+    if reading.failure:
+        return f"The state reader {reader} failed: {escaped(reading.failure)}."
+    calls = "1 call" if reading.calls == 1 else f"{reading.calls} calls"
+    return f"State read by {reader} ({calls}{'' if made_here else ' of another sample'})."
+
+
+def _share(known: list[bool | None]) -> float:
+    """Return the share of ``True``; NaN if anything is not known, because it would be a guess."""
+    if not known or any(item is None for item in known):
+        return math.nan
+    return round(sum(bool(item) for item in known) / len(known), 3)
+
+
+def _share_of_known(known: list[bool | None]) -> float:
+    """Return the share of ``True`` among what is known; NaN if nothing is."""
+    return _share([item for item in known if item is not None])
+
+
+def six_dimensions_metrics() -> dict[str, list[Metric]]:
+    """Return the metrics of `six_dimensions`.
+
+    They are the mean over conversations with its error, means by verdict, and of a panel its
+    alpha; under the first key also how many criteria have no score, and how far the graders are
+    off the anchors.
+    """
+    metrics: dict[str, list[Metric]] = {
+        key: [over_conversations(), by_verdict(), panel_agreement(key)] for key in DIMENSION_KEYS
+    }
+    metrics[DIMENSION_KEYS[0]] += [ungraded_criteria(), anchor_difference()]
+    return metrics
+
+
+@scorer(metrics=six_dimensions_metrics())
+def six_dimensions(
+    criteria: CriteriaMode = "by_type",
+    grader_context: GraderContext = "state",
+    language: Language | None = None,
+    anchors: int = 0,
+) -> Scorer:
+    """Grade the answer with the models of the role ``grader``, on six dimensions, 0 to 5.
+
+    A failed compression, a failed answer and a failed grader leave the sample without a score,
+    with a reason; none of them is ever a low score. Values that were not graded are NaN.
+
+    Args:
+        criteria: ``by_type`` grades the criteria that fit the probe, ``all`` all 14.
+        grader_context: ``state`` shows the grader the compressed context, ``none`` does not.
+        language: Language of the rubric; by default that of the fixture.
+        anchors: How many answers of known worth the run has graded too, one beside each of the
+            first samples of its first epoch. What came of them is in the scores' metadata.
+
+    Raises:
+        DataError: An argument is not one of these.
+    """
+    _check("criteria", criteria, get_args(CriteriaMode))
+    _check("grader_context", grader_context, get_args(GraderContext))
+    if language is not None:
+        _check("language", language, get_args(Language))
+    warnings = PanelWarnings()
+    waiting = iter(chosen_anchors(anchors))
+
+    async def score(state: TaskState, target: Target) -> Score:  # noqa: ARG001
+        # Metrics see the metadata of first epochs only. Taken before the first call is waited for.
+        anchor = next(waiting, None) if state.epoch == 1 else None
+        sample = read_sample(state)
+        if sample is None:
+            result = nothing_recorded()
+        else:
+            graders = graders_for(sample.answer.model)
+            warnings.check_graders(graders)
+            result = await grade_answer(
+                sample,
+                graders,
+                criteria=criteria,
+                grader_context=grader_context,
+                language=language,
+                warnings=warnings,
+            )
+        if anchor is not None:
+            graded = await grade_anchor(anchor, grader_context, language)
+            result.metadata = {**(result.metadata or {}), ANCHOR: graded.model_dump()}
+        return result
+
+    return score
+
+
+async def grade_answer(
+    sample: ScoredSample,
+    graders: Sequence[Grader],
+    *,
+    criteria: CriteriaMode = "by_type",
+    grader_context: GraderContext = "state",
+    language: Language | None = None,
+    warnings: PanelWarnings | None = None,
+) -> Score:
+    """Have some graders judge an answer.
+
+    Args:
+        sample: The answer with its state and probe, as a log holds it.
+        graders: Who grades; at least one.
+        criteria: As of `six_dimensions`; likewise the following two.
+        grader_context: What of the state graders are shown.
+        language: Of the rubric.
+        warnings: Warns of members of the panel that fail.
+
+    Returns:
+        The score; without a value, and with a reason, where something failed.
+    """
+    if failure := sample.compression_failure or sample.answer_failure:
+        detail = sample.state.failure if sample.compression_failure else sample.answer.failure
+        return Score.unscored(reason=failure, explanation=detail or failure)
+    rubric = load_rubric(language or sample.record.language)
+    answer = sample.answer.text
+    request = grading_request(
+        rubric=rubric,
+        criteria=rubric.criteria_for(sample.probe, criteria),
+        probe=sample.probe,
+        answer=answer,
+        state=sample.state,
+        context=sample.context,
+        grader_context=grader_context,
+        mode=criteria,
+    )
+    panel = await grade_with_panel(request, graders)
+    if warnings is not None:
+        warnings.check_panel(panel)
+    judgement = await anyio.to_thread.run_sync(judge, request, sample, panel)
+    metadata = judgement.metadata(
+        {
+            "criteria": criteria,
+            "grader_context": grader_context,
+            "language": rubric.language,
+            "rubric_digest": rubric_digest(rubric.language),
+        }
+    )
+    if panel.failure:
+        told = "\n".join(f"{item.grader}: {item.detail}" for item in panel.gradings)
+        failure = f"grader_failed: {panel.failure}"
+    else:
+        told = explanation.of_judgement(judgement)
+        failure = NO_KNOWLEDGE if math.isnan(judgement.knowledge) else ""
+    if failure:
+        return Score.unscored(reason=failure, answer=answer, explanation=told, metadata=metadata)
+    return Score(
+        value={
+            KNOWLEDGE: round(judgement.knowledge, 3),
+            OVERALL: round(judgement.overall, 3),
+            **{name: round(value, 3) for name, value in judgement.dimensions.items()},
+        },
+        answer=answer,
+        explanation=told,
+        metadata=metadata,
+    )
+
+
+@scorer(metrics=[mean()])
+def qualification() -> Scorer:
+    """Say for each sample whether its probe is qualified: 1 or 0, unscored without a verdict.
+
+    Calls no model. Its mean is the share of the probes with a verdict that are qualified.
+    """
+
+    async def score(state: TaskState, target: Target) -> Score:  # noqa: ARG001
+        verdict = state.metadata.get(VERDICT, NO_VERDICT)
+        if verdict == NO_VERDICT:
+            return Score.unscored(reason="no_verdict", explanation="The probe has no verdict.")
+        in_tail = state.metadata.get(REGION) == "tail"
+        return Score(
+            value=1 if verdict == "qualified" else 0,
+            explanation=f"The probe is {verdict}"
+            + ("; the kept tail alone answers it." if in_tail else "."),
+        )
+
+    return score
+
+
+def _check(name: str, value: str, allowed: tuple[str, ...]) -> None:
+    if value not in allowed:
+        raise DataError(f"{name}: {value!r} is not one of {', '.join(allowed)}")
