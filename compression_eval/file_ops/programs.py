@@ -3,64 +3,48 @@
 import itertools
 import posixpath
 import re
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cache
 from importlib.resources import files
 from typing import Any
 
 from compression_eval.file_ops.calls import Outcome
-from compression_eval.file_ops.ledger import Action, Ledger
+from compression_eval.file_ops.ledger import Ledger
 from compression_eval.file_ops.patches import apply_patch, is_envelope
 from compression_eval.file_ops.python_code import code_effects, record_code
 
 _NO_NAME = re.compile(r"-|\+\d+")
 """Standard input, and a line to start at."""
-
-_TAKES_VALUE = {
-    **dict.fromkeys(("head", "tail"), r"-[nc]|--lines|--bytes"),
-    "less": r"-[pP]",
-    "nl": r"-[bwsvni]",
-    "cut": r"-[dfcb]",
-    "sort": r"-[ktS]",
-    "uniq": r"-[fsw]",
-    "jq": r"--arg|--argjson|--indent",
-    "xxd": r"-[lscg]",
-    "hexdump": r"-[nse]",
-    "od": r"-[AtNj]",
-    "bat": r"-[lr]|--style|--line-range|--language",
-    **dict.fromkeys(("diff", "cmp", "sdiff", "colordiff"), r"-[UCIx]|--label"),
-    "column": r"-[tsc]",
-    "touch": r"-[dtr]|--date|--reference",
-    "mkdir": r"-m",
-    "truncate": r"-s|--size",
-    "install": r"-[mog]",
-    **dict.fromkeys(
-        ("grep", "egrep", "fgrep", "ag", "ack"), r"-[ABCmef]|--include|--exclude|--exclude-dir"
-    ),
-    "rg": r"-[ABCmefgtT]|--glob|--type",
-    **dict.fromkeys(("sed", "gsed"), r"-l|-[nrsEzi]*[ef]|--expression|--file"),
-    "perl": r"-[a-zA-Z0-9]*[eE]",
-    **dict.fromkeys(("awk", "gawk", "mawk"), r"-[Fvf]"),
-    "curl": r"-[oHdXuFAe]|--output|--data",
-    "wget": r"-[OPU]|--output-document",
-    **dict.fromkeys(("cp", "mv"), r"-[tS]|--target-directory"),
-    "ln": r"-t",
-    "xargs": r"-[nILPdEsa]",
-}
-"""Options whose value is the word after them."""
-
-_WRAPPERS = dict.fromkeys(
-    ("sudo", "env", "command", "exec", "nohup", "nice", "time", "stdbuf", "builtin", "coproc"), 0
-) | {"timeout": 1, "uv": 0, "poetry": 0, "pipenv": 0}
-"""Programs that run another, and how many words they take before it."""
-
 _ENVIRONMENT = re.compile(r"[A-Za-z_]\w*=")
 _PYTHON = re.compile(r"python(?:\d(?:\.\d+)?)?|pypy3?")
 _INLINE_TRACE = re.compile(r'^  File "<(?:stdin|string)>"', re.MULTILINE)
 _UNPRINTED = re.compile(r"-[a-zA-Z]*[clLq][a-zA-Z]*|--(?:count|files-with.*|quiet|silent|files)")
+_SED_SCRIPT = re.compile(r"-[nrsEz]*[ef]|--(?:expression|file)(?:=.*)?", re.DOTALL)
 _GIT_VALUE_OPTIONS = ("-C", "-c", "--git-dir", "--work-tree")
-_GIT_SURE = ("add", "init", "mv", "rm", "config", "branch", "tag", "status", "log")
+
+
+@cache
+def _vocabulary() -> dict[str, Any]:
+    import yaml
+
+    text = (files(__package__) / "programs.yaml").read_text(encoding="utf-8")
+    loaded: dict[str, Any] = yaml.safe_load(text)
+    return loaded
+
+
+@cache
+def _programs(kind: str) -> frozenset[str]:
+    """Return the names of one kind of program."""
+    names = _vocabulary()[kind]
+    return frozenset(names if isinstance(names, list) else names.split())
+
+
+@cache
+def _takes_value(program: str) -> re.Pattern[str]:
+    """Return which options of a program take the word after them."""
+    known = _vocabulary()["takes_value"].items()
+    return re.compile(next((takes for names, takes in known if program in names.split()), "(?!)"))
 
 
 @dataclass(frozen=True)
@@ -118,14 +102,14 @@ class Invocation:
     @property
     def label(self) -> str:
         """How it is named where its effect is not known: program and first word."""
-        words = [self.program, *(argument.text or "" for argument in self.arguments[:1])]
-        if words[1:] in (["-m"], ["run"]) and len(self.arguments) > 1:
-            words.append(self.arguments[1].text or "?")
-        return " ".join(filter(None, words))
+        words = [argument.text or "?" for argument in self.arguments[:2]]
+        named = words[: 2 if words[:1] in (["-m"], ["run"]) else 1]
+        return " ".join(
+            [self.program, *(named if self.arguments and self.arguments[0].text else [])]
+        )
 
     def operands(self) -> list[Argument]:
         """Return the arguments that are no options nor values of options."""
-        takes_value = re.compile(_TAKES_VALUE.get(self.program, r"(?!)"))
         found: list[Argument] = []
         skip = ended = False
         for argument in self.arguments:
@@ -137,14 +121,14 @@ class Invocation:
             elif text == "--":
                 ended = True
             else:
-                skip = bool(takes_value.fullmatch(text))
+                skip = bool(_takes_value(self.program).fullmatch(text))
         return [argument for argument in found if not _NO_NAME.fullmatch(argument.text or "x")]
 
     def has(self, short: str, *long: str) -> bool:
-        """Return whether it has a one-letter option, perhaps among others, or a long one."""
+        """Return whether it has one of some one-letter options, perhaps joined, or a long one."""
         return any(
-            (text.startswith("-") and not text.startswith("--") and set(short) & set(text[1:]))
-            or text.split("=")[0] in long
+            text.split("=")[0] in long
+            or (text.startswith("-") and not text.startswith("--") and set(short) & set(text[1:]))
             for text in self.texts
         )
 
@@ -168,8 +152,8 @@ class Invocation:
             self.unknown_path(text)
         return matching
 
-    def each(self, arguments: Iterable[Argument], record: Callable[[str], None]) -> None:
-        """Record something of every file that arguments name and that it did not fail at."""
+    def touched(self, arguments: Iterable[Argument]) -> Iterator[str]:
+        """Yield the files that arguments name, without those that it failed at or did not reach."""
         for argument in arguments:
             for path in self.paths(argument):
                 if self.broke(argument.text):
@@ -177,16 +161,16 @@ class Invocation:
                 if self.doubtful:
                     self.ledger.unknown("outcome", f"{self.program} {path}")
                 else:
-                    record(path)
+                    yield path
 
     def reads(self, arguments: Iterable[Argument]) -> None:
-        """Record files whose text it printed; folders and doubtful ones are left out."""
+        """Record files whose text it printed; folders are left out."""
         for argument in arguments if self.shown and not self.doubtful else ():
             if argument.text is None:
                 self.unknown_path(f"{self.program} of a variable")
                 continue
-            for path in self.paths(argument):
-                if not self.broke(argument.text) and not self.ledger.is_folder(path):
+            for path in self.touched([argument]):
+                if not self.ledger.is_folder(path):
                     self.ledger.read(path)
 
     def broke(self, operand: str | None) -> bool:
@@ -208,34 +192,20 @@ class Invocation:
 def unwrapped(words: Sequence[Argument]) -> tuple[str, list[Argument]]:
     """Return the program behind ``sudo``, ``timeout 5``, ``env A=b`` and the like, and the rest."""
     rest = list(words)
-    while len(rest) > 1 and (program := posixpath.basename(rest[0].text or "")) in _WRAPPERS:
-        if program in ("uv", "poetry", "pipenv"):
-            if rest[1].text != "run":
-                break
-            rest = rest[1:]
-        rest = list(itertools.dropwhile(lambda word: (word.text or "").startswith("-"), rest[1:]))
-        rest = rest[_WRAPPERS[program] :]
+    wrappers: dict[str, int] = _vocabulary()["wrappers"]
+    while len(rest) > 1:
+        program = posixpath.basename(rest[0].text or "")
+        runs = program in _programs("runners") and rest[1].text == "run"
+        if program not in wrappers and not runs:
+            break
+        rest = rest[2 if runs else 1 :]
+        rest = list(itertools.dropwhile(lambda word: (word.text or "").startswith("-"), rest))
+        rest = rest[wrappers.get(program, 0) :]
         rest = list(itertools.dropwhile(lambda word: _ENVIRONMENT.match(word.text or ""), rest))
     if not rest:
         return "", []
     name = rest[0].text
     return "?" if name is None else posixpath.basename(name), rest[1:]
-
-
-@cache
-def _vocabulary() -> dict[str, Any]:
-    import yaml
-
-    text = (files(__package__) / "programs.yaml").read_text(encoding="utf-8")
-    loaded: dict[str, Any] = yaml.safe_load(text)
-    return loaded
-
-
-@cache
-def _programs(kind: str) -> frozenset[str]:
-    """Return the names of one kind of program."""
-    names = _vocabulary()[kind]
-    return frozenset(names if isinstance(names, list) else names.split())
 
 
 def run(call: Invocation) -> None:
@@ -302,84 +272,72 @@ def _grep(call: Invocation) -> None:
 
 def _sed(call: Invocation) -> None:
     """Record files that sed changes in place, else those it prints."""
-    script = re.compile(r"-[nrsEz]*[ef]|--(?:expression|file)(?:=.*)?", re.DOTALL)
     in_place = any(re.match(r"-[nrsEz]*i|--in-place", text) for text in call.texts)
     found = call.operands()
     if in_place and found and found[0].text == "":
         found = found[1:]  # BSD sed takes an empty suffix as a word of its own
-    if not any(map(script.fullmatch, call.texts)):
-        found = found[1:]
-    if in_place:
-        call.each(found, call.ledger.modified)
-    else:
-        call.reads(found)
+    _edited(call, found[0 if any(map(_SED_SCRIPT.fullmatch, call.texts)) else 1 :], in_place)
 
 
 def _perl(call: Invocation) -> None:
     """Record files that Perl changes in place, else those it prints."""
-    flags = [text for text in call.texts if text.startswith("-")]
-    if not any(re.match(r"-[a-zA-Z0-9]*[eE]", flag) for flag in flags):
-        call.ledger.unknown("program", call.label)
-    elif any(re.match(r"-[0-9a-hj-zA-Z]*i", flag) for flag in flags):
-        call.each(call.operands(), call.ledger.modified)
+    if any(re.match(r"-[a-zA-Z0-9]*[eE]", text) for text in call.texts):
+        in_place = any(re.match(r"-[0-9a-hj-zA-Z]*i", text) for text in call.texts)
+        _edited(call, call.operands(), in_place)
     else:
-        call.reads(call.operands())
+        call.ledger.unknown("program", call.label)
 
 
 def _awk(call: Invocation) -> None:
     """Record files that awk changes in place, else those it prints."""
-    found = call.operands()
-    if "inplace" in call.texts:
-        found = [argument for argument in found if argument.text != "inplace"]
-        call.each(found[1:], call.ledger.modified)
-        return
-    if found and re.search(r">\s*\"", found[0].text or ""):
+    found = [argument for argument in call.operands() if argument.text != "inplace"]
+    in_place = "inplace" in call.texts
+    if not in_place and found and re.search(r">\s*\"", found[0].text or ""):
         call.ledger.unknown("code", "awk with its own output file")
-    call.reads(found if "-f" in call.texts else found[1:])
+    _edited(call, found[0 if "-f" in call.texts and not in_place else 1 :], in_place)
+
+
+def _edited(call: Invocation, arguments: Iterable[Argument], in_place: bool) -> None:
+    if not in_place:
+        call.reads(arguments)
+        return
+    for path in call.touched(arguments):
+        call.ledger.modified(path)
 
 
 def _tee(call: Invocation) -> None:
-    def written(path: str) -> None:
-        call.ledger.written(path, call.standard_input)
-
-    appends = call.has("a", "--append")
-    call.each(call.operands(), call.ledger.appended if appends else written)
+    for path in call.touched(call.operands()):
+        if call.has("a", "--append"):
+            call.ledger.appended(path)
+        else:
+            call.ledger.written(path, call.standard_input)
 
 
 def _touch(call: Invocation) -> None:
-    """Record files that touch makes; the time of one that is there is no change."""
-
-    def made(path: str) -> None:
-        if call.ledger.exists(path) is not True:
+    for path in call.touched(call.operands()):
+        if call.ledger.exists(path) is not True:  # the time of one that is there is no change
             call.ledger.written(path)
-
-    call.each(call.operands(), made)
 
 
 def _mkdir(call: Invocation) -> None:
-    def made(path: str) -> None:
+    for path in call.touched(call.operands()):
         parts = path.split("/")
         for end in range(1 if call.has("p", "--parents") else len(parts), len(parts) + 1):
             if (folder := "/".join(parts[:end])) not in ("", "~"):
                 call.ledger.made_folder(folder)
-
-    call.each(call.operands(), made)
 
 
 def _remove(call: Invocation) -> None:
     ledger = call.ledger
     forced = call.has("f", "--force")
     deep = call.has("rR", "--recursive") or call.program == "rmdir"
-
-    def gone(path: str) -> None:
+    for path in call.touched(call.operands()):
         is_folder = ledger.is_folder(path)
         if ledger.exists(path) is True or is_folder or not forced:
             deep_name = deep and "." not in posixpath.basename(path)
             ledger.deleted(path, folder=deep_name or is_folder)
         elif not path.startswith("/tmp/"):  # noqa: S108 - a path in a conversation
             ledger.unknown("outcome", f"rm -f {path}")
-
-    call.each(call.operands(), gone)
 
 
 def _copy_or_move(call: Invocation) -> None:
@@ -418,12 +376,12 @@ def _copy_or_move(call: Invocation) -> None:
 
 
 def _link(call: Invocation) -> None:
-    if len(found := call.operands()) == 2:
-        call.each(found[1:], call.ledger.written)
+    found = call.operands()
+    _writes(call, found[1:] if len(found) == 2 else [])
 
 
 def _truncate(call: Invocation) -> None:
-    call.each(call.operands(), call.ledger.modified)
+    _edited(call, call.operands(), in_place=True)
 
 
 def _download(call: Invocation) -> None:
@@ -431,14 +389,18 @@ def _download(call: Invocation) -> None:
     call.certain = False
     names = ("-o", "--output") if call.program == "curl" else ("-O", "--output-document")
     found = [b for a, b in itertools.pairwise(call.arguments) if a.text in names]
-    call.each(found, call.ledger.written)
+    _writes(call, found)
     if not found and (call.program == "wget" or call.has("O", "--remote-name")):
         call.unknown_path(f"{call.program} names the file itself")
 
 
 def _dd(call: Invocation) -> None:
-    found = [Argument(text[3:]) for text in call.texts if text.startswith("of=")]
-    call.each(found, call.ledger.written)
+    _writes(call, [Argument(text[3:]) for text in call.texts if text.startswith("of=")])
+
+
+def _writes(call: Invocation, arguments: Iterable[Argument]) -> None:
+    for path in call.touched(arguments):
+        call.ledger.written(path)
 
 
 def _patch(call: Invocation) -> None:
@@ -538,7 +500,7 @@ def _git(call: Invocation) -> None:
     command = (call.arguments[0].text or "?") if call.arguments else ""
     call.arguments = call.arguments[1:]
     words = [argument.text for argument in call.arguments]
-    call.certain = command in _GIT_SURE
+    call.certain = command in _programs("git_sure")
     call.lists = command in _programs("git_listing")
     if call.doubtful and command in ("mv", "rm", "restore", "checkout", "apply"):
         call.ledger.unknown("outcome", f"git {command}")
@@ -562,15 +524,13 @@ def _git_files(call: Invocation, command: str, words: Sequence[str | None]) -> N
         return
     if set(spared.get(command, ())) & set(words):
         return
-    action: Action = "deleted" if command == "rm" else "modified"
     for argument in given or call.operands():
         if argument.text in (".", "./"):
+            action = "deleted" if command == "rm" else "modified"
             call.ledger.unknown("git", f"git, the whole folder {action}")
             continue
-        for path in call.paths(argument):
-            if call.broke(argument.text):
-                continue
-            if action == "deleted":
+        for path in call.touched([argument]):
+            if command == "rm":
                 call.ledger.deleted(path, folder=call.ledger.is_folder(path))
             else:
                 call.ledger.modified(path)

@@ -9,7 +9,7 @@ import ast
 import itertools
 import posixpath
 import warnings
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Literal, NamedTuple
 
@@ -68,7 +68,7 @@ def code_effects(source: str) -> list[Effect]:
             warnings.simplefilter("ignore")
             tree = ast.parse(source)
         follower = _Follower()
-        follower.body(tree.body)
+        follower.visit(tree)
     except (SyntaxError, ValueError, RecursionError, MemoryError):
         return [Effect("unknown", "python")]
     return follower.effects
@@ -123,8 +123,8 @@ class _Value(NamedTuple):
     is_path: bool = False
 
 
-class _Follower:
-    """Follows statements in their order and collects their effects."""
+class _Follower(ast.NodeVisitor):
+    """Follows statements in their order, every branch of them, and collects their effects."""
 
     def __init__(self) -> None:
         self.effects: list[Effect] = []
@@ -134,44 +134,41 @@ class _Follower:
         self._followed = 0
         self._depth = 0
 
-    def body(self, statements: Iterable[ast.stmt]) -> None:
-        for statement in statements:
-            self._followed += 1
-            if self._followed <= _MAX_STATEMENTS:  # nested loops over long lists
-                self._statement(statement)
+    def visit(self, node: ast.AST) -> None:
+        self._followed += isinstance(node, ast.stmt)
+        if self._followed <= _MAX_STATEMENTS:  # nested loops over long lists
+            super().visit(node)
 
-    def _statement(self, node: ast.stmt) -> None:
-        match node:
-            case ast.FunctionDef():
-                self._functions[node.name] = node
-            case ast.ClassDef() | ast.AsyncFunctionDef():
-                pass
-            case ast.Assign(value=value) | ast.AnnAssign(value=ast.expr() as value):
-                self._expression(value)
-                for target in node.targets if isinstance(node, ast.Assign) else [node.target]:
-                    self._bind(target, value)
-            case ast.For():
-                self._expression(node.iter)
-                for item in self._items(node.iter):
-                    self._bind(node.target, item)
-                    self.body(node.body)
-                self.body(node.orelse)
-            case ast.With():
-                for each in node.items:
-                    self._expression(each.context_expr)
-                self.body(node.body)
-            case _:
-                self._every_branch(node)
+    def visit_FunctionDef(self, node: ast.FunctionDef) -> None:
+        self._functions[node.name] = node
 
-    def _every_branch(self, node: ast.stmt) -> None:
-        for child in ast.iter_child_nodes(node):
-            if isinstance(child, ast.expr):
-                self._expression(child)
-        self.body(getattr(node, "body", []))
-        for handler in getattr(node, "handlers", []):
-            self.body(handler.body)
-        self.body(getattr(node, "orelse", []))
-        self.body(getattr(node, "finalbody", []))
+    def _pass_over(self, node: ast.AST) -> None:
+        """What is only defined is not run."""
+
+    visit_ClassDef = visit_AsyncFunctionDef = visit_Lambda = _pass_over  # noqa: N815
+
+    def visit_Assign(self, node: ast.Assign) -> None:
+        self.visit(node.value)
+        for target in node.targets:
+            self._bind(target, node.value)
+
+    def visit_AnnAssign(self, node: ast.AnnAssign) -> None:
+        if node.value is not None:
+            self.visit(node.value)
+            self._bind(node.target, node.value)
+
+    def visit_For(self, node: ast.For) -> None:
+        self.visit(node.iter)
+        for item in self._items(node.iter):
+            self._bind(node.target, item)
+            for statement in node.body:
+                self.visit(statement)
+        for statement in node.orelse:
+            self.visit(statement)
+
+    def visit_Call(self, node: ast.Call) -> None:
+        self.generic_visit(node)
+        self._call(node)
 
     def _items(self, node: ast.expr) -> Sequence[ast.expr | None]:
         """Return the elements of a written-out collection; one unknown for anything else."""
@@ -214,38 +211,35 @@ class _Follower:
             case ast.Name(id=name):
                 found = self._names.get(name, [])
             case ast.JoinedStr(values=parts):
-                found = self._joined(parts, _concatenated)
+                found = self._joined(parts, is_path=False)
             case ast.FormattedValue(value=inner):
                 found = self._values(inner)
             case ast.BinOp(left=left, op=ast.Div(), right=right):
-                found = self._joined([left, right], _path)
+                found = self._joined([left, right])
             case ast.BinOp(left=left, op=ast.Add(), right=right):
-                found = self._joined([left, right], _concatenated)
+                found = self._joined([left, right], is_path=False)
             case ast.Attribute(value=inner, attr="parent"):
                 folders = [posixpath.dirname(value.text) for value in self._values(inner)]
                 found = [_Value(folder or ".", is_path=True) for folder in folders]
             case ast.Call(func=ast.Attribute(inner, method), args=args) if method in _FROM_PATH:
-                found = self._joined([inner, *args], _path)
+                found = self._joined([inner, *args])
             case ast.Call(func=function, args=args):
                 name = _dotted(function)
                 if name.split(".")[-1] in _PATHS:
-                    found = self._joined(args, _path) if args else [_Value(".", is_path=True)]
+                    found = self._joined(args) if args else [_Value(".", is_path=True)]
                 elif name == "os.path.join":
-                    found = self._joined(args, _path)
+                    found = self._joined(args)
                 elif name == "str" and len(args) == 1:
                     found = self._values(args[0])
         return found
 
-    def _joined(
-        self, nodes: Iterable[ast.expr], join: Callable[[tuple[str, ...]], _Value]
-    ) -> list[_Value]:
+    def _joined(self, nodes: Iterable[ast.expr], *, is_path: bool = True) -> list[_Value]:
         choices = [[value.text for value in self._values(node)] for node in nodes]
-        return [join(texts) for texts in itertools.islice(itertools.product(*choices), _MAX_VALUES)]
-
-    def _expression(self, node: ast.expr) -> None:
-        """Follow the calls inside an expression, innermost first."""
-        for call in reversed(list(_calls(node))):
-            self._call(call)
+        combined = itertools.islice(itertools.product(*choices), _MAX_VALUES)
+        return [
+            _Value(posixpath.join(*texts) if is_path else "".join(texts), is_path)
+            for texts in combined
+        ]
 
     def _call(self, node: ast.Call) -> None:
         name, args = _dotted(node.func), node.args
@@ -312,19 +306,10 @@ class _Follower:
         self._names |= {name: self._values(value) for name, value in given.items()}
         self._collections = {n: items for n, items in self._collections.items() if n not in given}
         self._depth += 1
-        self.body(function.body)
+        for statement in function.body:
+            self.visit(statement)
         self._depth -= 1
         self._names, self._collections = outer
-
-
-def _calls(node: ast.AST) -> Iterator[ast.Call]:
-    """Yield the calls inside an expression, outer ones first; lambdas are not entered."""
-    if isinstance(node, ast.Lambda):
-        return
-    if isinstance(node, ast.Call):
-        yield node
-    for child in ast.iter_child_nodes(node):
-        yield from _calls(child)
 
 
 def _dotted(node: ast.expr) -> str:
@@ -334,14 +319,6 @@ def _dotted(node: ast.expr) -> str:
         parts.append(node.attr)
         node = node.value
     return ".".join([node.id, *reversed(parts)]) if isinstance(node, ast.Name) else ""
-
-
-def _concatenated(texts: tuple[str, ...]) -> _Value:
-    return _Value("".join(texts))
-
-
-def _path(texts: tuple[str, ...]) -> _Value:
-    return _Value(posixpath.join(*texts), is_path=True)
 
 
 def _literal(node: ast.expr) -> str:
