@@ -16,7 +16,6 @@ from pydantic import NonNegativeInt, PositiveInt, validate_call
 
 from compression_eval.compressors.budget import fitted
 from compression_eval.compressors.errors import CompressionError
-from compression_eval.compressors.file_views import FileView, file_views
 from compression_eval.compressors.prompts import filled
 from compression_eval.compressors.spec import Text
 from compression_eval.compressors.summarising import (
@@ -26,6 +25,7 @@ from compression_eval.compressors.summarising import (
     tagged_summary,
 )
 from compression_eval.compressors.tokens import token_counter
+from compression_eval.file_ops.views import FileView, file_views
 
 _KEY = "compression_eval_claude_code"
 _FILE_KEY = "compression_eval_attached_file"

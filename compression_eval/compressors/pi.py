@@ -8,7 +8,6 @@ from collections.abc import Sequence
 
 from inspect_ai.model import (
     ChatMessage,
-    ChatMessageAssistant,
     ChatMessageUser,
     CompactionStrategy,
     Model,
@@ -17,11 +16,11 @@ from inspect_ai.tool import ToolInfo
 from pydantic import BaseModel, Field, PositiveInt, validate_call
 
 from compression_eval.compressors.errors import CompressionError
-from compression_eval.compressors.file_views import file_call
 from compression_eval.compressors.prompts import filled, prompt
 from compression_eval.compressors.spec import Text
 from compression_eval.compressors.summarising import asked_about, instructions, set_apart
 from compression_eval.compressors.tokens import token_counter
+from compression_eval.file_ops.views import file_calls
 
 _KEY = "compression_eval_pi"
 
@@ -40,11 +39,8 @@ class _Carried(BaseModel):
     def add_files(self, messages: Sequence[ChatMessage]) -> None:
         """Add the files that tool calls of some messages read or modified."""
         read, modified = set(self.read), set(self.modified)
-        for message in messages:
-            calls = message.tool_calls if isinstance(message, ChatMessageAssistant) else None
-            for call in calls or ():
-                if found := file_call(call):
-                    (read if found.kind == "read" else modified).add(found.path)
+        for _, deed, path in file_calls(messages):
+            (read if deed == "read" else modified).add(path)
         self.read, self.modified = sorted(read - modified), sorted(modified)
 
 

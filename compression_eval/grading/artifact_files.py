@@ -1,20 +1,107 @@
 """The scorer that compares the files an answer names with those that the tool calls touched."""
 
 import math
-from typing import Any
+import posixpath
+from dataclasses import asdict, dataclass, field
 
 from inspect_ai.scorer import Metric, Score, Scorer, Target, scorer
 from inspect_ai.solver import TaskState
 
-from compression_eval.grading.file_findings import FileFindings, file_findings, key_of
+from compression_eval.file_ops.naming import named_files
+from compression_eval.fixtures.banks import Probe
 from compression_eval.grading.markdown import escaped, table
 from compression_eval.grading.metrics import over_conversations
-from compression_eval.grading.scored_sample import ScoredSample, nothing_recorded, read_sample
+from compression_eval.grading.scored_sample import nothing_recorded, read_sample
 
 KEYS = ("artifact_precision", "artifact_recall")
 """Keys of the score, on every sample that has one."""
 
-_MOST_SHOWN = 40
+_MAX_SHOWN = 40
+_GONE = ("deleted", "former", "temporary")
+"""What a key has no place for, so that naming it is neither right nor wrong."""
+
+
+@dataclass
+class KindFinding:
+    """One part of the key: the files that the answer names, and those it does not."""
+
+    named: list[str] = field(default_factory=list)
+    missed: list[str] = field(default_factory=list)
+
+
+@dataclass
+class FileFindings:
+    """The files of an answer, judged.
+
+    Attributes:
+        kinds: The parts of the key that hold something.
+        others: Named files that are not in the key, with what the history did to them.
+        made_up: Names that stand nowhere in the history; None if its files were not recorded.
+        ambiguous: Shortened names that fit several files.
+        not_judged: Named files that are gone, or that the question itself names.
+    """
+
+    kinds: dict[str, KindFinding]
+    others: dict[str, str] = field(default_factory=dict)
+    made_up: list[str] | None = None
+    ambiguous: list[str] = field(default_factory=list)
+    not_judged: list[str] = field(default_factory=list)
+
+    @property
+    def recall(self) -> float:
+        """Share of the key's files that the answer names; a file in two parts counts once."""
+        named = {path for kind in self.kinds.values() for path in kind.named}
+        missed = {path for kind in self.kinds.values() for path in kind.missed}
+        return len(named) / len(named | missed) if named or missed else math.nan
+
+    @property
+    def precision(self) -> float:
+        """Share of the named files that are in the key; NaN if the answer names none."""
+        right = {path for kind in self.kinds.values() for path in kind.named}
+        wrong = len(self.others) + len(self.made_up or [])
+        return len(right) / (len(right) + wrong) if right or wrong else math.nan
+
+
+def key_of(probe: Probe) -> dict[str, list[str]]:
+    """Return the parts of a probe's key that list files; empty if it lists none."""
+    key = probe.answer_key
+    parts = {"created": key.files_created, "modified": key.files_modified, "read": key.files_read}
+    return {
+        kind: list(dict.fromkeys(map(posixpath.normpath, paths)))
+        for kind, paths in parts.items()
+        if paths
+    }
+
+
+def file_findings(probe: Probe, answer: str, history: dict[str, str]) -> FileFindings:
+    """Judge the files that an answer names.
+
+    Args:
+        probe: A probe whose key lists files.
+        answer: What the model said.
+        history: Every file that the history names, with what became of it; empty if that was not
+            recorded: then nothing is called made up, and names outside of the key count as others.
+    """
+    key = key_of(probe)
+    in_key = {path for paths in key.values() for path in paths}
+    known = in_key | set(history)
+    named = named_files(answer, known)
+    asked = named_files(probe.question, known).known
+    kinds = {
+        kind: KindFinding(
+            named=[path for path in paths if path in named.known],
+            missed=[path for path in paths if path not in named.known],
+        )
+        for kind, paths in key.items()
+    }
+    outside = [path for path in named.known if path not in in_key]
+    not_judged = [path for path in outside if path in asked or history.get(path) in _GONE]
+    others = {path: history.get(path, "") for path in outside if path not in not_judged}
+    if not history:
+        return FileFindings(
+            kinds, others | dict.fromkeys(named.unknown, ""), None, named.ambiguous, not_judged
+        )
+    return FileFindings(kinds, others, named.unknown, named.ambiguous, not_judged)
 
 
 def artifact_files_metrics() -> dict[str, list[Metric]]:
@@ -43,7 +130,8 @@ def artifact_files() -> Scorer:
             return _not_measured("no artifact probe with files in its answer key")
         if sample.answer_text is None:
             return _not_measured(sample.answer_failure or "no answer")
-        return _scored(sample, sample.answer_text)
+        findings = file_findings(sample.probe, sample.answer_text, sample.record.files)
+        return _scored(findings, sample.answer_text)
 
     return score
 
@@ -52,64 +140,39 @@ def _not_measured(reason: str) -> Score:
     return Score(value=dict.fromkeys(KEYS, math.nan), reason=reason, explanation=escaped(reason))
 
 
-def _scored(sample: ScoredSample, answer: str) -> Score:
-    findings = file_findings(sample.probe, answer, sample.record.files)
+def _scored(findings: FileFindings, answer: str) -> Score:
+    metadata = asdict(findings)
+    shares = (findings.precision, findings.recall)
     return Score(
         value={
-            "artifact_precision": _rounded(findings.precision),
-            "artifact_recall": _rounded(findings.recall),
+            key: share if math.isnan(share) else round(share, 3)
+            for key, share in zip(KEYS, shares, strict=True)
         },
         answer=answer,
         explanation=_explanation(findings),
-        metadata=_metadata(findings),
+        metadata={**metadata.pop("kinds"), **metadata},
     )
-
-
-def _rounded(value: float) -> float:
-    return value if math.isnan(value) else round(value, 3)
 
 
 def _explanation(findings: FileFindings) -> str:
     rows = [
-        [
-            kind,
-            str(len(found.named) + len(found.missed)),
-            _listed(found.named),
-            _listed(found.missed),
-        ]
+        [kind, str(len(found.named + found.missed)), _listed(found.named), _listed(found.missed)]
         for kind, found in findings.kinds.items()
     ]
-    lines = [table(["Files", "In the key", "Named", "Missed"], rows)]
-    if findings.others:
-        others = [f"{path} ({what})" if what else path for path, what in findings.others.items()]
-        lines.append(f"Named, but not in the key: {escaped(_listed(others))}.")
-    if findings.made_up:
-        lines.append(f"Made up, nowhere in the history: {escaped(_listed(findings.made_up))}.")
+    others = [f"{path} ({what})" if what else path for path, what in findings.others.items()]
+    notes = {
+        "Named, but not in the key": others,
+        "Made up, nowhere in the history": findings.made_up,
+        "Fits several files, not counted": findings.ambiguous,
+        "Gone by now or named by the question, not counted": findings.not_judged,
+    }
+    lines = [f"{said}: {escaped(_listed(paths))}." for said, paths in notes.items() if paths]
     if findings.made_up is None:
-        lines.append("Whether names are made up is not known: the log holds no list of files.")
-    if findings.ambiguous:
-        lines.append(f"Fits several files, not counted: {escaped(_listed(findings.ambiguous))}.")
-    if findings.not_judged:
-        lines.append(
-            "Gone by now or named by the question, not counted: "
-            f"{escaped(_listed(findings.not_judged))}."
-        )
-    return "\n\n".join(lines)
+        unknown = "Whether names are made up is not known: the log holds no list of files."
+        lines.insert(1 if others else 0, unknown)
+    return "\n\n".join([table(["Files", "In the key", "Named", "Missed"], rows), *lines])
 
 
 def _listed(paths: list[str]) -> str:
-    shown = ", ".join(paths[:_MOST_SHOWN])
-    return shown + (f" and {len(paths) - _MOST_SHOWN} more" if len(paths) > _MOST_SHOWN else "")
-
-
-def _metadata(findings: FileFindings) -> dict[str, Any]:
-    return {
-        **{
-            kind: {"named": found.named, "missed": found.missed}
-            for kind, found in findings.kinds.items()
-        },
-        "others": findings.others,
-        "made_up": findings.made_up,
-        "ambiguous": findings.ambiguous,
-        "not_judged": findings.not_judged,
-    }
+    shown = ", ".join(paths[:_MAX_SHOWN])
+    return shown + (f" and {len(paths) - _MAX_SHOWN} more" if len(paths) > _MAX_SHOWN else "")

@@ -13,7 +13,7 @@ from compression_eval.file_ops.naming import history_files
 from compression_eval.file_ops.tools import read_calls
 from compression_eval.fixtures.finding_files import shipped_fixtures
 from compression_eval.fixtures.loading import FixtureWithBank, load_pair
-from compression_eval.grading.file_findings import file_findings, key_of
+from compression_eval.grading.artifact_files import file_findings, key_of
 from tests.compressors.test_artifacts import OPERATIONS, run, shown
 
 

@@ -6,11 +6,10 @@ from typing import Any
 import anyio
 import pytest
 from inspect_ai.model import ChatMessage, ChatMessageUser, get_model
-from inspect_ai.tool import ToolCall, ToolInfo
+from inspect_ai.tool import ToolInfo
 
 from compression_eval.compressors.claude_code import ClaudeCodeCompaction
 from compression_eval.compressors.errors import CompressionError
-from compression_eval.compressors.file_views import file_call
 from compression_eval.compressors.state import State
 from compression_eval.compressors.tokens import token_counter
 from compression_eval.fixtures.models import Fixture
@@ -166,6 +165,8 @@ def edits(*pairs: tuple[str, str]) -> dict[str, Any]:
         ("Read", {"file_path": "f", "offset": 9}, "9\tother", "other"),
         ("str_replace_editor", {"command": "create", "path": "f", "file_text": "n"}, "ok", "n"),
         ("str_replace_editor", {"command": "undo_edit", "path": "f"}, "ok", "a\nb1\nb2"),
+        ("bash", {"command": "cat f", "path": "f"}, "other", "a\nb1\nb2"),
+        ("read_file", {"path": 7}, "other", "a\nb1\nb2"),
     ],
 )
 def test_what_is_known_of_a_file_after_a_call(
@@ -189,11 +190,3 @@ def test_a_path_cannot_break_out_of_its_line() -> None:
     state, _ = compressed(fixture, "claude-code")
     heading = state.messages[2].text.splitlines()[0]
     assert heading.startswith(r'File "a\"\n\nrule: x", attached')
-
-
-def test_only_file_tools_are_file_calls() -> None:
-    assert file_call(ToolCall(id="1", function="bash", arguments={"path": "x"})) is None
-    assert file_call(ToolCall(id="1", function="read_file", arguments={"path": 7})) is None
-    found = file_call(ToolCall(id="1", function="view_file", arguments={"path": "x", "limit": 2}))
-    assert found is not None
-    assert (found.kind, found.path, found.partial) == ("read", "x", True)

@@ -10,8 +10,7 @@ from inspect_ai.scorer import Score
 from compression_eval.file_ops.naming import history_files
 from compression_eval.fixtures.finding_files import shipped_fixtures
 from compression_eval.fixtures.loading import load_pair
-from compression_eval.grading.artifact_files import KEYS, artifact_files
-from compression_eval.grading.file_findings import file_findings, key_of
+from compression_eval.grading.artifact_files import KEYS, artifact_files, file_findings, key_of
 from tests.grading.samples import (
     answer_record,
     metric,

@@ -1,0 +1,95 @@
+"""The files that a conversation read or changed last, with what it shows of their contents.
+
+Only tools whose one purpose is a file count here, as in the products that keep lists of files
+this way; what a shell command does to files is not seen. And there is no file system to read from:
+a fixture is a conversation and nothing else. What stands here is what the agent itself saw or
+wrote, with its later edits carried out where that is certain.
+"""
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+from inspect_ai.model import ChatMessage
+
+from compression_eval.file_ops.calls import Call, calls_of_messages
+from compression_eval.file_ops.tools import (
+    NEW_KEYS,
+    OLD_KEYS,
+    TEXT_KEYS,
+    Deed,
+    deed_of,
+    edits_of,
+    paths_of,
+    text_of,
+)
+
+_PART_KEYS = ("offset", "limit", "view_range", "start_line", "end_line")
+
+_NUMBERED = re.compile(r" *\d+(?:\t|→|  |: |\| ?)(.*)")
+"""A line with the number that a tool for reading puts before it."""
+
+
+@dataclass(frozen=True)
+class FileView:
+    """What is known of a file's content."""
+
+    path: str
+    text: str
+    exact: bool = True
+    """Whether this is the whole file as it is now, as far as the conversation tells."""
+
+
+def file_calls(messages: Sequence[ChatMessage]) -> list[tuple[Call, Deed, str]]:
+    """Return the calls that ``read``, ``write`` or ``edit`` one file, each with its path."""
+    found: list[tuple[Call, Deed, str]] = []
+    for call in calls_of_messages(messages):
+        deed, paths = deed_of(call.name, call.arguments), paths_of(call.arguments)
+        if deed in ("read", "write", "edit") and len(paths) == 1:
+            found.append((call, deed, paths[0]))
+    return found
+
+
+def file_views(messages: Sequence[ChatMessage], earlier: Sequence[FileView] = ()) -> list[FileView]:
+    """Return the files that were read, written or edited, the last one touched first.
+
+    Args:
+        messages: The conversation.
+        earlier: What was known before it, oldest first.
+    """
+    views = {view.path: view for view in earlier}
+    for call, deed, path in file_calls(messages):
+        if call.result is not None and not call.error:
+            # Taken out first, so that the last file touched stands last.
+            known = views.pop(path, None)
+            views[path] = _after(call, deed, path, known, call.result)
+    return [view for view in reversed(views.values()) if view.text.strip()]
+
+
+def _after(call: Call, deed: Deed, path: str, known: FileView | None, result: str) -> FileView:
+    """Return what is known of a file after a call."""
+    written = text_of(call.arguments, TEXT_KEYS) if deed == "write" else None
+    if written is not None:
+        return FileView(path, written)
+    if deed == "read":
+        text = _unnumbered(result)
+        partial = any(call.arguments.get(key) is not None for key in _PART_KEYS)
+        if partial and known is not None and known.exact and text in known.text:
+            return known
+        return FileView(path, text, exact=not partial)
+    if known is None:
+        return FileView(path, result, exact=False)
+    text = known.text
+    parts = edits_of(call.arguments)
+    for part in parts[1:] or parts:
+        old, new = text_of(part, OLD_KEYS), text_of(part, NEW_KEYS)
+        if not old or new is None or text.count(old) != 1:
+            return replace(known, exact=False)
+        text = text.replace(old, new)
+    return replace(known, text=text)
+
+
+def _unnumbered(text: str) -> str:
+    """Return a text without the line numbers that a tool put before every line, if it did."""
+    found = [_NUMBERED.fullmatch(line) for line in text.splitlines()]
+    return "\n".join(match[1] for match in found if match) if found and all(found) else text
