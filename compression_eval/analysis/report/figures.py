@@ -1,36 +1,225 @@
 """Every figure of a report, computed from the frames and from nothing else."""
 
 import math
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from concurrent.futures import ProcessPoolExecutor
 from dataclasses import asdict, dataclass, field
-from typing import TYPE_CHECKING, Any
+from multiprocessing import get_context
+from typing import TYPE_CHECKING, Any, Literal, get_args
 
-from compression_eval.analysis.report.arms import Arm, arms_of
-from compression_eval.analysis.report.costs import Costs, Failures, costs, failures
-from compression_eval.analysis.report.differing import differing
-from compression_eval.analysis.report.misses import Miss, misses
-from compression_eval.analysis.report.reading import Frames
-from compression_eval.analysis.report.retained import (
+from compression_eval.analysis.arms import arm_names
+from compression_eval.analysis.columns import CRITERIA, FACTS, FOLDED, SAMPLE_COLUMNS
+from compression_eval.analysis.comparison.changes import MISS, worst_criteria
+from compression_eval.analysis.comparison.measures import (
+    HEADLINE,
+    ungraded,
+    values,
+    with_states,
+)
+from compression_eval.analysis.frames import (
+    joined,
+    rows_of_log,
+    states_of,
+    unfold_criteria,
+    unfold_facts,
+)
+from compression_eval.analysis.logs import Log
+from compression_eval.analysis.report.tradeoff import (
     Frontier,
+    ReportedArm,
     Retained,
+    Role,
     frontier,
     retained,
     same_answers,
 )
-from compression_eval.analysis.report.scores import (
-    Cell,
-    Row,
-    common,
-    estimates,
-    groups,
-    table,
-)
-from compression_eval.analysis.report.survival import Survival, survival
-from compression_eval.analysis.statistics.intervals import Estimate
+from compression_eval.analysis.statistics.intervals import Estimate, arm_mean
+from compression_eval.facts.life import AGE_GROUPS, Stage, age_group
 from compression_eval.fixtures.writing import versioned_json
-from compression_eval.grading.rubric import FORMULA
+from compression_eval.grading.rubric import FORMULA, KNOWLEDGE, OVERALL, structure
 
 if TYPE_CHECKING:
-    from pandas import DataFrame
+    from pandas import DataFrame, Series
+
+TABLE_MEASURES: tuple[str, ...] = (KNOWLEDGE, *structure().dimensions, OVERALL)
+"""Columns of an arm's table, in its order."""
+
+GROUPS: Mapping[str, str] = {
+    "probe_type": "probe type",
+    "task_type": "task type",
+    "length": "length of the conversation",
+    "language": "language",
+    "qualified": "verdict on the probe",
+    "region": "answered by the kept tail alone",
+}
+"""Columns that results are reported by, with their titles."""
+
+_SAME_EVERYWHERE: Mapping[str, str] = {
+    "model": "model under test",
+    "graded_by": "grader",
+    "grader_context": "what the grader sees of the state",
+    "criteria": "graded criteria",
+    "token_counter": "token counter",
+    "cycles": "compressions before each question",
+}
+_SAME_PER_UNIT: Mapping[str, str] = {
+    "fixture_digest": "fixture",
+    "rubric_digest": "rubric",
+    "question_digest": "words around the question",
+}
+_SAME_PER_PROBE: Mapping[str, str] = {"probe_digest": "probe"}
+
+_LOST = ("never_fed", "superseded", "distorted", "dropped", "lost", "unused", "unanswered")
+"""Stages at which a fact did not get into the answer."""
+
+_PROBE = ["unit", "sample"]
+"""Columns that name a probe."""
+
+MIN_FOR_PROCESSES = 1500
+"""Samples from which on a second process pays, which takes seconds to start."""
+
+MAX_DIFFERING, MAX_FACTS = 5, 3
+"""Things that a line names; what is left is counted."""
+
+MAX_FAILURE, MAX_REASON, MAX_FACT, MAX_VALUE = 120, 200, 60, 80
+"""Characters of a text."""
+
+
+@dataclass(frozen=True)
+class Frames:
+    """The frames of `compression_eval.analysis` for one list of logs, `samples` with states."""
+
+    samples: "DataFrame"
+    criteria: "DataFrame"
+    facts: "DataFrame"
+    states: "DataFrame"
+
+
+def read_frames(
+    logs: Sequence[Log], *, processes: int = 2, progress: Callable[[int], None] = lambda _: None
+) -> Frames:
+    """Read logs, each of them once.
+
+    Args:
+        logs: At least one.
+        processes: How many read at the same time, if there are enough samples for it to pay.
+        progress: Called with the number of logs read so far.
+
+    Raises:
+        DataError: A log cannot be read, or was written by an incompatible version.
+    """
+    parts: list[DataFrame] = []
+    for part in _parts(list(zip(logs, arm_names(logs), strict=True)), processes):
+        parts.append(part)
+        progress(len(parts))
+    rows = joined(parts)
+    samples = with_states(rows.drop(columns=[CRITERIA, FACTS]))
+    names = ["log_path", "arm", "sample", "sample_uuid", "epoch", "unit", "probe_id"]
+    criteria = unfold_criteria(rows[[*names, CRITERIA]])
+    return Frames(samples, criteria, unfold_facts(rows), states_of(samples))
+
+
+def _parts(arms: Sequence[tuple[Log, str]], processes: int) -> Iterator["DataFrame"]:
+    results = [log.header.results for log, _ in arms]
+    samples = sum(result.total_samples for result in results if result)
+    if processes < 2 or len(arms) < 2 or samples < MIN_FOR_PROCESSES:
+        yield from map(_part, arms)
+        return
+    # Started afresh and not forked: the parent has threads.
+    with ProcessPoolExecutor(processes, mp_context=get_context("spawn")) as pool:
+        yield from pool.map(_part, arms)
+
+
+def _part(arm: tuple[Log, str]) -> "DataFrame":
+    folded = {name: FOLDED[name] for name in (CRITERIA, FACTS)}
+    return rows_of_log(*arm, SAMPLE_COLUMNS | folded)
+
+
+# ----- the figures
+
+
+@dataclass(frozen=True)
+class Value:
+    """One value of a table."""
+
+    value: float
+    """Mean over the conversations, see `ArmValues`; NaN if there is none."""
+    probes: int
+    """Probes that have a value."""
+
+
+@dataclass(frozen=True)
+class Row:
+    """A fixture's line of the table, or that of all fixtures."""
+
+    label: str
+    probes: int
+    cells: dict[str, Value]
+
+
+@dataclass(frozen=True)
+class Miss:
+    """One probe under the line in one arm."""
+
+    unit: str
+    probe: str
+    score: float
+    """Mean over epochs of knowledge."""
+    lost: list[str]
+    """Facts that did not get into the answer, the most frequent first, with the stage."""
+    criterion: str
+    """The worst criterion of the epoch nearest to the mean, and what the grader said of it."""
+    reason: str
+
+
+@dataclass(frozen=True)
+class Share:
+    """Facts that are in the state, of those that it is known of."""
+
+    in_state: int
+    known: int
+
+    @property
+    def share(self) -> float:
+        """0 to 1; NaN if it is known of none."""
+        return self.in_state / self.known if self.known else float("nan")
+
+
+@dataclass(frozen=True)
+class Survival:
+    """One arm's facts, over all its probes and epochs."""
+
+    by_cycle: dict[str, Share]
+    """By the number of compressions that a fact has been through."""
+    by_age: dict[str, Share]
+    """By the quarter of the history that it was first said in."""
+    stages: dict[str, int]
+    """Facts by what became of them; stages that do not occur are left out."""
+    read: int = 0
+    """Facts whose state a reader gave its word on; the others were looked up."""
+    fact_agreement: float | None = None
+    """Share of the facts that were both read and looked up on which the two say the same, 0 to 1;
+    None where there are none."""
+
+
+@dataclass(frozen=True)
+class Failures:
+    """What has no score in an arm, and what the mean would be if that were 0."""
+
+    samples: int
+    scored: int
+    states: int
+    failed_states: dict[str, int]
+    """Compressions that failed, by how they ended."""
+    suspect: int
+    """Compressions whose state stands, but reads like a refusal or is nearly empty."""
+    reasons: dict[str, int]
+    """Samples without a score, by reason."""
+    abstained: int
+    """Scored answers that say that they do not know, or nothing."""
+    lower_bound: float
+    """Knowledge on its own probes with all failed samples as 0, whatever made them fail."""
 
 
 @dataclass(frozen=True)
@@ -39,10 +228,11 @@ class ArmFigures:
 
     table: list[Row]
     estimates: dict[str, Estimate]
-    groups: dict[str, dict[str, Cell]]
+    groups: dict[str, dict[str, Value]]
     misses: list[Miss]
     survival: Survival
-    costs: Costs
+    costs: dict[str, float]
+    """As `costs` returns them."""
     failures: Failures
 
 
@@ -51,7 +241,7 @@ class Figures:
     """The figures of a report."""
 
     formula: str
-    arms: list[Arm]
+    arms: list[ReportedArm]
     of_arm: dict[str, ArmFigures]
     retained: dict[str, Retained]
     frontier: Frontier
@@ -77,39 +267,24 @@ def figures(frames: Frames) -> Figures:
         frames: Of all logs; each arm of them has at least one sample.
     """
     beside, probes = common(frames.samples)
-    arms = arms_of(frames.samples, beside)
-    by_arm = {arm.name: _of(beside, arm) for arm in arms}
+    means = {str(name): values(rows, KNOWLEDGE).mean() for name, rows in beside.groupby("arm")}
+    found = [_reported(str(name), rows) for name, rows in frames.samples.groupby("arm", sort=False)]
+    # The highest leading score first, arms without any score last.
+    arms = sorted(found, key=lambda arm: (arm.scored == 0, -means.get(arm.name, 0.0)))
+    by_arm = {arm.name: beside[beside["arm"] == arm.name] for arm in arms}
     return Figures(
         formula=f"{FORMULA}; a sample that failed counts as 0",
         arms=arms,
-        of_arm={arm.name: _arm(arm, by_arm[arm.name], frames) for arm in arms},
+        of_arm={arm.name: _of_arm(arm, by_arm[arm.name], frames) for arm in arms},
         retained=retained(arms, by_arm),
         frontier=frontier(arms, by_arm),
         differing=differing(frames.samples),
-        probes=(probes, len(frames.samples.drop_duplicates(["unit", "sample"]))),
+        probes=(probes, len(frames.samples.drop_duplicates(_PROBE))),
         several_cuts=[
             str(name) for name, units in beside.groupby("fixture")["unit"] if units.nunique() > 1
         ],
         same_answers=same_answers(arms, by_arm),
     )
-
-
-def _arm(arm: Arm, beside: "DataFrame", frames: Frames) -> ArmFigures:
-    samples = _of(frames.samples, arm)
-    states, facts = _of(frames.states, arm), _of(frames.facts, arm)
-    return ArmFigures(
-        table=table(beside),
-        estimates=estimates(beside) if arm.scored else {},
-        groups=groups(beside),
-        misses=misses(samples, _of(frames.criteria, arm), facts),
-        survival=survival(facts),
-        costs=costs(samples, states),
-        failures=failures(samples, states),
-    )
-
-
-def _of(frame: "DataFrame", arm: Arm) -> "DataFrame":
-    return frame[frame["arm"] == arm.name]
 
 
 def as_json(of: Figures) -> str:
@@ -119,7 +294,294 @@ def as_json(of: Figures) -> str:
 
 def _plain(value: Any) -> Any:
     if isinstance(value, float):
-        return None if math.isnan(value) or math.isinf(value) else value
+        return value if math.isfinite(value) else None
     if isinstance(value, dict):
         return {key: _plain(item) for key, item in value.items()}
     return [_plain(item) for item in value] if isinstance(value, list | tuple) else value
+
+
+def _reported(name: str, rows: "DataFrame") -> ReportedArm:
+    roles: dict[str, Role] = {"full": "ceiling", "none": "floor"}
+    columns = ["compressor", "compressor_args", "settings", "model", "compressor_model"]
+    columns += ["token_counter", "answered_by", "graders_settings"]
+    text = {column: _joined(rows[column]) for column in columns}
+    offline = bool(rows["offline"].all()) or _embedded(rows)
+    graders = rows["graded_by"].where(rows["graded_by"].astype(bool), rows["graders"])
+    return ReportedArm(
+        name=name,
+        compressor=text["compressor"],
+        compressor_args=text["compressor_args"],
+        settings=text["settings"],
+        role=roles.get(text["compressor"], ""),
+        model=text["model"],
+        compressor_model=text["compressor_model"],
+        graders=_joined(graders),
+        offline=offline,
+        self_graded=not offline and any(mark is True for mark in rows["self_graded"]),
+        logs=list(dict.fromkeys(rows["log"])),
+        epochs=int(rows.groupby("log_path")["epoch"].nunique().max()),
+        samples=len(rows),
+        scored=int(rows["scored"].sum()),
+        token_counter=text["token_counter"],
+        models=f"{text['answered_by']}; {text['graders_settings']}",
+    )
+
+
+def _embedded(rows: "DataFrame") -> bool:
+    """Return whether every model of every sample is an embedded one.
+
+    A task that was made in Python could not know its models yet, so its log does not say it.
+    """
+    columns = ("model", "compressor_model", "graded_by")
+    cells = (str(cell) for column in columns for cell in rows[column].dropna())
+    return all(name.startswith("embedded/") for cell in cells for name in cell.split(", ") if name)
+
+
+def _joined(column: "Series[Any]") -> str:
+    """Return the distinct values of a column as text."""
+    return "; ".join(str(value) for value in dict.fromkeys(column.dropna()) if value != "")
+
+
+def _of_arm(arm: ReportedArm, beside: "DataFrame", frames: Frames) -> ArmFigures:
+    samples, states, facts, criteria = (
+        frame[frame["arm"] == arm.name]
+        for frame in (frames.samples, frames.states, frames.facts, frames.criteria)
+    )
+    found = {measure: arm_mean(values(beside, measure)) for measure in HEADLINE if arm.scored}
+    return ArmFigures(
+        table=table(beside),
+        estimates={measure: mean for measure, mean in found.items() if mean is not None},
+        groups={
+            column: {
+                str(name): _value(rows, KNOWLEDGE)
+                for name, rows in beside.groupby(beside[column].astype(str))
+            }
+            for column in GROUPS
+        },
+        misses=misses(samples, criteria, facts),
+        survival=survival(facts),
+        costs=costs(samples, states),
+        failures=failures(samples, states),
+    )
+
+
+def common(samples: "DataFrame") -> "tuple[DataFrame, int]":
+    """Return samples as arms can be held beside one another, and the number of their probes.
+
+    Kept are the probes that every arm was asked, arms without any score left out, and on which
+    no grading failed in any of them. On those a failure counts as 0, on the measures that some arm
+    has a value of: an arm that fails on the hard conversations would else look better by it. Where
+    no probe is common to all arms, the number is 0 and each arm keeps its own graded samples.
+    """
+    having_scores = set(samples.loc[samples["scored"], "arm"])
+    without = ungraded(samples)
+    known = samples[~without]
+    counted = samples["arm"].isin(having_scores)
+    asked = samples[counted].groupby(_PROBE)["arm"].nunique()
+    lost = samples.loc[counted & without, _PROBE].itertuples(index=False, name=None)
+    everywhere = set(asked[asked == len(having_scores)].index).difference(lost)
+    at = [item in everywhere for item in zip(known["unit"], known["sample"], strict=True)]
+    kept = (known[at] if everywhere else known).copy()
+    failed = kept["failure"].astype(bool) & kept["arm"].isin(having_scores)
+    for measure in HEADLINE:
+        applies = kept.groupby(_PROBE)[measure].transform("count") > 0
+        graded_on = applies if measure not in (KNOWLEDGE, OVERALL) else True
+        kept.loc[failed & kept[measure].isna() & graded_on, measure] = 0.0
+    return kept, len(everywhere)
+
+
+def table(samples: "DataFrame") -> list[Row]:
+    """Return an arm's table: a row per fixture, then one over all of them.
+
+    A fixture with several cuts has a row for each.
+    """
+    several = samples.groupby("fixture")["unit"].transform("nunique") > 1
+    labels = samples["fixture"].where(~several, samples["unit"])
+    rows = [_row(str(label), found) for label, found in samples.groupby(labels, sort=True)]
+    return [*rows, _row("all", samples)] if len(rows) != 1 else rows
+
+
+def _row(label: str, samples: "DataFrame") -> Row:
+    cells = {measure: _value(samples, measure) for measure in TABLE_MEASURES}
+    return Row(label, len(samples.drop_duplicates(_PROBE)), cells)
+
+
+def _value(samples: "DataFrame", measure: str) -> Value:
+    found = values(samples, measure)
+    return Value(found.mean(), len(found.by_item))
+
+
+def misses(
+    samples: "DataFrame", criteria: "DataFrame", facts: "DataFrame", line: float = MISS
+) -> list[Miss]:
+    """Return the misses of one arm, the worst first.
+
+    Args:
+        samples: Rows of the arm.
+        criteria: Rows of the arm.
+        facts: Rows of the arm.
+        line: Scores under this are misses.
+    """
+    scored = samples[samples[KNOWLEDGE].notna()]
+    means = scored.groupby(_PROBE)[KNOWLEDGE].transform("mean")
+    missed = scored.assign(mean=means, far=(scored[KNOWLEDGE] - means).abs())[means < line]
+    # The epoch that is typical of the probe speaks for it.
+    nearest = missed.sort_values(["far", "sample_uuid"]).drop_duplicates(_PROBE)
+    own = criteria[criteria["sample_uuid"].isin(nearest["sample_uuid"])]
+    worst = {
+        uuid: (f"{criterion} {score:g}", _one_line(reason, MAX_REASON))
+        for uuid, criterion, score, reason in worst_criteria(own, ["sample_uuid"])[
+            ["sample_uuid", "criterion", "score", "reasoning"]
+        ].itertuples(index=False, name=None)
+    }
+    lost = _lost_facts(facts)
+    cells = nearest[["unit", "probe_id", "mean", "sample_uuid"]].itertuples(index=False, name=None)
+    found = [
+        Miss(unit, probe, mean, lost.get((unit, probe), []), *worst.get(uuid, ("", "")))
+        for unit, probe, mean, uuid in cells
+    ]
+    return sorted(found, key=lambda miss: (miss.score, miss.unit, miss.probe))
+
+
+def _lost_facts(facts: "DataFrame") -> dict[tuple[str, str], list[str]]:
+    """Return, per unit and probe, the facts that were lost, with the stage."""
+    counts: dict[tuple[str, str], Counter[str]] = {}
+    rows = facts.loc[facts["stage"].isin(_LOST), ["fixture", "cut", "probe", "fact", "stage"]]
+    for fixture, cut, probe, fact, stage in rows.itertuples(index=False, name=None):
+        counter = counts.setdefault((f"{fixture}@{cut}", probe), Counter())
+        counter[f"{_one_line(fact, MAX_FACT)} ({stage})"] += 1
+    return {
+        key: [fact for fact, _ in counter.most_common(MAX_FACTS)]
+        + ([f"{len(counter) - MAX_FACTS} more"] if len(counter) > MAX_FACTS else [])
+        for key, counter in counts.items()
+    }
+
+
+def _one_line(text: object, longest: int) -> str:
+    line = " ".join(str(text or "")[: longest * 4].split())
+    return line if len(line) <= longest else line[: longest - 1] + "…"
+
+
+def survival(facts: "DataFrame") -> Survival:
+    """Return what became of the facts of one arm; where there is no state, none of them is in it.
+
+    Whether a state holds a fact is the reader's word where there is one, else what the look-up
+    found, as in the stages.
+    A fact that is nowhere before the cut is a mistake of the bank and says nothing of survival.
+    """
+    failed = facts["stage"] == "compression_failed"
+    was_read = facts["in_state_read"].notna() & ~failed
+    read, looked_up = facts["in_state_read"] != "absent", facts["in_state"]
+    agreed = (read == looked_up)[was_read & looked_up.notna()]
+    cycles = facts["cycles"].astype(float)
+    facts = facts.assign(
+        in_state=read.where(was_read, looked_up).where(~failed, False),
+        cycles=cycles.where(~failed, cycles.max()),
+    )
+    followed = facts[(facts["stage"] != "not_in_history") & facts["in_state"].notna()]
+    shares = followed["age_share"].astype(float)
+    ages = [age_group(None if math.isnan(age) else age) for age in shares]
+    passed = ["unknown" if math.isnan(n) else str(int(n)) for n in followed["cycles"]]
+    counts = facts["stage"].value_counts()
+    held = followed["in_state"]
+    return Survival(
+        by_cycle=_shares(passed, held, sorted(set(passed), key=lambda name: (len(name), name))),
+        by_age=_shares(ages, held, AGE_GROUPS),
+        stages={stage: int(counts[stage]) for stage in get_args(Stage) if stage in counts},
+        read=int(was_read.sum()),
+        fact_agreement=float(agreed.mean()) if len(agreed) else None,
+    )
+
+
+def _shares(groups: Sequence[str], held: Iterable[Any], order: Iterable[str]) -> dict[str, Share]:
+    known = [(group, bool(in_state)) for group, in_state in zip(groups, held, strict=True)]
+    of = {name: [in_state for group, in_state in known if group == name] for name in order}
+    return {name: Share(sum(found), len(found)) for name, found in of.items() if found}
+
+
+def costs(samples: "DataFrame", states: "DataFrame") -> dict[str, float]:
+    """Return what one arm costs: means per compression and per answer; NaN if nothing is known.
+
+    Tokens before and after and the share removed are means over conversations of means over
+    compressions; `compressions` counts those that gave a state. `total_tokens` are those of all
+    roles over all samples, in and out, and `dollars` those of the whole arm, NaN unless the runs
+    knew every price.
+
+    Args:
+        samples: Rows of the arm.
+        states: Rows of the arm.
+    """
+    fine = states[states["state_status"] == "ok"]
+    sizes = {"before": "original", "after": "state"}
+    per_conversation = {f"tokens_{name}": f"tokens_{of}" for name, of in sizes.items()}
+    per_conversation["removed"] = "tokens_removed"
+    each = ("calls", "input_tokens", "output_tokens", "seconds")
+    per_answer = {
+        f"{role}_{name}_tokens": f"{role}_{of}_tokens"
+        for role in ("answer", "grader")
+        for name, of in (("input", "input"), ("output", "output"), ("cached", "cache_read"))
+    }
+    summed = [f"{role}_{kind}_tokens" for role in ("answer", "grader") for kind in _IN_AND_OUT]
+    # Each compression stands on one sample, so that these can be added up.
+    summed += [f"compress_{kind}_tokens" for kind in _IN_AND_OUT]
+    found = {
+        "compressions": len(fine),
+        **{k: fine.groupby("fixture")[of].mean().mean() for k, of in per_conversation.items()},
+        **{name: fine[f"compress_{name}"].mean() for name in each},
+        **{name: samples[of].mean() for name, of in per_answer.items()},
+        "sample_seconds": samples["total_seconds"].mean(),
+        "total_tokens": samples[summed].sum().sum(),
+        "dollars": samples["dollars"].sum(min_count=len(samples)),
+    }
+    return {name: n if isinstance(n, int) else float(n) for name, n in found.items()}
+
+
+_IN_AND_OUT: tuple[Literal["input", "output"], ...] = ("input", "output")
+
+
+def failures(samples: "DataFrame", states: "DataFrame") -> Failures:
+    """Count what failed in one arm.
+
+    Args:
+        samples: Rows of the arm.
+        states: Rows of the arm.
+    """
+    failed = samples.loc[~samples["scored"], "failure"]
+    ended = Counter(str(status) for status in states["state_status"] if status != "ok")
+    reasons = Counter(" ".join(str(reason).split())[:MAX_FAILURE] for reason in failed)
+    return Failures(
+        samples=len(samples),
+        scored=int(samples["scored"].sum()),
+        states=len(states),
+        failed_states=dict(ended.most_common()),
+        suspect=int(states["suspect"].fillna("").ne("").sum()),
+        reasons=dict(reasons.most_common()),
+        abstained=int((samples["scored"] & samples["abstained"].eq(True)).sum()),
+        lower_bound=values(samples, KNOWLEDGE, failed_as_zero=True).mean(),
+    )
+
+
+def differing(samples: "DataFrame") -> list[str]:
+    """Return a line for each thing that differs; empty if the arms can be compared as they are."""
+    lines = []
+    for column, title in _SAME_EVERYWHERE.items():
+        found = sorted({str(value) for value in samples[column].dropna() if value != ""})
+        if len(found) > 1:
+            lines.append(f"{title}: {', '.join(map(_short, found[:MAX_DIFFERING]))}")
+    for columns, keys in ((_SAME_PER_UNIT, ["unit"]), (_SAME_PER_PROBE, _PROBE)):
+        for column, title in columns.items():
+            counts = samples.groupby(keys)[column].nunique()
+            several = counts[counts > 1].index
+            changed = [_short(str(key[-1] if len(keys) > 1 else key)) for key in several]
+            if changed:
+                left = len(changed) - MAX_DIFFERING
+                more = f" and {left} more" if left > 0 else ""
+                lines.append(f"{title} in two versions: {', '.join(changed[:MAX_DIFFERING])}{more}")
+    probes = samples[["arm", *_PROBE]].drop_duplicates()
+    if (probes.groupby(_PROBE).size() < samples["arm"].nunique()).any():
+        lines.append("probes: not every arm was asked all of them")
+    return lines
+
+
+def _short(text: str) -> str:
+    return text if len(text) <= MAX_VALUE else text[: MAX_VALUE - 1] + "…"

@@ -5,6 +5,10 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
 from compression_eval.analysis.logs import Log
+from compression_eval.analysis.report.charts import charts
+from compression_eval.analysis.report.figures import as_json, figures, read_frames
+from compression_eval.analysis.report.html_page import html_page
+from compression_eval.analysis.report.sections import markdown, notes, published
 from compression_eval.analysis.report.viewer import viewer_of
 from compression_eval.fixtures.errors import DataError
 
@@ -29,14 +33,6 @@ def report_files(
     Raises:
         DataError: A log cannot be read, or no sample of any of them has a score.
     """
-    from compression_eval.analysis.report.charts.all import charts
-    from compression_eval.analysis.report.figures import as_json, figures
-    from compression_eval.analysis.report.html_page import html_page
-    from compression_eval.analysis.report.markdown import markdown
-    from compression_eval.analysis.report.provenance import notes
-    from compression_eval.analysis.report.published import published
-    from compression_eval.analysis.report.reading import read_frames
-
     count = len(logs)
     progress(f"reading {count} logs")
     frames = read_frames(logs, progress=lambda read: progress(f"read {read} of {count} logs"))
@@ -47,26 +43,18 @@ def report_files(
     progress("computing")
     found = figures(frames)
     progress("drawing")
-    drawn = charts(found)
-    narrow = charts(found, narrow=True)
+    drawn, narrow = charts(found), charts(found, narrow=True)
     progress("writing")
     beside = published() if reference else None
-    page = html_page(
-        found,
-        frames,
-        logs,
-        (drawn, narrow),
-        viewer_of([log.path for log in logs], out, viewer),
-        beside,
-    )
-    files = {f"charts/{chart.name}.svg": _encoded(chart.svg) for chart in drawn}
-    files |= {f"charts/{chart.name}.png": chart.png for chart in drawn}
-    return {
-        **files,
-        "figures.json": _encoded(as_json(found)),
-        "report.md": _encoded(markdown(found, notes(found, logs), beside)),
-        "index.html": _encoded(page),
+    seen = viewer_of([log.path for log in logs], out, viewer)
+    texts = {f"charts/{chart.name}.svg": chart.svg for chart in drawn} | {
+        "figures.json": as_json(found),
+        "report.md": markdown(found, notes(found, logs), beside),
+        "index.html": html_page(found, frames, logs, (drawn, narrow), seen, beside),
     }
+    # Half a character, which UTF-8 cannot hold, becomes a question mark.
+    encoded = {name: text.encode("utf-8", "replace") for name, text in texts.items()}
+    return encoded | {f"charts/{chart.name}.png": chart.png for chart in drawn}
 
 
 def check_out(out: Path) -> None:
@@ -90,19 +78,12 @@ def write_files(out: Path, files: Mapping[str, bytes]) -> None:
         OSError: The folder cannot be written to.
     """
     # Beside the folder, so that moving is within one file system.
-    with tempfile.TemporaryDirectory(
-        dir=out.resolve().parent, prefix=f".{out.resolve().name}."
-    ) as scratch:
+    place = out.resolve()
+    with tempfile.TemporaryDirectory(dir=place.parent, prefix=f".{place.name}.") as scratch:
         for name, content in files.items():
             path = Path(scratch) / name
             path.parent.mkdir(parents=True, exist_ok=True)
             path.write_bytes(content)
         for name in files:
-            target = out / name
-            target.parent.mkdir(parents=True, exist_ok=True)
-            (Path(scratch) / name).replace(target)
-
-
-def _encoded(text: str) -> bytes:
-    """Return UTF-8; half a character, which it cannot hold, becomes a question mark."""
-    return text.encode("utf-8", "replace")
+            (out / name).parent.mkdir(parents=True, exist_ok=True)
+            (Path(scratch) / name).replace(out / name)

@@ -8,9 +8,6 @@ from pathlib import Path
 from urllib.parse import quote, unquote, urlsplit
 from urllib.request import url2pathname
 
-DEFAULT_VIEWER = "http://127.0.0.1:7575"
-"""Where `inspect view` serves unless told otherwise."""
-
 
 @dataclass(frozen=True)
 class Viewer:
@@ -28,7 +25,7 @@ class Viewer:
         return f"{self.address}#/logs/{quote(self.names[log_path], safe='/')}/samples/sample"
 
 
-def viewer_of(log_paths: Sequence[str], out: Path, address: str = DEFAULT_VIEWER) -> Viewer:
+def viewer_of(log_paths: Sequence[str], out: Path, address: str) -> Viewer:
     """Return how to reach the samples of some logs.
 
     Args:

@@ -4,13 +4,10 @@ import math
 import re
 from itertools import combinations
 
-from compression_eval.analysis.report.arms import Arm
-from compression_eval.analysis.report.charts.all import charts
-from compression_eval.analysis.report.charts.style import CONTROL, looks
-from compression_eval.analysis.report.costs import Costs, Failures
-from compression_eval.analysis.report.figures import ArmFigures, Figures
-from compression_eval.analysis.report.retained import Frontier, Point
-from compression_eval.analysis.report.survival import Survival
+from compression_eval.analysis.report.charts import charts
+from compression_eval.analysis.report.drawing import CONTROL, looks
+from compression_eval.analysis.report.figures import ArmFigures, Failures, Figures, Survival
+from compression_eval.analysis.report.tradeoff import Frontier, Point, ReportedArm
 
 _LABEL = re.compile(r"<!-- (arm \d\d) -->\s*<g[^>]*translate\(([\d.]+) ([\d.]+)\)")
 _WIDTH, _HEIGHT = 32, 8
@@ -67,11 +64,11 @@ def _figures(points: list[Point]) -> Figures:
         groups={},
         misses=[],
         survival=Survival({}, {}, {}),
-        costs=Costs(0, *[math.nan] * 16),
+        costs={"compressions": 0},
         failures=Failures(0, 0, 0, {}, 0, {}, 0, math.nan),
     )
     arms = [
-        Arm(point.arm, "x", "{}", "", "", "m", "m", "g", False, False, ["log"], 1, 1, 1, "")
+        ReportedArm(point.arm, "x", "{}", "", "", "m", "m", "g", False, False, ["log"], 1, 1, 1, "")
         for point in points
     ]
     of_arm = {point.arm: nothing for point in points}

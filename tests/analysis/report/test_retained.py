@@ -7,20 +7,23 @@ import pytest
 from pandas import DataFrame, concat
 
 from compression_eval.analysis.comparison.measures import HEADLINE
-from compression_eval.analysis.report.arms import Arm, Role
-from compression_eval.analysis.report.retained import (
+from compression_eval.analysis.report.figures import common
+from compression_eval.analysis.report.sections import between, findings
+from compression_eval.analysis.report.tradeoff import (
     Frontier,
     Point,
+    ReportedArm,
+    Role,
     frontier,
     retained,
     same_answers,
 )
-from compression_eval.analysis.report.scores import common
-from compression_eval.analysis.report.wording import between, findings
 
 
-def arm(name: str, role: Role = "") -> Arm:
-    return Arm(name, name, "{}", "", role, "m", "m", "g", False, False, ["log"], 2, 4, 4, "")
+def arm(name: str, role: Role = "") -> ReportedArm:
+    return ReportedArm(
+        name, name, "{}", "", role, "m", "m", "g", False, False, ["log"], 2, 4, 4, ""
+    )
 
 
 def samples(scores: dict[str, float], tokens: dict[str, float]) -> DataFrame:

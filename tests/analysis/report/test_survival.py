@@ -4,7 +4,7 @@ from typing import Any
 
 from pandas import DataFrame
 
-from compression_eval.analysis.report.survival import Share, survival
+from compression_eval.analysis.report.figures import Share, survival
 
 
 def fact(in_state: bool | None, read: str | None, stage: str = "unused") -> dict[str, Any]:

@@ -2,7 +2,7 @@
 
 import json
 
-from compression_eval.analysis.report.texts import script_json
+from compression_eval.analysis.report.html_page import script_json
 from compression_eval.analysis.tables import clean
 
 

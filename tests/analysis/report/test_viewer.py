@@ -14,13 +14,13 @@ def test_one_folder(tmp_path: Path) -> None:
 
 def test_an_address_of_a_file_and_several_folders(tmp_path: Path) -> None:
     first, second = (tmp_path / "x y" / "1.eval").as_uri(), str(tmp_path / "z" / "2.eval")
-    viewer = viewer_of([first, second], tmp_path / "out")
+    viewer = viewer_of([first, second], tmp_path / "out", "http://host:1")
     assert viewer.command == "cd .. && inspect view --log-dir ."
     assert viewer.names == {first: "x y/1.eval", second: "z/2.eval"}
 
 
 def test_a_remote_store() -> None:
     paths = ["s3://bucket/runs/one/a.eval", "s3://bucket/runs/two/b.eval"]
-    viewer = viewer_of(paths, Path("out"))
+    viewer = viewer_of(paths, Path("out"), "http://host:1")
     assert viewer.command == "inspect view --log-dir s3://bucket/runs"
     assert viewer.names[paths[1]] == "two/b.eval"

@@ -4,10 +4,9 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import combinations
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 from compression_eval.analysis.comparison.measures import HEADLINE, SHARES, exact_of, values
-from compression_eval.analysis.report.arms import Arm, control
 from compression_eval.analysis.statistics.intervals import (
     LEVEL,
     ArmValues,
@@ -34,13 +33,52 @@ CLOSEST = 0.5
 SAME_SIZE = 0.05
 """States whose sizes differ by less than this share are as large as each other."""
 
-_MANY = 3
+MIN_FOR_LEAD = 3
 """Arms from which on the best one leads partly by having been picked."""
 
 _DRAWS = 20_000
 
 SIMILAR_SIZE = 0.25
 """Arms up to this share larger than the smallest of them are of about one size."""
+
+
+Role = Literal["ceiling", "floor", ""]
+
+
+@dataclass(frozen=True)
+class ReportedArm:
+    """One configuration, with all its runs."""
+
+    name: str
+    compressor: str
+    compressor_args: str
+    """As JSON."""
+    settings: str
+    """The same for people, with what has a value."""
+    role: Role
+    """Which control it is, if it is one."""
+    model: str
+    compressor_model: str
+    graders: str
+    """Who graded, with parameters where the log has them."""
+    offline: bool
+    """Whether no language model was involved."""
+    self_graded: bool
+    """Whether a model judged its own answers."""
+    logs: list[str]
+    epochs: int
+    """Per log; the most of them."""
+    samples: int
+    scored: int
+    token_counter: str
+    models: str = ""
+    """The model under test and the graders with all their settings."""
+
+    @property
+    def failed(self) -> str:
+        """How many samples have no score, of all; empty if every sample has one."""
+        missing = self.samples - self.scored
+        return f"{missing} of {self.samples} failed" if missing else ""
 
 
 @dataclass(frozen=True)
@@ -135,11 +173,14 @@ class Frontier:
     """Of the best of three arms or more, controls left out."""
 
 
-def retained(arms: list[Arm], by_arm: "dict[str, DataFrame]") -> dict[str, Retained]:
+def retained(arms: list[ReportedArm], by_arm: "dict[str, DataFrame]") -> dict[str, Retained]:
     """Return the retention of the arms that have both controls beside them."""
     found = {}
     for arm in arms:
-        floor, ceiling = control(arms, "floor", arm), control(arms, "ceiling", arm)
+        # Controls that were answered and graded by the same models.
+        beside = [each for each in arms if each.scored and each.models == arm.models]
+        floor = next((each for each in beside if each.role == "floor"), None)
+        ceiling = next((each for each in beside if each.role == "ceiling"), None)
         if arm.role or floor is None or ceiling is None:
             continue
         measures = {}
@@ -155,7 +196,7 @@ def retained(arms: list[Arm], by_arm: "dict[str, DataFrame]") -> dict[str, Retai
     return found
 
 
-def frontier(arms: list[Arm], by_arm: "dict[str, DataFrame]") -> Frontier:
+def frontier(arms: list[ReportedArm], by_arm: "dict[str, DataFrame]") -> Frontier:
     """Return every arm's size and quality, how the arms differ, and which another one dominates.
 
     Args:
@@ -183,7 +224,7 @@ def _lead(arms: Mapping[str, ArmValues]) -> Lead | None:
     """Return the lead of the best arm; None for a few, or where nothing was compressed twice."""
     spreads = [between_states((arm,)) for arm in arms.values()]
     known = [spread for spread in spreads if spread is not None]
-    if len(arms) < _MANY or len(known) < len(spreads):
+    if len(arms) < MIN_FOR_LEAD or len(known) < len(spreads):
         return None
     import numpy as np
 
@@ -197,7 +238,7 @@ def _lead(arms: Mapping[str, ArmValues]) -> Lead | None:
     return Lead(best, len(arms), above, float(ahead.mean()), often)
 
 
-def same_answers(arms: Sequence[Arm], by_arm: "Mapping[str, DataFrame]") -> list[list[str]]:
+def same_answers(arms: Sequence[ReportedArm], by_arm: "Mapping[str, DataFrame]") -> list[list[str]]:
     """Return the names of arms that gave the same answers to every probe, each as often.
 
     Left out are controls, and arms in which anything failed: a failure is no answer.
@@ -212,7 +253,7 @@ def same_answers(arms: Sequence[Arm], by_arm: "Mapping[str, DataFrame]") -> list
     return [names for names in found.values() if len(names) > 1]
 
 
-def _point(arm: Arm, quality: ArmValues, samples: "DataFrame", units: set[str]) -> Point:
+def _point(arm: ReportedArm, quality: ArmValues, samples: "DataFrame", units: set[str]) -> Point:
     mean, spread = quality.mean(), between_states((quality,))
     states = samples[samples["unit"].isin(units)].drop_duplicates(["log_path", "unit", "state"])
     tokens = states.groupby("unit")["tokens_state"].mean().mean()
@@ -220,7 +261,7 @@ def _point(arm: Arm, quality: ArmValues, samples: "DataFrame", units: set[str]) 
     return Point(arm.name, float(tokens), mean, interval, "", bool(arm.role))
 
 
-def _pairs(arms: Sequence[Arm], kept: Mapping[str, ArmValues]) -> list[Pair]:
+def _pairs(arms: Sequence[ReportedArm], kept: Mapping[str, ArmValues]) -> list[Pair]:
     """Return a verdict on each two arms, all of them one family of tests."""
     exact = {
         arm.name: exact_of(

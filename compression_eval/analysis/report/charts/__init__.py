@@ -1,1 +1,0 @@
-"""Pictures of a report's figures. No text of a conversation stands in them."""
