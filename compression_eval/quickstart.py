@@ -302,7 +302,9 @@ def _probes(files: Iterable[Path], limit: int) -> list[Path]:
     ]
     said: list[str] = []
     for path in fixtures[:limit]:
-        result = FixtureResult(load_fixture(path), path, path.with_name(path.stem + BANK_SUFFIX))
+        result = FixtureResult(
+            load_fixture(path), str(path), path.with_name(path.stem + BANK_SUFFIX)
+        )
         anyio.run(generate_bank, result, wanted, None, said.append)
         said.extend(result.lines(wanted))
         if (bank := result.bank) is None:
@@ -321,7 +323,7 @@ def _probes(files: Iterable[Path], limit: int) -> list[Path]:
         dropped,
         str(details),
     )
-    return [result.path for result in asked]
+    return [Path(result.origin) for result in asked]
 
 
 def _planned(fixtures: Sequence[Path], models: dict[str, Any], out: Path) -> "SweepPlan":

@@ -41,8 +41,7 @@ from compression_eval.fixtures.checking import (
 from compression_eval.fixtures.cuts import resolve_cut
 from compression_eval.fixtures.digests import digest
 from compression_eval.fixtures.errors import DataError, PassedOverError, shorten
-from compression_eval.fixtures.finding_files import find_fixtures
-from compression_eval.fixtures.loading import FixtureWithBank, load_pair
+from compression_eval.fixtures.loading import FixtureWithBank, find_sources
 from compression_eval.fixtures.models import Fixture, Language
 from compression_eval.terminal import say_passed_over
 
@@ -321,7 +320,7 @@ def check_bank(pair: FixtureWithBank, tail_tokens: int) -> BankReport:
         pair: Loaded, and so structurally sound.
         tail_tokens: Budget of the tail that is taken to be kept verbatim.
     """
-    fixture, bank, path = pair.fixture, pair.bank, pair.bank_path
+    fixture, bank, path = pair.fixture, pair.bank, pair.bank_origin
     findings = list(bank_findings(bank, fixture, path, shipped=is_shipped(pair.fixture_path)))
     findings.extend(unknown_fields(bank, path))
     end = resolve_cut(fixture, "end")
@@ -332,7 +331,7 @@ def check_bank(pair: FixtureWithBank, tail_tokens: int) -> BankReport:
     try:
         copy = _scrubbed(fixture)
     except DataError as error:  # its rules are an optional package
-        left_out = f"{pair.fixture_path}: facts were not held against the scrubber: {error}"
+        left_out = f"{pair.origin}: facts were not held against the scrubber: {error}"
     cases = []
     for position, probe in enumerate(bank.probes):
         # A probe without a cut of its own may have been put at any; its verdict says at which.
@@ -399,14 +398,15 @@ def _coverage(cases: Sequence[Case], thirds: Counter[str]) -> Iterator[str]:
 
 def check(paths: Sequence[str], probes: Path | None, tail_tokens: int) -> None:
     """Check the banks of some fixtures and print what was found; see ``probes check --help``."""
-    fixtures = find_fixtures(paths or "all")
+    sources = find_sources(list(paths) or "all", probes)
     findings: list[Finding] = []
     without: list[PassedOverError] = []
-    for number, file in enumerate(fixtures, 1):
-        if len(fixtures) > 1:
-            click.echo(f"{number} of {len(fixtures)}: {file.name}", err=True)
+    for number, source in enumerate(sources, 1):
+        if len(sources) > 1:
+            name = source.path.name if source.path else source.name
+            click.echo(f"{number} of {len(sources)}: {name}", err=True)
         try:
-            report = check_bank(load_pair(file, probes), tail_tokens)
+            report = check_bank(source.read(), tail_tokens)
         except PassedOverError as error:
             without.append(error)
             continue
@@ -419,9 +419,9 @@ def check(paths: Sequence[str], probes: Path | None, tail_tokens: int) -> None:
         for finding in report.findings:
             click.echo(str(finding))
         for line in report.coverage:
-            click.echo(f"{file.stem}: {line}")
+            click.echo(f"{source.stem}: {line}")
         findings.extend(report.findings)
-    say_passed_over(without, fixtures[len(without) :])
-    click.echo(counted(findings, len(fixtures) - len(without)))
+    say_passed_over(without, sources[len(without) :])
+    click.echo(counted(findings, len(sources) - len(without)))
     if any(finding.severity == "error" for finding in findings):
         raise click.exceptions.Exit(1)

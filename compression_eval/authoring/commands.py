@@ -77,12 +77,12 @@ def generate_command(
 ) -> None:
     """Make a probe bank for each FIXTURE, from the history before its cuts.
 
-    FIXTURE is a name, a file, a folder or a pattern. Without --model, probes come from what needs
-    none: tool calls, task lists, and what the recorded agent went on to use after the cut. Every
-    probe is checked against the conversation, and at least one of its facts is in nothing that
-    is kept verbatim; what fails is dropped, with its reason. Cuts are those of the fixture, else
-    the end. A fixture that has a bank already, or that no probe can be made for, is passed over
-    and named; exits with 1 if all are.
+    FIXTURE is a name, a file, a folder, a pattern, a Parquet file or an address. Without --model,
+    probes come from what needs none: tool calls, task lists, and what the recorded agent went on
+    to use after the cut. Every probe is checked against the conversation, and at least one of its
+    facts is in nothing that is kept verbatim; what fails is dropped, with its reason. Cuts are
+    those of the fixture, else the end. A fixture that has a bank already, or that no probe can be
+    made for, is passed over and named; exits with 1 if all are.
     """
     from compression_eval.authoring.generate import Wanted, generate
 
@@ -121,11 +121,12 @@ def generate_command(
 def check_command(paths: tuple[str, ...], probes: Path | None, tail_tokens: int) -> None:
     """Check probe banks; without PATH, those of all fixtures that come with this project.
 
-    PATH is a fixture: a name, a file, a folder or a pattern. Said are facts without evidence,
-    questions that give a fact away, facts that a redactor would alter, alternatives that are all
-    required, types that do not fit their question, probes that the kept tail answers, verdicts
-    that are out of date, and what the bank covers. Fixtures without a bank are passed over. Exits
-    with 1 if there are errors, or no bank at all; warnings alone do not fail.
+    PATH is a fixture: a name, a file, a folder, a pattern, a Parquet file or an address. Said are
+    facts without evidence, questions that give a fact away, facts that a redactor would alter,
+    alternatives that are all required, types that do not fit their question, probes that the kept
+    tail answers, verdicts that are out of date, and what the bank covers. Fixtures without a bank
+    are passed over. Exits with 1 if there are errors, or no bank at all; warnings alone do not
+    fail.
     """
     from compression_eval.authoring.check import check
 

@@ -1,6 +1,5 @@
 """``probes generate``: a bank for each fixture, of the best candidates from every source."""
 
-import re
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict, dataclass, field, replace
@@ -15,7 +14,6 @@ from compression_eval.authoring.candidates import TYPES, Candidate, Dropped, Har
 from compression_eval.authoring.history import THIRDS, History, histories
 from compression_eval.authoring.mechanical import mechanical
 from compression_eval.fixtures.banks import ProbeBank
-from compression_eval.fixtures.checking import bank_findings
 from compression_eval.fixtures.cuts import CutArgument, resolve_cut
 from compression_eval.fixtures.errors import (
     DataError,
@@ -24,15 +22,15 @@ from compression_eval.fixtures.errors import (
     one_line,
     shorten,
 )
-from compression_eval.fixtures.finding_files import BANK_SUFFIX, find_bank, find_fixtures
-from compression_eval.fixtures.loading import load_fixture
+from compression_eval.fixtures.finding_files import BANK_SUFFIX, find_bank
+from compression_eval.fixtures.loading import FixtureSource, find_sources
 from compression_eval.fixtures.models import Fixture
+from compression_eval.fixtures.parquet_files import safe_stem
 from compression_eval.fixtures.writing import fixture_text, versioned_json, write_whole
 from compression_eval.terminal import model_by_name, say_passed_over
 
 _MAX_DROPPED_SHOWN = 12
 _MAX_REASON = 200
-_POSITION = re.compile(r"probes\[(\d+)\]")
 
 
 @dataclass(frozen=True)
@@ -93,7 +91,8 @@ class FixtureResult:
     """What was made for one fixture."""
 
     fixture: Fixture
-    path: Path
+    origin: str
+    """Where it is."""
     target: Path
     """Where its bank goes."""
     cuts: list[CutResult] = field(default_factory=list)
@@ -114,7 +113,7 @@ class FixtureResult:
             dropped = sum(len(cut.dropped) for cut in self.cuts)
             reason = f"{dropped} candidates were dropped" if dropped else "nothing to ask was found"
         reason = f"no probe could be made: {reason}"
-        return PassedOverError(f"{self.path}: {reason}", self.path, reason)
+        return PassedOverError(f"{self.origin}: {reason}", self.origin, reason)
 
     def lines(self, wanted: Wanted) -> Iterator[str]:
         """Yield what became of the fixture, a line each."""
@@ -238,36 +237,14 @@ async def generate_bank(
             harvest.add(mechanical(history))
         chosen, twins = choose(harvest.candidates, wanted.per_type)
         done.left_over = len(harvest.candidates) - len(chosen) - len(twins)
-        fit, unfit = _checked(_with_ids(chosen, history.cut), result)
-        done.dropped = [*harvest.dropped, *twins, *unfit]
-        done.chosen = _with_ids(fit, history.cut)
-
-
-def _with_ids(chosen: Sequence[Candidate], cut: int) -> list[Candidate]:
-    numbers: Counter[str] = Counter()
-    named: list[Candidate] = []
-    for item in chosen:
-        kind = item.probe.type
-        numbers[kind] += 1
-        identifier = f"{kind}-c{cut}-{numbers[kind]:02d}"
-        named.append(replace(item, probe=item.probe.model_copy(update={"id": identifier})))
-    return named
-
-
-def _checked(
-    chosen: Sequence[Candidate], result: FixtureResult
-) -> tuple[list[Candidate], list[Dropped]]:
-    """Return what passes the check that every bank has to pass, and what does not."""
-    if not chosen:
-        return [], []
-    wrong: dict[int, list[str]] = {}
-    bank = ProbeBank(fixture=result.fixture.name, probes=[item.probe for item in chosen])
-    for finding in bank_findings(bank, result.fixture, result.target, shipped=False):
-        found = _POSITION.search(finding.where.rpartition(": ")[2])
-        if found and finding.severity == "error":
-            wrong.setdefault(int(found[1]), []).append(finding.text)
-    fit = [item for position, item in enumerate(chosen) if position not in wrong]
-    return fit, [Dropped.of(chosen[at].probe, reasons) for at, reasons in wrong.items()]
+        done.dropped = [*harvest.dropped, *twins]
+        numbers: Counter[str] = Counter()
+        for item in chosen:
+            kind = item.probe.type
+            numbers[kind] += 1
+            identifier = f"{kind}-c{history.cut}-{numbers[kind]:02d}"
+            probe = item.probe.model_copy(update={"id": identifier})
+            done.chosen.append(replace(item, probe=probe))
 
 
 def generate(
@@ -283,7 +260,7 @@ def generate(
     """Make the banks of some fixtures; a bank is written as soon as it is there.
 
     Args:
-        paths: Names, files, folders or patterns.
+        paths: As `find_sources` takes them.
         wanted: What is to be made.
         out: Folder for the banks; None for beside the fixtures.
         force: Whether to overwrite banks.
@@ -296,10 +273,11 @@ def generate(
     """
     results: list[FixtureResult] = []
     without: list[PassedOverError] = []
-    targets: dict[Path, Path] = {}
-    for path in find_fixtures(paths):
+    targets: dict[Path, str] = {}
+    for source in find_sources(list(paths)):
         try:
-            result = FixtureResult(load_fixture(path), path, _target(path, out, force=force))
+            fixture = source.read_fixture()
+            result = FixtureResult(fixture, source.origin, _target(source, out, force=force))
             cuts_of(result.fixture, wanted.cuts)  # said before any call is paid
         except PassedOverError as error:
             without.append(error)
@@ -308,9 +286,9 @@ def generate(
     if not results:
         raise nothing_left(without)
     for result in results:
-        other = targets.setdefault(result.target.absolute(), result.path)
-        if other is not result.path:
-            raise DataError(f"{result.target}: {other} and {result.path} would both write it")
+        other = targets.setdefault(result.target.absolute(), result.origin)
+        if other != result.origin:
+            raise DataError(f"{result.target}: {other} and {result.origin} would both write it")
     model = model_by_name(wanted.model, model_options) if wanted.model else None
     usage = Usage()
 
@@ -368,14 +346,19 @@ def _conclude(
     say_passed_over([*without, *unasked], results[len(unasked) :])
 
 
-def _target(path: Path, out: Path | None, *, force: bool) -> Path:
+def _target(source: FixtureSource, out: Path | None, *, force: bool) -> Path:
     """Return where a fixture's bank goes; one that it has already is not overwritten."""
-    target = (out or path.parent) / (path.stem + BANK_SUFFIX)
-    if out is None:
+    if out is not None:
+        if safe_stem(source.stem) is None:
+            raise DataError(f"{source.origin}: {shorten(source.stem)} cannot be the name of a file")
+        target = out / (source.stem + BANK_SUFFIX)
+    elif source.path is None:
+        raise DataError(f"{source.origin}: no file can be written beside it; give --out FOLDER")
+    else:
         try:
-            target = find_bank(path, None)
-        except DataError:
-            return target
+            target = find_bank(source.path, None)
+        except PassedOverError:
+            return source.path.with_name(source.stem + BANK_SUFFIX)
     if target.exists() and not force:
         reason = "exists already; give --force to overwrite it, or --out FOLDER"
         raise PassedOverError(f"{target}: {reason}", target, reason)

@@ -46,11 +46,11 @@ from compression_eval.fixtures.banks import (
 from compression_eval.fixtures.conversation import conversation
 from compression_eval.fixtures.cuts import CutArgument
 from compression_eval.fixtures.errors import DataError, PassedOverError, shorten
-from compression_eval.fixtures.finding_files import find_fixtures
+from compression_eval.fixtures.finding_files import BANK_SUFFIX
 from compression_eval.fixtures.loading import (
+    FixtureSource,
     FixtureWithBank,
-    load_bank,
-    load_pair,
+    find_sources,
     refuse_shared_names,
 )
 from compression_eval.fixtures.writing import write_whole
@@ -73,6 +73,8 @@ _RUBRIC_KEYS = ("accuracy", "completeness")
 """Both must reach the threshold: an answer that gives one fact of three can be wholly accurate."""
 _INDENT = re.compile(r"^[{\[]\r?\n( +|\t)")
 _DIGITS = 3
+
+_Pairs = Sequence[tuple[FixtureSource, FixtureWithBank]]
 
 
 @dataclass(frozen=True)
@@ -144,10 +146,7 @@ def qualify(
         Exit: With 1, as a probe could not be judged.
     """
     pairs, samples = _samples(_pairs(fixtures, probes), settings)
-    targets = {
-        pair.fixture.name: out / Path(pair.bank_origin).name if out else Path(pair.bank_origin)
-        for pair in pairs
-    }
+    targets = {pair.fixture.name: _target(source, pair, out) for source, pair in pairs}
     if len(set(targets.values())) < len(targets):
         raise DataError(f"--out: {out}: two of the banks have the same file name")
     for target in () if dry_run else targets.values():
@@ -156,70 +155,86 @@ def qualify(
     _say_what_is_asked(pairs, samples, settings)
     if dry_run:
         return
-    runs: dict[str, dict[str, list[Asked]]] = {pair.fixture.name: {} for pair in pairs}
+    runs: dict[str, dict[str, list[Asked]]] = {name: {} for name in targets}
     for asked in _ask_all(pairs, samples, settings):
         runs[asked.fixture].setdefault(asked.probe, []).append(asked)
     failed = False
-    for pair in pairs:
+    for source, pair in pairs:
         name = pair.fixture.name
         verdicts = {probe: verdict(items, settings) for probe, items in runs[name].items()}
-        click.echo(f"{name}:")
-        width = max(map(len, verdicts), default=0)
-        for probe, found in verdicts.items():
-            click.echo(f"  {probe.ljust(width)}  {_line(found)}")
         judged = {probe: v for probe, v in verdicts.items() if isinstance(v, Qualification)}
-        qualified = [found for found in judged.values() if found.qualified]
-        by_tail = sum(found.region == "tail" for found in qualified)
-        click.echo(
-            f"  {len(qualified)} of {len(verdicts)} qualify, "
-            f"{by_tail} of them answered by the kept tail alone"
-        )
+        _say_verdicts(name, verdicts)
         failed = failed or len(judged) < len(verdicts)
         if judged:
-            write_verdicts(Path(pair.bank_origin), judged, targets[name])
+            write_verdicts(source, judged, targets[name])
             click.echo(f"  wrote {targets[name]}")
     click.echo(f"logs: {settings.log_dir}")
     if failed:
         raise click.exceptions.Exit(1)
 
 
-def _line(verdict: Qualification | str) -> str:
-    if isinstance(verdict, str):
-        return f"no verdict: {verdict}"
-    parts = (("full", verdict.full), ("none", verdict.none), ("tail", verdict.tail))
-    runs = "  ".join(f"{name} {part.passed}/{part.runs}" for name, part in parts)
-    word = "qualified" if verdict.qualified else "not qualified"
-    return f"{runs}  {word}{' (tail)' if verdict.region == 'tail' else ''}"
+def _target(source: FixtureSource, pair: FixtureWithBank, out: Path | None) -> Path:
+    """Return where the bank of a fixture is written to."""
+    if out:
+        name = pair.bank_path.name if pair.bank_path else f"{source.stem}{BANK_SUFFIX}"
+        return out / name
+    if pair.bank_path is None:
+        raise DataError(f"{pair.bank_origin}: the bank has no file of its own; give --out FOLDER")
+    return pair.bank_path
 
 
-def _pairs(fixtures: Sequence[str], probes: Path | None) -> list[FixtureWithBank]:
+def _say_verdicts(name: str, verdicts: Mapping[str, Qualification | str]) -> None:
+    click.echo(f"{name}:")
+    width = max(map(len, verdicts), default=0)
+    for probe, found in verdicts.items():
+        said = f"no verdict: {found}"
+        if isinstance(found, Qualification):
+            parts = [(each, getattr(found, each)) for each in CONDITIONS]
+            runs = "  ".join(f"{each} {part.passed}/{part.runs}" for each, part in parts)
+            word = "qualified" if found.qualified else "not qualified"
+            said = f"{runs}  {word}{' (tail)' if found.region == 'tail' else ''}"
+        click.echo(f"  {probe.ljust(width)}  {said}")
+    judged = [found for found in verdicts.values() if isinstance(found, Qualification)]
+    qualified = [found for found in judged if found.qualified]
+    by_tail = sum(found.region == "tail" for found in qualified)
+    click.echo(
+        f"  {len(qualified)} of {len(verdicts)} qualify, "
+        f"{by_tail} of them answered by the kept tail alone"
+    )
+
+
+def _pairs(fixtures: Sequence[str], probes: Path | None) -> _Pairs:
     """Return fixtures with their banks; those without one are passed over."""
-    pairs: list[FixtureWithBank] = []
+    pairs: list[tuple[FixtureSource, FixtureWithBank]] = []
     names: dict[str, str] = {}
     without: list[PassedOverError] = []
-    for path in find_fixtures(fixtures):
+    for source in find_sources(list(fixtures), probes):
         try:
-            pairs.append(load_pair(path, probes))
+            pair = source.read()
         except PassedOverError as error:
             without.append(error)
             continue
-        refuse_shared_names(pairs[-1].fixture, pairs[-1].origin, names)
+        refuse_shared_names(pair.fixture, pair.origin, names)
+        pairs.append((source, pair))
     say_passed_over(without, pairs)
     return pairs
 
 
 def _tasks(
-    condition: Condition, pairs: Sequence[FixtureWithBank], settings: QualifySettings
+    condition: Condition, pairs: _Pairs, settings: QualifySettings
 ) -> Iterator[tuple[set[str], dict[str, Any]]]:
     """Yield names of fixtures, with the arguments of the task that puts them into a condition.
 
     Banks that lie in one folder, beside or for all fixtures, go into one task.
     """
-    by_bank: dict[Path, list[FixtureWithBank]] = {}
-    for pair in pairs:
-        named = f"{Path(pair.origin).stem}.probes.json" == Path(pair.bank_origin).name
-        bank = Path(pair.bank_origin).resolve()
-        by_bank.setdefault(bank.parent if named else bank, []).append(pair)
+    groups: dict[str | None, list[tuple[FixtureSource, FixtureWithBank]]] = {}
+    for source, pair in pairs:
+        banks = None
+        if pair.bank_path is not None:
+            named = f"{source.stem}{BANK_SUFFIX}" == pair.bank_path.name
+            bank = pair.bank_path.resolve()
+            banks = str(bank.parent if named else bank)
+        groups.setdefault(banks, []).append((source, pair))
     arguments: dict[str, Any] = {
         "compressor": condition,
         "grader_context": "none",
@@ -230,15 +245,16 @@ def _tasks(
         arguments |= {"compressor_args": {"tail_tokens": settings.tail_tokens}, "min_removed": 0.0}
     if settings.cut is not None:
         arguments["cut"] = settings.cut
-    for banks, group in by_bank.items():
-        paths = [str(Path(pair.origin).resolve()) for pair in group]
-        names = {pair.fixture.name for pair in group}
-        yield names, {**arguments, "fixtures": paths, "probes": str(banks)}
+    for banks, group in groups.items():
+        places = dict.fromkeys(
+            str(Path(source.place).resolve()) if Path(source.place).exists() else source.place
+            for source, _ in group
+        )
+        names = {pair.fixture.name for _, pair in group}
+        yield names, {**arguments, "fixtures": list(places), "probes": banks}
 
 
-def _samples(
-    pairs: Sequence[FixtureWithBank], settings: QualifySettings
-) -> tuple[list[FixtureWithBank], list[Sample]]:
+def _samples(pairs: _Pairs, settings: QualifySettings) -> tuple[_Pairs, list[Sample]]:
     """Return the samples that the task makes of these banks, and the banks that have any."""
     samples: list[Sample] = []
     reasons: list[PassedOverError] = []
@@ -252,7 +268,7 @@ def _samples(
         reasons.extend(dataset.passed_over)
     say_passed_over(reasons, samples)
     asked = {_place(sample)[0] for sample in samples}
-    return [pair for pair in pairs if pair.fixture.name in asked], samples
+    return [(source, pair) for source, pair in pairs if pair.fixture.name in asked], samples
 
 
 def _place(sample: Sample) -> tuple[str, int, str]:
@@ -261,11 +277,9 @@ def _place(sample: Sample) -> tuple[str, int, str]:
     return str(metadata["fixture"]), int(metadata["cut"]), str(metadata["probe_id"])
 
 
-def _say_what_is_asked(
-    pairs: Sequence[FixtureWithBank], samples: Sequence[Sample], settings: QualifySettings
-) -> None:
+def _say_what_is_asked(pairs: _Pairs, samples: Sequence[Sample], settings: QualifySettings) -> None:
     asked = {(name, probe) for name, _, probe in map(_place, samples)}
-    for pair in pairs:
+    for _, pair in pairs:
         name = pair.fixture.name
         left = [probe.id for probe in pair.bank.probes if (name, probe.id) not in asked]
         if left:
@@ -288,14 +302,14 @@ def _say_what_is_asked(
 
 
 async def _tokens(
-    pairs: Sequence[FixtureWithBank], samples: Sequence[Sample], settings: QualifySettings
+    pairs: _Pairs, samples: Sequence[Sample], settings: QualifySettings
 ) -> tuple[Counter[Condition], int]:
     """Return the tokens that each condition sends, and those sent to the grader for each of them.
 
     All epochs are counted; answers are not, which are not known beforehand.
     """
     counter = token_counter()
-    by_name = {pair.fixture.name: pair for pair in pairs}
+    by_name = {pair.fixture.name: pair for _, pair in pairs}
     mark = ChatMessageUser(content=prompt("carrier_empty"))
     messages = {name: await conversation(pair.fixture) for name, pair in by_name.items()}
     states: dict[tuple[str, int], dict[Condition, int]] = {}
@@ -350,7 +364,7 @@ class _ProgressHooks(Hooks):
 
 
 def _ask_all(
-    pairs: Sequence[FixtureWithBank], samples: Sequence[Sample], settings: QualifySettings
+    pairs: _Pairs, samples: Sequence[Sample], settings: QualifySettings
 ) -> Iterator[Asked]:
     """Run the tasks of all conditions and yield what came of every sample."""
     for condition in CONDITIONS:
@@ -500,16 +514,18 @@ def verdict(asked: Sequence[Asked], settings: QualifySettings) -> Qualification 
     )
 
 
-def write_verdicts(bank: Path, verdicts: Mapping[str, Qualification], target: Path) -> None:
+def write_verdicts(
+    source: FixtureSource, verdicts: Mapping[str, Qualification], target: Path
+) -> None:
     """Write a bank with new verdicts, as a whole or not at all, and nothing else in it changed.
 
-    The file is read again, so that what was edited during the runs is kept; a verdict on a probe
+    The bank is read again, so that what was edited during the runs is kept; a verdict on a probe
     that was edited is then out of date by its digest.
 
     Args:
-        bank: The bank's file.
+        source: The fixture that the bank belongs to.
         verdicts: By probe id; probes without one keep what they have.
-        target: Where to write; the same file as a rule.
+        target: Where to write; the bank's own file as a rule.
 
     Raises:
         DataError: The bank can no longer be read as one, or lacks one of the probes.
@@ -519,17 +535,18 @@ def write_verdicts(bank: Path, verdicts: Mapping[str, Qualification], target: Pa
     def bare(bank: ProbeBank) -> list[Probe]:
         return [probe.model_copy(update={"qualification": None}) for probe in bank.probes]
 
-    before = load_bank(bank)
-    missing = sorted(set(verdicts) - {probe.id for probe in before.probes})
+    found = source.find_bank()
+    missing = sorted(set(verdicts) - {probe.id for probe in found.bank.probes})
     if missing:
-        raise DataError(f"{bank}: probes: {', '.join(missing)} went away while they were asked")
-    text = bank.read_bytes().decode("utf-8-sig")
+        names = ", ".join(missing)
+        raise DataError(f"{found.origin}: probes: {names} went away while they were asked")
+    text = found.content if isinstance(found.content, str) else found.content.decode("utf-8-sig")
     data = json.loads(text)
     for item in data["probes"]:
-        if found := verdicts.get(item["id"]):
-            item["qualification"] = found.model_dump(mode="json")
-    if bare(ProbeBank.model_validate(data)) != bare(before):
-        raise DataError(f"{bank}: could not be rewritten without a change of its probes")
+        if judged := verdicts.get(item["id"]):
+            item["qualification"] = judged.model_dump(mode="json")
+    if bare(ProbeBank.model_validate(data)) != bare(found.bank):
+        raise DataError(f"{found.origin}: could not be rewritten without a change of its probes")
     indent = _INDENT.match(text)
     written = json.dumps(data, indent=indent[1] if indent else 1, ensure_ascii=False)
     write_whole(target.resolve(), written + "\n")

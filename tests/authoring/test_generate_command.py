@@ -218,3 +218,19 @@ def test_a_real_session(tmp_path: Path) -> None:
     bank = load_pair(source, tmp_path).bank
     assert len(bank.probes) >= 5
     assert {"artifact", "continuation"} <= {probe.type for probe in bank.probes}
+
+
+def test_fixtures_in_a_parquet_file_are_asked_about_and_their_banks_checked(
+    fixture: Path, tmp_path: Path
+) -> None:
+    corpus = tmp_path / "corpus.parquet"
+    assert CliRunner().invoke(main, ["fixtures", "pack", str(fixture), "--out", str(corpus)])
+    refused(generate(corpus), "corpus.parquet: row 1: no file can be written beside it", "--out")
+    assert generate(corpus, "--out", tmp_path / "banks").exit_code == 0
+    assert generate(fixture).exit_code == 0
+    bank = (tmp_path / "banks" / "story.probes.json").read_bytes()
+    assert bank == fixture.with_name("story.probes.json").read_bytes()
+    given = ["probes", "check", str(corpus), "--probes", str(tmp_path / "banks")]
+    checked = CliRunner().invoke(main, given)
+    assert checked.exit_code == 0, checked.output
+    assert "1 checked: 0 errors" in checked.stdout

@@ -405,3 +405,18 @@ def test_an_edit_puts_the_verdict_out_of_date(qualified: Qualified, path: Path) 
     fixture["messages"][1]["content"] += " Thank you."
     path.write_text(json.dumps(fixture), encoding="utf-8")
     assert CliRunner().invoke(main, checked).stdout.count("the verdict is out of date") == 4
+
+
+def test_a_row_of_a_parquet_file_is_qualified_into_a_bank_of_its_own(
+    path: Path, tmp_path: Path, script: Script
+) -> None:
+    corpus = tmp_path / "corpus.parquet"
+    given = ["fixtures", "pack", str(path), "--out", str(corpus)]
+    assert CliRunner().invoke(main, given).exit_code == 0
+    done = qualify(corpus, "--epochs", 1)
+    assert "the bank has no file of its own; give --out FOLDER" in done.stderr
+    assert not script.calls
+    (tmp_path / "out").mkdir()
+    assert qualify(corpus, "--epochs", 1, "--out", tmp_path / "out").exit_code == 0
+    found = {probe.id: probe for probe in load_bank(tmp_path / "out" / "tiny.probes.json").probes}
+    assert passed(found["code"]) == (1, 0, 0)
