@@ -7,12 +7,16 @@ not settled at the end is a defect of the reader and is shown as such.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Literal
 
 if TYPE_CHECKING:
     from compression_eval.conversations.drafts import Draft
+    from compression_eval.conversations.sources import Value
+
+NO_THINKING = "thinking is left out"
+REPLACED_BYTES = "bytes that are not UTF-8 were replaced"
 
 Fate = Literal["message", "merged", "skipped", "unknown", "unaccounted"]
 
@@ -48,10 +52,13 @@ class Entry:
 
 @dataclass(eq=False)
 class Line:
-    """One line or event of the input, on its way to being settled."""
+    """One line or event of the input, on its way to being settled.
 
-    place: str
-    kind: str
+    A line that was never entered is of no account: it is for what is read a second time.
+    """
+
+    place: str = ""
+    kind: str = ""
     drafts: list[Draft] = field(default_factory=list)
     merged_into: list[Draft] = field(default_factory=list)
     reason: str | None = None
@@ -63,9 +70,15 @@ class Line:
         self.drafts.append(draft)
         return draft
 
-    def merge(self, draft: Draft) -> None:
-        """Say that this line added to, or repeats, a message that has its origin elsewhere."""
-        self.merged_into.append(draft)
+    def merge(self, *drafts: Draft) -> None:
+        """Say that this line added to, or repeats, messages that have their origin elsewhere."""
+        self.merged_into.extend(drafts)
+
+    def merge_or_skip(self, drafts: Iterable[Draft], reason: str) -> None:
+        """Say what this line repeats, or, if there is nothing, why it is skipped."""
+        self.merge(*drafts)
+        if not self.merged_into:
+            self.skip(reason)
 
     def skip(self, reason: str) -> None:
         """Say why nothing of this line is in the fixture; the reason holds no content."""
@@ -78,6 +91,12 @@ class Line:
     def leave_out(self, part: str, reason: str) -> None:
         """Say that a part of this line was not carried over."""
         self.left_out.append((part, reason))
+
+    def leave_out_thinking(self) -> None:
+        """Say, once, that the thinking of this line was not carried over."""
+        part = ("thinking", NO_THINKING)
+        if part not in self.left_out:
+            self.left_out.append(part)
 
 
 @dataclass
@@ -96,6 +115,15 @@ class Ledger:
         self.lines.append(line)
         return line
 
+    def enter_value(self, value: Value, kind: str) -> Line:
+        """Enter a value of a file; the line of one that cannot be read is settled."""
+        line = self.enter(value.place, "unreadable" if value.problem else kind)
+        if value.problem:
+            line.skip(value.problem)
+        if value.replaced:
+            line.leave_out("bytes", REPLACED_BYTES)
+        return line
+
     def entries(self, numbers: Mapping[Draft, int]) -> Iterator[Entry]:
         """Yield what became of every line, in order.
 
@@ -103,7 +131,20 @@ class Ledger:
             numbers: Index in the fixture of every message that is in it.
         """
         for line in self.lines:
-            yield _entry(line, numbers, self.dropped)
+            said = [*line.drafts, *line.merged_into]
+            became = tuple(numbers[draft] for draft in line.drafts if draft in numbers)
+            merged = tuple(numbers[draft] for draft in line.merged_into if draft in numbers)
+            gone = (self.dropped[draft] for draft in said if draft in self.dropped)
+            reason = line.reason or next(gone, None) if not line.unknown else line.reason or ""
+            fate: Fate = "unaccounted"
+            if became or merged:
+                fate, reason = "message" if became else "merged", ""
+            elif line.unknown:
+                fate = "unknown"
+            elif reason is not None:
+                fate = "skipped"
+            parts = tuple(line.left_out)
+            yield Entry(line.place, line.kind, fate, became or merged, reason or "", parts)
 
 
 @dataclass(frozen=True)
@@ -121,20 +162,3 @@ class Account:
     def unsettled(self) -> list[Entry]:
         """Return the entries that are unknown or not accounted for."""
         return [entry for entry in self.entries if entry.fate in ("unknown", "unaccounted")]
-
-
-def _entry(line: Line, numbers: Mapping[Draft, int], dropped: Mapping[Draft, str]) -> Entry:
-    became = tuple(numbers[draft] for draft in line.drafts if draft in numbers)
-    merged = tuple(numbers[draft] for draft in line.merged_into if draft in numbers)
-    gone = [dropped[draft] for draft in (*line.drafts, *line.merged_into) if draft in dropped]
-    parts = tuple(line.left_out)
-    if became:
-        return Entry(line.place, line.kind, "message", became, left_out=parts)
-    if merged:
-        return Entry(line.place, line.kind, "merged", merged, left_out=parts)
-    if line.unknown:
-        return Entry(line.place, line.kind, "unknown", reason=line.reason or "", left_out=parts)
-    reason = line.reason or (gone[0] if gone else None)
-    if reason is not None:
-        return Entry(line.place, line.kind, "skipped", reason=reason, left_out=parts)
-    return Entry(line.place, line.kind, "unaccounted", left_out=parts)

@@ -4,11 +4,13 @@ Readers only say what a file holds. What every fixture needs whatever it came fr
 behind their calls, no empty turns, images described) is done once, in `building`.
 """
 
-from collections.abc import Hashable
+from collections.abc import Hashable, Iterable
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
 from compression_eval.conversations.account import Ledger, Line
+from compression_eval.conversations.fields import Json, as_text, json_object, tool_definitions
+from compression_eval.fixtures.markers import NO_PROMPT
 from compression_eval.fixtures.models import ToolDefinition
 
 Role = Literal["system", "user", "assistant", "tool"]
@@ -17,6 +19,7 @@ CompactionKind = Literal["summary", "clear", "opaque"]
 NO_SYSTEM_PROMPT = "the file does not hold the system prompt"
 NO_TOOLS = "the file does not hold the definitions of the tools"
 RECORDED = "a compaction, recorded beside the messages"
+SUMMARY_STANDS_IN = "earlier messages are not in the file: a summary stands in their place"
 
 
 @dataclass(frozen=True)
@@ -33,6 +36,19 @@ class Image:
 
 Content = list[str | Image]
 """Texts and images of a message in their order."""
+
+
+def image_at(url: str) -> Image:
+    """Return the image at an address; its type is known if the address holds it."""
+    media_type = ""
+    if url.startswith("data:"):
+        media_type = url[len("data:") : 100].partition(",")[0].partition(";")[0]
+    return Image(media_type, url)
+
+
+def inline_image(media_type: str, data: str) -> Image:
+    """Return an image that stands in the file as Base64; without data only its type is known."""
+    return Image(media_type, f"data:{media_type};base64,{data}" if data else "")
 
 
 @dataclass(frozen=True)
@@ -58,6 +74,10 @@ class Draft:
     """Of a tool message: the call that it answers."""
     injected: bool = False
     """Of a user message: whether the agent's client put it in, as the file says."""
+
+    def call(self, call_id: str, name: str, arguments: Any) -> None:
+        """Add a call; arguments that are no text are written as JSON."""
+        self.calls.append(DraftCall(call_id, name, as_text(arguments)))
 
     @property
     def text(self) -> str:
@@ -128,6 +148,10 @@ class Conversation:
         """Add the messages that a line became."""
         self.drafts.extend(line.became(draft) for draft in drafts)
 
+    def caveat(self, *texts: str) -> None:
+        """Say what the file lacks or what could not be carried over, in words without content."""
+        self.caveats.extend(texts)
+
     def say_system(
         self,
         line: Line,
@@ -173,6 +197,24 @@ class Conversation:
         self.compactions.append(Compaction(**{**fields, **more}))
         return self.compactions[-1]
 
+    def open_or_compact(
+        self, line: Line, made: Draft, summary: str, state: list[Draft] | None
+    ) -> None:
+        """Record a compaction, or open with its summary, where what it stands for is not there.
+
+        Args:
+            line: Its line.
+            made: The message that carries the summary.
+            summary: As the agent wrote it.
+            state: What the agent went on with.
+        """
+        if summary and not self.drafts:
+            self.caveat(SUMMARY_STANDS_IN)
+            self.say(line, made)
+        else:
+            line.skip(RECORDED)
+            self.compact(summary, state)
+
     def undo(self, start: int) -> None:
         """Drop the messages from a place on, and the compactions behind them."""
         for draft in self.drafts[start:]:
@@ -183,9 +225,48 @@ class Conversation:
             item for item in self.compactions if item.after is None or item.after in kept
         ]
 
+    def take_tools(self, values: Iterable[Any]) -> None:
+        """Take the definitions of tools, and say of how many there is no schema."""
+        self.tools, without = tool_definitions(values)
+        if without:
+            self.caveat(f"{without} tools are named without a schema")
+
+    def take_task(self, arguments: str = "") -> None:
+        """Open a conversation whose file does not hold the prompt, if it has no user message.
+
+        Args:
+            arguments: Of the call that started a sub-agent: its prompt is the task.
+        """
+        if not self.drafts or any(draft.role == "user" for draft in self.drafts):
+            return
+        given = Json.of(json_object(arguments) if arguments else None)
+        prompt = given.first("prompt", "task")
+        if not prompt:
+            self.caveat(
+                "the file does not hold the prompt; a note stands in its place as the user's "
+                "message"
+            )
+        opening = Draft("user", [prompt or NO_PROMPT])
+        self.ledger.added[opening] = (
+            "the task that the caller gave" if prompt else "the file holds no prompt"
+        )
+        self.drafts.insert(sum(draft.role == "system" for draft in self.drafts[:1]), opening)
+
+    def name_subagent(self, thread: str = "thread") -> None:
+        """Say that another agent speaks in the user's name."""
+        self.part = "subagent"
+        self.caveat(f"a sub-agent's {thread}: its user is another agent")
+
+    def name_injected(self, writer: str) -> None:
+        """Say how many messages in the user's name another one wrote, if there are any."""
+        if count := sum(draft.injected for draft in self.drafts):
+            self.caveat(
+                f"{count} messages in the user's name were written by {writer}, not by the user"
+            )
+
     def name_missing(self) -> None:
         """Say of the system prompt and the tools that they are missing, if they are."""
         if self.system is None:
-            self.caveats.append(NO_SYSTEM_PROMPT)
+            self.caveat(NO_SYSTEM_PROMPT)
         if not self.tools:
-            self.caveats.append(NO_TOOLS)
+            self.caveat(NO_TOOLS)

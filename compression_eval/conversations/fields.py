@@ -1,57 +1,86 @@
-"""Typed access to JSON of unknown shape: a field may be missing or of any type.
-
-Each function takes a value and the keys that lead to a field, from the outside in.
-"""
+"""Typed access to JSON of unknown shape, and texts that are fit for a fixture or an account."""
 
 import json
 import re
+from collections.abc import Iterable
 from typing import Any
 
-from compression_eval.fixtures.models import MAX_NESTING, broken_text, deeper_than
+from pydantic import ValidationError
+
+from compression_eval.fixtures.models import (
+    MAX_NESTING,
+    ToolDefinition,
+    broken_text,
+    deeper_than,
+)
 
 _LABEL = re.compile(r"[\w.:-]{1,40}", re.ASCII)
 _SHOWN_CHARACTERS = 60
+_FREE_TEXT = {"type": "object", "properties": {"input": {"type": "string"}}, "required": ["input"]}
+"""Parameters of a tool that takes one text; calls of such are recorded as ``{"input": …}``."""
 
 
-def value_of(value: Any, *keys: str) -> Any:
-    """Return a field, whatever it is; None if there is none."""
-    for key in keys:
-        value = value.get(key) if isinstance(value, dict) else None
-    return value
+class Json(dict[str, Any]):
+    """A JSON object of unknown shape: a field may be missing or of any type.
+
+    Each method takes the keys that lead to a field, from the outside in.
+    """
+
+    @classmethod
+    def of(cls, value: Any) -> "Json":
+        """Return a value that is an object; empty if it is something else."""
+        return cls(value) if isinstance(value, dict) else cls()
+
+    def at(self, *keys: str) -> Any:
+        """Return a field, whatever it is; None if there is none."""
+        value: Any = self
+        for key in keys:
+            value = value.get(key) if isinstance(value, dict) else None
+        return value
+
+    def text(self, *keys: str) -> str:
+        """Return a field's text; empty if there is none."""
+        value = self.at(*keys)
+        return value if isinstance(value, str) else ""
+
+    def first(self, *keys: str) -> str:
+        """Return the first of some fields that is a text and not empty; empty if there is none."""
+        return next(filter(None, map(self.text, keys)), "")
+
+    def name(self, *keys: str) -> str:
+        """Return a field that names something, a text or a whole number, as text."""
+        value = self.at(*keys)
+        if isinstance(value, int) and not isinstance(value, bool):
+            return str(value)
+        return value if isinstance(value, str) else ""
+
+    def count(self, *keys: str) -> int | None:
+        """Return a field that is a whole number of at least 0; None if there is none."""
+        value = self.at(*keys)
+        whole = isinstance(value, int) and not isinstance(value, bool)
+        return value if whole and value >= 0 else None
+
+    def json(self, *keys: str) -> str:
+        """Return a field as text: a text as it is, anything else as JSON."""
+        return as_text(self.at(*keys))
+
+    def entry(self, *keys: str) -> "Json":
+        """Return a field that is an object; empty if there is none."""
+        return Json.of(self.at(*keys))
+
+    def listed(self, *keys: str) -> list[Any]:
+        """Return a field that is a list; empty if there is none."""
+        value = self.at(*keys)
+        return value if isinstance(value, list) else []
+
+    def entries(self, *keys: str) -> list["Json"]:
+        """Return the items of a field that is a list; what is no object becomes an empty one."""
+        return entries(self.listed(*keys))
 
 
-def text_of(value: Any, *keys: str) -> str:
-    """Return a field's text; empty if there is none."""
-    found = value_of(value, *keys)
-    return found if isinstance(found, str) else ""
-
-
-def mapping_of(value: Any, *keys: str) -> dict[str, Any]:
-    """Return a field that is an object; empty if there is none."""
-    found = value_of(value, *keys)
-    return found if isinstance(found, dict) else {}
-
-
-def list_of(value: Any, *keys: str) -> list[Any]:
-    """Return a field that is a list; empty if there is none."""
-    found = value_of(value, *keys)
-    return found if isinstance(found, list) else []
-
-
-def count_of(value: Any, *keys: str) -> int | None:
-    """Return a field that is a whole number of at least 0; None if there is none."""
-    found = value_of(value, *keys)
-    if isinstance(found, bool) or not isinstance(found, int) or found < 0:
-        return None
-    return found
-
-
-def identifier(value: Any, *keys: str) -> str:
-    """Return a field that names something, a text or a whole number, as text; empty if none."""
-    found = value_of(value, *keys)
-    if isinstance(found, str):
-        return found
-    return str(found) if isinstance(found, int) and not isinstance(found, bool) else ""
+def entries(values: Any) -> list[Json]:
+    """Return the items of a list; what is no object becomes an empty one."""
+    return [Json.of(value) for value in values] if isinstance(values, list) else []
 
 
 def label(value: Any) -> str:
@@ -120,3 +149,32 @@ def _cleaned(value: Any) -> Any:
     if isinstance(value, list):
         return [_cleaned(item) for item in value]
     return value
+
+
+def tool_definitions(values: Iterable[Any]) -> tuple[list[ToolDefinition], int]:
+    """Return the tools that a file defines, and how many it names without a schema.
+
+    Args:
+        values: Of the OpenAI chat form (``{"type": "function", "function": {…}}``), of the flat
+            forms (``name`` with ``parameters``, ``input_schema`` or ``inputSchema``), custom tools
+            with one free text, and groups of such under ``tools``.
+    """
+    found: dict[str, ToolDefinition] = {}
+    without = 0
+    groups = map(Json.of, values)
+    for tool in (item for group in groups for item in group.entries("tools") or [group]):
+        inner = tool.entry("function") or tool
+        schemas = map(inner.at, ("parameters", "input_schema", "inputSchema", "schema"))
+        known = {"custom": _FREE_TEXT, "function": {}}.get(tool.text("type"))
+        schema = next((value for value in schemas if isinstance(value, dict)), known)
+        names = {key: inner.text(key) for key in ("name", "description")}
+        function = from_json(clean(as_text({**names, "parameters": schema})))
+        try:
+            definition = ToolDefinition.model_validate({"type": "function", "function": function})
+        except ValidationError:
+            definition = None
+        if schema is None or definition is None:
+            without += 1
+        else:
+            found[definition.function.name] = definition
+    return list(found.values()), without

@@ -14,9 +14,8 @@ from pathlib import Path
 from typing import Any
 
 from compression_eval.conversations.drafts import Conversation
-from compression_eval.conversations.fields import label, origin, value_of
+from compression_eval.conversations.fields import Json, label, origin
 from compression_eval.conversations.formats import formats
-from compression_eval.conversations.readers.base import entered
 from compression_eval.conversations.readers.sharegpt import is_turn
 from compression_eval.conversations.sources import SourceFile, Value, source_file
 from compression_eval.fixtures.errors import DataError, shorten
@@ -181,7 +180,7 @@ def _conversations(
         why = f": {unread[0].problem}" if unread else ""
         raise DataError(f"{place}: no row holds a conversation{why}")
     for value in unread:
-        entered(finished.ledger, value, "row")
+        finished.ledger.enter_value(value, "row")
     yield finished
 
 
@@ -232,7 +231,7 @@ def _form_of(row: Mapping[str, Any], columns: Mapping[str, str]) -> tuple[str, A
     if formats()["openai-chat"].recognise(source):
         before = [] if prompt is None else [{"role": "system", "content": prompt}]
         return "openai-chat", {**frame, "messages": [*before, *messages], "session_id": name}
-    kinds = sorted({label(value_of(message, "role")) for message in messages[:50]})
+    kinds = sorted({label(Json.of(message).at("role")) for message in messages[:50]})
     return f"its messages are of no known form (roles: {', '.join(kinds)})"
 
 

@@ -18,29 +18,16 @@ from compression_eval.conversations.drafts import (
     Content,
     Conversation,
     Draft,
-    DraftCall,
     Image,
 )
-from compression_eval.conversations.fields import (
-    as_text,
-    identifier,
-    label,
-    list_of,
-    mapping_of,
-    origin,
-    text_of,
-    value_of,
-)
+from compression_eval.conversations.fields import Json, entries, label, origin, tool_definitions
 from compression_eval.conversations.formats import Format
 from compression_eval.conversations.readers.base import (
     TEXT_ACTIONS,
-    Entry,
     KnownDrafts,
     Reader,
     document_of,
-    leave_out_thinking,
-    nowhere,
-    tool_definitions,
+    sign,
     with_replaced,
     without_thinking,
 )
@@ -60,22 +47,22 @@ class _Trajectory(Reader):
     format = "atif"
     lacks = ()
 
-    def __init__(self, document: Entry, start: str, part: str) -> None:
-        agent = mapping_of(document, "agent")
-        product = origin("ATIF:", text_of(agent, "name"), text_of(agent, "version"))
-        super().__init__(product, text_of(document, "session_id"), part)
+    def __init__(self, document: Json, start: str, part: str) -> None:
+        agent = document.entry("agent")
+        product = origin("ATIF:", agent.text("name"), agent.text("version"))
+        super().__init__(product, document.text("session_id"), part)
         conversation = self.conversation
-        conversation.tools, without = tool_definitions(list_of(agent, "tool_definitions"))
+        conversation.tools, without = tool_definitions(agent.listed("tool_definitions"))
         if not conversation.tools:
-            conversation.caveats.append(NO_TOOLS)
+            conversation.caveat(NO_TOOLS)
         if without:
-            conversation.caveats.append(f"{without} tools are named without a schema")
-        if not _KNOWN.fullmatch(text_of(document, "schema_version")):
-            conversation.caveats.append("the version of the format is not known")
-        self._model = origin(text_of(agent, "model_name"))
+            conversation.caveat(f"{without} tools are named without a schema")
+        if not _KNOWN.fullmatch(document.text("schema_version")):
+            conversation.caveat("the version of the format is not known")
+        self._model = origin(agent.text("model_name"))
         self.add(document, start)
 
-    def add(self, document: Entry, start: str, *, continues: bool = False) -> None:
+    def add(self, document: Json, start: str, *, continues: bool = False) -> None:
         """Take the steps of a file.
 
         Args:
@@ -86,65 +73,62 @@ class _Trajectory(Reader):
         conversation, copied = self.conversation, list[Draft]()
         before = list(conversation.drafts)
         unsettled = [item for item in conversation.compactions if item.state is None]
-        for number, step in enumerate(list_of(document, "steps"), 1):
-            copy = value_of(step, "is_copied_context") is True
-            compacts = text_of(step, "extra", "context_management", "type") == "compaction"
+        for number, value in enumerate(document.listed("steps"), 1):
+            step = Json.of(value)
+            copy = step.at("is_copied_context") is True
+            compacts = step.text("extra", "context_management", "type") == "compaction"
             kind = ":compaction" if compacts else ":copied" if copy else ""
-            line = conversation.ledger.enter(
-                f"{start}step {number}", label(text_of(step, "source")) + kind
-            )
-            if not isinstance(step, dict):
+            place = f"{start}step {number}"
+            line = conversation.ledger.enter(place, label(step.text("source")) + kind)
+            if not isinstance(value, dict):
                 line.is_unknown("expected an object")
             elif compacts:
                 line.skip(RECORDED)
-                if mapping_of(step, "observation"):
+                if step.entry("observation"):
                     why = "it names the files of the compaction's own sub-agents"
                     line.leave_out("observation", why)
                 conversation.compact()
             elif copy and continues:
                 line.skip("a copy of what the agent went on with, recorded with the compaction")
-                copied.extend(_drafts(step, nowhere(), opening=False))
+                copied.extend(_drafts(step, Line(), opening=False))
             elif copy:
                 line.skip("a copy out of the file that this one continues")
             else:
                 self._step(step, line)
         if copied:
-            self._state(copied, before, unsettled[-1] if unsettled else None)
+            self._leave(copied, before, unsettled[-1] if unsettled else None)
 
     def finish(self) -> Conversation:
         conversation = super().finish()
         conversation.model = self._model or conversation.model
         if conversation.system is None:
-            conversation.caveats.append(NO_SYSTEM_PROMPT)
+            conversation.caveat(NO_SYSTEM_PROMPT)
         called = any(draft.calls for draft in conversation.drafts)
         if _NO_CALL_IDS in conversation.caveats and not called:
-            conversation.caveats.append(TEXT_ACTIONS)
+            conversation.caveat(TEXT_ACTIONS)
         conversation.caveats[:] = dict.fromkeys(conversation.caveats)
         return conversation
 
-    def _step(self, step: Entry, line: Line) -> None:
+    def _step(self, step: Json, line: Line) -> None:
         conversation = self.conversation
         opening = all(draft.role == "system" for draft in conversation.drafts)
         drafts = _drafts(step, line, opening=opening)
         conversation.say(line, *drafts)
-        if drafts and drafts[0].role == "user" and text_of(step, "source") == "system":
-            conversation.caveats.append(_NOTES)
+        if drafts and drafts[0].role == "user" and step.text("source") == "system":
+            conversation.caveat(_NOTES)
         if any(draft.role == "user" for draft in drafts[1:]):
-            conversation.caveats.append(_NO_CALL_IDS)
-        self.models[origin(text_of(step, "model_name"))] += 1
+            conversation.caveat(_NO_CALL_IDS)
+        self.models[origin(step.text("model_name"))] += 1
 
-    def _state(
-        self, copied: list[Draft], before: list[Draft], compaction: Compaction | None
-    ) -> None:
+    def _leave(self, copied: list[Draft], before: list[Draft], last: Compaction | None) -> None:
         """Say of a compaction what the agent went on with.
 
         Args:
             copied: The copies that a continuation begins with.
             before: The messages before it.
-            compaction: What the file before ended with; None if it did not say that it compacted.
+            last: What the file before ended with; None if it did not say that it compacted.
         """
-        if compaction is None:
-            compaction = self.conversation.compact(after=before[-1] if before else None)
+        compaction = last or self.conversation.compact(after=before[-1] if before else None)
         known = KnownDrafts(before)
         state = [(known.match(draft), draft) for draft in copied if draft.role != "system"]
         made = [draft.text for same, draft in state if same is None and draft.text]
@@ -153,29 +137,34 @@ class _Trajectory(Reader):
         compaction.summary = "\n\n".join(made) or None
 
 
-def _drafts(step: Entry, line: Line, *, opening: bool) -> list[Draft]:
+def _drafts(step: Json, line: Line, *, opening: bool) -> list[Draft]:
     """Return the messages of a step: what was said, then what was observed.
 
     Args:
         step: A step that is no compaction.
         line: Settled if there is no message.
-        opening: Whether nobody has spoken yet, so that a step of the system is the prompt.
+        opening: Whether nobody has spoken yet, so that a step of the system is the prompt. In the
+            middle of a conversation it is a note of the environment.
     """
-    source = text_of(step, "source")
-    content = _content(step.get("message"), line) if source in ("system", "user", "agent") else []
-    match source:
-        case "user":
-            said = Draft("user", content)
-        case "system":
-            # In the middle of a conversation it is a note of the environment, not the prompt.
-            said = Draft("system" if opening else "user", content)
-        case "agent":
-            said = Draft("assistant", without_thinking(content, line), list(_calls(step, line)))
-            if step.get("reasoning_content"):
-                leave_out_thinking(line)
-        case _:
-            line.is_unknown("expected a step of the source system, user or agent")
-            return []
+    source = step.text("source")
+    if source not in ("system", "user", "agent"):
+        line.is_unknown("expected a step of the source system, user or agent")
+        return []
+    said = Draft("user", _content(step.at("message"), line))
+    if source == "system" and opening:
+        said.role = "system"
+    elif source == "agent":
+        said.role, said.content = "assistant", without_thinking(said.content, line)
+        for value in step.listed("tool_calls"):
+            call = Json.of(value)
+            if isinstance(value, dict):
+                said.call(
+                    call.name("tool_call_id"), call.text("function_name"), call.at("arguments")
+                )
+            else:
+                line.leave_out("tool call", "expected an object")
+        if step.at("reasoning_content"):
+            line.leave_out_thinking()
     return [said, *_observed(step, said, line)]
 
 
@@ -186,39 +175,31 @@ def _content(value: Any, line: Line) -> Content:
     if value is not None and not isinstance(value, list):
         line.leave_out("content", "expected a text or a list of parts")
     found: Content = []
-    for part in list_of(value):
-        match text_of(part, "type"):
+    for part in entries(value):
+        match part.text("type"):
             case "text":
-                found.append(text_of(part, "text"))
+                found.append(part.text("text"))
             case "image":  # its path is not followed: it may lead anywhere
-                found.append(Image(text_of(part, "source", "media_type")))
+                found.append(Image(part.text("source", "media_type")))
             case kind:
                 line.leave_out(f"part {label(kind)}", "unknown kind of content")
     return found
 
 
-def _calls(step: Entry, line: Line) -> Iterator[DraftCall]:
-    for call in list_of(step, "tool_calls"):
-        if isinstance(call, dict):
-            name, arguments = text_of(call, "function_name"), as_text(call.get("arguments"))
-            yield DraftCall(identifier(call, "tool_call_id"), name, arguments)
-        else:
-            line.leave_out("tool call", "expected an object")
-
-
-def _observed(step: Entry, said: Draft, line: Line) -> Iterator[Draft]:
+def _observed(step: Json, said: Draft, line: Line) -> Iterator[Draft]:
     """Yield results of calls, and, as the agent saw them, user messages for other observations."""
-    results = list_of(step, "observation", "results")
-    named = [identifier(result, "source_call_id") for result in results]
+    values = step.listed("observation", "results")
+    named = [result.name("source_call_id") for result in entries(values)]
     open_calls = [call.id for call in said.calls if call.id not in named]
     by_order = iter(open_calls if len(open_calls) == named.count("") else ())
-    for result, name in zip(results, named, strict=True):
-        if not isinstance(result, dict):
+    for value, name in zip(values, named, strict=True):
+        result = Json.of(value)
+        if not isinstance(value, dict):
             line.leave_out("observation", "expected an object")
             continue
-        if list_of(result, "subagent_trajectory_ref"):
+        if result.listed("subagent_trajectory_ref"):
             line.leave_out("sub-agent", "its trajectory is a conversation of its own")
-        content = _content(result.get("content"), line)
+        content = _content(result.at("content"), line)
         if call_id := name or next(by_order, ""):
             yield Draft("tool", content, call_id=call_id)
         elif content:
@@ -226,14 +207,14 @@ def _observed(step: Entry, said: Draft, line: Line) -> Iterator[Draft]:
 
 
 def _is_trajectory(document: Any) -> bool:
-    version = text_of(document, "schema_version")
-    return version.startswith("ATIF-v") and isinstance(document.get("steps"), list)
+    value = Json.of(document)
+    own = value.text("schema_version").startswith("ATIF-v")
+    return own and isinstance(value.at("steps"), list)
 
 
 def _recognise(source: SourceFile) -> str | None:
-    if _is_trajectory(source.document):
-        return "a JSON object with a schema_version of ATIF and steps"
-    return None
+    seen = "a JSON object with a schema_version of ATIF and steps"
+    return sign([source.document], (_is_trajectory, seen))
 
 
 def _beside(path: Path, reference: Any) -> Path | None:
@@ -253,40 +234,39 @@ def _beside(path: Path, reference: Any) -> Path | None:
 def _continue(source: SourceFile, trajectory: _Trajectory) -> None:
     """Read the files that a trajectory goes on in, one after the other."""
     conversation = trajectory.conversation
-    document, seen = source.document, {source.path.resolve()}
+    document, seen = Json(source.document), {source.path.resolve()}
     for number in range(1, _MAX_FILES):
-        reference = document.get("continued_trajectory_ref")
+        reference = document.at("continued_trajectory_ref")
         if reference is None:
             return
         path = _beside(source.path, reference)
         if path is None:
-            conversation.caveats.append("a continuation outside the folder was not followed")
+            conversation.caveat("a continuation outside the folder was not followed")
             return
         if not path.is_file() or path.resolve() in seen:
-            conversation.caveats.append("the continuation is not beside the file")
+            conversation.caveat("the continuation is not beside the file")
             return
         seen.add(path.resolve())
         try:
-            document = document_of(source_file(path), _EXPECTED, _is_trajectory)
+            document = Json(document_of(source_file(path), _EXPECTED, _is_trajectory))
         except DataError:
-            document = None
-        session = text_of(document, "session_id")
-        if document is None or session not in ("", conversation.session):
-            conversation.caveats.append("the file beside it is no continuation of this session")
+            document = Json()
+        if not document or document.text("session_id") not in ("", conversation.session):
+            conversation.caveat("the file beside it is no continuation of this session")
             return
         trajectory.add(document, f"continuation {number}, ", continues=True)
 
 
 def _read(source: SourceFile) -> Iterator[Conversation]:
-    document = document_of(source, _EXPECTED, _is_trajectory)
+    document = Json(document_of(source, _EXPECTED, _is_trajectory))
     trajectory = _Trajectory(document, "", "")
     _continue(source, trajectory)
     yield with_replaced(trajectory.finish(), source)
-    for number, inner in enumerate(list_of(document, "subagent_trajectories"), 1):
-        if isinstance(value_of(inner, "steps"), list):
-            part = identifier(inner, "trajectory_id") or f"subagent-{number}"
+    for number, inner in enumerate(document.entries("subagent_trajectories"), 1):
+        if isinstance(inner.at("steps"), list):
+            part = inner.name("trajectory_id") or f"subagent-{number}"
             child = _Trajectory(inner, f"subagent {number}, ", part).finish()
-            child.session = child.session or text_of(document, "session_id")
+            child.session = child.session or document.text("session_id")
             yield with_replaced(child, source)
 
 

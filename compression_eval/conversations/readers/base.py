@@ -5,16 +5,16 @@ value: each is entered in the account first, then a table says by its kind who t
 is skipped; what no table knows is named as unknown. So no line can be forgotten.
 """
 
-from collections import Counter, defaultdict, deque
+from collections import Counter, defaultdict
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from functools import cache
 from importlib.resources import files
 from typing import Any, ClassVar, Literal, Protocol, TypeVar
 
 import yaml
-from pydantic import ValidationError
 
-from compression_eval.conversations.account import Ledger, Line
+from compression_eval.conversations.account import REPLACED_BYTES, Line
 from compression_eval.conversations.drafts import (
     NO_SYSTEM_PROMPT,
     NO_TOOLS,
@@ -22,22 +22,12 @@ from compression_eval.conversations.drafts import (
     Conversation,
     Draft,
     Image,
+    inline_image,
 )
-from compression_eval.conversations.fields import (
-    as_text,
-    clean,
-    from_json,
-    json_object,
-    label,
-    list_of,
-    mapping_of,
-    text_of,
-)
+from compression_eval.conversations.fields import Json, entries, label
 from compression_eval.conversations.formats import Format
 from compression_eval.conversations.sources import SourceFile, Value
 from compression_eval.fixtures.errors import DataError
-from compression_eval.fixtures.markers import NO_PROMPT
-from compression_eval.fixtures.models import ToolDefinition
 
 TEXT_ACTIONS = (
     "the agent's actions are part of its text, not tool calls: files that it touched are not "
@@ -45,16 +35,9 @@ TEXT_ACTIONS = (
 )
 """Calls made of such text would need ids that nobody gave, and would not be what the agent saw."""
 
-SUMMARY_STANDS_IN = "earlier messages are not in the file: a summary stands in their place"
-REPLACED_BYTES = "bytes that are not UTF-8 were replaced"
-NO_THINKING = "thinking is left out"
 LEFT_BRANCH = "on a branch that the user left"
 
-_THINKING_TAGS = ("think", "thinking")
-
-Entry = dict[str, Any]
-Handler = Callable[[Any, Line, Entry], None]
-Table = Mapping[str, str | Handler]
+Table = Mapping[str, str | Callable[[Any, Line, Json], None]]
 """For each kind of value the method that takes it, or the reason why it is skipped."""
 
 
@@ -69,10 +52,14 @@ class Reader:
     kinds: ClassVar[Table] = {}
     unknown: ClassVar[str] = ""
     """What is said of a value of any other kind."""
+    no_object: ClassVar[str] = ""
+    """What is said of a value that is no object, if that is not `unknown`."""
     expected: ClassVar[str] = ""
     """What the file was expected to hold, for the error where it holds nothing of the kind."""
     key: ClassVar[str] = "type"
     """The field that says of which kind a value is."""
+    subtype: ClassVar[str] = ""
+    """The field that says of which sort of its kind it is."""
     lacks: ClassVar[tuple[str, ...]] = (NO_SYSTEM_PROMPT, NO_TOOLS)
     """What no file of the format holds."""
 
@@ -85,21 +72,30 @@ class Reader:
         self.recognised = False
         """Whether anything was of this format."""
 
-    def kind_of(self, entry: Any) -> str:
+    def kind_of(self, entry: Json) -> str:
         """Return the kind of a value, by which the table knows it."""
-        return text_of(entry, self.key)
+        return entry.text(self.key)
 
-    def name_of(self, entry: Any) -> str:
+    def name_of(self, entry: Json) -> str:
         """Return what to call a value in the account."""
-        return label(self.kind_of(entry))
+        return with_subtype(self.kind_of(entry), entry.text(self.subtype))
 
     def feed(self, value: Value) -> None:
         """Enter a value of the file and take what it holds."""
-        line = entered(self.conversation.ledger, value, self.name_of(value.value))
+        entry = Json.of(value.value)
+        line = self.conversation.ledger.enter_value(value, self.name_of(entry))
         if not value.problem:
-            self.take(line, value.value)
+            if self.no_object and not isinstance(value.value, dict):
+                line.is_unknown(self.no_object)
+            else:
+                self.take(line, entry)
 
-    def take(self, line: Line, entry: Any) -> None:
+    def feed_all(self, name: str, values: Iterable[Any], first: int = 0) -> None:
+        """Feed the items of a list, which are called by a name and their number."""
+        for number, value in enumerate(values, first):
+            self.feed(Value(f"{name} {number}", value))
+
+    def take(self, line: Line, entry: Json) -> None:
         """Settle the line of a value."""
         found = self.kinds.get(self.kind_of(entry))
         if isinstance(found, str):
@@ -119,6 +115,26 @@ class Reader:
         if self.models:
             self.conversation.model = self.models.most_common(1)[0][0]
         return self.conversation
+
+
+@dataclass(eq=False)
+class Node:
+    """A line of a session whose lines form a tree: each follows another one."""
+
+    line: Line
+    entry: Json
+    parent: "Node | None"
+    draft: Draft | None = None
+
+    @property
+    def path(self) -> "list[Node]":
+        """The lines from the first one to this one."""
+        found: dict[Node, None] = {}
+        node: Node | None = self
+        while node is not None and node not in found:
+            found[node] = None
+            node = node.parent
+        return list(found)[::-1]
 
 
 def read_lines(source: SourceFile, reader: Reader) -> Iterator[Conversation]:
@@ -157,23 +173,19 @@ def document_of(source: SourceFile, expected: str, fits: Callable[[Any], bool]) 
 def with_replaced(conversation: Conversation, source: SourceFile) -> Conversation:
     """Return the conversation of a document, saying whether bytes of it were replaced."""
     if source.document_replaced:
-        conversation.caveats.append(REPLACED_BYTES)
+        conversation.caveat(REPLACED_BYTES)
     return conversation
 
 
-def entered(ledger: Ledger, value: Value, kind: str) -> Line:
-    """Enter a value of a file; the line of one that cannot be read is settled."""
-    line = ledger.enter(value.place, "unreadable" if value.problem else kind)
-    if value.problem:
-        line.skip(value.problem)
-    if value.replaced:
-        line.leave_out("bytes", REPLACED_BYTES)
-    return line
+def head_of(source: SourceFile) -> list[Json]:
+    """Return the values by which to know a file: its first ones, or its document."""
+    return entries(source.head or [source.document])
 
 
-def nowhere() -> Line:
-    """Return a line of no account, for what is read a second time."""
-    return Line("", "")
+def sign(values: Iterable[Any], *signs: tuple[Callable[[Json], object], str]) -> str | None:
+    """Return the words for the first sign of a format that a value bears; None if none does."""
+    items = ((bears, words, Json.of(value)) for value in values for bears, words in signs)
+    return next((words for bears, words, value in items if bears(value)), None)
 
 
 def with_subtype(kind: str, subtype: str) -> str:
@@ -181,10 +193,10 @@ def with_subtype(kind: str, subtype: str) -> str:
     return f"{label(kind)}:{label(subtype)}" if subtype else label(kind)
 
 
-def message_name(entry: Any) -> str:
+def message_name(entry: Json) -> str:
     """Return what to call a line that may be a message: its type, of a message with the role."""
-    kind = label(text_of(entry, "type"))
-    return f"message:{label(text_of(entry, 'message', 'role'))}" if kind == "message" else kind
+    kind = label(entry.text("type"))
+    return f"message:{label(entry.text('message', 'role'))}" if kind == "message" else kind
 
 
 Place = Literal["opens", "belongs", "foreign"]
@@ -251,19 +263,6 @@ def threads(
     yield thread.finish()
 
 
-def image_at(url: str) -> Image:
-    """Return the image at an address; its type is known if the address holds it."""
-    media_type = ""
-    if url.startswith("data:"):
-        media_type = url[len("data:") : 100].partition(",")[0].partition(";")[0]
-    return Image(media_type=media_type, url=url)
-
-
-def inline_image(media_type: str, data: str) -> Image:
-    """Return an image that stands in the file as Base64; without data only its type is known."""
-    return Image(media_type, f"data:{media_type};base64,{data}" if data else "")
-
-
 def mcp_content(
     value: Any,
     line: Line,
@@ -285,24 +284,17 @@ def mcp_content(
     if value is not None and not isinstance(value, list):
         line.is_unknown("expected content that is a text or a list of blocks")
     found: Content = []
-    for block in value if isinstance(value, list) else []:
-        match text_of(block, "type"):
+    for block in entries(value):
+        match block.text("type"):
             case "text":
-                found.append(text_of(block, "text"))
+                found.append(block.text("text"))
             case "image":
-                found.append(inline_image(text_of(block, "mimeType"), text_of(block, "data")))
+                found.append(inline_image(block.text("mimeType"), block.text("data")))
             case "thinking" | "redactedThinking":
-                leave_out_thinking(line)
+                line.leave_out_thinking()
             case kind if kind not in ignored:
                 line.leave_out(f"{other} {label(kind)}", why)
     return found
-
-
-def leave_out_thinking(line: Line) -> None:
-    """Say, once for a line, that its thinking was not carried over."""
-    part = ("thinking", NO_THINKING)
-    if part not in line.left_out:
-        line.leave_out(*part)
 
 
 def without_thinking(content: Iterable[str | Image], line: Line) -> Content:
@@ -313,11 +305,11 @@ def without_thinking(content: Iterable[str | Image], line: Line) -> Content:
 def without_tags(text: str, line: Line) -> str:
     """Leave out the thinking at the start of a text."""
     stripped = text.lstrip()
-    for tag in _THINKING_TAGS:
-        end = stripped.find(f"</{tag}>") if stripped.startswith(f"<{tag}>") else -1
-        if end >= 0:
-            leave_out_thinking(line)
-            return stripped[end + len(tag) + 3 :].lstrip()
+    for tag in ("think", "thinking"):
+        _, end, rest = stripped.partition(f"</{tag}>")
+        if end and stripped.startswith(f"<{tag}>"):
+            line.leave_out_thinking()
+            return rest.lstrip()
     return text
 
 
@@ -352,43 +344,6 @@ def command_text(command: str, output: str, code: Any = None) -> str:
     return marked("user_command", command=command, text=output)
 
 
-def is_subagent(conversation: Conversation, thread: str = "thread") -> None:
-    """Say that another agent speaks in the user's name."""
-    conversation.part = "subagent"
-    conversation.caveats.append(f"a sub-agent's {thread}: its user is another agent")
-
-
-def say_injected(conversation: Conversation, writer: str) -> None:
-    """Say how many messages in the user's name another one wrote; none if there is none."""
-    if count := sum(draft.injected for draft in conversation.drafts):
-        conversation.caveats.append(
-            f"{count} messages in the user's name were written by {writer}, not by the user"
-        )
-
-
-def give_task(conversation: Conversation, arguments: str = "") -> None:
-    """Open a conversation whose file does not hold the prompt, if it has no user message.
-
-    Args:
-        conversation: Its account says that no line stands for the message.
-        arguments: Of the call that started a sub-agent: its prompt is the task.
-    """
-    drafts = conversation.drafts
-    if not drafts or any(draft.role == "user" for draft in drafts):
-        return
-    fields = json_object(arguments) if arguments else {}
-    prompt = text_of(fields, "prompt") or text_of(fields, "task")
-    if not prompt:
-        conversation.caveats.append(
-            "the file does not hold the prompt; a note stands in its place as the user's message"
-        )
-    opening = Draft("user", [prompt or NO_PROMPT])
-    conversation.ledger.added[opening] = (
-        "the task that the caller gave" if prompt else "the file holds no prompt"
-    )
-    drafts.insert(sum(draft.role == "system" for draft in drafts[:1]), opening)
-
-
 def call_arguments(conversations: Iterable[Conversation]) -> dict[str, str]:
     """Return the arguments of every call, by the call's id."""
     drafts = (draft for conversation in conversations for draft in conversation.drafts)
@@ -399,14 +354,14 @@ class KnownDrafts:
     """Messages of a conversation, to tell whether another one repeats one of them."""
 
     def __init__(self, drafts: Iterable[Draft]) -> None:
-        self._waiting: dict[Hashable, deque[Draft]] = defaultdict(deque)
+        self._waiting: dict[Hashable, list[Draft]] = defaultdict(list)
         for draft in drafts:
             self._waiting[draft.said].append(draft)
 
     def match(self, draft: Draft) -> Draft | None:
         """Return a message that says the same, each once; None if there is none left."""
         waiting = self._waiting[draft.said]
-        return waiting.popleft() if waiting else None
+        return waiting.pop(0) if waiting else None
 
 
 def with_originals(replayed: Sequence[Draft], conversation: Conversation) -> list[Draft]:
@@ -431,53 +386,3 @@ def with_originals(replayed: Sequence[Draft], conversation: Conversation) -> lis
             found.extend(same if len(same) == len(block) else block)
             block = []
     return [*reversed(block), *reversed(found)]
-
-
-_FREE_TEXT = {"type": "object", "properties": {"input": {"type": "string"}}, "required": ["input"]}
-"""Parameters of a tool that takes one text; calls of such are recorded as ``{"input": …}``."""
-_SCHEMAS = ("parameters", "input_schema", "inputSchema", "schema")
-
-
-def tool_definitions(values: Iterable[Any]) -> tuple[list[ToolDefinition], int]:
-    """Return the tools that a file defines, and how many it names without a schema.
-
-    Args:
-        values: Of the OpenAI chat form (``{"type": "function", "function": {…}}``), of the flat
-            forms (``name`` with ``parameters``, ``input_schema`` or ``inputSchema``), custom tools
-            with one free text, and groups of such under ``tools``.
-    """
-    found: dict[str, ToolDefinition] = {}
-    without = 0
-    for value in (item for group in values for item in list_of(group, "tools") or [group]):
-        definition = _definition(value)
-        if definition is None:
-            without += 1
-        else:
-            found[definition.function.name] = definition
-    return list(found.values()), without
-
-
-def take_tools(conversation: Conversation, values: Iterable[Any]) -> None:
-    """Give a conversation its tools, and say of how many there is no schema."""
-    conversation.tools, without = tool_definitions(values)
-    if without:
-        conversation.caveats.append(f"{without} tools are named without a schema")
-
-
-def _definition(value: Any) -> ToolDefinition | None:
-    inner = mapping_of(value, "function") or mapping_of(value)
-    kind = text_of(value, "type")
-    known = {"custom": _FREE_TEXT, "function": {}}.get(kind)
-    schema = next((inner[key] for key in _SCHEMAS if isinstance(inner.get(key), dict)), known)
-    if schema is None:
-        return None
-    function = {
-        "name": text_of(inner, "name"),
-        "description": text_of(inner, "description"),
-        "parameters": schema,
-    }
-    try:
-        cleaned = from_json(clean(as_text(function)))
-        return ToolDefinition.model_validate({"type": "function", "function": cleaned})
-    except ValidationError:
-        return None

@@ -1,4 +1,8 @@
-"""Sessions of Claude Code: lines in ``projects/…/<session>.jsonl``, and those of its subagents."""
+"""Sessions of Claude Code: lines in ``projects/…/<session>.jsonl``, and those of its subagents.
+
+`claude_code_tree` tells which lines of the file are a thread, and which of them the user undid;
+`claude_code_context` follows what compactions made of it. Here every line becomes what it is.
+"""
 
 import re
 from collections import Counter, defaultdict
@@ -6,12 +10,18 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from compression_eval.conversations.account import Line
-from compression_eval.conversations.drafts import Content, Conversation, Draft, Image
-from compression_eval.conversations.fields import as_text, count_of, mapping_of, text_of
+from compression_eval.conversations.account import REPLACED_BYTES, Line
+from compression_eval.conversations.drafts import (
+    Content,
+    Conversation,
+    Draft,
+    Image,
+    inline_image,
+)
+from compression_eval.conversations.fields import Json, as_text, entries
 from compression_eval.conversations.formats import Format
 from compression_eval.conversations.readers.anthropic import AssistantTurn, content_of, user_drafts
-from compression_eval.conversations.readers.base import REPLACED_BYTES, inline_image, marks_of
+from compression_eval.conversations.readers.base import marks_of
 from compression_eval.conversations.readers.claude_code_context import Context
 from compression_eval.conversations.readers.claude_code_tree import (
     LINKED,
@@ -20,7 +30,6 @@ from compression_eval.conversations.readers.claude_code_tree import (
     ThreadRecords,
     Tree,
     preserved,
-    record,
     split_threads,
 )
 from compression_eval.conversations.sources import SourceFile
@@ -71,18 +80,16 @@ class ThreadReader:
                 self._take(index, item, line)
             except RecursionError:
                 line.is_unknown("nested too deeply")
-            item.value = {}
+            item.value = Json()
         self._say(left := self._queue.left())
         if left:
-            conversation.caveats.append(
-                f"{len(left)} prompts still waited when the recording ended"
-            )
+            conversation.caveat(f"{len(left)} prompts still waited when the recording ended")
         if self._undone:
-            conversation.caveats.append(
+            conversation.caveat(
                 f"{self._undone} lines on branches that the user left were left out"
             )
         if self._tree.guessed:
-            conversation.caveats.append(
+            conversation.caveat(
                 f"{self._tree.guessed} lines follow one that is not in the file; "
                 "the line before them was taken for it"
             )
@@ -115,10 +122,8 @@ class ThreadReader:
         """Settle a line of the tree."""
         repeats = self._tree.repeats(index)
         if repeats is not None:
-            for draft in self._drafts.get(repeats, ()):
-                line.merge(draft)
-            if not line.merged_into:
-                line.skip("repeats an earlier line that is left out")
+            why = "repeats an earlier line that is left out"
+            line.merge_or_skip(self._drafts.get(repeats, ()), why)
         elif index not in self._tree.followed:
             line.skip(_UNDONE)
             self._undone += 1
@@ -130,7 +135,7 @@ class ThreadReader:
             if note is not None and (queued or not self._context.restored(note, line)):
                 self._drafts[index] = self._notes[item.uuid] = [line.became(note)]
                 self._say([note])
-        elif not isinstance(item.message.get("content"), str | list):
+        elif not isinstance(item.value.at("message", "content"), str | list):
             line.is_unknown("expected the field message.content as text or blocks")
         elif item.type == "assistant":
             self._assistant(index, item, line)
@@ -156,8 +161,6 @@ class ThreadReader:
     def _kept(self, boundary: Record) -> list[Draft] | None:
         """Return the messages that a compaction kept; None if one of them is not in the file."""
         named = preserved(boundary)
-        if named is None:
-            return []
         indices = [self._tree.first.get(uuid, -1) for uuid in named.uuids]
         if any(index < 0 for index in indices):
             return None
@@ -167,13 +170,13 @@ class ThreadReader:
         return list(dict.fromkeys(found))
 
     def _assistant(self, index: int, item: Record, line: Line) -> None:
-        message = item.message
-        model = text_of(message, "model")
-        if model == "<synthetic>" or item.value.get("isApiErrorMessage") is True:
+        message = item.value.entry("message")
+        model = message.text("model")
+        if model == "<synthetic>" or item.value.at("isApiErrorMessage") is True:
             line.skip("written by the client, not by the model")
             return
         self._models[model] += 1
-        turn = self._turns[text_of(message, "id") or item.uuid]
+        turn = self._turns[message.text("id") or item.uuid]
         self._context.measured(message)
         repeats = self._context.repeats_expected
         opened = turn.add(message["content"], line, repeats=repeats)
@@ -186,7 +189,7 @@ class ThreadReader:
         marks, said = marks_of("claude_code"), item.said
         if item.summary or (item.plan and self._restarted):
             self._handed_on(index, item, line)
-        elif item.value.get("isVisibleInTranscriptOnly") is True:
+        elif item.value.at("isVisibleInTranscriptOnly") is True:
             line.skip("shown to the user only")
         elif said.startswith(marks["local_caveat"]):
             line.skip("the client's words around a command to itself")
@@ -199,13 +202,13 @@ class ThreadReader:
 
     def _handed_on(self, index: int, item: Record, line: Line) -> None:
         """Take what a compaction left: a summary, or the plan for which the context was cleared."""
-        draft = user_drafts(item.message["content"], line)[-1]
+        draft = user_drafts(item.value.at("message", "content"), line)[-1]
         draft.injected = True
         if item.summary:
             recorded = self._context.summarised(draft, line)
         else:
             self._restarted, recorded = False, True
-            self._context.planned(draft, text_of(item.value, "planContent"), line)
+            self._context.planned(draft, item.value.text("planContent"), line)
         if not recorded:
             self._drafts[index] = [line.became(draft)]
             self._say([draft])
@@ -213,7 +216,7 @@ class ThreadReader:
     def _message(self, index: int, item: Record, line: Line) -> None:
         new: list[Draft] = []
         self._drafts[index] = []
-        for draft in user_drafts(item.message["content"], line):
+        for draft in user_drafts(item.value.at("message", "content"), line):
             if draft.role == "user":
                 draft.injected = item.injected or item.plan
                 self._context.begun = self._context.begun or not item.injected
@@ -241,10 +244,10 @@ def _note(item: Record, line: Line) -> Draft | None:
     What the user typed while the agent worked is a message like any other; what the client added
     is marked as a reminder, so that nobody takes it for the user's words.
     """
-    marks, attachment = marks_of("claude_code"), mapping_of(item.value, "attachment")
-    event = text_of(attachment, "hookEvent")
+    marks, attachment = marks_of("claude_code"), item.value.entry("attachment")
+    event = attachment.text("hookEvent")
     if item.subtype == "queued_command":
-        prompt, mode = attachment.get("prompt"), text_of(attachment, "commandMode")
+        prompt, mode = attachment.at("prompt"), attachment.text("commandMode")
         if isinstance(prompt, str | list):
             return Draft("user", content_of(prompt, line), injected=mode not in ("", "prompt"))
         line.is_unknown("expected the field prompt as text or blocks")
@@ -272,13 +275,14 @@ def _pieces(value: Any) -> Content:
         return [value] if value.strip() else []
     if isinstance(value, list):
         return [piece for item in value for piece in _pieces(item)]
-    if not mapping_of(value):
+    fields = Json.of(value)
+    if not fields:
         return []
-    if text_of(value, "type") == "image":
-        image = inline_image(text_of(value, "file", "type"), text_of(value, "file", "base64"))
-        return [replace(image, size=count_of(value, "file", "originalSize"))]
-    if set(value) <= {*_INNER, "type"} or isinstance(value.get("file"), dict):
-        return _pieces(next((value[key] for key in _INNER if key in value), None))
+    if fields.text("type") == "image":
+        image = inline_image(fields.text("file", "type"), fields.text("file", "base64"))
+        return [replace(image, size=fields.count("file", "originalSize"))]
+    if set(fields) <= {*_INNER, "type"} or isinstance(fields.at("file"), dict):
+        return _pieces(next((fields[key] for key in _INNER if key in fields), None))
     return [as_text(value)]
 
 
@@ -316,20 +320,18 @@ class _Queue:
 
     def operate(self, index: int, line: Line) -> list[Draft]:
         """Take one operation and return the prompts that it handed over and no line repeats."""
-        item = self._records[index]
-        content = item.value.get("content")
-        if item.subtype in ("dequeue", "remove"):
+        operation, content = self._records[index].subtype, self._records[index].value.at("content")
+        if operation in ("dequeue", "remove"):
             return self._hand_over(index, content, line)
-        if item.subtype == "popAll":
+        if operation == "popAll":
             for waiting in self._waiting:
                 waiting.line.skip("taken back by the user for editing")
             self._waiting.clear()
             line.skip("the user took the waiting prompts back for editing")
-        elif item.subtype != "enqueue":
+        elif operation != "enqueue":
             line.is_unknown("a queue operation of a kind that is not known")
         elif isinstance(content, str | list):
-            draft = Draft("user", content_of(content, line))
-            self._waiting.append(_Waiting(index, line, draft))
+            self._waiting.append(_Waiting(index, line, Draft("user", content_of(content, line))))
         else:
             line.is_unknown("expected the field content as text or blocks")
         return []
@@ -345,7 +347,7 @@ class _Queue:
         if self._records[index].said:
             self._outcomes[index] = drafts, reason
             for line in self._claims.pop(index, ()):
-                _share(line, drafts, reason)
+                line.merge_or_skip(drafts, reason)
 
     def left(self) -> list[Draft]:
         """Return the prompts that still wait at the end and stand in no other line."""
@@ -407,27 +409,17 @@ class _Queue:
 
     def _claim(self, index: int, line: Line) -> None:
         if index in self._outcomes:
-            _share(line, *self._outcomes[index])
+            line.merge_or_skip(*self._outcomes[index])
         else:
             self._claims[index].append(line)
 
     def _undone(self, index: int) -> bool:
         """Return whether the messages around a line are on a branch that was left."""
         sides = (range(index - 1, -1, -1), range(index + 1, len(self._records)))
-        around = [next(filter(self._speaks, side), None) for side in sides]
-        known = {place for place in around if place is not None}
+        records = self._records
+        messages = ((i for i in side if records[i].linked and records[i].speaks) for side in sides)
+        known = {place for side in messages if (place := next(side, None)) is not None}
         return bool(known) and not known & self._followed
-
-    def _speaks(self, index: int) -> bool:
-        return self._records[index].linked and self._records[index].speaks
-
-
-def _share(line: Line, drafts: Sequence[Draft], reason: str) -> None:
-    """Settle a line whose words stand in another one as that one was settled."""
-    for draft in drafts:
-        line.merge(draft)
-    if not drafts:
-        line.skip(reason)
 
 
 def _recognise(source: SourceFile) -> str | None:
@@ -436,23 +428,20 @@ def _recognise(source: SourceFile) -> str | None:
     Other agents took over the names of the links, with messages of their own form.
     """
     claimed = False
-    for value in source.head:
-        kind = text_of(value, "type")
-        linked = text_of(value, "uuid") and text_of(value, "sessionId") and "parentUuid" in value
+    for value in entries(source.head):
+        kind, message = value.text("type"), value.entry("message")
+        linked = value.text("uuid") and value.text("sessionId") and "parentUuid" in value
         if not linked or kind not in LINKED:
             continue
-        if kind in SPEAKS:
-            message = mapping_of(value, "message")
-            if text_of(message, "role") != kind or "content" not in message:
-                return None
-            claimed = True
-        claimed = claimed or "isSidechain" in value
+        if kind in SPEAKS and (message.text("role") != kind or "content" not in message):
+            return None
+        claimed = claimed or kind in SPEAKS or "isSidechain" in value
     return _SEEN if claimed else None
 
 
 def _read(source: SourceFile) -> Iterator[Conversation]:
     """Yield the threads of a file: the session, and the subagents and side chains within it."""
-    records = [record(item) for item in source.values()]
+    records = [Record.of(item) for item in source.values()]
     threads = split_threads(records)
     if not any(item.linked and item.speaks for item in records):
         raise DataError(f"{source.path}: expected Claude Code {_SEEN}; found no message")

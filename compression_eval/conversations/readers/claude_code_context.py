@@ -5,8 +5,8 @@ from collections.abc import Mapping, Sequence
 
 from compression_eval.conversations.account import Line
 from compression_eval.conversations.drafts import Compaction, Conversation, Draft
-from compression_eval.conversations.fields import count_of, list_of, mapping_of, text_of
-from compression_eval.conversations.readers.base import Entry, marks_of
+from compression_eval.conversations.fields import Json
+from compression_eval.conversations.readers.base import marks_of
 from compression_eval.conversations.readers.claude_code_tree import Record, preserved
 
 _INPUT = ("input_tokens", "cache_creation_input_tokens", "cache_read_input_tokens")
@@ -78,17 +78,16 @@ class Context:
             line: Its entry.
             kept: The messages that it says were kept; None if it names some that are not there.
         """
-        metadata = mapping_of(item.value, "compactMetadata")
+        metadata = item.value.entry("compactMetadata")
         self._awaited = Compaction(
             after=self._conversation.last,
-            trigger=text_of(metadata, "trigger"),
-            tokens_before=count_of(metadata, "preTokens"),
-            tokens_after=count_of(metadata, "postTokens"),
+            trigger=metadata.text("trigger"),
+            tokens_before=metadata.count("preTokens"),
+            tokens_after=metadata.count("postTokens"),
         )
-        named = preserved(item)
-        self._kept_first = named is not None and named.before_summary
+        self._kept_first = preserved(item).before_summary
         if kept is None:
-            self._conversation.caveats.append(
+            self._conversation.caveat(
                 "a compaction names messages that it kept, which are not in the file"
             )
         self._kept = kept or []
@@ -108,7 +107,7 @@ class Context:
                 self._conversation.compactions.remove(compaction)
             self._awaited, self._partial, self._left_out, self.begun = None, False, 0, True
             self._messages = []
-            self._conversation.caveats.append(
+            self._conversation.caveat(
                 "the file begins in the middle of a conversation, with a summary of what came "
                 "before; the summary is the first message"
             )
@@ -117,10 +116,9 @@ class Context:
             compaction = Compaction(after=self._conversation.last)
             self._record(compaction)
             self._kept = []
-        first = self._kept if self._kept_first else []
-        behind = [kept for kept in self._kept if kept not in first]
         compaction.summary = draft.text
-        self._leave(compaction, _ordered([*first, draft, *behind]), line)
+        state = [*self._kept, draft] if self._kept_first else [draft, *self._kept]
+        self._leave(compaction, _ordered(state), line)
         return True
 
     def planned(self, draft: Draft, plan: str, line: Line) -> None:
@@ -151,13 +149,11 @@ class Context:
         else:
             self._conversation.compactions.append(compaction)
 
-    def measured(self, message: Entry) -> None:
+    def measured(self, message: Json) -> None:
         """Take an answer of the model: its usage tells how large the request was."""
         # The prompt may have been an argument of the program, so that no line holds it.
         self.begun = self.begun or not self._partial
-        usage = mapping_of(message, "usage")
-        sizes = [count_of(usage, key) or 0 for key in _INPUT]
-        total, held = sum(sizes), self._unmeasured
+        total, held = sum(message.count("usage", key) or 0 for key in _INPUT), self._unmeasured
         if held is not None:
             self._unmeasured = None
             self._missing[held] = None
@@ -172,27 +168,27 @@ class Context:
 
     def finish(self) -> None:
         """Say what of the states that were recorded is not in the file."""
-        caveats = self._conversation.caveats
+        caveat = self._conversation.caveat
         if self._partial:
-            caveats.append(
+            caveat(
                 "the file begins in the middle of a conversation: its first line follows one that "
                 "is not in it"
             )
         if self._left_out:
-            caveats.append(
+            caveat(
                 f"{self._left_out} compactions were left out: what the agent went on with holds "
                 "history that is not in the file"
             )
         for number, compaction in enumerate(self._conversation.compactions, 1):
             missing = self._missing.get(compaction)
             if missing:
-                caveats.append(
+                caveat(
                     f"compaction {number}: the next request held about {round(missing, -3):,} "
                     "tokens more than the recorded state; what the agent's client attached again "
                     "(files, plan, tasks) is not in the file"
                 )
             elif missing is None and compaction.kind == "summary" and compaction.state:
-                caveats.append(
+                caveat(
                     f"compaction {number}: the recorded state is what the file shows; what the "
                     "agent's client attached again (files, plan, tasks) may be missing"
                 )
@@ -214,17 +210,13 @@ class Context:
             line: Its entry.
             notes: The messages that attachments became, by the uuids of their lines.
         """
-        metadata = mapping_of(item.value, "microcompactMetadata")
-        calls = {name for name in list_of(metadata, "compactedToolIds") if isinstance(name, str)}
-        gone = {
-            draft
-            for name in list_of(metadata, "clearedAttachmentUUIDs")
-            if isinstance(name, str)
-            for draft in notes.get(name, ())
-        }
+        metadata = item.value.entry("microcompactMetadata")
+        calls = {name for name in metadata.listed("compactedToolIds") if isinstance(name, str)}
+        names = [n for n in metadata.listed("clearedAttachmentUUIDs") if isinstance(n, str)]
+        gone = {draft for name in names for draft in notes.get(name, ())}
         found = {draft.call_id for draft in self._messages if draft.role == "tool"}
         if calls - found:
-            self._conversation.caveats.append(
+            self._conversation.caveat(
                 f"{len(calls - found)} results that a compaction cleared are not in the file"
             )
         self._messages = [
@@ -234,15 +226,14 @@ class Context:
             for draft in self._messages
             if draft not in gone
         ]
-        before, saved = count_of(metadata, "preTokens"), count_of(metadata, "tokensSaved")
-        after = None if before is None or saved is None else max(before - saved, 0)
+        before, saved = metadata.count("preTokens"), metadata.count("tokensSaved")
         self._record(
             Compaction(
                 after=self._conversation.last,
                 kind="clear",
-                trigger=text_of(metadata, "trigger"),
+                trigger=metadata.text("trigger"),
                 tokens_before=before,
-                tokens_after=after,
+                tokens_after=None if before is None or saved is None else max(before - saved, 0),
                 state=_ordered(self._messages),
             )
         )
@@ -253,16 +244,11 @@ def _ordered(drafts: Sequence[Draft]) -> list[Draft]:
     """Return messages with each result behind its call, whatever was said between them."""
     owners = {call.id: draft for draft in drafts for call in draft.calls}
     results: dict[Draft, list[Draft]] = defaultdict(list)
+    others: list[Draft] = []
     for draft in drafts:
-        if draft.role == "tool" and draft.call_id in owners:
-            results[owners[draft.call_id]].append(draft)
-    moved = {result for found in results.values() for result in found}
-    return [
-        message
-        for draft in drafts
-        if draft not in moved
-        for message in (draft, *results.get(draft, ()))
-    ]
+        owned = draft.role == "tool" and draft.call_id in owners
+        (results[owners[draft.call_id or ""]] if owned else others).append(draft)
+    return [message for draft in others for message in (draft, *results[draft])]
 
 
 def _tokens(drafts: Sequence[Draft]) -> int:

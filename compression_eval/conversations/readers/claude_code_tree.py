@@ -10,8 +10,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from compression_eval.conversations.fields import list_of, mapping_of, text_of, value_of
-from compression_eval.conversations.readers.base import Entry, marks_of, with_subtype
+from compression_eval.conversations.fields import Json, entries
+from compression_eval.conversations.readers.base import marks_of, with_subtype
 from compression_eval.conversations.sources import Value
 
 SPEAKS = ("user", "assistant")
@@ -62,7 +62,7 @@ class Record:
     """Id of the subagent, if its lines carry one."""
     sidechain: bool = False
     version: str = ""
-    value: Entry = field(default_factory=dict)
+    value: Json = field(default_factory=Json)
     """The fields that are looked into later."""
     problem: str = ""
     foreign: bool = False
@@ -74,6 +74,33 @@ class Record:
     replaced: bool = False
     display_copy: bool = False
     """Whether a second form of a tool's result stood beside it."""
+
+    @classmethod
+    def of(cls, item: Value) -> "Record":
+        """Return a line as a record."""
+        if item.problem:
+            return cls(item.place, "unreadable", problem=item.problem)
+        if not isinstance(item.value, dict):
+            return cls(item.place, "no object", foreign=True)
+        value = Json(item.value)
+        kind = value.text("type")
+        subtype = value.text(*_SUBTYPES[kind]) if kind in _SUBTYPES else ""
+        return cls(
+            place=item.place,
+            kind=with_subtype(kind, subtype),
+            type=kind,
+            subtype=subtype,
+            uuid=value.text("uuid"),
+            parent=value.first("parentUuid", "logicalParentUuid"),
+            session=value.text("sessionId"),
+            agent=value.text("agentId"),
+            sidechain=value.at("isSidechain") is True,
+            hook=value.text("data", "hookName") or value.text("attachment", "hookName"),
+            version=value.text("version"),
+            value=Json({key: value[key] for key in _KEPT.get(kind, ()) if key in value}),
+            replaced=item.replaced,
+            display_copy="toolUseResult" in value,
+        )
 
     @property
     def linked(self) -> bool:
@@ -93,69 +120,37 @@ class Record:
     @property
     def summary(self) -> bool:
         """Whether this is the user message that hands a summary on."""
-        return self.type == "user" and self.value.get("isCompactSummary") is True
+        return self.type == "user" and self.value.at("isCompactSummary") is True
 
     @property
     def plan(self) -> bool:
         """Whether this is the user message that hands a plan on to a cleared context."""
         start = marks_of("claude_code")["plan_start"]
-        planned = bool(text_of(self.value, "planContent")) or self.said.startswith(start)
+        planned = bool(self.value.text("planContent")) or self.said.startswith(start)
         return self.type == "user" and planned
 
     @property
     def injected(self) -> bool:
         """Whether a user line says of itself that no person wrote it."""
-        kind = text_of(self.value, "origin", "kind")
-        return self.value.get("isMeta") is True or kind not in ("", "human")
+        kind = self.value.text("origin", "kind")
+        return self.value.at("isMeta") is True or kind not in ("", "human")
 
-    @property
-    def message(self) -> Entry:
-        """The API message, or what of it is in this line."""
-        return mapping_of(self.value, "message")
-
-    def blocks(self, kind: str) -> list[Entry]:
+    def blocks(self, kind: str) -> list[Json]:
         """Return the content blocks of a kind."""
-        blocks = list_of(self.message, "content")
-        return [block for block in blocks if text_of(block, "type") == kind]
+        blocks = self.value.entries("message", "content")
+        return [block for block in blocks if block.text("type") == kind]
 
     @property
     def said(self) -> str:
         """What the user typed, trimmed; empty for lines of any other sort."""
         prompt: Any = None
         if self.kind == "attachment:queued_command":
-            prompt = value_of(self.value, "attachment", "prompt")
+            prompt = self.value.at("attachment", "prompt")
         elif self.type == "user":
-            prompt = self.message.get("content")
+            prompt = self.value.at("message", "content")
         if isinstance(prompt, list):
-            prompt = "\n".join(text_of(block, "text") for block in prompt)
+            prompt = "\n".join(block.text("text") for block in entries(prompt))
         return prompt.strip() if isinstance(prompt, str) else ""
-
-
-def record(item: Value) -> Record:
-    """Return a line as a record."""
-    value = item.value
-    if item.problem:
-        return Record(item.place, "unreadable", problem=item.problem)
-    if not isinstance(value, dict):
-        return Record(item.place, "no object", foreign=True)
-    kind = text_of(value, "type")
-    subtype = text_of(value, *_SUBTYPES[kind]) if kind in _SUBTYPES else ""
-    return Record(
-        place=item.place,
-        kind=with_subtype(kind, subtype),
-        type=kind,
-        subtype=subtype,
-        uuid=text_of(value, "uuid"),
-        parent=text_of(value, "parentUuid") or text_of(value, "logicalParentUuid"),
-        session=text_of(value, "sessionId"),
-        agent=text_of(value, "agentId"),
-        sidechain=value.get("isSidechain") is True,
-        hook=text_of(value, "data", "hookName") or text_of(value, "attachment", "hookName"),
-        version=text_of(value, "version"),
-        value={key: value[key] for key in _KEPT.get(kind, ()) if key in value},
-        replaced=item.replaced,
-        display_copy="toolUseResult" in value,
-    )
 
 
 _Key = tuple[str, str, int]
@@ -169,17 +164,6 @@ class ThreadRecords:
     session: str
     part: str
     records: list[Record] = field(default_factory=list)
-
-
-@dataclass(frozen=True)
-class Preserved:
-    """The messages that a compaction kept as they were."""
-
-    uuids: tuple[str, ...]
-    """All of them, or with `ends_only` the first and the last."""
-    ends_only: bool
-    before_summary: bool
-    """Whether they stand before the summary and not behind it."""
 
 
 def split_threads(records: Sequence[Record]) -> list[ThreadRecords]:
@@ -246,18 +230,31 @@ def _opens_thread(records: Sequence[Record], index: int) -> bool:
     return not root.restart and (by_hook or marks["clear_command"] in root.said)
 
 
-def preserved(boundary: Record) -> Preserved | None:
-    """Return what a boundary says was kept as it is; None if nothing was."""
-    metadata = mapping_of(boundary.value, "compactMetadata")
-    segment, kept = mapping_of(metadata, "preservedSegment"), metadata.get("preservedMessages")
-    ends = (text_of(segment, "headUuid"), text_of(segment, "tailUuid"))
+@dataclass(frozen=True)
+class Preserved:
+    """The messages that a compaction kept as they were; falsy if it kept none."""
+
+    uuids: tuple[str, ...] = ()
+    """All of them, or with `ends_only` the first and the last."""
+    ends_only: bool = False
+    before_summary: bool = False
+    """Whether they stand before the summary and not behind it."""
+
+    def __bool__(self) -> bool:
+        return bool(self.uuids)
+
+
+def preserved(boundary: Record) -> Preserved:
+    """Return what a boundary says was kept as it is."""
+    metadata = boundary.value.entry("compactMetadata")
+    segment, kept = metadata.entry("preservedSegment"), metadata.at("preservedMessages")
+    ends = (segment.text("headUuid"), segment.text("tailUuid"))
     if all(ends):
-        before = text_of(segment, "anchorUuid") == boundary.uuid
-        return Preserved(ends, ends_only=True, before_summary=before)
-    items = list_of(kept, "uuids") or list_of(kept)
-    uuids = tuple(name for item in items if (name := text_of(item) or text_of(item, "uuid")))
-    before = text_of(kept, "anchorUuid") == boundary.uuid
-    return Preserved(uuids, ends_only=False, before_summary=before) if uuids else None
+        return Preserved(ends, True, segment.text("anchorUuid") == boundary.uuid)
+    items = Json.of(kept).listed("uuids") or (kept if isinstance(kept, list) else [])
+    names = (item if isinstance(item, str) else Json.of(item).text("uuid") for item in items)
+    before = Json.of(kept).text("anchorUuid") == boundary.uuid
+    return Preserved(tuple(filter(None, names)), before_summary=before)
 
 
 class Tree:
@@ -305,12 +302,12 @@ class Tree:
         return parents
 
     def _followed(self) -> set[int]:
+        """Return the path to the last message, with what hangs beside it."""
         ends = (
             index
-            for index in range(len(self._records) - 1, _NONE, -1)
-            if (item := self._records[index]).linked
-            and (item.speaks or item.boundary)
-            and self.repeats(index) is None
+            for index in reversed(range(len(self._records)))
+            if (item := self._records[index]).linked and (item.speaks or item.boundary)
+            if self.repeats(index) is None
         )
         index = next(ends, _NONE)
         while index != _NONE and index not in self._path:
@@ -329,33 +326,32 @@ class Tree:
                 continue
             kept = preserved(item)
             tail = self.first.get(kept.uuids[-1], _NONE) if kept else _NONE
-            if tail in self._path and not any(
-                between in self._path and self._records[between].speaks
-                for between in range(tail + 1, index)
-            ):
+            between = self._path & set(range(tail + 1, index))
+            if tail in self._path and not any(self._records[place].speaks for place in between):
                 found.add(index)
-        found |= {
-            index
-            for index, item in enumerate(self._records)
-            if item.summary and self._parents[index] in found
-        }
-        return found
+        summaries = (index for index, item in enumerate(self._records) if item.summary)
+        return found | {index for index in summaries if self._parents[index] in found}
 
     def _with_companions(self, kept: set[int]) -> set[int]:
         """Add the parallel calls, results and reports that belong to what is kept."""
         same_message: dict[str, list[int]] = defaultdict(list)
         answers: dict[str, list[int]] = defaultdict(list)
         below: dict[int, list[int]] = defaultdict(list)
+        speaking: set[int] = set()
+        """Lines beside the path that have a message further down."""
         for index, item in enumerate(self._records):
+            above = self._parents[index] if item.speaks else _NONE
+            while above != _NONE and above not in speaking:
+                speaking.add(above)
+                above = self._parents[above]
             if not item.linked or self.repeats(index) is not None:
                 continue
-            if item.type == "assistant" and (name := text_of(item.message, "id")):
+            if item.type == "assistant" and (name := item.value.text("message", "id")):
                 same_message[name].append(index)
             for block in item.blocks("tool_result") if item.type == "user" else ():
-                answers[text_of(block, "tool_use_id")].append(index)
+                answers[block.text("tool_use_id")].append(index)
             if not item.speaks:
                 below[self._parents[index]].append(index)
-        speaking = self._above_messages()
         result = set(kept)
         waiting = sorted(kept, reverse=True)
         while waiting:
@@ -363,22 +359,12 @@ class Tree:
             item = self._records[index]
             near = [child for child in below[index] if child not in speaking]
             if item.type == "assistant":
-                near += same_message[text_of(item.message, "id")]
+                near += same_message[item.value.text("message", "id")]
                 for block in item.blocks("tool_use"):
-                    candidates = answers[text_of(block, "id")]
+                    candidates = answers[block.text("id")]
                     if not any(candidate in result for candidate in candidates):
                         near += candidates[:1]
             fresh = [other for other in near if other not in result]
             result.update(fresh)
             waiting.extend(fresh)
         return result
-
-    def _above_messages(self) -> set[int]:
-        """Return the lines beside the path that have a message further down."""
-        found: set[int] = set()
-        for index, item in enumerate(self._records):
-            above = self._parents[index] if item.speaks else _NONE
-            while above != _NONE and above not in found:
-                found.add(above)
-                above = self._parents[above]
-        return found

@@ -14,31 +14,24 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
-from compression_eval.conversations.account import Line
-from compression_eval.conversations.drafts import RECORDED, Compaction, Conversation, Draft
-from compression_eval.conversations.fields import (
-    count_of,
-    from_json,
-    label,
-    list_of,
-    mapping_of,
-    origin,
-    text_of,
-)
-from compression_eval.conversations.formats import Format
-from compression_eval.conversations.readers.anthropic import AssistantTurn, user_drafts
-from compression_eval.conversations.readers.base import (
-    NO_THINKING,
+from compression_eval.conversations.account import NO_THINKING, Line
+from compression_eval.conversations.drafts import (
+    RECORDED,
     SUMMARY_STANDS_IN,
+    Compaction,
+    Conversation,
+    Draft,
+)
+from compression_eval.conversations.fields import Json, entries, from_json, label, origin
+from compression_eval.conversations.formats import Format
+from compression_eval.conversations.readers.anthropic import AssistantTurn, text_block, user_drafts
+from compression_eval.conversations.readers.base import (
     TEXT_ACTIONS,
-    Entry,
     Reader,
     document_of,
-    leave_out_thinking,
-    nowhere,
     with_replaced,
 )
-from compression_eval.conversations.sources import SourceFile, Value
+from compression_eval.conversations.sources import SourceFile
 from compression_eval.fixtures.markers import NO_RESULT
 
 _FILE = "api_conversation_history.json"
@@ -70,7 +63,7 @@ class _Message:
     """A message of the list."""
 
     line: Line
-    value: Entry
+    value: Json
     drafts: list[Draft] = field(default_factory=list)
     """What it adds to the conversation."""
     made: list[Draft] = field(default_factory=list)
@@ -84,56 +77,59 @@ class _Message:
 
     @property
     def sums_up(self) -> bool:
-        return self.value.get("isSummary") is True
+        return self.value.at("isSummary") is True
 
 
 class _Task(Reader):
-    """A task that is being read."""
-
     format = "cline"
 
     def __init__(self, shown: list[Any], notices: list[Any]) -> None:
         super().__init__()
         self._messages: list[_Message] = []
         self._results_in_text = False
-        self._shown = [event for event in shown if isinstance(event, dict)]
+        self._shown = [Json(event) for event in shown if isinstance(event, dict)]
         self._notices = notices
 
-    def name_of(self, entry: Any) -> str:
-        """Return the role, or the type of what has none."""
-        return label(text_of(entry, "role") or text_of(entry, "type"))
+    def name_of(self, entry: Json) -> str:
+        return label(entry.first("role", "type"))
 
-    def take(self, line: Line, entry: Any) -> None:
-        message = _Message(line, mapping_of(entry))
+    def take(self, line: Line, entry: Json) -> None:
+        message = _Message(line, entry)
         self._messages.append(message)
-        role = text_of(entry, "role")
-        if not role and text_of(entry, "type") == "reasoning":
+        role, summary = entry.text("role"), _called(entry)[1] if _is_message(entry) else ""
+        reason = RECORDED
+        if not role and entry.text("type") == "reasoning":
             line.skip(NO_THINKING)
-        elif not _is_message(entry):
+            return
+        if not _is_message(entry):
             line.is_unknown("expected the role user or assistant, and content as text or blocks")
-        elif entry.get("isTruncationMarker") is True:
+            return
+        if entry.at("isTruncationMarker") is True:
             line.skip(RECORDED)
-        elif message.sums_up and self._replaces(message):
-            line.skip(RECORDED)
-            message.made = self._drafts(message, nowhere())
-        elif role == "assistant" and (summary := _called(entry)[1]):
-            message.call = summary
-            line.skip(RECORDED)
-            message.made = self._drafts(message, nowhere())
-        elif role == "user" and self._goes_on(message):
-            line.skip("what a compaction put behind its summary, recorded beside the messages")
-            message.made = self._drafts(message, nowhere())
-        else:
-            self._say(message)
+            return
+        if not (message.sums_up and self._replaces(entry.text("condenseId"))):
+            if role == "assistant" and summary:
+                message.call = summary
+            elif role == "user" and self._goes_on(message):
+                reason = "what a compaction put behind its summary, recorded beside the messages"
+            else:
+                self._say(message)
+                return
+        line.skip(reason)
+        message.made = self._drafts(message, Line())
 
     def _say(self, message: _Message) -> None:
         if message.sums_up:
-            self.conversation.caveats.append(SUMMARY_STANDS_IN)
-        self.models[text_of(message.value, "modelInfo", "modelId")] += 1
+            self.conversation.caveat(SUMMARY_STANDS_IN)
+        self.models[message.value.text("modelInfo", "modelId")] += 1
         message.drafts = self._drafts(message, message.line)
         for draft in message.drafts:
             if draft not in message.line.drafts:
                 message.line.became(draft)
+
+    def _replaces(self, name: str) -> bool:
+        hidden = [message.value.text("condenseParent") for message in self._messages]
+        return bool(name) and name in hidden
 
     def _goes_on(self, message: _Message) -> bool:
         """Whether a user message is the result of the call before that compacted.
@@ -144,9 +140,9 @@ class _Task(Reader):
         if before is None or not before.call:
             return False
         text = "\n".join(_texts(message.value))
-        for block in list_of(message.value, "content"):
-            if text_of(block, "type") == "tool_result":
-                text += "\n".join(_texts(block)) + text_of(block, "content")
+        for block in message.value.entries("content"):
+            if block.text("type") == "tool_result":
+                text += "\n".join(_texts(block)) + block.text("content")
         if _FEEDBACK not in text and _CONTINUED.search(text):
             return True
         before.call, before.made, before.line.reason = "", [], None
@@ -156,17 +152,17 @@ class _Task(Reader):
     def _drafts(self, message: _Message, line: Line) -> list[Draft]:
         """Return the messages of the conversation that one of the list is."""
         content = message.value["content"]
-        blocks = content if isinstance(content, list) else [{"type": "text", "text": content}]
         kept: list[Any] = []
-        for block in blocks:
-            if text_of(block, "type") in ("reasoning", "thoughtSignature"):
-                leave_out_thinking(line)
-            elif text_of(block, "text").lstrip().startswith(_ASKS_FOR_SUMMARY):
+        for value in content if isinstance(content, list) else [text_block(content)]:
+            block = Json.of(value)
+            if block.text("type") in ("reasoning", "thoughtSignature"):
+                line.leave_out_thinking()
+            elif block.text("text").lstrip().startswith(_ASKS_FOR_SUMMARY):
                 line.leave_out("instructions", "they asked for the summary of a compaction")
             else:
-                kept.append(block)
+                kept.append(value)
         try:
-            if text_of(message.value, "role") == "assistant":
+            if message.value.text("role") == "assistant":
                 return AssistantTurn().add(kept, line)
             drafts = user_drafts(self._with_results(kept), line)
             for draft in drafts:
@@ -182,12 +178,14 @@ class _Task(Reader):
 
         Where the model called no tool, but wrote what it wanted, there is nothing to link.
         """
-        waiting = self._waiting(blocks)
+        answered = {block.text("tool_use_id") for block in entries(blocks)}
+        turn = self._messages[-2].shown if len(self._messages) > 1 else []
+        calls = (call for draft in turn for call in draft.calls)
+        waiting = {call.id: call.name for call in calls if call.id and call.id not in answered}
         found: list[Any] = []
         for block in blocks:
-            match = _RESULT.match(text_of(block, "text"))
-            before = found[-1] if found else {}
-            if match:
+            text, before = Json.of(block).text("text"), Json.of(found[-1] if found else None)
+            if match := _RESULT.match(text):
                 self._results_in_text = True
                 name = match[1] if match[1] in waiting.values() else ""
                 if name or len(waiting) == 1:
@@ -196,27 +194,15 @@ class _Task(Reader):
                     found.append({"type": "tool_result", "tool_use_id": owner, "content": [block]})
                     continue
             elif (
-                text_of(before, "type") == "tool_result"
+                before.text("type") == "tool_result"
                 and [text.rstrip()[-1:] for text in _texts(before)] == [":"]
                 and _RESULT.fullmatch(_texts(before)[0].rstrip())
-                and not text_of(block, "text").startswith(_ENVIRONMENT)
+                and not text.startswith(_ENVIRONMENT)
             ):
                 before["content"].append(block)  # what the head was written for
                 continue
             found.append(block)
         return found
-
-    def _waiting(self, blocks: list[Any]) -> dict[str, str]:
-        """Return ids and names of the calls before that none of some blocks answers."""
-        turn = self._messages[-2].shown if len(self._messages) > 1 else []
-        answered = {text_of(block, "tool_use_id") for block in blocks}
-        calls = [call for draft in turn for call in draft.calls]
-        return {call.id: call.name for call in calls if call.id and call.id not in answered}
-
-    def _replaces(self, summary: _Message) -> bool:
-        name = text_of(summary.value, "condenseId")
-        hidden = [text_of(message.value, "condenseParent") for message in self._messages]
-        return bool(name) and name in hidden
 
     def finish(self) -> Conversation:
         conversation = super().finish()
@@ -228,10 +214,9 @@ class _Task(Reader):
         agent = "Roo Code" if roo else "Cline" if self.models else "Cline or Roo Code"
         conversation.origin = f"{agent} task"
         if self._results_in_text and not any(draft.calls for draft in conversation.drafts):
-            conversation.caveats.append(TEXT_ACTIONS)
+            conversation.caveat(TEXT_ACTIONS)
         found = [*self._summaries(), *self._hidden(), *self._dropped()]
-        found.sort(key=lambda numbered: numbered[0])
-        for end, compaction in found:
+        for end, compaction in sorted(found, key=lambda numbered: numbered[0]):
             before = [draft for message in self._messages[:end] for draft in message.drafts]
             compaction.after = before[-1] if before else None
             conversation.compactions.append(compaction)
@@ -251,13 +236,9 @@ class _Task(Reader):
                 parts = [part for draft in made for part in draft.content]
                 state = [*self._opening(number), Draft("user", parts, injected=True)]
             events = enumerate(map(_summary_shown, self._shown))
-            event = next((place for place, shown in events if message.call in shown), None)
-            yield (
-                number,
-                Compaction(
-                    None, summary=message.call, tokens_before=self._tokens(event or 0), state=state
-                ),
-            )
+            event = next((place for place, shown in events if message.call in shown), 0)
+            tokens = self._tokens(event)
+            yield number, Compaction(None, summary=message.call, tokens_before=tokens, state=state)
 
     def _opening(self, end: int) -> list[Draft]:
         """Return the first two messages as Cline sends them; the results behind them are cut."""
@@ -266,45 +247,52 @@ class _Task(Reader):
         return [*drafts, *(Draft("tool", [NO_RESULT], call_id=call.id) for call in calls)]
 
     def _first(self, place: int) -> list[Draft]:
-        message = self._messages[place]
-        for notice in self._notices:
-            parts = list_of(notice)
-            texts = dict(_replacements(parts[1])) if len(parts) == 2 and parts[0] == place else {}
-            if texts and message.drafts:
-                changed = [
-                    {**block, "text": texts[number]} if number in texts else block
-                    for number, block in enumerate(list_of(message.value, "content"))
-                    if isinstance(block, dict)
-                ]
-                copy = _Message(nowhere(), {**message.value, "content": changed})
-                return self._drafts(copy, copy.line)
-        return message.shown
+        """Return one of the first two messages, with a notice that stands in place of its text.
+
+        A notice is stored as ``[place, [kind, [[block, [[time, "text", [text], …], …]], …]]]``.
+        """
+        message, texts = self._messages[place], dict[int, str]()
+        for notice in self._notices if message.drafts else ():
+            match notice:
+                case [int(owner), [_, [*blocks]]] if owner == place and not texts:
+                    for block in blocks:
+                        match block:
+                            case [int(number), [[_, "text", [str(text), *_], *_], *_]]:
+                                texts[number] = text
+        if not texts:
+            return message.shown
+        changed = [
+            Json({**block, "text": texts[number]}) if number in texts else block
+            for number, block in enumerate(message.value.listed("content"))
+            if isinstance(block, dict)
+        ]
+        copy = _Message(Line(), Json({**message.value, "content": changed}))
+        return self._drafts(copy, copy.line)
 
     def _dropped(self) -> Iterator[tuple[int, Compaction]]:
         """Yield the places where Cline dropped messages without a summary."""
         compacted = [number for number, message in enumerate(self._messages) if message.call]
         known = 1
         for place, event in enumerate(self._shown):
-            ends = list_of(event, "conversationHistoryDeletedRange")
+            ends = event.listed("conversationHistoryDeletedRange")
             end = ends[1] if len(ends) == 2 and isinstance(ends[1], int) else None
-            last = count_of(event, "conversationHistoryIndex")
+            last = event.count("conversationHistoryIndex")
             if end is None or last is None or last >= len(self._messages) or end == known:
                 continue
             forward, known = known < end < last, end
             if not forward or any(abs(number - last) <= 3 for number in compacted):
                 continue
             kept = [draft for each in self._messages[end + 1 : last + 1] for draft in each.shown]
-            state = [*self._opening(last), *kept]
-            tokens = self._tokens(place)
-            yield last + 1, Compaction(None, kind="clear", tokens_before=tokens, state=state)
+            state, tokens = [*self._opening(last), *kept], self._tokens(place)
+            yield last + 1, Compaction(None, "clear", tokens_before=tokens, state=state)
 
     def _tokens(self, place: int) -> int | None:
         """Return the tokens of the request before something that the user was shown."""
         for event in reversed(self._shown[:place]):
-            if text_of(event, "say") == "api_req_started":
-                usage = from_json(text_of(event, "text"))
+            if event.text("say") == "api_req_started":
+                usage = Json.of(from_json(event.text("text")))
                 keys = ("tokensIn", "cacheWrites", "cacheReads")
-                return sum(count_of(usage, key) or 0 for key in keys) or None
+                return sum(usage.count(key) or 0 for key in keys) or None
         return None
 
     def _hidden(self) -> Iterator[tuple[int, Compaction]]:
@@ -312,9 +300,9 @@ class _Task(Reader):
         hiding: set[str] = set()
         for number, message in enumerate(self._messages):
             summary = bool(message.made) and message.sums_up
-            if not summary and message.value.get("isTruncationMarker") is not True:
+            if not summary and message.value.at("isTruncationMarker") is not True:
                 continue
-            name = text_of(message.value, "condenseId" if summary else "truncationId")
+            name = message.value.text("condenseId" if summary else "truncationId")
             hiding.update([name] if name else [])
             details, time = self._event(name)
             kept = self._kept(number, message, time)
@@ -324,101 +312,83 @@ class _Task(Reader):
                 state = [
                     draft
                     for known in self._messages[:end]
-                    if text_of(known.value, "condenseParent") not in hiding
-                    and text_of(known.value, "truncationParent") not in hiding
+                    if known.value.text("condenseParent") not in hiding
+                    and known.value.text("truncationParent") not in hiding
                     for draft in known.shown
                 ]
             elif not summary:
-                self.conversation.caveats.append("when the agent cut its context is not known")
-            written = text_of(details, "summary") or next(iter(_texts(message.value)), "")
-            yield (
-                end,
-                Compaction(
-                    None,
-                    kind="summary" if summary else "clear",
-                    summary=written if summary else None,
-                    tokens_before=count_of(details, "prevContextTokens"),
-                    tokens_after=count_of(details, "newContextTokens"),
-                    state=state,
-                ),
+                self.conversation.caveat("when the agent cut its context is not known")
+            written = details.text("summary") or next(iter(_texts(message.value)), "")
+            compaction = Compaction(
+                None,
+                kind="summary" if summary else "clear",
+                summary=written if summary else None,
+                tokens_before=details.count("prevContextTokens"),
+                tokens_after=details.count("newContextTokens"),
+                state=state,
             )
+            yield end, compaction
 
-    def _event(self, name: str) -> tuple[Entry, int | None]:
+    def _event(self, name: str) -> tuple[Json, int | None]:
         """Return what the user was told of a compaction, and when."""
         kinds = (("contextCondense", "condenseId"), ("contextTruncation", "truncationId"))
         for event in self._shown if name else ():
             for key, identity in kinds:
-                if text_of(event, key, identity) == name:
-                    return event[key], count_of(event, "ts")
-        return {}, None
+                if event.text(key, identity) == name:
+                    return event.entry(key), event.count("ts")
+        return Json(), None
 
     def _kept(self, number: int, message: _Message, time: int | None) -> int | None:
         """Return how many messages behind a summary or mark were there before it."""
         behind = self._messages[number + 1 :]
         if time is not None:
-            times = [count_of(known.value, "ts") for known in behind]
+            times = [known.value.count("ts") for known in behind]
             return sum(at is not None and at <= time for at in times)
         if not message.sums_up:
             return None
-        answers = text_of(message.value, "role") == "assistant"
+        answers = message.value.text("role") == "assistant"
         return min(_KEPT_BEHIND_ANSWER, len(behind)) if answers else 0
 
 
-def _texts(value: Entry) -> list[str]:
-    if isinstance(value.get("content"), str):
-        return [text_of(value, "content")]
-    blocks = list_of(value, "content")
-    return [text_of(block, "text") for block in blocks if text_of(block, "type") == "text"]
+def _texts(value: Json) -> list[str]:
+    if isinstance(value.at("content"), str):
+        return [value["content"]]
+    blocks = value.entries("content")
+    return [block.text("text") for block in blocks if block.text("type") == "text"]
 
 
-def _called(message: Entry) -> tuple[str, str]:
+def _called(message: Json) -> tuple[str, str]:
     """Return the tool for compacting that a message calls, and the summary; empty if none."""
-    for block in list_of(message, "content"):
-        if text_of(block, "type") == "tool_use" and text_of(block, "name") in _SUMMARIES:
-            return text_of(block, "name"), text_of(block, "input", "context").strip()
+    for block in message.entries("content"):
+        if block.text("type") == "tool_use" and block.text("name") in _SUMMARIES:
+            return block.text("name"), block.text("input", "context").strip()
     match = _SUMMARY_TEXT.search("\n".join(_texts(message)))
     return (match[1], match[2].strip()) if match else ("", "")
 
 
-def _summary_shown(event: Entry) -> str:
+def _summary_shown(event: Json) -> str:
     """Return the summary that the user was shown; empty if it was something else."""
-    if text_of(event, "ask") == "condense":
-        return text_of(event, "text")
-    text = text_of(event, "text")
-    if text_of(event, "say") != "tool" or "summarizeTask" not in text:
+    text = event.text("text")
+    if event.text("ask") == "condense":
+        return text
+    if event.text("say") != "tool" or "summarizeTask" not in text:
         return ""
-    return text_of(from_json(text), "content")
-
-
-def _replacements(value: Any) -> Iterator[tuple[int, str]]:
-    """Yield the block and the text of what Cline put in place of a message's texts.
-
-    Args:
-        value: As stored: ``[kind, [[block, [[time, "text", [text], …], …]], …]]``.
-    """
-    blocks = value[1] if isinstance(value, list) and len(value) == 2 else None
-    for item in blocks if isinstance(blocks, list) else []:
-        match item:
-            case [int(block), [[_, "text", [str(text), *_], *_], *_]]:
-                yield block, text
+    return Json.of(from_json(text)).text("content")
 
 
 def _is_message(value: Any) -> bool:
-    return text_of(value, "role") in ("user", "assistant") and isinstance(
-        value.get("content"), str | list
-    )
+    message = Json.of(value)
+    speaks = message.text("role") in ("user", "assistant")
+    return speaks and isinstance(message.at("content"), str | list)
 
 
 def _recognise(source: SourceFile) -> str | None:
-    if not isinstance(source.document, list):
-        return None
-    messages = [message for message in source.document if _is_message(message)]
-    for message in messages:
-        if any(text_of(message, key) for key in _ROO_KEYS):
+    for message in filter(_is_message, entries(source.document)):
+        if any(message.text(key) for key in _ROO_KEYS):
             return "a list of messages that summaries or truncations hide, as Roo Code marks them"
-        if text_of(message, "modelInfo", "modelId"):
+        if message.text("modelInfo", "modelId"):
             return "a list of messages with the modelInfo of Cline"
-        if text_of(message, "role") == "user" and any(
+        if message.text("role") == "user" and any(
             text.startswith(_ENVIRONMENT) for text in _texts(message)
         ):
             return "a list of messages with environment_details, as Cline and Roo Code write them"
@@ -434,14 +404,15 @@ def _beside(source: SourceFile, name: str) -> list[Any]:
         document = SourceFile(path).document
     except OSError:
         return []
-    return list_of(document)
+    return document if isinstance(document, list) else []
 
 
 def _read(source: SourceFile) -> Iterator[Conversation]:
-    document = document_of(source, _EXPECTED, lambda it: any(map(_is_message, list_of(it))))
+    document = document_of(
+        source, _EXPECTED, lambda it: isinstance(it, list) and any(map(_is_message, it))
+    )
     task = _Task(_beside(source, "ui_messages.json"), _beside(source, "context_history.json"))
-    for number, message in enumerate(document):
-        task.feed(Value(f"message {number}", message))
+    task.feed_all("message", document)
     yield with_replaced(task.finish(), source)
 
 

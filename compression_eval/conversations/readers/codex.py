@@ -5,38 +5,23 @@ of which repeat an item. A message of the user may stand in either, or in both.
 """
 
 from collections import defaultdict
-from collections.abc import Collection
 from typing import Any, ClassVar
 
-from compression_eval.conversations.account import Line
+from compression_eval.conversations.account import NO_THINKING, Line
 from compression_eval.conversations.drafts import (
     NO_SYSTEM_PROMPT,
     NO_TOOLS,
     Compaction,
     Conversation,
     Draft,
+    image_at,
 )
-from compression_eval.conversations.fields import (
-    count_of,
-    label,
-    list_of,
-    mapping_of,
-    origin,
-    text_of,
-    value_of,
-)
+from compression_eval.conversations.fields import Json, entries, label, origin
 from compression_eval.conversations.readers.base import (
-    NO_THINKING,
-    Entry,
     Reader,
     Table,
-    image_at,
-    is_subagent,
     line_format,
     marks_of,
-    nowhere,
-    say_injected,
-    take_tools,
     with_originals,
 )
 from compression_eval.conversations.readers.openai import content_of
@@ -99,8 +84,6 @@ _RUN = "how a tool call was shown; the conversation holds no such call"
 
 
 class _Rollout(Reader):
-    """A rollout that is being read."""
-
     format = "codex"
     lacks = ()
     unknown = "a kind of line that this reader does not know"
@@ -126,76 +109,72 @@ class _Rollout(Reader):
         self._fresh: list[Compaction] = []
         """Compactions that no count of tokens has followed yet."""
 
-    def kind_of(self, entry: Any) -> str:
-        """Return the kind of a line, in the form of today."""
+    def kind_of(self, entry: Json) -> str:
         return _opened(entry)[0]
 
-    def name_of(self, entry: Any) -> str:
-        """Return the kind, of items and events with theirs."""
-        kind, payload = _opened(entry)
+    def name_of(self, entry: Json) -> str:
+        kind, value = _opened(entry)
+        payload = Json.of(value)
         if kind == "response_item":
             return f"response_item:{item_name(payload)}"
         if kind == "event_msg":
-            inner = text_of(payload, "type") or text_of(payload, "msg", "type")
-            return f"event_msg:{label(inner)}"
+            return f"event_msg:{label(payload.text('type') or payload.text('msg', 'type'))}"
         return label(kind)
 
-    def take(self, line: Line, entry: Any) -> None:
+    def take(self, line: Line, entry: Json) -> None:
         kind, payload = _opened(entry)
         handler = self.kinds.get(kind)
         if handler is None or isinstance(handler, str):
             super().take(line, entry)
         elif isinstance(payload, dict):
             self.recognised = True
-            handler(self, line, payload)
+            handler(self, line, Json(payload))
         else:
             line.is_unknown("expected an object as payload")
 
-    def head(self, line: Line, payload: Entry) -> None:
+    def head(self, line: Line, payload: Json) -> None:
         """Take the head of this session; a fork's file holds the head of its origin as well."""
         conversation = self.conversation
         if self._seen_head:
             line.skip("the head of the session that this one was forked from")
             return
         self._seen_head = True
-        conversation.session = text_of(payload, "id")
-        conversation.origin = origin("Codex", text_of(payload, "cli_version"))
-        started = "subagent" in mapping_of(payload, "source")
-        if started or text_of(payload, "thread_source") == "subagent":
-            is_subagent(conversation)
-        if text_of(payload, "forked_from_id"):
-            conversation.caveats.append(
+        conversation.session = payload.text("id")
+        conversation.origin = origin("Codex", payload.text("cli_version"))
+        if "subagent" in (*payload.entry("source"), payload.text("thread_source")):
+            conversation.name_subagent()
+        if payload.text("forked_from_id"):
+            conversation.caveat(
                 "a fork: the thread begins with a copy of the session that it was forked from"
             )
-        take_tools(conversation, list_of(payload, "dynamic_tools"))
-        instructions = payload.get("base_instructions")
-        system = text_of(instructions) or text_of(instructions, "text")
+        conversation.take_tools(payload.listed("dynamic_tools"))
+        system = payload.text("base_instructions") or payload.text("base_instructions", "text")
         self._system = bool(system.strip())
         if self._system:
             conversation.drafts.insert(0, line.became(Draft("system", [system])))
         else:
             line.skip("the head of the session; it holds no system prompt")
 
-    def turn(self, line: Line, payload: Entry) -> None:
+    def turn(self, line: Line, payload: Json) -> None:
         line.skip("settings of a turn; what the model saw of them is a message")
-        model = text_of(payload, "model")
+        model = payload.text("model")
         if model and model not in self._models:
             self._models.append(model)
 
-    def item(self, line: Line, item: Entry) -> None:
-        role, kind = text_of(item, "role"), text_of(item, "type")
+    def item(self, line: Line, item: Json) -> None:
+        kind, role = item.text("type"), item.text("role")
         answer = kind == "message" and role == "assistant"
         if kind == "message" and role == "user":
             self._user_item(line, item)
         elif answer and self._summary == "":
-            self._summary = Draft("assistant", content_of(item.get("content"), line)).text
+            self._summary = Draft("assistant", content_of(item.at("content"), line)).text
             line.skip("the summary that a compaction asked for")
         elif kind == "web_search_call":
             self._display.answered(self._items.read(line, self._display.searched(item)))
         else:
             draft = self._items.read(line, item)
             if answer and draft is not None:
-                said = Draft("assistant", content_of(item.get("content"), nowhere()))
+                said = Draft("assistant", content_of(item.at("content"), Line()))
                 self._display.said(draft, said.text)
             elif kind == "agent_message" and draft is not None:
                 self._user.add(draft)
@@ -203,25 +182,24 @@ class _Rollout(Reader):
                 self._inline = self.conversation.compactions[-1]
                 self._new_compaction(self._inline)
 
-    def from_agent(self, line: Line, payload: Entry) -> None:
-        content = payload.get("content")
-        if isinstance(content, str | list):
-            self.item(line, {"type": "agent_message", "content": content})
+    def from_agent(self, line: Line, payload: Json) -> None:
+        if isinstance(payload.at("content"), str | list):
+            self.item(line, Json(type="agent_message", content=payload["content"]))
         else:
             line.is_unknown("a message of another agent without a text")
 
-    def event(self, line: Line, payload: Entry) -> None:
-        length = count_of(payload, "model_context_window")
-        length = length or count_of(payload, "info", "model_context_window")
+    def event(self, line: Line, payload: Json) -> None:
+        length = payload.count("model_context_window")
+        length = length or payload.count("info", "model_context_window")
         self.conversation.context_length = length or self.conversation.context_length
-        kind = text_of(payload, "type")
+        kind = payload.text("type")
         if kind == "user_message":
             self._user_event(line, payload)
         elif kind == "thread_rolled_back":
             self._roll_back(line, payload)
         elif not self._display.take(line, kind, payload):
             line.is_unknown("a kind of event that this reader does not know")
-        tokens = count_of(payload, "info", "last_token_usage", "total_tokens")
+        tokens = payload.count("info", "last_token_usage", "total_tokens")
         if kind == "token_count" and tokens is not None:
             # The first count after a compaction is its outcome.
             for compaction in self._fresh:
@@ -230,25 +208,23 @@ class _Rollout(Reader):
             self._fresh.clear()
             self._tokens = tokens
 
-    def compacted(self, line: Line, payload: Entry) -> None:
-        conversation, summary = self.conversation, text_of(payload, "message") or self._summary
-        history = payload.get("replacement_history")
+    def compacted(self, line: Line, payload: Json) -> None:
+        conversation, summary = self.conversation, payload.text("message") or self._summary
+        history, state = payload.at("replacement_history"), None
         if isinstance(history, list):
             replayed = _replayed(history, line)
             start = marks_of("codex")["summary_start"]
             handed = (draft.text for draft in replayed if _begins(draft, start))
             summary = summary or next(handed, "")
-            state: list[Draft] | None = with_originals(replayed, conversation)
+            state = with_originals(replayed, conversation)
             if not summary:
-                conversation.caveats.append("the summary of a compaction cannot be read")
-        else:
-            state = _rebuilt(conversation, self._user, summary) if summary else None
-            if summary:
-                conversation.caveats.append(
-                    "what was kept at a compaction is not in the file; it was worked out by the "
-                    f"rule that Codex follows: the user's last {_KEPT_TOKENS:,} tokens and the "
-                    "summary"
-                )
+                conversation.caveat("the summary of a compaction cannot be read")
+        elif summary:
+            state = self._rebuilt(summary)
+            conversation.caveat(
+                "what was kept at a compaction is not in the file; it was worked out by the rule "
+                f"that Codex follows: the user's last {_KEPT_TOKENS:,} tokens and the summary"
+            )
         if self._inline is not None and self._inline.after is conversation.last:
             conversation.compactions.remove(self._inline)
             self._fresh.remove(self._inline)
@@ -276,31 +252,29 @@ class _Rollout(Reader):
     def finish(self) -> Conversation:
         self._display.finish()
         conversation = self.conversation
-        say_injected(conversation, "Codex (instructions of the project, surroundings, notices)")
+        conversation.name_injected("Codex (instructions of the project, surroundings, notices)")
         if self._models:
             conversation.model = self._models[-1]
         if len(self._models) > 1:
-            conversation.caveats.append(
-                "the model was changed along the way; the last one is named"
-            )
+            conversation.caveat("the model was changed along the way; the last one is named")
         if not self._system:  # what is in the items of the role system is not all of it
-            conversation.caveats.append(NO_SYSTEM_PROMPT)
+            conversation.caveat(NO_SYSTEM_PROMPT)
         if not conversation.tools:
-            conversation.caveats.append(NO_TOOLS)
+            conversation.caveat(NO_TOOLS)
         return conversation
 
-    def _user_item(self, line: Line, item: Entry) -> None:
-        draft = Draft("user", content_of(item.get("content"), nowhere()))
+    def _user_item(self, line: Line, item: Json) -> None:
+        draft = Draft("user", content_of(item.at("content"), Line()))
         if _begins(draft, marks_of("codex")["summary_request"]):
             self._summary = ""
             self._items.close_turn()
             line.skip("the request for a summary, which Codex made for a compaction")
             return
         self._summary = None
-        early = [waiting for waiting in self._latest() if waiting in self._early]
+        early = (waiting for waiting in self._latest() if waiting in self._early)
         same = next((waiting for waiting in early if _same(draft, waiting)), None)
         if same is not None:
-            same.content = content_of(item.get("content"), line)
+            same.content = content_of(item.at("content"), line)
             self._early.discard(same)
             self._confirmed.add(same)
             line.merge(same)
@@ -311,26 +285,25 @@ class _Rollout(Reader):
             else:
                 self._user.add(read)
 
-    def _user_event(self, line: Line, payload: Entry) -> None:
+    def _user_event(self, line: Line, payload: Json) -> None:
         """Take what the user typed: as a rule it repeats the item beside it."""
-        if text_of(payload, "kind") in _NOT_TYPED:
+        if payload.text("kind") in _NOT_TYPED:
             line.skip("repeats what Codex put in the user's name")
             return
-        images = [image_at(url) for url in list_of(payload, "images") if isinstance(url, str)]
-        typed = Draft("user", [text_of(payload, "message"), *images])
+        images = [image_at(url) for url in payload.listed("images") if isinstance(url, str)]
+        typed = Draft("user", [payload.text("message"), *images])
         if not typed.text.strip() and not images:
             line.skip("a message of the user without text; its images are with the item")
             return
-        near = [draft for draft in self._latest() if draft not in self._early]
+        near = (draft for draft in self._latest() if draft not in self._early)
         same = next((draft for draft in near if _same(draft, typed)), None)
+        self._user.add(same or typed)
         if same is None:
             self._early.add(self._items.add(line, typed))
-            self._user.add(typed)
-            return
-        self._confirmed.add(same)
-        self._user.add(same)
-        same.injected = False
-        line.merge(same)
+        else:
+            self._confirmed.add(same)
+            same.injected = False
+            line.merge(same)
 
     def _latest(self) -> list[Draft]:
         """Return the input messages since the model last spoke that wait for their other half."""
@@ -342,9 +315,9 @@ class _Rollout(Reader):
                 found.append(draft)
         return found
 
-    def _roll_back(self, line: Line, payload: Entry) -> None:
+    def _roll_back(self, line: Line, payload: Json) -> None:
         """Drop the last turns: the user undid them."""
-        turns = count_of(payload, "num_turns")
+        turns = payload.count("num_turns")
         if turns is None:
             line.is_unknown("turns were undone, but not how many")
             return
@@ -362,12 +335,25 @@ class _Rollout(Reader):
         self._fresh = [item for item in self._fresh if item in conversation.compactions]
         self._inline = None
         if len(conversation.compactions) < before:
-            conversation.caveats.append("a compaction in turns that were undone was left out")
+            conversation.caveat("a compaction in turns that were undone was left out")
         self._items.close_turn()
 
     def _new_compaction(self, compaction: Compaction) -> None:
         compaction.tokens_before = self._tokens
         self._fresh.append(compaction)
+
+    def _rebuilt(self, summary: str) -> list[Draft]:
+        """Return what Codex keeps: the user's messages, newest first, and the summary."""
+        room, kept = _KEPT_TOKENS, list[Draft]()
+        for draft in reversed([draft for draft in self.conversation.drafts if draft in self._user]):
+            size = -(-len(draft.text.encode(errors="replace")) // _BYTES_PER_TOKEN)
+            if size > room:
+                if room:
+                    kept.append(Draft("user", [_shortened(draft.text, room)]))
+                break
+            kept.append(draft)
+            room -= size
+        return [*reversed(kept), Draft("user", [summary])]
 
 
 class _Display:
@@ -376,14 +362,14 @@ class _Display:
     def __init__(self, items: ItemReader) -> None:
         self._items = items
         self._of_calls: list[tuple[Line, str]] = []
-        self._searches: list[tuple[Line, Entry]] = []
+        self._searches: list[tuple[Line, Json]] = []
         self._shown: dict[str, list[Line]] = defaultdict(list)
         self._said: tuple[Draft, str] | None = None
 
-    def take(self, line: Line, kind: str, payload: Entry) -> bool:
+    def take(self, line: Line, kind: str, payload: Json) -> bool:
         """Take an event that is for the screen only; return whether it is one that is known."""
         if kind == "agent_message":
-            text = text_of(payload, "message")
+            text = payload.text("message")
             if self._said is not None and self._said[1] == text:
                 line.merge(self._said[0])
                 self._said = None
@@ -392,7 +378,7 @@ class _Display:
         elif kind == "web_search_end":
             self._searches.append((line, payload))
         elif kind in _RUNS:
-            self._of_calls.append((line, text_of(payload, "call_id")))
+            self._of_calls.append((line, payload.text("call_id")))
         elif kind in _SKIPPED:
             line.skip(_SKIPPED[kind])
         else:
@@ -405,39 +391,29 @@ class _Display:
             line.merge(draft)
         self._said = draft, text
 
-    def searched(self, item: Entry) -> Entry:
+    def searched(self, item: Json) -> Json:
         """Return a search with what the event before it tells beyond the item: id and query."""
-        if not self._searches:
-            return item
-        _, event = self._searches[-1]
-        extra = {"id": text_of(event, "call_id"), "action": event.get("action")}
-        query = text_of(event, "query")
-        if not isinstance(extra["action"], dict) and query:
-            extra["action"] = {"type": "search", "query": query}
+        event = self._searches[-1][1] if self._searches else Json()
+        extra = {"id": event.text("call_id"), "action": event.at("action")}
+        if not isinstance(extra["action"], dict) and event.text("query"):
+            extra["action"] = {"type": "search", "query": event.text("query")}
         missing = {key: value for key, value in extra.items() if value and not item.get(key)}
-        return {**item, **missing}
+        return Json({**item, **missing})
 
     def answered(self, draft: Draft | None) -> None:
         """Say that the search of the event before was read."""
         for line, _ in self._searches:
-            _settle(line, draft, _RUN)
+            line.merge_or_skip([draft] if draft else [], _RUN)
         self._searches.clear()
 
     def finish(self) -> None:
         """Settle what waited for a message that may come later."""
         for line, call_id in self._of_calls:
             draft = self._items.results.get(call_id) or self._items.callers.get(call_id)
-            _settle(line, draft, _RUN)
+            line.merge_or_skip([draft] if draft else [], _RUN)
         for line in (line for lines in self._shown.values() for line in lines):
             line.skip("shown to the user; no message of the model has this text")
         self.answered(None)
-
-
-def _settle(line: Line, draft: Draft | None, reason: str) -> None:
-    if draft is None:
-        line.skip(reason)
-    else:
-        line.merge(draft)
 
 
 def _is_injected(draft: Draft) -> bool:
@@ -448,7 +424,7 @@ def _is_injected(draft: Draft) -> bool:
 
 
 def _begins(draft: Draft, start: str) -> bool:
-    return draft.text.lstrip()[: len(start)] == start
+    return draft.text.lstrip().startswith(start)
 
 
 def _same(item: Draft, event: Draft) -> bool:
@@ -462,29 +438,12 @@ def _replayed(history: list[Any], line: Line) -> list[Draft]:
     scratch = Conversation("codex")
     reader = ItemReader(scratch)
     for item in history:
-        entry = nowhere()
+        entry = Line()
         reader.read(entry, item)
         if entry.unknown:
             line.leave_out("item of the kept history", entry.reason or "")
         line.left_out += entry.left_out
     return [draft for draft in scratch.drafts if draft.calls or draft.text or draft.content]
-
-
-def _rebuilt(conversation: Conversation, user: Collection[Draft], summary: str) -> list[Draft]:
-    """Return what Codex keeps: the user's messages, newest first, and the summary behind them."""
-    room = _KEPT_TOKENS
-    kept: list[Draft] = []
-    for draft in reversed(conversation.drafts):
-        if draft not in user:
-            continue
-        size = -(-len(draft.text.encode(errors="replace")) // _BYTES_PER_TOKEN)
-        if size > room:
-            if room:
-                kept.append(Draft("user", [_shortened(draft.text, room)]))
-            break
-        kept.append(draft)
-        room -= size
-    return [*reversed(kept), Draft("user", [summary])]
 
 
 def _shortened(text: str, tokens: int) -> str:
@@ -497,30 +456,30 @@ def _shortened(text: str, tokens: int) -> str:
     return head + mark.replace("{tokens}", str(gone)) + tail
 
 
-def _is_early_head(value: Any) -> bool:
-    keys = mapping_of(value).keys()
-    return "type" not in keys and {"id", "timestamp", "instructions"} <= keys
+def _is_early_head(value: Json) -> bool:
+    return "type" not in value and {"id", "timestamp", "instructions"} <= value.keys()
 
 
-def _is_bare(value: Any) -> bool:
-    """Return whether a value is a line of an early rollout."""
-    return text_of(value, "type") in KINDS or value_of(value, "record_type") == "state"
+def _is_early(value: Json) -> bool:
+    """Return whether a value is a line of an early rollout, without a payload."""
+    return value.text("type") in KINDS or value.at("record_type") == "state"
 
 
-def _opened(value: Any) -> tuple[str, Any]:
+def _opened(value: Json) -> tuple[str, Any]:
     """Return the kind and payload of a line, in the form of today."""
     if _is_early_head(value):
         return "session_meta", value
-    if isinstance(value, dict) and "payload" not in value and _is_bare(value):
+    if "payload" not in value and _is_early(value):
         return ("state", value) if "record_type" in value else ("response_item", value)
-    return text_of(value, "type"), value_of(value, "payload")
+    return value.text("type"), value.at("payload")
 
 
 def _recognise(source: SourceFile) -> str | None:
-    wrapped = {text_of(v, "type") for v in source.head if isinstance(value_of(v, "payload"), dict)}
+    head = entries(source.head)
+    wrapped = {value.text("type") for value in head if isinstance(value.at("payload"), dict)}
     if seen := [kind for kind in _LINES if kind in wrapped]:
         return f"lines with type and payload: {', '.join(seen)}"
-    if len(source.head) > 1 and _is_early_head(source.head[0]) and _is_bare(source.head[1]):
+    if len(head) > 1 and _is_early_head(head[0]) and _is_early(head[1]):
         return "a head with id, timestamp and instructions, then response items"
     return None
 

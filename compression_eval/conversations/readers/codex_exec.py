@@ -4,17 +4,14 @@ Prompts are arguments and not printed. An item is shown when it begins, changes 
 form counts. Commands, tools and searches are calls that hold their own results.
 """
 
-from typing import Any, ClassVar
+from typing import ClassVar
 
-from compression_eval.conversations.account import Line
-from compression_eval.conversations.drafts import Content, Conversation, Draft, DraftCall
-from compression_eval.conversations.fields import as_text, label, list_of, mapping_of, text_of
+from compression_eval.conversations.account import NO_THINKING, Line
+from compression_eval.conversations.drafts import Content, Conversation, Draft
+from compression_eval.conversations.fields import Json, as_text, entries, label
 from compression_eval.conversations.readers.base import (
-    NO_THINKING,
-    Entry,
     Reader,
     Table,
-    give_task,
     line_format,
     marked,
     mcp_content,
@@ -36,7 +33,6 @@ _ARGUMENTS = ("command", "query", "items", "prompt", "receiver_thread_ids")
 _WITHOUT_RESULT = ("web_search", "todo_list")
 _CHANGES = {"add": "create_file", "update": "edit_file", "delete": "delete_file"}
 """Names for what a patch did to a file: the stream tells that, and not the patch."""
-_UNKNOWN_ITEM = "a kind of item that codex exec is not known to print"
 
 
 class _Thread(Reader):
@@ -48,34 +44,31 @@ class _Thread(Reader):
 
     def __init__(self) -> None:
         super().__init__("codex exec --json")
-        self._open: dict[str, tuple[list[Line], Entry]] = {}
+        self._open: dict[str, tuple[list[Line], Json]] = {}
         """Lines and last form of items that have not ended, by their ids."""
 
-    def name_of(self, entry: Any) -> str:
-        """Return the type, of an item with the item's."""
+    def name_of(self, entry: Json) -> str:
         kind = self.kind_of(entry)
-        if kind in _ITEMS:
-            return f"{kind}:{label(_kind(mapping_of(entry, 'item')))}"
-        return label(kind)
+        return f"{kind}:{label(_kind(entry.entry('item')))}" if kind in _ITEMS else label(kind)
 
-    def head(self, line: Line, event: Entry) -> None:
-        found = text_of(event, "thread_id") or text_of(event, "session_id")
+    def head(self, line: Line, event: Json) -> None:
+        found = event.first("thread_id", "session_id")
         self.conversation.session = self.conversation.session or found
         line.skip("the head of the thread")
 
-    def turn(self, line: Line, _: Entry) -> None:
+    def turn(self, line: Line, _: Json) -> None:
         """Take the start of a turn, which a prompt began."""
         self._settle()
         self.conversation.say(line, Draft("user", [NO_PROMPT]))
 
-    def item(self, line: Line, event: Entry) -> None:
-        item = mapping_of(event, "item")
+    def item(self, line: Line, event: Json) -> None:
+        item = event.entry("item")
         if not item:
             line.is_unknown(self.unknown)
             return
-        name = text_of(item, "id")
+        name = item.text("id")
         self._open[name] = [*self._open.get(name, ([], {}))[0], line], item
-        if text_of(event, "type") == "item.completed":
+        if event.text("type") == "item.completed":
             self._end(name)
 
     kinds: ClassVar[Table] = {
@@ -93,10 +86,8 @@ class _Thread(Reader):
         self._settle()
         conversation = self.conversation
         if any(draft.role == "user" for draft in conversation.drafts):
-            conversation.caveats.append(
-                "prompts are not in the file; a note stands in the place of each"
-            )
-        give_task(conversation)
+            conversation.caveat("prompts are not in the file; a note stands in the place of each")
+        conversation.take_task()
         return conversation
 
     def _settle(self) -> None:
@@ -108,76 +99,64 @@ class _Thread(Reader):
         drafts = self._drafts(name or "item", item, line)
         self.conversation.say(line, *drafts)
         for other in earlier:
-            if drafts:
-                other.merge(drafts[0])
-            else:
-                other.skip("an earlier form of an item")
+            other.merge_or_skip(drafts[:1], "an earlier form of an item")
 
-    def _drafts(self, name: str, item: Entry, line: Line) -> list[Draft]:
+    def _drafts(self, name: str, item: Json, line: Line) -> list[Draft]:
         """Return the messages of an item, a call with its result."""
-        match _kind(item):
+        kind, status, turn = _kind(item), item.text("status"), Draft("assistant")
+        match kind:
             case "agent_message" | "assistant_message" | "plan":
-                return [Draft("assistant", [text_of(item, "text")])]
+                turn.content.append(item.text("text"))
+                return [turn]
             case "reasoning":
                 line.skip(NO_THINKING)
             case "error":
                 line.skip("a notice on the screen")
-            case "file_change":
-                return _changed(name, item, line)
+            case "file_change":  # a call for each file of a patch
+                why = "the stream names the files, not what was changed in them"
+                line.leave_out("patch", why)
+                for number, change in enumerate(item.entries("changes"), 1):
+                    tool = _CHANGES.get(change.text("kind"), "edit_file")
+                    turn.call(f"{name}-{number}", tool, {"path": change.text("path")})
+                said = "completed" if status == "completed" else f"[error: {status}]"
+                ended = turn.calls if status in _ENDED else []
+                return [turn, *(Draft("tool", [said], call_id=call.id) for call in ended)]
             case kind if kind in _TOOLS:
-                named = filter(None, [text_of(item, "server"), text_of(item, "tool")])
-                given = {key: item[key] for key in _ARGUMENTS if item.get(key) is not None}
-                arguments = item.get("arguments") if kind == "mcp_tool_call" else given
+                named = "__".join(filter(None, [item.text("server"), item.text("tool")]))
+                given = {key: item[key] for key in _ARGUMENTS if item.at(key) is not None}
                 call_id = f"{name}-{len(self.conversation.drafts)}"
-                call = DraftCall(call_id, _TOOLS[kind] or "__".join(named), as_text(arguments))
-                ended = text_of(item, "status") in _ENDED and kind not in _WITHOUT_RESULT
-                results = [_result(item, kind, line)] if ended else []
-                return [
-                    Draft("assistant", calls=[call]),
-                    *(Draft("tool", result, call_id=call_id) for result in results),
-                ]
+                arguments = item.at("arguments") if kind == "mcp_tool_call" else given
+                turn.call(call_id, _TOOLS[kind] or named, arguments)
+                if status not in _ENDED or kind in _WITHOUT_RESULT:
+                    return [turn]
+                return [turn, Draft("tool", _result(item, kind, line), call_id=call_id)]
             case _:
-                line.is_unknown(_UNKNOWN_ITEM)
+                line.is_unknown("a kind of item that codex exec is not known to print")
         return []
 
 
-def _result(item: Entry, kind: str, line: Line) -> Content:
+def _result(item: Json, kind: str, line: Line) -> Content:
     if kind == "command_execution":
-        output, code = text_of(item, "aggregated_output"), item.get("exit_code")
+        output, code = item.text("aggregated_output"), item.at("exit_code")
         failed = isinstance(code, int) and code != 0
         return [output, *([marked("exit_code", code=str(code))] if failed else [])]
     if kind == "collab_tool_call":
-        return [as_text(mapping_of(item, "agents_states"))]
-    content = mcp_content(list_of(item, "result", "content"), line, ignored=("toolCall",))
-    return [*content, text_of(item, "error", "message")]
+        return [as_text(item.entry("agents_states"))]
+    content = mcp_content(item.listed("result", "content"), line, ignored=("toolCall",))
+    return [*content, item.text("error", "message")]
 
 
-def _changed(name: str, item: Entry, line: Line) -> list[Draft]:
-    """Return a call for each file of a patch, with the patch's outcome as its result."""
-    line.leave_out("patch", "the stream names the files, not what was changed in them")
-    turn, results = Draft("assistant"), []
-    status = text_of(item, "status")
-    for number, change in enumerate(list_of(item, "changes"), 1):
-        tool = _CHANGES.get(text_of(change, "kind"), "edit_file")
-        call = DraftCall(f"{name}-{number}", tool, as_text({"path": text_of(change, "path")}))
-        turn.calls.append(call)
-        if status in _ENDED:
-            said = "completed" if status == "completed" else f"[error: {status}]"
-            results.append(Draft("tool", [said], call_id=call.id))
-    return [turn, *results]
-
-
-def _kind(item: Entry) -> str:
+def _kind(item: Json) -> str:
     """Return the type of an item; early versions name it otherwise."""
-    return text_of(item, "type") or text_of(item, "item_type")
+    return item.first("type", "item_type")
 
 
 def _recognise(source: SourceFile) -> str | None:
-    for value in source.head:
-        kind = text_of(value, "type")
-        if kind == "thread.started" and text_of(value, "thread_id"):
+    for value in entries(source.head):
+        kind = value.text("type")
+        if kind == "thread.started" and value.text("thread_id"):
             return "a line thread.started with thread_id"
-        if kind in _ITEMS and _kind(mapping_of(value, "item")):
+        if kind in _ITEMS and _kind(value.entry("item")):
             return f"lines such as {kind} with an item"
     return None
 

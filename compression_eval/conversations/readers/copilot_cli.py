@@ -5,9 +5,9 @@ compaction the session goes on with the summary and what came since the compacti
 """
 
 from collections.abc import Iterator
-from typing import Any, ClassVar
+from typing import ClassVar
 
-from compression_eval.conversations.account import Line
+from compression_eval.conversations.account import NO_THINKING, Line
 from compression_eval.conversations.drafts import (
     NO_SYSTEM_PROMPT,
     NO_TOOLS,
@@ -15,33 +15,16 @@ from compression_eval.conversations.drafts import (
     Content,
     Conversation,
     Draft,
-    DraftCall,
     Image,
 )
-from compression_eval.conversations.fields import (
-    as_text,
-    count_of,
-    label,
-    list_of,
-    mapping_of,
-    origin,
-    text_of,
-    value_of,
-)
+from compression_eval.conversations.fields import Json, entries, label, origin
 from compression_eval.conversations.formats import Format
 from compression_eval.conversations.readers.base import (
-    NO_THINKING,
-    Entry,
     Reader,
     Table,
     call_arguments,
-    entered,
-    give_task,
-    leave_out_thinking,
     marked,
     mcp_content,
-    nowhere,
-    say_injected,
     summary_draft,
 )
 from compression_eval.conversations.sources import SourceFile, Value
@@ -72,8 +55,6 @@ _UNSEEN = {
 }
 """Events that only tell how the client went on; what came of them is a message or a result."""
 
-_THOUGHTS = ("reasoningText", "reasoningOpaque", "encryptedContent")
-
 _STATE = (
     "a recorded state holds the summary and what came after it was begun; Copilot also puts back "
     "the user's messages, the plan and the tasks in a form that the file does not hold"
@@ -88,157 +69,156 @@ class _Thread(Reader):
     unknown = "a kind of event that Copilot CLI is not known to write"
     lacks = (NO_TOOLS,)
 
-    def __init__(self, head: Entry, part: str) -> None:
-        product = origin("Copilot CLI", text_of(head, "copilotVersion"))
-        super().__init__(product, text_of(head, "sessionId"), part)
+    def __init__(self, head: Json, part: str) -> None:
+        product = origin("Copilot CLI", head.text("copilotVersion"))
+        super().__init__(product, head.text("sessionId"), part)
         self._callers: dict[str, Draft] = {}
-        self._by_user: dict[str, Entry] = {}
+        self._by_user: dict[str, Json] = {}
         """Calls that the user made himself, by their ids."""
         self._places: dict[str, int] = {}
         """How many messages there were at an event, by the event's id."""
-        self._begun: tuple[int, Entry] | None = None
+        self._begun: tuple[int, Json] | None = None
         """How many messages there were when a compaction was begun, and what it said then."""
 
-    def take(self, line: Line, entry: Any) -> None:
-        kind, data = text_of(entry, "type"), mapping_of(entry, "data")
-        models = (text_of(data, key) for key in ("model", "newModel", "selectedModel"))
-        model = next(filter(None, models), "")
+    def take(self, line: Line, entry: Json) -> None:
+        kind, data = entry.text("type"), entry.entry("data")
+        model = data.first("model", "newModel", "selectedModel")
         if kind in (*_SPOKEN, "session.start", "session.model_change") and model:
             self.models[origin(model)] += kind == "assistant.message"
         if kind.startswith("session."):
-            limit = count_of(data, "tokenLimit")
+            limit = data.count("tokenLimit")
             self.conversation.context_length = limit or self.conversation.context_length
-        if callable(self.kinds.get(kind)) and not isinstance(entry.get("data"), dict):
+        if not isinstance(self.kinds.get(kind), str) and not isinstance(entry.at("data"), dict):
             line.is_unknown(self.unknown)
         else:
             super().take(line, entry)
-        if name := text_of(entry, "id"):
+        if name := entry.text("id"):
             self._places[name] = len(self.conversation.drafts)
 
     def finish(self) -> Conversation:
         conversation = super().finish()
         if conversation.system is None:
-            conversation.caveats.append(NO_SYSTEM_PROMPT)
-        say_injected(conversation, "Copilot (skills, notices)")
+            conversation.caveat(NO_SYSTEM_PROMPT)
+        conversation.name_injected("Copilot (skills, notices)")
         if any(item.state for item in conversation.compactions):
-            conversation.caveats.append(_STATE)
+            conversation.caveat(_STATE)
         return conversation
 
-    def user(self, line: Line, event: Entry) -> None:
+    def user(self, line: Line, event: Json) -> None:
         """Take what the user said, or what the client said in his name."""
-        data = event["data"]
-        text = data.get("content")
+        data = event.entry("data")
+        text = data.at("content")
         if not isinstance(text, str):
             line.is_unknown("expected the field content as text")
             return
-        if text_of(data, "transformedContent") not in ("", text):
+        if data.text("transformedContent") not in ("", text):
             line.leave_out("transformedContent", "what the client put round the message")
         content: Content = [text]
-        for item in list_of(data, "attachments"):
-            kind, media_type = text_of(item, "type"), text_of(item, "mimeType")
+        for item in data.entries("attachments"):
+            kind, media_type = item.text("type"), item.text("mimeType")
             if kind == "blob" and media_type.startswith("image/"):
-                data_url = f"data:{media_type};base64,{text_of(item, 'data')}"
-                content.append(Image(media_type, data_url))
+                url = f"data:{media_type};base64,{item.text('data')}"
+                content.append(Image(media_type, url))
             elif kind == "selection":
-                content.append(text_of(item, "text"))
+                content.append(item.text("text"))
             else:
                 line.leave_out(f"attachment {label(kind)}", "only its name is there")
-        injected = text_of(data, "source") not in ("", "user")
+        injected = data.text("source") not in ("", "user")
         line.kind += ":injected" if injected else ""
         self.conversation.say(line, Draft("user", content, injected=injected))
 
-    def notification(self, line: Line, event: Entry) -> None:
-        if text := text_of(event, "data", "content"):
+    def notification(self, line: Line, event: Json) -> None:
+        if text := event.text("data", "content"):
             self.conversation.say(line, Draft("user", [text], injected=True))
         else:
             line.skip("a notice without text")
 
-    def system(self, line: Line, event: Entry) -> None:
-        if text := text_of(event, "data", "content"):
+    def system(self, line: Line, event: Json) -> None:
+        if text := event.text("data", "content"):
             self.conversation.say_system(line, Draft("system", [text]))
         else:
             line.is_unknown("expected the field content as text")
 
-    def assistant(self, line: Line, event: Entry) -> None:
+    def assistant(self, line: Line, event: Json) -> None:
         """Take an answer of the model, with its calls."""
-        data = event["data"]
-        if any(text_of(data, key) for key in _THOUGHTS):
-            leave_out_thinking(line)
-        draft = Draft("assistant", [text_of(data, "content")])
-        for request in list_of(data, "toolRequests"):
+        data = event.entry("data")
+        if data.first("reasoningText", "reasoningOpaque", "encryptedContent"):
+            line.leave_out_thinking()
+        draft = Draft("assistant", [data.text("content")])
+        for request in data.listed("toolRequests"):
             if isinstance(request, dict):
-                self._call(draft, request, text_of(request, "name"))
+                self._call(draft, Json(request), "name")
             else:
                 line.leave_out("tool request", "expected an object")
         self.conversation.say(line, draft)
 
-    def _call(self, draft: Draft, data: Entry, name: str) -> None:
-        call_id = text_of(data, "toolCallId")
-        draft.calls.append(DraftCall(call_id, name, as_text(data.get("arguments"))))
+    def _call(self, draft: Draft, data: Json, name: str) -> None:
+        call_id = data.text("toolCallId")
+        draft.call(call_id, data.text(name), data.at("arguments"))
         self._callers[call_id] = draft
 
-    def requested(self, line: Line, event: Entry) -> None:
-        self._by_user[text_of(event, "data", "toolCallId")] = event["data"]
+    def requested(self, line: Line, event: Json) -> None:
+        self._by_user[event.text("data", "toolCallId")] = event.entry("data")
         line.skip(_BY_USER)
 
-    def started(self, line: Line, event: Entry) -> None:
+    def started(self, line: Line, event: Json) -> None:
         """Take the start of a call, which as a rule the answer before it holds."""
-        data, last = event["data"], self.conversation.last
-        call_id = text_of(data, "toolCallId")
+        data, last = event.entry("data"), self.conversation.last
+        call_id = data.text("toolCallId")
         if call_id in self._callers:
             line.merge(self._callers[call_id])
         elif call_id in self._by_user:
             line.skip(_BY_USER)
         elif last is not None and last.role == "assistant":
-            self._call(last, data, text_of(data, "toolName"))
+            self._call(last, data, "toolName")
             line.merge(last)
         else:
             draft = Draft("assistant")
-            self._call(draft, data, text_of(data, "toolName"))
+            self._call(draft, data, "toolName")
             self.conversation.say(line, draft)
 
-    def completed(self, line: Line, event: Entry) -> None:
-        data, result = event["data"], mapping_of(event, "data", "result")
-        call_id = text_of(data, "toolCallId")
-        text = text_of(result, "content") or text_of(data, "error", "message")
-        shown = mcp_content(list_of(result, "contents"), nowhere())
+    def completed(self, line: Line, event: Json) -> None:
+        data, result = event.entry("data"), event.entry("data", "result")
+        call_id = data.text("toolCallId")
+        text = result.text("content") or data.text("error", "message")
+        shown = mcp_content(result.listed("contents"), Line())
         images = [part for part in shown if isinstance(part, Image)]
-        if text_of(result, "detailedContent") not in ("", text):
+        if result.text("detailedContent") not in ("", text):
             line.leave_out("detailedContent", "what the screen showed of a result")
         if call_id in self._by_user:
             request = self._by_user.pop(call_id)
-            said = f"{as_text(request.get('arguments'))}\n{text}"
-            action = marked("user_action", name=text_of(request, "toolName"), text=said)
+            said = f"{request.json('arguments')}\n{text}"
+            action = marked("user_action", name=request.text("toolName"), text=said)
             self.conversation.say(line, Draft("user", [action, *images]))
-        elif result or mapping_of(data, "error"):
+        elif result or data.entry("error"):
             self.conversation.say(line, Draft("tool", [text, *images], call_id=call_id))
         else:
             line.skip("a call was carried out; the file does not hold its result")
 
-    def compacting(self, line: Line, event: Entry) -> None:
-        self._begun = len(self.conversation.drafts), event["data"]
+    def compacting(self, line: Line, event: Json) -> None:
+        self._begun = len(self.conversation.drafts), event.entry("data")
         line.skip("the start of a compaction")
 
-    def compacted(self, line: Line, event: Entry) -> None:
-        data, drafts = event["data"], self.conversation.drafts
-        start, before = self._begun or (len(drafts), {})
+    def compacted(self, line: Line, event: Json) -> None:
+        data, drafts = event.entry("data"), self.conversation.drafts
+        start, before = self._begun or (len(drafts), Json())
         self._begun = None
-        if data.get("success") is False:
+        if data.at("success") is False:
             line.skip("a compaction that failed")
             return
-        summary, tokens = text_of(data, "summaryContent"), count_of(data, "preCompactionTokens")
+        summary, tokens = data.text("summaryContent"), data.count("preCompactionTokens")
         self.conversation.compact(
             summary,
             [summary_draft(summary), *drafts[start:]],
-            trigger=text_of(data, "trigger") or text_of(before, "trigger"),
-            tokens_before=count_of(before, "currentTokens") if tokens is None else tokens,
-            tokens_after=count_of(data, "postCompactionTokens"),
+            trigger=data.text("trigger") or before.text("trigger"),
+            tokens_before=before.count("currentTokens") if tokens is None else tokens,
+            tokens_after=data.count("postCompactionTokens"),
         )
         line.skip(RECORDED)
 
-    def rewound(self, line: Line, event: Entry) -> None:
+    def rewound(self, line: Line, event: Json) -> None:
         """Drop what the user took back."""
-        place = self._places.get(text_of(event, "data", "upToEventId"))
+        place = self._places.get(event.text("data", "upToEventId"))
         if place is None:
             line.is_unknown("a rewind to an event that is not in the file")
             return
@@ -275,7 +255,7 @@ class _Session:
 
     def __init__(self) -> None:
         self.recognised = False
-        self._head: Entry = {}
+        self._head = Json()
         self._threads: dict[str, _Thread] = {}
         self._names: dict[str, str] = {}
         """The sub-agent that a call started, by the call's id."""
@@ -285,19 +265,17 @@ class _Session:
 
     def feed(self, value: Value) -> None:
         """Enter an event and take what it holds."""
-        event = mapping_of(value.value)
-        kind = text_of(event, "type")
+        event = Json.of(value.value)
+        kind = event.text("type")
         if kind == "session.start":
-            self.recognised, self._head = True, self._head or mapping_of(event, "data")
+            self.recognised, self._head = True, self._head or event.entry("data")
         key = self._thread_of(event, kind)
         self._waiting.append(value)
         if value.problem and not self._threads:
             return
-        if key not in self._threads:
-            self._threads[key] = _Thread(self._head, key)
-        thread = self._threads[key]
+        thread = self._threads.setdefault(key, _Thread(self._head, key))
         for waiting in self._waiting:
-            line = entered(thread.conversation.ledger, waiting, label(kind))
+            line = thread.conversation.ledger.enter_value(waiting, label(kind))
         self._waiting.clear()
         if value.problem:
             return
@@ -305,23 +283,23 @@ class _Session:
             line.is_unknown("expected a JSON object")
             return
         self.recognised = self.recognised or kind in _SPOKEN
-        if kind == "session.context_cleared":
-            self._cleared += 1
-            line.skip("the user cleared the context: what follows is a conversation of its own")
-            if first := text_of(event, "data", "initialMessage"):
-                key = f"after-clear-{self._cleared}"
-                opened = self._threads[key] = _Thread(self._head, key)
-                line = opened.conversation.ledger.enter(value.place, label(kind))
-                opened.take(line, {"type": "user.message", "data": {"content": first}})
-        else:
+        if kind != "session.context_cleared":
             thread.take(line, event)
+            return
+        self._cleared += 1
+        line.skip("the user cleared the context: what follows is a conversation of its own")
+        if first := event.text("data", "initialMessage"):
+            key = f"after-clear-{self._cleared}"
+            opened = self._threads[key] = _Thread(self._head, key)
+            line = opened.conversation.ledger.enter(value.place, label(kind))
+            opened.take(line, Json(type="user.message", data={"content": first}))
 
-    def _thread_of(self, event: Entry, kind: str) -> str:
+    def _thread_of(self, event: Json, kind: str) -> str:
         """Return which thread an event belongs to."""
-        agent, caller = text_of(event, "agentId"), text_of(event, "data", "parentToolCallId")
+        agent, caller = event.text("agentId"), event.text("data", "parentToolCallId")
         if kind.startswith("subagent."):  # what is told of a sub-agent, not by it
             if kind == "subagent.started" and agent:
-                self._names[text_of(event, "data", "toolCallId")] = agent
+                self._names[event.text("data", "toolCallId")] = agent
             agent = ""
         elif not agent and caller:
             agent = self._names.get(caller, caller)
@@ -337,16 +315,16 @@ class _Session:
         for key, conversation in done.items():
             if key.startswith("agent-"):
                 agent = key.removeprefix("agent-")
-                give_task(conversation, tasks.get(callers.get(agent, agent), ""))
+                conversation.take_task(tasks.get(callers.get(agent, agent), ""))
             yield conversation
 
 
 def _recognise(source: SourceFile) -> str | None:
-    for value in source.head:
-        kind = text_of(value, "type")
-        if kind == "session.start" and text_of(value, "data", "sessionId"):
+    for value in entries(source.head):
+        kind = value.text("type")
+        if kind == "session.start" and value.text("data", "sessionId"):
             return "an event session.start with data.sessionId"
-        whole = isinstance(value_of(value, "data"), dict)
+        whole = isinstance(value.at("data"), dict)
         if whole and kind in _SPOKEN and {"id", "timestamp", "parentId"} <= value.keys():
             return f"events such as {kind} with id, parentId and data"
     return None

@@ -9,38 +9,27 @@ import sqlite3
 from collections.abc import Iterator
 from typing import Any, ClassVar
 
-from compression_eval.conversations.account import Line
-from compression_eval.conversations.drafts import Conversation, Draft, DraftCall
-from compression_eval.conversations.fields import (
-    as_text,
-    from_json,
-    list_of,
-    mapping_of,
-    origin,
-    text_of,
-    value_of,
-)
+from compression_eval.conversations.account import NO_THINKING, Line
+from compression_eval.conversations.drafts import Conversation, Draft
+from compression_eval.conversations.fields import Json, as_text, from_json, origin
 from compression_eval.conversations.formats import Format
 from compression_eval.conversations.readers.anthropic import AssistantTurn, user_drafts
 from compression_eval.conversations.readers.base import (
-    NO_THINKING,
-    Entry,
     Reader,
     Table,
-    is_subagent,
-    leave_out_thinking,
-    nowhere,
     read_lines,
+    sign,
     summary_draft,
-    with_subtype,
 )
 from compression_eval.conversations.readers.sqlite import (
+    LONGEST,
     has_tables,
     is_database,
     opened,
+    short,
     stored_object,
 )
-from compression_eval.conversations.sources import MAX_LINE_BYTES, SourceFile
+from compression_eval.conversations.sources import SourceFile
 from compression_eval.fixtures.errors import DataError
 
 _TABLE = ("cursorDiskKV",)
@@ -57,6 +46,7 @@ class _Lines(Reader):
     format = "cursor"
     unknown = "a line of a kind that Cursor is not known to write"
     expected = "expected lines of a Cursor transcript, found none"
+    subtype = "subtype"
 
     def __init__(self) -> None:
         super().__init__("Cursor")
@@ -64,45 +54,39 @@ class _Lines(Reader):
         """The message that pieces of a stream are added to."""
         self._callers: dict[str, Draft] = {}
 
-    def kind_of(self, entry: Any) -> str:
-        """Return the type, or in a transcript the role."""
-        return text_of(entry, "type") or text_of(entry, "role")
+    def kind_of(self, entry: Json) -> str:
+        return entry.first("type", "role")
 
-    def name_of(self, entry: Any) -> str:
-        """Return the kind with the subtype."""
-        return with_subtype(self.kind_of(entry), text_of(entry, "subtype"))
-
-    def take(self, line: Line, entry: Any) -> None:
-        self.conversation.session = self.conversation.session or text_of(entry, "session_id")
-        if self.kind_of(entry) == "system" and text_of(entry, "model"):
-            self.conversation.model = origin(text_of(entry, "model"))
+    def take(self, line: Line, entry: Json) -> None:
+        self.conversation.session = self.conversation.session or entry.text("session_id")
+        if self.kind_of(entry) == "system" and entry.text("model"):
+            self.conversation.model = origin(entry.text("model"))
         super().take(line, entry)
 
-    def user(self, line: Line, entry: Entry) -> None:
-        """Take what the user said."""
-        content = value_of(entry, "message", "content")
+    def message(self, line: Line, entry: Json) -> None:
+        content = entry.at("message", "content")
         if not isinstance(content, str | list):
             line.is_unknown("expected the field message.content as text or blocks")
-            return
-        self._said = None
-        for draft in user_drafts(content, line):
-            if draft.role == "user":
-                draft.content = [_typed(part, line) for part in draft.content]
-            self.conversation.say(line, draft)
+        elif self.kind_of(entry) == "assistant":
+            self._answer(line, content, streamed="session_id" in entry)
+        else:
+            self._said = None
+            for draft in user_drafts(content, line):
+                if draft.role == "user":
+                    draft.content = [_typed(part, line) for part in draft.content]
+                self.conversation.say(line, draft)
 
-    def assistant(self, line: Line, entry: Entry) -> None:
+    def _answer(self, line: Line, content: Any, *, streamed: bool) -> None:
         """Take what the model said, or a piece of it."""
-        content, streamed = value_of(entry, "message", "content"), "session_id" in entry
-        if not isinstance(content, str | list):
-            line.is_unknown("expected the field message.content as text or blocks")
-            return
-        scratch = nowhere()
+        scratch, said = Line(), self._said
         drafts = AssistantTurn().add(content, scratch)
         line.left_out += scratch.left_out
         line.unknown, line.reason = scratch.unknown, scratch.reason
         for draft in drafts:
-            draft.content = [_without_mark(part, line) for part in draft.content]
-        said = self._said
+            for number, part in enumerate(draft.content):
+                if isinstance(part, str) and _REDACTED.search(part):
+                    line.leave_out_thinking()
+                    draft.content[number] = _REDACTED.sub("", part)
         if streamed and said is not None and len(drafts) == 1 and not drafts[0].calls:
             # Pieces of one message; the whole of it may follow them.
             if drafts[0].text != said.text:
@@ -112,33 +96,36 @@ class _Lines(Reader):
         self.conversation.say(line, *drafts)
         self._said = drafts[-1] if streamed and drafts and not drafts[-1].calls else None
 
-    def tool(self, line: Line, entry: Entry) -> None:
+    def tool(self, line: Line, entry: Json) -> None:
         """Take the start or the end of a call: ``{"readToolCall": {"args", "result"}}``."""
         self._said = None
-        tool = mapping_of(entry, "tool_call")
+        tool = entry.entry("tool_call")
         kind = next((key for key, part in tool.items() if isinstance(part, dict)), "")
         if not kind:
             line.is_unknown("expected the field tool_call with the call of a tool")
             return
-        body, call_id = tool[kind], text_of(entry, "call_id")
-        given = body.get("arguments" if kind == "function" else "args")
-        name = text_of(body, "name") or text_of(given, "toolName") or kind.removesuffix("ToolCall")
+        body, call_id = tool.entry(kind), entry.text("call_id")
+        given = "arguments" if kind == "function" else "args"
+        name = body.text("name") or body.text(given, "toolName") or kind.removesuffix("ToolCall")
         if call_id in self._callers:
             line.merge(self._callers[call_id])
         else:
-            draft = Draft("assistant", calls=[DraftCall(call_id, name, as_text(given))])
-            self._callers[call_id] = draft
+            self._callers[call_id] = draft = Draft("assistant")
+            draft.call(call_id, name, body.at(given))
             self.conversation.say(line, draft)
-        if text_of(entry, "subtype") == "completed":
-            result = Draft("tool", [_outcome(body.get("result"))], call_id=call_id)
-            self.conversation.say(line, result)
+        if entry.text("subtype") == "completed":
+            result = body.at("result")
+            text = as_text(result)
+            if isinstance(result, dict) and result.keys() == {"success"}:
+                text = body.text("result", "success", "content") or as_text(result["success"])
+            self.conversation.say(line, Draft("tool", [text], call_id=call_id))
         self.recognised = True
 
     kinds: ClassVar[Table] = {
         "tool_call": tool,
         "system": "the head of the stream",
-        "user": user,
-        "assistant": assistant,
+        "user": message,
+        "assistant": message,
         "turn_ended": "a mark that the turn ended",
         "result": "the outcome of the stream; its text is the last message's",
         "thinking": NO_THINKING,
@@ -151,7 +138,7 @@ class _Lines(Reader):
     def finish(self) -> Conversation:
         drafts = self.conversation.drafts
         if any(draft.calls for draft in drafts) and not any(d.role == "tool" for d in drafts):
-            self.conversation.caveats.append("Cursor writes no results of tools into transcripts")
+            self.conversation.caveat("Cursor writes no results of tools into transcripts")
         return self.conversation
 
 
@@ -165,122 +152,100 @@ def _typed(part: Any, line: Line) -> Any:
     return found[1].strip("\n")
 
 
-def _without_mark(part: Any, line: Line) -> Any:
-    if isinstance(part, str) and _REDACTED.search(part):
-        leave_out_thinking(line)
-        return _REDACTED.sub("", part)
-    return part
-
-
-def _outcome(result: Any) -> str:
-    """Return a result: the text of ``{"success": {"content": text}}``, or the fields as JSON."""
-    if isinstance(result, dict) and result.keys() == {"success"}:
-        return text_of(result, "success", "content") or as_text(result["success"])
-    return as_text(result)
-
-
 class _Composer(Reader):
     """One conversation of the store."""
 
     format = "cursor"
 
-    def __init__(self, identifier: str, data: Entry) -> None:
+    def __init__(self, identifier: str, data: Json) -> None:
         super().__init__("Cursor", identifier)
-        self.conversation.model = origin(text_of(data, "modelConfig", "modelName"))
-        if text_of(data, "parentComposerId") or mapping_of(data, "subagentInfo"):
-            is_subagent(self.conversation)
+        self.conversation.model = origin(data.text("modelConfig", "modelName"))
+        if data.text("parentComposerId") or data.entry("subagentInfo"):
+            self.conversation.name_subagent()
         self._starts: dict[str, int] = {}
         """How many messages there were before a bubble, by its id."""
-        self._latest = mapping_of(data, "latestConversationSummary")
+        self._latest = data.entry("latestConversationSummary")
 
-    def bubble(self, place: str, bubble: Entry, problem: str) -> None:
+    def bubble(self, place: str, bubble: Json, problem: str) -> None:
         """Enter a bubble and take what it holds."""
-        kind, conversation = bubble.get("type"), self.conversation
-        tool = mapping_of(bubble, "toolFormerData")
+        kind, conversation, tool = (
+            bubble.at("type"),
+            self.conversation,
+            bubble.entry("toolFormerData"),
+        )
         names = {_USER: "user", _ASSISTANT: "tool" if tool else "assistant"}
         name = names.get(kind if isinstance(kind, int) else 0, "other")
         line = conversation.ledger.enter(place, f"bubble:{name}")
-        self._starts.setdefault(text_of(bubble, "bubbleId"), len(conversation.drafts))
+        self._starts.setdefault(bubble.text("bubbleId"), len(conversation.drafts))
         if problem:
             line.skip(problem)
             return
-        if bubble.get("thinking") or bubble.get("allThinkingBlocks"):
-            leave_out_thinking(line)
-        if list_of(bubble, "images"):
+        if bubble.at("thinking") or bubble.at("allThinkingBlocks"):
+            line.leave_out_thinking()
+        if bubble.listed("images"):
             line.leave_out("images", "the store names them only")
-        if list_of(bubble, "attachedCodeChunks"):
+        if bubble.listed("attachedCodeChunks"):
             line.leave_out("attached code", "what the client put round the user's words")
         if kind == _USER:
-            conversation.say(line, Draft("user", [text_of(bubble, "text")]))
+            conversation.say(line, Draft("user", [bubble.text("text")]))
         elif kind == _ASSISTANT:
-            conversation.say(line, *_answer(bubble, tool))
+            draft = Draft("assistant", [bubble.text("text")])
+            conversation.say(line, draft)
+            if tool:
+                call_id = tool.text("toolCallId") or bubble.text("bubbleId")
+                draft.call(call_id, tool.text("name"), tool.at("rawArgs") or tool.at("params"))
+                if result := tool.at("result") or tool.at("error"):
+                    conversation.say(line, Draft("tool", [as_text(result)], call_id=call_id))
         else:
             line.is_unknown("expected a bubble of type 1 or 2")
-        self._compacted(_summary(bubble, "conversationSummary"))
+        summary = bubble.at("conversationSummary")
+        self._compacted(Json.of(summary if isinstance(summary, dict) else from_json(summary)))
 
     def finish(self) -> Conversation:
         if not self.conversation.compactions:
-            end = self._starts.get(text_of(self._latest, "lastBubbleId"))
-            inner = self._latest.get("summary")
-            self._compacted(inner if isinstance(inner, dict) else self._latest, end)
+            end = self._starts.get(self._latest.text("lastBubbleId"))
+            inner = self._latest.at("summary")
+            self._compacted(Json(inner) if isinstance(inner, dict) else self._latest, end)
         return self.conversation
 
-    def _compacted(self, summary: Entry, end: int | None = None) -> None:
+    def _compacted(self, summary: Json, end: int | None = None) -> None:
         """Record a summary; messages from the first that is still sent were kept."""
-        text, drafts = text_of(summary, "summary"), self.conversation.drafts
-        if not text:
-            return
-        end = len(drafts) if end is None else end
-        start = self._starts.get(text_of(summary, "clientShouldStartSendingFromInclusiveBubbleId"))
-        kept = drafts[start:end] if start is not None else []
-        after = drafts[end - 1] if end else None
-        self.conversation.compact(text, [summary_draft(text), *kept], after=after)
+        text, drafts = summary.text("summary"), self.conversation.drafts
+        if text:
+            end = len(drafts) if end is None else end
+            first = summary.text("clientShouldStartSendingFromInclusiveBubbleId")
+            kept = drafts[self._starts[first] : end] if first in self._starts else []
+            after = drafts[end - 1] if end else None
+            self.conversation.compact(text, [summary_draft(text), *kept], after=after)
 
 
-def _summary(bubble: Entry, key: str) -> Entry:
-    summary = bubble.get(key)
-    return summary if isinstance(summary, dict) else mapping_of(from_json(summary))
-
-
-def _answer(bubble: Entry, tool: Entry) -> Iterator[Draft]:
-    draft = Draft("assistant", [text_of(bubble, "text")])
-    yield draft
-    if tool:
-        given, result = tool.get("rawArgs") or tool.get("params"), tool.get("result")
-        call_id = text_of(tool, "toolCallId") or text_of(bubble, "bubbleId")
-        draft.calls.append(DraftCall(call_id, text_of(tool, "name"), as_text(given)))
-        if result := result or tool.get("error"):
-            yield Draft("tool", [as_text(result)], call_id=call_id)
-
-
-def _stored(connection: sqlite3.Connection, key: str) -> tuple[Entry, str]:
+def _stored(connection: sqlite3.Connection, key: str) -> tuple[Json, str]:
     """Return the object under a key of the store, or why there is none."""
     row = connection.execute(
-        f"SELECT CASE WHEN length(value) <= {MAX_LINE_BYTES} THEN value END, value IS NOT NULL "  # noqa: S608
-        "FROM cursorDiskKV WHERE key = ?",
+        f"SELECT {short('value')}, value IS NOT NULL FROM cursorDiskKV WHERE key = ?",  # noqa: S608
         (key.encode(errors="replace").decode(),),
     ).fetchone()
     if row is None:
-        return {}, "it is not in the store"
+        return Json(), "it is not in the store"
     if row[0] is None and row[1]:
-        return {}, f"it is longer than {MAX_LINE_BYTES // 2**20} MiB"
+        return Json(), f"it is longer than {LONGEST}"
     text = row[0].decode("utf-8", errors="replace") if isinstance(row[0], bytes) else row[0]
     return stored_object(text)
 
 
 def _bubbles(
-    connection: sqlite3.Connection, composer: str, data: Entry
-) -> Iterator[tuple[Entry, str]]:
+    connection: sqlite3.Connection, composer: str, data: Json
+) -> Iterator[tuple[Json, str]]:
     """Yield the messages of a conversation, from wherever its version keeps them."""
-    inline = list_of(data, "conversation")
+    inline = data.listed("conversation")
     for bubble in inline:
-        yield (bubble, "") if isinstance(bubble, dict) else ({}, "expected an object")
-    for header in list_of(data, "fullConversationHeadersOnly") if not inline else ():
-        name = text_of(header, "bubbleId")
-        found, problem = mapping_of(data, "conversationMap", name), ""
+        yield Json.of(bubble), "" if isinstance(bubble, dict) else "expected an object"
+    for header in data.entries("fullConversationHeadersOnly") if not inline else ():
+        name = header.text("bubbleId")
+        found, problem = data.entry("conversationMap", name), ""
         if not found:
             found, problem = _stored(connection, f"bubbleId:{composer}:{name}")
-        yield {**found, "bubbleId": name}, problem
+        yield Json({**found, "bubbleId": name}), problem
 
 
 def _database(connection: sqlite3.Connection) -> Iterator[Conversation]:
@@ -301,24 +266,20 @@ def _database(connection: sqlite3.Connection) -> Iterator[Conversation]:
             yield composer.finish()
 
 
-def _is_line(value: Any) -> bool:
+def _is_line(value: Json) -> bool:
     """Return whether a value is a line of a transcript: a role, and a message without one."""
     return (
-        text_of(value, "role") in ("user", "assistant")
+        value.text("role") in ("user", "assistant")
         and value.keys() <= {"role", "message", "timestamp"}
-        and "content" in mapping_of(value, "message")
+        and "content" in value.entry("message")
     )
 
 
-def _is_call(value: Any) -> bool:
-    calls = mapping_of(value, "tool_call") if text_of(value, "type") == "tool_call" else {}
-    return any(key.endswith("ToolCall") or key == "function" for key in calls)
-
-
-def _is_head(value: Any) -> bool:
-    """Return whether a value is the head of a stream; those of other agents name their tools."""
-    return (
-        text_of(value, "subtype") == "init"
+def _is_streamed(value: Json) -> bool:
+    """Return whether a value is a call of a stream, or its head; other agents' name their tools."""
+    calls = value.entry("tool_call") if value.text("type") == "tool_call" else {}
+    return any(key.endswith("ToolCall") or key == "function" for key in calls) or (
+        value.text("subtype") == "init"
         and {"apiKeySource", "session_id", "permissionMode"} <= value.keys()
         and "tools" not in value
     )
@@ -328,11 +289,9 @@ def _recognise(source: SourceFile) -> str | None:
     if is_database(source):
         found = has_tables(source.path, _TABLE)
         return "an SQLite database with the table cursorDiskKV" if found else None
-    if any(map(_is_line, source.head)):
-        return "lines with role, and a message with content"
-    if any(_is_call(value) or _is_head(value) for value in source.head):
-        return "lines of a stream with calls such as readToolCall"
-    return None
+    line = sign(source.head, (_is_line, "lines with role, and a message with content"))
+    stream = (_is_streamed, "lines of a stream with calls such as readToolCall")
+    return line or sign(source.head, stream)
 
 
 def _read(source: SourceFile) -> Iterator[Conversation]:

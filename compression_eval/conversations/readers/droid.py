@@ -5,18 +5,14 @@ summary stands for; ``/compress`` opens a new session, whose first line after th
 compaction of the session that the header names as its parent.
 """
 
-from typing import Any, ClassVar
+from typing import ClassVar
 
 from compression_eval.conversations.account import Line
-from compression_eval.conversations.drafts import RECORDED
-from compression_eval.conversations.fields import identifier, mapping_of, origin, text_of
+from compression_eval.conversations.fields import Json, entries, origin
 from compression_eval.conversations.readers.anthropic import AssistantTurn, user_drafts
 from compression_eval.conversations.readers.base import (
-    SUMMARY_STANDS_IN,
-    Entry,
     Reader,
     Table,
-    leave_out_thinking,
     line_format,
     message_name,
     summary_draft,
@@ -36,53 +32,48 @@ class _Session(Reader):
         self._ends: dict[str, int] = {}
         """How many drafts there were once a message had been taken, by its id."""
 
-    def name_of(self, entry: Any) -> str:
-        """Return the type, of a message with its role."""
+    def name_of(self, entry: Json) -> str:
         return message_name(entry)
 
-    def head(self, line: Line, entry: Entry) -> None:
+    def head(self, line: Line, entry: Json) -> None:
         line.skip("the header of the session")
-        self.conversation.session = self.conversation.session or text_of(entry, "id")
-        if text_of(entry, "parent"):
-            self.conversation.caveats.append("the session goes on from another one")
+        self.conversation.session = self.conversation.session or entry.text("id")
+        if entry.text("parent"):
+            self.conversation.caveat("the session goes on from another one")
 
-    def message(self, line: Line, entry: Entry) -> None:
-        message = mapping_of(entry, "message")
-        role, content = text_of(message, "role"), message.get("content")
-        visibility = text_of(message, "visibility")
+    def message(self, line: Line, entry: Json) -> None:
+        message = entry.entry("message")
+        role, content = message.text("role"), message.at("content")
+        visibility = message.text("visibility")
         if role not in ("user", "assistant") or not isinstance(content, str | list):
             line.is_unknown("expected a message with the role user or assistant and content")
             return
         if visibility == "user_only":
             line.skip("shown to the user, not to the model")
             return
-        if text_of(message, "chatCompletionReasoningContent"):
-            leave_out_thinking(line)
+        if message.text("chatCompletionReasoningContent"):
+            line.leave_out_thinking()
         if role == "assistant":
-            self.models[origin(text_of(message, "modelId").removeprefix("custom:"))] += 1
+            self.models[origin(message.text("modelId").removeprefix("custom:"))] += 1
             self.conversation.drafts.extend(AssistantTurn().add(content, line))
         else:
             drafts = user_drafts(content, line)
             for draft in drafts:
                 draft.injected = draft.role == "user" and visibility == "llm_only"
             self.conversation.say(line, *drafts)
-        self._ends[identifier(entry, "id")] = len(self.conversation.drafts)
+        self._ends[entry.name("id")] = len(self.conversation.drafts)
 
-    def compaction(self, line: Line, entry: Entry) -> None:
+    def compaction(self, line: Line, entry: Json) -> None:
         """Take a compaction, or a summary of what is not in the file."""
-        summary, drafts = text_of(entry, "summaryText"), self.conversation.drafts
-        if text_of(entry, "summaryKind") not in ("", "llm_summary"):
+        summary, drafts = entry.text("summaryText"), self.conversation.drafts
+        if entry.text("summaryKind") not in ("", "llm_summary"):
             line.skip("the history as one text for another provider, not a summary of it")
             return
         made = summary_draft(summary)
-        made.content.append(text_of(entry, "systemInfoText"))
-        if summary and not drafts:
-            self.conversation.caveats.append(SUMMARY_STANDS_IN)
-            self.conversation.say(line, made)
-            return
-        line.skip(RECORDED)
-        anchor = self._ends.get(identifier(entry, "anchorMessage", "id"))
-        self.conversation.compact(summary, None if anchor is None else [made, *drafts[anchor:]])
+        made.content.append(entry.text("systemInfoText"))
+        anchor = self._ends.get(entry.name("anchorMessage", "id"))
+        state = None if anchor is None else [made, *drafts[anchor:]]
+        self.conversation.open_or_compact(line, made, summary, state)
 
     kinds: ClassVar[Table] = {
         "session_start": head,
@@ -95,20 +86,18 @@ class _Session(Reader):
 
 
 def _recognise(source: SourceFile) -> str | None:
-    kinds = {text_of(value, "type") for value in source.head if _is_own(value)}
-    if {"session_start", "message"} <= kinds:
+    seen = set()
+    for value in entries(source.head):
+        match value.text("type"):
+            case "session_start" if value.text("id"):
+                seen.add("head")
+            case "message" if value.text("message", "role") in ("user", "assistant"):
+                seen.add("message")
+            case "compaction_state" if value.text("summaryText"):
+                seen.add("compaction")
+    if {"head", "message"} <= seen:
         return "lines of type session_start and message"
-    if "compaction_state" in kinds:
-        return "a line of type compaction_state with a summaryText"
-    return None
-
-
-def _is_own(value: Any) -> bool:
-    kind = text_of(value, "type")
-    if kind == "message":
-        return text_of(value, "message", "role") in ("user", "assistant")
-    key = {"session_start": "id", "compaction_state": "summaryText"}.get(kind)
-    return key is not None and bool(text_of(value, key))
+    return "a line of type compaction_state with a summaryText" if "compaction" in seen else None
 
 
 FORMAT = line_format(_Session, "Factory Droid sessions (JSONL)", _recognise)

@@ -7,46 +7,28 @@ message, a note in the assistant's name, and the user's last message once more.
 
 import sqlite3
 from collections.abc import Iterator
-from typing import Any
 
 from compression_eval.conversations.account import Line
 from compression_eval.conversations.drafts import (
     RECORDED,
+    SUMMARY_STANDS_IN,
     Compaction,
     Content,
     Conversation,
     Draft,
-    DraftCall,
 )
-from compression_eval.conversations.fields import (
-    as_text,
-    from_json,
-    identifier,
-    label,
-    list_of,
-    mapping_of,
-    origin,
-    text_of,
-    value_of,
-)
+from compression_eval.conversations.fields import Json, from_json, label, origin
 from compression_eval.conversations.formats import Format
-from compression_eval.conversations.readers.base import (
-    SUMMARY_STANDS_IN,
-    Entry,
-    Reader,
-    entered,
-    leave_out_thinking,
-    mcp_content,
-    with_replaced,
-)
+from compression_eval.conversations.readers.base import Reader, mcp_content, sign, with_replaced
 from compression_eval.conversations.readers.sqlite import (
-    TOO_LONG,
+    LONGEST,
     has_tables,
     is_database,
     opened,
+    short,
     tables,
 )
-from compression_eval.conversations.sources import MAX_LINE_BYTES, SourceFile, Value
+from compression_eval.conversations.sources import SourceFile
 from compression_eval.fixtures.errors import DataError
 
 _FOR_USERS = (
@@ -56,57 +38,62 @@ _FOR_USERS = (
 
 
 class _Session(Reader):
-    """A session that is being read."""
-
     format = "goose"
-    key = "role"
+    of_lines = False
+    """Whether each message has a line, and the header, too."""
 
-    def __init__(self, info: Entry) -> None:
-        super().__init__("Goose session", text_of(info, "id"))
-        kind = text_of(info, "session_type")
+    def __init__(self, info: Json) -> None:
+        super().__init__("Goose session", info.text("id"))
+        kind = info.text("session_type")
         if kind not in ("user", "scheduled"):
             self.conversation.part = kind.replace("_", "-")
-        model = from_json(info.get("model_config_json"))
-        self.conversation.model = origin(text_of(model, "model_name"))
+        model = Json.of(from_json(info.at("model_config_json")))
+        self.conversation.model = origin(model.text("model_name"))
         self._summary: tuple[Draft, Line] | None = None
         """A message that only the agent sees: a summary, if an answer of that kind follows."""
         self._open: Compaction | None = None
         """A compaction whose last part may be the next message."""
 
-    def take(self, line: Line, entry: Any) -> None:
-        role, content = text_of(entry, "role"), value_of(entry, "content")
-        if role not in ("user", "assistant") or not isinstance(content, list):
+    def name_of(self, entry: Json) -> str:
+        return label(entry.text("role") or ("head" if self.of_lines else ""))
+
+    def take(self, line: Line, entry: Json) -> None:
+        if self.of_lines and _is_head(entry):
+            line.skip("the header of the session")
+            return
+        role = entry.text("role")
+        if role not in ("user", "assistant") or not isinstance(entry.at("content"), list):
             line.is_unknown("expected the role user or assistant, and content as a list")
             return
         self.recognised = True
-        hidden = value_of(entry, "metadata", "userVisible") is False
-        drafts = [draft for draft in _drafts(role, content, line) if _says_anything(draft)]
+        hidden = entry.at("metadata", "userVisible") is False
+        made = _drafts(role, entry.entries("content"), line)
+        drafts = [draft for draft in made if draft.role == "tool" or draft.calls or draft.content]
         roles = [draft.role for draft in drafts]
-        if hidden and roles == ["user"]:
-            self._settle()
-            self._summary = drafts[0], line
-        elif hidden and self._summary and roles == ["assistant"]:
-            self._compact(*self._summary, drafts[0], line)
-        elif value_of(entry, "metadata", "agentVisible") is False and not drafts:
+        if hidden and self._summary and roles == ["assistant"]:
+            (summary, head), self._summary = self._summary, None
+            self._compact(summary, head, drafts[0], line)
+            return
+        if entry.at("metadata", "agentVisible") is False and not drafts:
             line.skip("shown to the user, not to the model")
+            return
+        self._settle()
+        if hidden and roles == ["user"]:
+            self._summary = drafts[0], line
         else:
-            self._settle()
             self._say(drafts, line)
 
     def _compact(self, summary: Draft, head: Line, note: Draft, line: Line) -> None:
         """Record a compaction, or open the conversation with a summary of what is not there."""
-        self._summary = None
         summary.injected = True
         if not self.conversation.drafts:
-            self.conversation.caveats.append(SUMMARY_STANDS_IN)
+            self.conversation.caveat(SUMMARY_STANDS_IN)
             self.conversation.say(head, summary)
             self.conversation.say(line, note)
             return
         head.skip(RECORDED)
         line.skip("what a compaction put behind its summary, recorded beside the messages")
-        self._open = self.conversation.compact(
-            kind="summary", summary=summary.text, state=[summary, note]
-        )
+        self._open = self.conversation.compact(summary.text, [summary, note], "summary")
 
     def _say(self, drafts: list[Draft], line: Line) -> None:
         compaction, self._open = self._open, None
@@ -135,25 +122,22 @@ class _Session(Reader):
         return super().finish()
 
 
-def _drafts(role: str, content: list[Any], line: Line) -> list[Draft]:
+def _drafts(role: str, content: list[Json], line: Line) -> list[Draft]:
     """Return the messages that one of the session is: results first, then what was said."""
     results: list[Draft] = []
     said = Draft("assistant" if role == "assistant" else "user")
     for part in content:
-        match text_of(part, "type"):
+        match part.text("type"):
             case "toolRequest" | "frontendToolRequest":
-                call = mapping_of(part, "toolCall", "value")
+                call = part.entry("toolCall", "value")
                 if not call:
                     line.leave_out("tool call", "it was not understood and not carried out")
-                arguments = as_text(call.get("arguments") or {})
-                said.calls.append(
-                    DraftCall(identifier(part, "id"), text_of(call, "name"), arguments)
-                )
+                said.call(part.name("id"), call.text("name"), call.at("arguments") or {})
             case "toolResponse":
-                shown = _result(mapping_of(part, "toolResult"), line)
-                results.append(Draft("tool", shown, call_id=identifier(part, "id")))
+                shown = _result(part.entry("toolResult"), line)
+                results.append(Draft("tool", shown, call_id=part.name("id")))
             case "reasoning":
-                leave_out_thinking(line)
+                line.leave_out_thinking()
             case kind if kind in _FOR_USERS:
                 line.leave_out(kind, "shown to the user, not to the model")
             case _:
@@ -161,54 +145,49 @@ def _drafts(role: str, content: list[Any], line: Line) -> list[Draft]:
     return [*results, said]
 
 
-def _says_anything(draft: Draft) -> bool:
-    return draft.role == "tool" or bool(draft.calls or draft.content)
-
-
-def _result(outcome: Entry, line: Line) -> Content:
-    value = outcome.get("value")
-    items = list_of(value, "content") if isinstance(value, dict) else list_of(value)
+def _result(outcome: Json, line: Line) -> Content:
+    listed = outcome.entries("value") or outcome.entries("value", "content")
     found: Content = []
-    for item in items:
-        audience = list_of(item, "annotations", "audience")
+    for item in listed:
+        audience = item.listed("annotations", "audience")
         if audience and "assistant" not in audience:
             line.leave_out("content for the user", "it was not shown to the model")
         else:
             found.extend(_piece(item, line))
-    return [*found, *filter(None, [text_of(outcome, "error")])]
+    return [*found, *filter(None, [outcome.text("error")])]
 
 
-def _piece(part: Any, line: Line) -> Content:
-    if text_of(part, "type") == "resource" and text_of(part, "resource", "text"):
-        return [text_of(part, "resource", "text")]
+def _piece(part: Json, line: Line) -> Content:
+    if part.text("type") == "resource" and part.text("resource", "text"):
+        return [part.text("resource", "text")]
     return mcp_content([part], line, (), "content", "only texts and images are carried over")
 
 
-def _is_own(value: Any) -> bool:
+def _is_own(value: Json) -> bool:
     """Return whether a value is a message that only Goose writes."""
-    if text_of(value, "role") not in ("user", "assistant"):
+    if value.text("role") not in ("user", "assistant"):
         return False
-    if isinstance(value_of(value, "metadata", "agentVisible"), bool):
-        return True
-    return any(
-        text_of(part, "type") in ("toolRequest", "toolResponse")
-        and (mapping_of(part, "toolCall") or mapping_of(part, "toolResult"))
-        for part in list_of(value, "content")
+    return isinstance(value.at("metadata", "agentVisible"), bool) or any(
+        part.text("type") in ("toolRequest", "toolResponse")
+        and (part.entry("toolCall") or part.entry("toolResult"))
+        for part in value.entries("content")
     )
 
 
-def _is_head(value: Any) -> bool:
-    return bool(text_of(value, "working_dir")) and "role" not in value
+def _is_head(value: Json) -> bool:
+    return bool(value.text("working_dir")) and "role" not in value
 
 
 def _recognise(source: SourceFile) -> str | None:
     if is_database(source):
         found = has_tables(source.path, ("sessions", "messages"), column="content_json")
         return "an SQLite database with messages that have a content_json" if found else None
-    if any(map(_is_own, source.head)):
-        return "lines with messages that have a toolRequest or agentVisible"
-    document = source.document
-    if _is_head(document) and any(map(_is_own, list_of(document, "conversation"))):
+    if seen := sign(
+        source.head, (_is_own, "lines with messages that have a toolRequest or agentVisible")
+    ):
+        return seen
+    document = Json.of(source.document)
+    if _is_head(document) and any(map(_is_own, document.entries("conversation"))):
         return "a JSON object with working_dir and a conversation"
     return None
 
@@ -218,21 +197,15 @@ def _read(source: SourceFile) -> Iterator[Conversation]:
         with opened(source.path) as connection:
             yield from _database(connection, source)
         return
-    document = source.document
-    if isinstance(document, dict) and "conversation" in document:
-        session = _Session(document)
-        for number, message in enumerate(list_of(document, "conversation"), 1):
-            session.feed(Value(f"message {number}", message))
+    document = Json.of(source.document)
+    session = _Session(document if "conversation" in document else Json())
+    if "conversation" in document:
+        session.feed_all("message", document.listed("conversation"), 1)
         with_replaced(session.conversation, source)
     else:
-        session = _Session({})
+        session.of_lines = True
         for value in source.values():
-            name = label(text_of(value.value, "role") or "head")
-            line = entered(session.conversation.ledger, value, name)
-            if _is_head(value.value):
-                line.skip("the header of the session")
-            elif not value.problem:
-                session.take(line, value.value)
+            session.feed(value)
     if not session.recognised:
         raise DataError(
             f"{source.path}: expected a session of Goose: sessions.db, an export, or lines with "
@@ -248,24 +221,21 @@ def _database(connection: sqlite3.Connection, source: SourceFile) -> Iterator[Co
     fields = ", ".join(name for name in names if name in there["sessions"])
     metadata = "metadata_json" if "metadata_json" in there["messages"] else "NULL"
     query = (
-        f"SELECT id, role, CASE WHEN length(content_json) <= {MAX_LINE_BYTES} "  # noqa: S608
-        f"THEN content_json END AS content, {metadata} AS metadata "
+        f"SELECT id, role, {short('content_json')}, {metadata} AS metadata "  # noqa: S608
         "FROM messages WHERE session_id IS ? ORDER BY id"
     )
     for row in connection.execute(f"SELECT {fields} FROM sessions").fetchall():  # noqa: S608
-        session = _Session(dict(row))
+        session = _Session(Json(dict(row)))
         for stored in connection.execute(query, (row["id"],)):
-            content = from_json(stored["content"])
-            message = {
-                "role": stored["role"],
-                "content": content,
-                "metadata": from_json(stored["metadata"]),
-            }
+            content = from_json(stored["content_json"])
+            message = Json(
+                role=stored["role"], content=content, metadata=from_json(stored["metadata"])
+            )
             line = session.conversation.ledger.enter(
                 f"message row {stored['id']}", session.name_of(message)
             )
-            if stored["content"] is None:
-                line.skip(f"it has no content, or {TOO_LONG}")
+            if stored["content_json"] is None:
+                line.skip(f"it has no content, or more than {LONGEST}")
             elif not isinstance(content, list):
                 line.skip("its content is not a JSON list")
             else:

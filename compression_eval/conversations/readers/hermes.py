@@ -9,21 +9,16 @@ training.
 """
 
 import sqlite3
-from collections.abc import Iterator, Mapping, Sequence
+from collections import defaultdict
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from compression_eval.conversations.account import Line
+from compression_eval.conversations.account import REPLACED_BYTES, Line
 from compression_eval.conversations.drafts import Conversation, Draft
-from compression_eval.conversations.fields import from_json, list_of, mapping_of, text_of, value_of
+from compression_eval.conversations.fields import Json, from_json, tool_definitions
 from compression_eval.conversations.formats import Format
-from compression_eval.conversations.readers.base import (
-    REPLACED_BYTES,
-    Entry,
-    entered,
-    records,
-    tool_definitions,
-)
+from compression_eval.conversations.readers.base import head_of, records
 from compression_eval.conversations.readers.hermes_history import (
     REASONING,
     REPEATS,
@@ -33,7 +28,12 @@ from compression_eval.conversations.readers.hermes_history import (
     message_row,
 )
 from compression_eval.conversations.readers.sharegpt import add_turns, is_turn
-from compression_eval.conversations.readers.sqlite import columns, has_tables, is_database, opened
+from compression_eval.conversations.readers.sqlite import (
+    columns,
+    has_tables,
+    is_database,
+    opened,
+)
 from compression_eval.conversations.sources import MAX_LINE_BYTES, SourceFile, Value
 from compression_eval.fixtures.errors import DataError
 
@@ -62,23 +62,22 @@ class _Session:
     started: float
     model: str
 
-
-def _session(number: int, value: Mapping[str, Any]) -> _Session:
-    """Return a session as stored or exported."""
-    config, started = value.get("model_config"), value.get("started_at")
-    if isinstance(config, str):
-        config = from_json(config)
-    is_number = isinstance(started, int | float) and not isinstance(started, bool)
-    return _Session(
-        number=number,
-        id=text_of(value, "id") or text_of(value, "session_id"),
-        parent=text_of(value, "parent_session_id"),
-        end_reason=text_of(value, "end_reason"),
-        branch=value_of(config, "_branched_from") is not None,
-        delegate=value_of(config, "_delegate_from") is not None,
-        started=float(started or 0) if is_number else 0.0,
-        model=text_of(value, "model"),
-    )
+    @classmethod
+    def of(cls, number: int, value: Json) -> "_Session":
+        """Return a session as stored or exported."""
+        config, started = value.at("model_config"), value.at("started_at")
+        config = Json.of(from_json(config) if isinstance(config, str) else config)
+        is_number = isinstance(started, int | float) and not isinstance(started, bool)
+        return cls(
+            number=number,
+            id=value.first("id", "session_id"),
+            parent=value.text("parent_session_id"),
+            end_reason=value.text("end_reason"),
+            branch=config.at("_branched_from") is not None,
+            delegate=config.at("_delegate_from") is not None,
+            started=float(started or 0) if is_number else 0.0,
+            model=value.text("model"),
+        )
 
 
 def _lineages(sessions: Sequence[_Session]) -> Iterator[tuple[str, list[_Session]]]:
@@ -96,11 +95,11 @@ def _lineages(sessions: Sequence[_Session]) -> Iterator[tuple[str, list[_Session
             return "branch"
         return "child" if session.parent else "main"
 
-    children: dict[_Session, list[_Session]] = {}
+    children: dict[_Session, list[_Session]] = defaultdict(list)
     for session in sessions:
         parent = known.get(session.parent)
-        if parent is not None and parent is not session and kind(session) == "child":
-            children.setdefault(parent, []).append(session)
+        if parent not in (None, session) and kind(session) == "child":
+            children[known[session.parent]].append(session)
     follower = {
         parent: min(
             found, key=lambda one: (one.end_reason != "compression", one.started, one.number)
@@ -123,6 +122,31 @@ def _lineages(sessions: Sequence[_Session]) -> Iterator[tuple[str, list[_Session
             yield kind(session), lineage
 
 
+class _Lineage:
+    """The sessions of one conversation, while they are read; each has its place in an order."""
+
+    def __init__(self, conversation: Conversation) -> None:
+        self.conversation = conversation
+        self.rows: dict[tuple[int, ...], list[Row]] = defaultdict(list)
+        self.prompts: dict[tuple[int, ...], tuple[Line, str]] = {}
+
+    def describe(self, content: Json) -> None:
+        """Take model and tools, whichever session names them first."""
+        conversation = self.conversation
+        conversation.model = conversation.model or content.text("model")
+        conversation.tools = conversation.tools or tool_definitions(content.listed("tools"))[0]
+
+    def finish(self) -> Conversation:
+        for _, (line, prompt) in sorted(self.prompts.items(), key=lambda item: item[0]):
+            self.conversation.say_system(line, Draft("system", [prompt]))
+        ordered = [self.rows[order] for order in sorted(self.rows)]
+        for number, rows in enumerate(ordered):
+            for row in rows:
+                row.session = number
+        History(self.conversation).assemble([row for rows in ordered for row in rows])
+        return self.conversation
+
+
 def _recognise_database(source: SourceFile) -> str | None:
     if is_database(source) and has_tables(source.path, ("sessions", "messages"), column="content"):
         return "an SQLite database with the tables sessions and messages"
@@ -134,29 +158,27 @@ def _read_database(source: SourceFile) -> Iterator[Conversation]:
     if not is_database(source):
         raise DataError(f"{source.path}: expected the SQLite database of Hermes (state.db)")
     with opened(source.path) as connection:
-        store = _Store(connection)
-        if missing := store.missing():
-            raise DataError(f"{source.path}: expected the database of Hermes, it has no {missing}")
-        for kind, lineage in _lineages(list(store.sessions())):
-            yield store.conversation(kind, lineage)
-        for identifier in store.strays():
-            conversation = store.empty(identifier or "", "stray")
-            conversation.caveats.append("the messages name a session that is not in the database")
-            History(conversation).assemble(list(store.messages(identifier, conversation, 0)))
-            yield conversation
+        yield from _Store(connection, source).conversations()
 
 
 class _Store:
     """The tables, whichever version of the schema they have."""
 
-    def __init__(self, connection: sqlite3.Connection) -> None:
+    def __init__(self, connection: sqlite3.Connection, source: SourceFile) -> None:
         self._connection = connection
         self._replaced = False
         connection.text_factory = self._text
-        self._there = {
-            table: columns(connection, table)
-            for table in ("sessions", "messages", "system_prompts", "schema_version")
-        }
+        names = ("sessions", "messages", "system_prompts", "schema_version")
+        self._there = {table: columns(connection, table) for table in names}
+        for table, wanted in (("sessions", {"id"}), ("messages", {"id", "session_id", "role"})):
+            lacking = sorted(wanted - self._there[table])
+            missing = f"column {table}.{lacking[0]}" if lacking else ""
+            if not self._there[table]:
+                missing = f"table {table}"
+            if missing:
+                raise DataError(
+                    f"{source.path}: expected the database of Hermes, it has no {missing}"
+                )
         self._origin = "Hermes database"
         if "version" in self._there["schema_version"]:
             row = connection.execute("SELECT max(version) FROM schema_version").fetchone()
@@ -170,96 +192,61 @@ class _Store:
             self._replaced = True
             return raw.decode("utf-8", errors="replace")
 
-    def missing(self) -> str:
-        """Return which table or column is not there without which nothing can be read."""
-        for table, wanted in (("sessions", {"id"}), ("messages", {"id", "session_id", "role"})):
-            if not self._there[table]:
-                return f"table {table}"
-            if lacking := sorted(wanted - self._there[table]):
-                return f"column {table}.{lacking[0]}"
-        return ""
-
-    def sessions(self) -> Iterator[_Session]:
-        """Yield what is needed to sort the sessions; never their prompts or messages."""
+    def conversations(self) -> Iterator[Conversation]:
+        # To sort the sessions, neither their prompts nor their messages are needed.
         names = ", ".join(name for name in _SESSION if name in self._there["sessions"])
         query = f"SELECT {names} FROM sessions ORDER BY rowid"  # noqa: S608 own names
-        for number, row in enumerate(self._connection.execute(query)):
-            yield _session(number, dict(row))
-
-    def empty(self, session: str, part: str) -> Conversation:
-        """Return a conversation to be filled."""
-        return Conversation(DATABASE_FORMAT.name, self._origin, session, part=part)
-
-    def conversation(self, kind: str, lineage: Sequence[_Session]) -> Conversation:
-        """Return the conversation of some sessions."""
-        conversation = self.empty(lineage[0].id, "" if kind == "main" else kind)
-        conversation.model = next((session.model for session in lineage if session.model), "")
-        if kind == "child":
-            conversation.caveats.append(
-                "the session names another as its parent but does not go on from a compaction of it"
-            )
-        rows: list[Row] = []
-        for index, session in enumerate(lineage):
-            line = conversation.ledger.enter(f"session {session.number + 1}", "session")
-            if prompt := self._system_prompt(session.id):
-                conversation.say_system(line, Draft("system", [prompt]))
-            else:
-                line.skip("its fields are no messages")
-            rows.extend(self.messages(session.id, conversation, index))
-        History(conversation).assemble(rows)
-        return conversation
-
-    def _system_prompt(self, session: str) -> str:
-        wanted = [
-            name
-            for name in ("system_prompt", "system_prompt_hash")
-            if name in self._there["sessions"]
-        ]
-        if not wanted:
-            return ""
-        query = f"SELECT {', '.join(wanted)} FROM sessions WHERE id = ?"  # noqa: S608 own names
-        row = self._connection.execute(query, (session,)).fetchone()
-        values = dict(row) if row is not None else {}
-        prompt, key = values.get("system_prompt"), values.get("system_prompt_hash")
-        if not prompt and key is not None and {"hash", "prompt"} <= self._there["system_prompts"]:
-            query = "SELECT prompt FROM system_prompts WHERE hash = ?"
-            found = self._connection.execute(query, (key,)).fetchone()
-            prompt = found[0] if found is not None else None
-        return text_of(prompt)
-
-    def messages(
-        self, session: str | None, conversation: Conversation, index: int
-    ) -> Iterator[Row]:
-        """Enter the messages of a session and yield those that may be said."""
-        ledger = conversation.ledger
-        self._replaced = False
-        for row in self._connection.execute(self._query(), (session,)):
-            values = dict(row)
-            place = f"message row {values.pop('number')}"
-            replaced, self._replaced = self._replaced, False
-            if values.pop("too_long"):
-                line = ledger.enter(place, "unreadable")
-                line.skip(f"the message is longer than {MAX_LINE_BYTES // 2**20} MiB")
-                continue
-            if values.get("role") == "session_meta":
-                ledger.enter(place, "session_meta").skip(_DESCRIBES)
-                tools = list_of(decoded(values.get("content")), "tools")
-                conversation.tools = conversation.tools or tool_definitions(tools)[0]
-            elif (found := message_row(values, place, ledger, session=index)) is not None:
-                yield found
-            if replaced:
-                ledger.lines[-1].leave_out("bytes", REPLACED_BYTES)
-
-    def strays(self) -> Iterator[str | None]:
-        """Yield the ids of sessions that only messages name."""
+        rows = enumerate(self._connection.execute(query).fetchall())
+        sessions = [_Session.of(number, Json(dict(row))) for number, row in rows]
+        for kind, lineage in _lineages(sessions):
+            yield self._conversation(kind, lineage)
         query = (
             "SELECT DISTINCT session_id FROM messages WHERE session_id IS NULL "
             "OR session_id NOT IN (SELECT id FROM sessions WHERE id IS NOT NULL) ORDER BY 1"
         )
-        for row in self._connection.execute(query).fetchall():
-            yield row[0]
+        for (identifier,) in self._connection.execute(query).fetchall():
+            stray = self._opened(identifier or "", "stray")
+            stray.conversation.caveat("the messages name a session that is not in the database")
+            self._add_messages(identifier, stray, 0)
+            yield stray.finish()
 
-    def _query(self) -> str:
+    def _opened(self, session: str, part: str) -> _Lineage:
+        return _Lineage(Conversation(DATABASE_FORMAT.name, self._origin, session, part=part))
+
+    def _conversation(self, kind: str, sessions: Sequence[_Session]) -> Conversation:
+        lineage = self._opened(sessions[0].id, "" if kind == "main" else kind)
+        conversation = lineage.conversation
+        conversation.model = next((session.model for session in sessions if session.model), "")
+        if kind == "child":
+            conversation.caveat(
+                "the session names another as its parent but does not go on from a compaction of it"
+            )
+        for index, session in enumerate(sessions):
+            line = conversation.ledger.enter(f"session {session.number + 1}", "session")
+            if prompt := self._system_prompt(session.id):
+                lineage.prompts[index,] = line, prompt
+            else:
+                line.skip("its fields are no messages")
+            self._add_messages(session.id, lineage, index)
+        return lineage.finish()
+
+    def _system_prompt(self, session: str) -> str:
+        names = ("system_prompt", "system_prompt_hash")
+        wanted = ", ".join(name for name in names if name in self._there["sessions"])
+        if not wanted:
+            return ""
+        query = f"SELECT {wanted} FROM sessions WHERE id = ?"  # noqa: S608 own names
+        row = self._connection.execute(query, (session,)).fetchone()
+        values = Json(dict(row) if row is not None else {})
+        prompt, key = values.at("system_prompt"), values.at("system_prompt_hash")
+        if not prompt and key is not None and {"hash", "prompt"} <= self._there["system_prompts"]:
+            query = "SELECT prompt FROM system_prompts WHERE hash = ?"
+            found = self._connection.execute(query, (key,)).fetchone()
+            prompt = found[0] if found is not None else None
+        return prompt if isinstance(prompt, str) else ""
+
+    def _add_messages(self, session: str | None, lineage: _Lineage, index: int) -> None:
+        """Enter the messages of a session; what is too long is not read."""
         there = self._there["messages"]
         lengths = [f"coalesce(length({name}), 0)" for name in _LONG if name in there]
         too_long = f"{' + '.join(lengths) or '0'} > {MAX_LINE_BYTES}"
@@ -271,25 +258,43 @@ class _Store:
                 parts.append(f"coalesce({name}, '') <> '' AS {name}")
             else:
                 parts.append(name)
-        return (
+        query = (
             f"SELECT {', '.join(parts)} FROM messages "  # noqa: S608 own names and numbers
             "WHERE session_id IS ? ORDER BY id"
         )
+        ledger = lineage.conversation.ledger
+        self._replaced = False
+        for row in self._connection.execute(query, (session,)):
+            values = Json(dict(row))
+            place = f"message row {values.pop('number')}"
+            replaced, self._replaced = self._replaced, False
+            if values.pop("too_long"):
+                line = ledger.enter(place, "unreadable")
+                line.skip(f"the message is longer than {MAX_LINE_BYTES // 2**20} MiB")
+                continue
+            if values.at("role") == "session_meta":
+                ledger.enter(place, "session_meta").skip(_DESCRIBES)
+                described = Json.of(decoded(values.at("content")))
+                lineage.describe(Json(tools=described.at("tools")))
+            elif (found := message_row(values, place, ledger, session=index)) is not None:
+                lineage.rows[index,].append(found)
+            if replaced:
+                ledger.lines[-1].leave_out("bytes", REPLACED_BYTES)
 
 
 DATABASE_FORMAT = Format("hermes-db", "Hermes state.db", _recognise_database, _read_database)
 
 
 def _recognise(source: SourceFile) -> str | None:
-    values = source.head or [source.document]
+    values = head_of(source)
     for value in values:
-        if text_of(value, "role") == "session_meta":
+        if value.text("role") == "session_meta":
             return "a line with the role session_meta"
         if _is_trajectory(value):
             return "conversations of turns with from and value"
     for name, keys in (("id", _EXPORTED), ("session_id", _SNAPSHOT)):
-        found = [key for key in keys if key in mapping_of(values[0])]
-        if _is_session(values[0]) and text_of(values[0], name) and len(found) > 1:
+        found = [key for key in keys if key in values[0]]
+        if _is_session(values[0]) and values[0].text(name) and len(found) > 1:
             return f"a session with {name}, messages, {' and '.join(found)}"
     return None
 
@@ -311,7 +316,7 @@ def _read(source: SourceFile) -> Iterator[Conversation]:
             "a snapshot or trajectories), found none"
         )
     for value in asides:
-        line = entered(finished.ledger, value, "other")
+        line = finished.ledger.enter_value(value, "other")
         if not value.problem:
             line.is_unknown("expected a message, a session or a trajectory")
     yield finished
@@ -319,20 +324,20 @@ def _read(source: SourceFile) -> Iterator[Conversation]:
 
 def _conversations(source: SourceFile) -> Iterator[Conversation | Value]:
     """Yield every conversation as it is complete, and what belongs to none."""
-    gathering = _Gathering(source)
-    lines: _Sessions | None = None
+    exported: _Exported | None = None
+    lines: _Export | None = None
     for value in records(source):
-        content = value.value
+        content = Json.of(value.value)
         if value.problem:
             yield value
         elif _is_trajectory(content):
-            yield _trajectory(value)
+            yield _trajectory(value, content)
         elif _is_session(content):
-            conversation = gathering.add(value)
-            if conversation is not None:
+            exported = exported or _Exported(source)
+            if (conversation := exported.add(value)) is not None:
                 yield conversation
-        elif text_of(content, "role"):
-            lines = lines or _Sessions("", "")
+        elif content.text("role"):
+            lines = lines or _Export("", "")
             lines.add_line(value)
         else:
             yield Value(value.place, replaced=value.replaced)
@@ -341,88 +346,70 @@ def _conversations(source: SourceFile) -> Iterator[Conversation | Value]:
 
 
 def _is_session(value: Any) -> bool:
-    return isinstance(value_of(value, "messages"), list)
+    return isinstance(Json.of(value).at("messages"), list)
 
 
-def _is_trajectory(value: Any) -> bool:
-    return any(is_turn(turn) for turn in list_of(value, "conversations"))
+def _is_trajectory(value: Json) -> bool:
+    return any(map(is_turn, value.listed("conversations")))
 
 
-def _trajectory(value: Value) -> Conversation:
-    content = value.value
+def _trajectory(value: Value, content: Json) -> Conversation:
+    part = "" if value.place in ("line 1", "the document") else value.place
     conversation = Conversation(
-        FORMAT.name,
-        "Hermes trajectory",
-        text_of(content, "id"),
-        part="" if value.place in ("line 1", "the document") else value.place,
-        model=text_of(content, "model"),
+        FORMAT.name, "Hermes trajectory", content.text("id"), part=part, model=content.text("model")
     )
-    line = entered(conversation.ledger, value, "trajectory")
+    line = conversation.ledger.enter_value(value, "trajectory")
     line.skip("what stands around its turns, which are entered one by one")
     add_turns(conversation, content["conversations"], f"{value.place}, turn")
     return conversation
 
 
-class _Gathering:
+class _Exported:
     """Puts exported sessions together, however far apart they stand in the file."""
 
     def __init__(self, source: SourceFile) -> None:
-        self._source = source
-        self._places: dict[str, tuple[int, int]] = {}
-        """For the place of every session: its conversation, and its position in it."""
-        self._open: list[_Sessions] = []
-        self._missing: list[int] = []
-
-    def add(self, value: Value) -> Conversation | None:
-        """Take a session, and return the conversation that it completes."""
-        if not self._places:
-            self._sort()
-        number, position = self._places[value.place]
-        sessions = self._open[number]
-        sessions.add_session(value, position)
-        self._missing[number] -= 1
-        if self._missing[number]:
-            return None
-        # What was read of it is not needed any more; there may be thousands.
-        self._open[number] = _Sessions("", "")
-        return sessions.finish()
-
-    def _sort(self) -> None:
         """Read the file once for what the sessions say of each other, and keep only that."""
         places: list[str] = []
         sessions: list[_Session] = []
-        for value in records(self._source):
-            content = value.value
+        for value in records(source):
+            content = Json.of(value.value)
             if value.problem or not _is_session(content) or _is_trajectory(content):
                 continue
-            if segments := list_of(content, "segments"):
+            if segments := content.entries("segments"):
                 # One that brings its lineage along stands for itself.
-                alone = {"parent_session_id": "", "end_reason": ""}
-                content = {**mapping_of(segments[0]), **alone}
-            sessions.append(_session(len(places), content))
+                content = Json({**segments[0], "parent_session_id": "", "end_reason": ""})
+            sessions.append(_Session.of(len(places), content))
             places.append(value.place)
+        self._places: dict[str, tuple[int, int]] = {}
+        """For the place of every session: its conversation, and its position in it."""
+        self._open: dict[int, _Export] = {}
+        self._missing: list[int] = []
         for number, (kind, lineage) in enumerate(_lineages(sessions)):
             for position, session in enumerate(lineage):
                 self._places[places[session.number]] = number, position
-            part = "" if kind in ("main", "child") else kind
-            self._open.append(_Sessions(lineage[0].id, part))
+            self._open[number] = _Export(lineage[0].id, "" if kind in ("main", "child") else kind)
             self._missing.append(len(lineage))
 
+    def add(self, value: Value) -> Conversation | None:
+        """Take a session, and return the conversation that it completes."""
+        number, position = self._places[value.place]
+        self._open[number].add_session(value, position)
+        self._missing[number] -= 1
+        # What was read of it is not needed any more; there may be thousands.
+        return None if self._missing[number] else self._open.pop(number).finish()
 
-class _Sessions:
-    """The sessions of one conversation, while they are read."""
+
+class _Export(_Lineage):
+    """The exported sessions of one conversation, or a session with a message on each line."""
 
     def __init__(self, session: str, part: str) -> None:
-        self._conversation = Conversation(FORMAT.name, "Hermes", session, part=part)
-        self._rows: dict[tuple[int, int], list[Row]] = {}
-        """By the position of the session in the conversation, and of the segment in it."""
-        self._prompts: dict[tuple[int, int], tuple[Line, str]] = {}
+        super().__init__(Conversation(FORMAT.name, "Hermes", session, part=part))
 
     def add_line(self, value: Value) -> None:
-        content, ledger = value.value, self._conversation.ledger
-        if text_of(content, "role") == "session_meta":
-            entered(ledger, value, "session_meta").skip(_DESCRIBES)
-            self._describe(content)
+        content, ledger = Json.of(value.value), self.conversation.ledger
+        if content.text("role") == "session_meta":
+            ledger.enter_value(value, "session_meta").skip(_DESCRIBES)
+            self.describe(content)
             return
         self._add_message(content, value.place, (0, 0))
         if value.replaced:
@@ -430,49 +417,32 @@ class _Sessions:
 
     def add_session(self, value: Value, position: int) -> None:
         """Take a session with its messages, or with the segments of its lineage."""
-        line = entered(self._conversation.ledger, value, "session")
+        content, line = Json(value.value), self.conversation.ledger.enter_value(value, "session")
         line.skip(_AROUND)
-        segments = [item for item in list_of(value.value, "segments") if _is_session(item)]
+        segments = [item for item in content.entries("segments") if _is_session(item)]
         if not segments:
-            self._add_segment(value.value, value.place, line, (position, 0))
+            self._add_segment(content, value.place, line, (position, 0))
             return
         line.leave_out("messages", "they stand in its segments")
         for number, segment in enumerate(segments):
             where = f"{value.place}, segment {number}"
-            inner = self._conversation.ledger.enter(where, "segment")
+            inner = self.conversation.ledger.enter(where, "segment")
             inner.skip(_AROUND)
             self._add_segment(segment, where, inner, (position, number))
 
-    def finish(self) -> Conversation:
-        for order in sorted(self._prompts):
-            line, prompt = self._prompts[order]
-            self._conversation.say_system(line, Draft("system", [prompt]))
-        rows: list[Row] = []
-        for session, order in enumerate(sorted(self._rows)):
-            for row in self._rows[order]:
-                row.session = session
-                rows.append(row)
-        History(self._conversation).assemble(rows)
-        return self._conversation
-
-    def _describe(self, content: Entry) -> None:
-        conversation = self._conversation
-        conversation.model = conversation.model or text_of(content, "model")
-        conversation.tools = conversation.tools or tool_definitions(list_of(content, "tools"))[0]
-
-    def _add_segment(self, content: Entry, where: str, line: Line, order: tuple[int, int]) -> None:
-        self._describe(content)
-        if prompt := text_of(content, "system_prompt"):
-            self._prompts[order] = line, prompt
+    def _add_segment(self, content: Json, where: str, line: Line, order: tuple[int, int]) -> None:
+        self.describe(content)
+        if prompt := content.text("system_prompt"):
+            self.prompts[order] = line, prompt
         for number, message in enumerate(content["messages"]):
             self._add_message(message, f"{where}, message {number}", order)
 
     def _add_message(self, message: Any, place: str, order: tuple[int, int]) -> None:
-        ledger = self._conversation.ledger
+        ledger = self.conversation.ledger
         if not isinstance(message, dict):
             ledger.enter(place, "message").is_unknown("expected an object")
-        elif (row := message_row(message, place, ledger)) is not None:
-            self._rows.setdefault(order, []).append(row)
+        elif (row := message_row(Json(message), place, ledger)) is not None:
+            self.rows[order].append(row)
 
 
 FORMAT = Format(

@@ -6,39 +6,20 @@ once more for every compaction; taken as they are they would be said again and a
 """
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
+from itertools import takewhile
 from typing import Any
 
 from compression_eval.conversations.account import Ledger, Line
-from compression_eval.conversations.drafts import (
-    Compaction,
-    Conversation,
-    Draft,
-    DraftCall,
-    Image,
-    Role,
-)
-from compression_eval.conversations.fields import (
-    as_text,
-    from_json,
-    label,
-    list_of,
-    mapping_of,
-    text_of,
-)
-from compression_eval.conversations.readers.base import (
-    Entry,
-    leave_out_thinking,
-    marks_of,
-    without_thinking,
-)
+from compression_eval.conversations.drafts import Compaction, Conversation, Draft, Image, Role
+from compression_eval.conversations.fields import Json, from_json, label
+from compression_eval.conversations.readers.base import marks_of, without_thinking
 from compression_eval.conversations.readers.openai import content_of
 
 _ENCODED = "\x00json:"
 """Before content that is a list or an object, where a store only takes text."""
-
-_ROLES: dict[Any, Role] = {
+_ROLES: dict[str, Role] = {
     "system": "system",
     "developer": "system",
     "user": "user",
@@ -80,7 +61,7 @@ class Row:
         return self.draft.said == self.source.draft.said
 
 
-def message_row(value: Entry, place: str, ledger: Ledger, *, session: int = 0) -> Row | None:
+def message_row(value: Json, place: str, ledger: Ledger, *, session: int = 0) -> Row | None:
     """Enter a message and return its row; None if it is settled already.
 
     Args:
@@ -89,24 +70,23 @@ def message_row(value: Entry, place: str, ledger: Ledger, *, session: int = 0) -
         ledger: Where it is entered.
         session: Which session of the lineage it stands in.
     """
-    kind = value.get("role")
-    line = ledger.enter(place, f"message:{label(kind)}")
-    role = _ROLES.get(kind) if isinstance(kind, str) else None
+    line = ledger.enter(place, f"message:{label(value.at('role'))}")
+    role = _ROLES.get(value.text("role"))
     if role is None:
         line.is_unknown("expected the role system, user, assistant or tool")
         return None
-    draft = Draft(role, content_of(decoded(value.get("content")), line))
+    draft = Draft(role, content_of(decoded(value.at("content")), line))
     if role == "assistant":
         first = without_thinking(draft.content[:1], line)
         if first and isinstance(first[0], str) and (found := _SCRATCHPAD.match(first[0])):
-            leave_out_thinking(line)
+            line.leave_out_thinking()
             first = [first[0][found.end() :]]
         draft.content[:1] = first
-        draft.calls = list(_calls(value, line))
+        _add_calls(draft, value.at("tool_calls"), line)
     elif role == "tool":
-        draft.call_id = text_of(value, "tool_call_id")
+        draft.call_id = value.text("tool_call_id")
     if any(value.get(name) for name in REASONING):
-        leave_out_thinking(line)
+        line.leave_out_thinking()
     for name in REPEATS:
         if value.get(name):
             line.leave_out(name, "it repeats the message as it was sent")
@@ -125,40 +105,43 @@ def decoded(value: Any) -> Any:
     return text if found is None and text != "null" else found
 
 
-def _calls(value: Entry, line: Line) -> Iterator[DraftCall]:
-    stored = value.get("tool_calls")
+def _add_calls(draft: Draft, stored: Any, line: Line) -> None:
     if isinstance(stored, str) and stored:
         text, stored = stored, from_json(stored)
         if stored is None and text != "null":
             line.leave_out("tool calls", "they are not JSON")
-    for call in list_of(stored):
-        if not isinstance(call, dict):
+    for value in stored if isinstance(stored, list) else []:
+        if isinstance(value, dict):
+            call = Json(value)
+            function = call.entry("function") or call
+            draft.call(call.first("id", "call_id"), function.text("name"), function.at("arguments"))
+        else:
             line.leave_out("a tool call", "it is not an object")
-            continue
-        function = mapping_of(call, "function") or call
-        identifier = text_of(call, "id") or text_of(call, "call_id")
-        arguments = as_text(function.get("arguments"))
-        yield DraftCall(identifier, text_of(function, "name"), arguments)
 
 
-def _repeats(copy: Draft, original: Draft) -> bool:
+def _repeats(copy: Row, original: Row) -> bool:
     """Whether a message says the same as an earlier one, as far as a compaction keeps it.
 
     It may have shortened results and arguments, taken calls out and replaced images by texts.
     """
-    if copy.role != original.role:
+    new, old = copy.draft, original.draft
+    known = {call.id for call in old.calls}
+    if new.role != old.role:
         return False
-    if copy.role == "tool":
-        return copy.call_id == original.call_id
-    known = {call.id for call in original.calls}
-    if not known.issuperset(call.id for call in copy.calls):
-        return False
-    if known and copy.calls:
-        return True
-    if any(isinstance(part, Image) for part in original.content):
-        texts = [part for part in original.content if isinstance(part, str) and part]
-        return bool(texts) and all(text in copy.text for text in texts)
-    return copy.text == original.text
+    if new.role == "tool":
+        return new.call_id == old.call_id
+    if new.calls:
+        return known.issuperset(call.id for call in new.calls)
+    if any(isinstance(part, Image) for part in old.content):
+        texts = [part for part in old.content if isinstance(part, str) and part]
+        return bool(texts) and all(text in new.text for text in texts)
+    return new.text == old.text
+
+
+def _is_kept(copy: Row, original: Row) -> bool:
+    """Whether a message of the tail is an earlier one, perhaps with its calls taken out."""
+    removed = bool(original.draft.calls) and copy.draft.text == marks_of("hermes")["removed_call"]
+    return removed or _repeats(copy, original)
 
 
 @dataclass(eq=False)
@@ -208,17 +191,16 @@ def _find_blocks(rows: Sequence[Row]) -> tuple[list[_Block], bool]:
     seen: list[Row] = []
     for position, row in enumerate(rows):
         found = _summary_in(row) if position >= view_end else None
-        if found is None or any(_repeats(row.draft, known.draft) for known in seen):
+        if found is None or any(_repeats(row, known) for known in seen):
             continue
         seen.append(row)
         begin = _head(rows, view_begin, view_end, position)
         view = [earlier for earlier in rows[view_begin:begin] if not earlier.undone]
         block = _Block(begin, position + 1, row, *found)
         head = rows[begin:position]
-        for copy, original in zip(head, view, strict=False):
-            if _repeats(copy.draft, original.draft):
-                block.copies[copy] = original
-        _add_tail(block, rows, position, view)
+        pairs = zip(head, view, strict=False)
+        block.copies.update((copy, old) for copy, old in pairs if _repeats(copy, old))
+        _add_tail(block, rows[position + 1 :], view)
         # The store itself may say that what stands before a summary was compacted.
         told = any(earlier.compacted or earlier.session != row.session for earlier in view)
         if view and (told or block.copies.keys() - set(head)):
@@ -238,29 +220,40 @@ def _head(rows: Sequence[Row], view_begin: int, view_end: int, position: int) ->
         return first
     opening = next((row for row in rows[view_begin:position] if not row.undone), None)
     for begin in range(view_end, position):
-        if opening is None or not _repeats(rows[begin].draft, opening.draft):
+        if opening is None or not _repeats(rows[begin], opening):
             continue
         size = position - begin
         view = [row for row in rows[view_begin:begin] if not row.undone][:size]
-        pairs = zip(rows[begin:position], view, strict=False)
-        if len(view) == size and all(_repeats(one.draft, other.draft) for one, other in pairs):
+        if len(view) == size and all(map(_repeats, rows[begin:position], view)):
             return begin
     return position
 
 
-def _add_tail(block: _Block, rows: Sequence[Row], position: int, view: Sequence[Row]) -> None:
-    """Find the kept tail behind a summary; it is the end of what the agent saw before it."""
-    session = list(_same_session(rows, position))
+def _add_tail(block: _Block, rows: Sequence[Row], view: Sequence[Row]) -> None:
+    """Find the kept tail behind a summary; it is the end of what the agent saw before it.
+
+    Args:
+        block: To which it is added.
+        rows: All that stands behind the summary.
+        view: What the agent saw before.
+    """
+    session = list(takewhile(lambda row: row.session == block.row.session, rows))
     behind = [row for row in session if row.draft.role != "tool"]
     before = [row for row in view if row.draft.role != "tool"]
-    size = _overlap(behind, before)
+
+    def overlap() -> int:
+        sizes = range(min(len(behind), len(before)), 0, -1)
+        fits = (size for size in sizes if all(map(_is_kept, behind[:size], before[-size:])))
+        return next(fits, 0)
+
+    size = overlap()
     if not size and behind and behind[0].draft.role == "user":
         # A user message of long ago, put there so that one is left.
-        anchor = next((row for row in reversed(before) if _says(behind[0], row)), None)
+        anchor = next((row for row in reversed(before) if _is_kept(behind[0], row)), None)
         if anchor is not None:
             block.copies[behind[0]] = anchor
             behind = behind[1:]
-            size = _overlap(behind, before)
+            size = overlap()
     block.copies.update(zip(behind, before[len(before) - size :], strict=False))
     if block.prior is not None:
         joined = (row for row in reversed(before) if row.draft.text.strip() == block.prior)
@@ -277,29 +270,6 @@ def _add_tail(block: _Block, rows: Sequence[Row], position: int, view: Sequence[
         ):
             break
         block.end += 1
-
-
-def _same_session(rows: Sequence[Row], position: int) -> Iterator[Row]:
-    for row in rows[position + 1 :]:
-        if row.session != rows[position].session:
-            return
-        yield row
-
-
-def _overlap(behind: Sequence[Row], before: Sequence[Row]) -> int:
-    """Return how many rows behind a summary repeat the last ones before it."""
-    for size in range(min(len(behind), len(before)), 0, -1):
-        kept = before[len(before) - size :]
-        if all(_says(copy, original) for copy, original in zip(behind, kept, strict=False)):
-            return size
-    return 0
-
-
-def _says(copy: Row, original: Row) -> bool:
-    removed = marks_of("hermes")["removed_call"]
-    return _repeats(copy.draft, original.draft) or (
-        bool(original.draft.calls) and copy.draft.text == removed
-    )
 
 
 class History:
@@ -332,7 +302,7 @@ class History:
         for row in rows[position:]:
             self._say(row)
         if lost:
-            conversation.caveats.append(_LOST)
+            conversation.caveat(_LOST)
         for row in rows:
             if row.source in self._undone:
                 row.line.skip("undone by the user after a compaction")
@@ -341,24 +311,22 @@ class History:
                 conversation.say(row.line, row.draft)
         for block, count in zip(blocks, counts, strict=True):
             before = [row.draft for row in self._history[:count] if row not in self._undone]
-            conversation.compactions.append(
-                Compaction(
-                    after=before[-1] if before else None,
-                    summary=block.summary,
-                    state=self._state(block, rows[block.begin : block.end]),
-                )
-            )
+            state = [  # earlier messages where they are unchanged
+                row.source.draft if row is not block.row and row.kept else row.draft
+                for row in rows[block.begin : block.end]
+                if row.source not in self._undone and row.draft.role != "system"
+            ]
+            after = before[-1] if before else None
+            conversation.compactions.append(Compaction(after, summary=block.summary, state=state))
         conversation.name_missing()
 
     def _say(self, row: Row) -> None:
         """Take a row into the history, unless it was never said."""
         review, self._review = self._review, False
-        prompts = marks_of("hermes")["review_starts"]
+        prompts, start = marks_of("hermes")["review_starts"], row.draft.text[:200].lstrip()
         if row.undone:
             row.line.skip("undone by the user")
-        elif row.draft.role in ("user", "system") and row.draft.text[:200].lstrip().startswith(
-            prompts
-        ):
+        elif row.draft.role in ("user", "system") and start.startswith(prompts):
             self._review = True
             row.line.skip("a prompt of the agent's background review")
         elif review and row.draft.role == "assistant":
@@ -392,11 +360,3 @@ class History:
                 row.line.merge(row.source.draft)
             else:
                 row.line.skip("an earlier message, as a compaction kept it")
-
-    def _state(self, block: _Block, rows: Sequence[Row]) -> list[Draft]:
-        """Return what the agent went on with: earlier messages where they are unchanged."""
-        return [
-            row.source.draft if row is not block.row and row.kept else row.draft
-            for row in rows
-            if row.source not in self._undone and row.draft.role != "system"
-        ]

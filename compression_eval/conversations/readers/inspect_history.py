@@ -8,7 +8,7 @@ import json
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from compression_eval.conversations.account import Line
 from compression_eval.conversations.drafts import (
@@ -16,24 +16,16 @@ from compression_eval.conversations.drafts import (
     CompactionKind,
     Conversation,
     Draft,
-    DraftCall,
     Image,
-)
-from compression_eval.conversations.fields import as_text, label
-from compression_eval.conversations.readers.base import (
     image_at,
-    leave_out_thinking,
-    marks_of,
-    nowhere,
-    tool_definitions,
 )
-from compression_eval.fixtures.models import ToolDefinition
+from compression_eval.conversations.fields import as_text, label, tool_definitions
+from compression_eval.conversations.readers.base import marks_of
 
 if TYPE_CHECKING:
     from inspect_ai.event import CompactionEvent, Event, ModelEvent, ToolEvent
     from inspect_ai.log import EvalSample
     from inspect_ai.model import ChatMessage, ChatMessageAssistant, Content
-    from inspect_ai.tool import ToolInfo
 
 _PLACEHOLDERS = {"audio": "[sound]", "video": "[video]", "document": "[an attached document]"}
 
@@ -244,10 +236,17 @@ class History:
             pending[following] = event
         for following, event in pending.items():
             self._conversation.compactions.append(self._compaction(event, following))
-        tools: dict[str, ToolInfo] = {}
-        for call in self._thread.calls:
-            tools.update((info.name, info) for info in call.event.tools)
-        self._conversation.tools = _tools(tools.values())
+        tools = {info.name: info for call in self._thread.calls for info in call.event.tools}
+        definitions = [
+            {
+                "type": "function",
+                "name": name,
+                "description": info.description,
+                "parameters": info.parameters.model_dump(mode="json", exclude_none=True),
+            }
+            for name, info in tools.items()
+        ]
+        self._conversation.tools = tool_definitions(definitions)[0]
 
     def add_results(self, events: Sequence[tuple[int, "ToolEvent"]]) -> None:
         """Settle tool calls; a result that no message holds is taken from its event.
@@ -295,7 +294,7 @@ class History:
         if key not in self._places:
             self._insert(call.answer, len(self._order), line)
         elif not line.drafts:
-            self._repeat(key, line)
+            line.merge(*self._drafts[key])
 
     def _take_last(self) -> None:
         """Take from the last state what no call was given."""
@@ -312,12 +311,8 @@ class History:
             if key not in self._places:
                 self._insert(message, position + 1, line)
             else:
-                self._repeat(key, line)
+                line.merge(*self._drafts[key])
             position = self._places[key]
-
-    def _repeat(self, key: str, line: Line) -> None:
-        for draft in self._drafts[key]:
-            line.merge(draft)
 
     def _insert(self, message: "ChatMessage", position: int, line: Line) -> None:
         key = key_of(message)
@@ -383,7 +378,7 @@ class History:
         known = self._drafts.get(key_of(message))
         if known is not None:
             return known
-        made = drafts_of(message, nowhere())
+        made = drafts_of(message, Line())
         return [draft for draft in made if draft.content or draft.calls or draft.role == "tool"]
 
     def _before(self, call: Call | None) -> Draft | None:
@@ -430,16 +425,14 @@ def drafts_of(message: "ChatMessage", line: Line) -> list[Draft]:
             return drafts
     for part in [message.content] if isinstance(message.content, str) else message.content:
         if not isinstance(part, str) and part.type == "tool_use":
-            drafts[-1].calls.append(DraftCall(part.id, part.name, part.arguments))
+            drafts[-1].call(part.id, part.name, part.arguments)
             drafts.append(Draft("tool", [part.error or part.result], call_id=part.id))
             drafts.append(Draft(message.role))
         elif (piece := _piece(part, line)) is not None:
             drafts[-1].content.append(piece)
     if message.role == "assistant":
-        drafts[-1].calls.extend(
-            DraftCall(call.id, call.function, as_text(call.arguments))
-            for call in message.tool_calls or []
-        )
+        for call in message.tool_calls or []:
+            drafts[-1].call(call.id, call.function, call.arguments)
     if len(drafts) > 1 and not drafts[-1].content and not drafts[-1].calls:
         drafts.pop()
     return drafts
@@ -453,17 +446,7 @@ def _piece(part: "str | Content", line: Line) -> str | Image | None:
     if part.type == "image":
         return image_at(part.image)
     if part.type == "reasoning":
-        leave_out_thinking(line)
+        line.leave_out_thinking()
         return None
     line.leave_out(label(part.type), "it is not carried over")
     return _PLACEHOLDERS.get(part.type)
-
-
-def _tools(infos: Iterable["ToolInfo"]) -> list[ToolDefinition]:
-    """Return tools as a fixture has them."""
-    values: list[dict[str, Any]] = []
-    for info in infos:
-        parameters = info.parameters.model_dump(mode="json", exclude_none=True)
-        function = {"name": info.name, "description": info.description, "parameters": parameters}
-        values.append({"type": "function", "function": function})
-    return tool_definitions(values)[0]

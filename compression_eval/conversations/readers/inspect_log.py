@@ -8,16 +8,16 @@ import zipfile
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Literal
 
-from compression_eval.conversations.account import Ledger, Line
+from compression_eval.conversations.account import Line
 from compression_eval.conversations.drafts import Conversation
-from compression_eval.conversations.fields import label, origin, text_of
+from compression_eval.conversations.fields import label, origin
 from compression_eval.conversations.formats import Format
+from compression_eval.conversations.readers.base import head_of
 from compression_eval.conversations.readers.inspect_history import History, threads_of
 from compression_eval.conversations.sources import SourceFile, check_archive
 from compression_eval.fixtures.errors import DataError
 
 if TYPE_CHECKING:
-    from inspect_ai.event import Event
     from inspect_ai.log import EvalLog, EvalSample
 
 _OUTSIDE = {
@@ -29,20 +29,17 @@ _OUTSIDE = {
 
 def _recognise(source: SourceFile) -> str | None:
     if source.magic.startswith(b"PK"):
-        return "a zip archive with the header of an Inspect log" if _is_archive(source) else None
-    head = source.head[0] if source.head else source.document
-    if text_of(head, "status") and text_of(head, "eval", "task"):
+        try:
+            with zipfile.ZipFile(source.path) as archive:
+                names = archive.namelist()
+        except (zipfile.BadZipFile, OSError, ValueError):
+            return None
+        own = "header.json" in names or any(name.startswith("_journal/") for name in names)
+        return "a zip archive with the header of an Inspect log" if own else None
+    head = head_of(source)[0]
+    if head.text("status") and head.text("eval", "task"):
         return "a JSON object with status and eval.task"
     return None
-
-
-def _is_archive(source: SourceFile) -> bool:
-    try:
-        with zipfile.ZipFile(source.path) as archive:
-            names = archive.namelist()
-    except (zipfile.BadZipFile, OSError, ValueError):
-        return False
-    return "header.json" in names or any(name.startswith("_journal/") for name in names)
 
 
 def _read(source: SourceFile) -> Iterator[Conversation]:
@@ -114,47 +111,34 @@ def _conversations(header: "EvalLog", sample: "EvalSample") -> Iterator[Conversa
                 by_call.setdefault(made.id, number)
     tools = [(index, event) for index, event in enumerate(sample.events) if event.event == "tool"]
     owners.update((index, by_call[event.id]) for index, event in tools if event.id in by_call)
-    packages = header.eval.packages
     for number, one in enumerate(threads):
         conversation = Conversation(
             FORMAT.name,
-            origin("Inspect", str(packages.get("inspect_ai", "")), "log"),
+            origin("Inspect", str(header.eval.packages.get("inspect_ai", "")), "log"),
             sample.uuid or f"{header.eval.eval_id}/{sample.id}",
             part=f"epoch-{sample.epoch}" + (f"-agent-{number}" if number else ""),
             model=one.calls[-1].event.model if one.calls else header.eval.model,
         )
         if number:
-            conversation.caveats.append("a sub-agent of the sample's agent")
-        lines = _entered(sample.events, owners, number, conversation.ledger)
+            conversation.caveat("a sub-agent of the sample's agent")
+        lines: list[Line] = []
+        """One for each event; those of other conversations are in no account of this one."""
+        for index, event in enumerate(sample.events):
+            line = Line(f"event {index}", f"event:{label(event.event)}")
+            if owners.get(index, 0) == number:
+                conversation.ledger.lines.append(line)
+            if index not in owners:
+                line.skip(_OUTSIDE.get(event.event, "no message of the conversation"))
+            lines.append(line)
         history = History(conversation, one, lines)
         history.fill()
         history.add_results([item for item in tools if owners.get(item[0]) == number])
         conversation.name_missing()
         if sample.error is not None:
-            conversation.caveats.append("the sample ended with an error")
+            conversation.caveat("the sample ended with an error")
         if sample.limit is not None:
-            limit = label(sample.limit.type)
-            conversation.caveats.append(f"the sample was ended by a limit ({limit})")
+            conversation.caveat(f"the sample was ended by a limit ({label(sample.limit.type)})")
         yield conversation
-
-
-def _entered(
-    events: list["Event"], owners: dict[int, int], number: int, ledger: Ledger
-) -> list[Line]:
-    """Enter the events of one conversation; the main one also has what belongs to none.
-
-    Returns:
-        A line for every event of the sample; those of other conversations are in no account.
-    """
-    lines: list[Line] = []
-    for index, event in enumerate(events):
-        place, kind = f"event {index}", f"event:{label(event.event)}"
-        owner = owners.get(index, 0)
-        line = ledger.enter(place, kind) if owner == number else Line(place, kind)
-        if index not in owners:
-            line.skip(_OUTSIDE.get(event.event, "no message of the conversation"))
-        lines.append(line)
-    return lines
 
 
 FORMAT = Format("inspect", "Inspect logs (.eval, .json)", _recognise, _read)

@@ -3,43 +3,33 @@
 A file of the format is a fixture of this project, ``{"messages": […]}``, a list, or lines.
 """
 
-from collections import deque
+from collections import defaultdict
 from collections.abc import Iterator
 from typing import Any, get_args
 
-from compression_eval.conversations.account import Line
+from compression_eval.conversations.account import REPLACED_BYTES, Line
 from compression_eval.conversations.drafts import (
     CompactionKind,
     Content,
     Conversation,
     Draft,
-    DraftCall,
     Image,
-)
-from compression_eval.conversations.fields import (
-    as_text,
-    count_of,
-    label,
-    list_of,
-    mapping_of,
-    origin,
-    text_of,
-)
-from compression_eval.conversations.formats import Format
-from compression_eval.conversations.readers.base import (
-    REPLACED_BYTES,
-    Entry,
-    Place,
-    entered,
+    Role,
     image_at,
-    leave_out_thinking,
-    nowhere,
-    take_tools,
-    threads,
 )
+from compression_eval.conversations.fields import Json, as_text, entries, label, origin
+from compression_eval.conversations.formats import Format
+from compression_eval.conversations.readers.base import Place, threads
 from compression_eval.conversations.sources import SourceFile, Value
 
-ROLES = ("system", "developer", "user", "assistant", "tool", "function")
+_ROLES: dict[str, Role] = {
+    "system": "system",
+    "developer": "system",
+    "user": "user",
+    "assistant": "assistant",
+    "tool": "tool",
+    "function": "tool",
+}
 
 _ATTACHED = {
     "input_file": "[an attached file]",
@@ -48,7 +38,6 @@ _ATTACHED = {
 }
 _CHAT_PARTS = ("text", "image_url", "input_audio", "file", "refusal")
 _THINKING = ("reasoning", "reasoning_content", "reasoning_details", "thinking", "thinking_blocks")
-_KINDS: tuple[CompactionKind, ...] = get_args(CompactionKind)
 _SESSION_KEYS = ("session_id", "conversation_id", "thread_id", "id", "name")
 _SET_ANEW = ("notes", "language", "task_type", "cuts", "description", "truncated_to", "source")
 """Fields of a fixture that a person wrote; they are given again where the import is written."""
@@ -65,21 +54,20 @@ def content_of(value: Any, line: Line) -> Content:
         return []
     if not isinstance(value, list):
         return [as_text(value)]
-    pieces = (part if isinstance(part, str) else _piece(part, line) for part in value)
+    pieces = (part if isinstance(part, str) else _piece(Json.of(part), line) for part in value)
     return [piece for piece in pieces if piece is not None]
 
 
-def _piece(part: Any, line: Line) -> str | Image | None:
-    match text_of(part, "type"):
+def _piece(part: Json, line: Line) -> str | Image | None:
+    match part.text("type"):
         case "text" | "input_text" | "output_text" | "summary_text":
-            return text_of(part, "text")
+            return part.text("text")
         case "image_url" | "input_image" | "computer_screenshot" | "image":
-            address = text_of(part, "image_url", "url") or text_of(part, "image_url")
-            return image_at(address or text_of(part, "url"))
+            return image_at(part.text("image_url", "url") or part.first("image_url", "url"))
         case "refusal":
-            return text_of(part, "refusal")
+            return part.text("refusal")
         case "reasoning" | "thinking" | "reasoning_text":
-            leave_out_thinking(line)
+            line.leave_out_thinking()
         case kind if kind in _ATTACHED:
             line.leave_out(label(kind), "attached files and sound are not carried over")
             return _ATTACHED[kind]
@@ -88,7 +76,7 @@ def _piece(part: Any, line: Line) -> str | Image | None:
         case kind:
             why = "unknown kind of content; its text, if any, is kept"
             line.leave_out(f"part {label(kind)}", why)
-            return text_of(part, "text") or None
+            return part.text("text") or None
     return None
 
 
@@ -99,64 +87,55 @@ class ChatMessages:
         self.by_place: list[Draft | None] = []
         """The drafts of all messages read so far; None for one that could not be read."""
         self._conversation = conversation
-        self._legacy: dict[str, deque[str]] = {}
+        self._legacy: dict[str, list[str]] = defaultdict(list)
         """Ids given to calls of the old form that wait for their result, by the tool's name."""
         self._count = 0
 
     def read(self, line: Line, message: Any) -> None:
         """Add a message, and settle its line."""
-        draft = self.draft_of(line, message)
+        draft = self.draft_of(line, Json.of(message))
         self.by_place.append(draft)
         if draft is not None:
             self._conversation.say(line, draft)
 
-    def draft_of(self, line: Line, message: Any) -> Draft | None:
+    def draft_of(self, line: Line, message: Json) -> Draft | None:
         """Return a message; None if it is none, then its line is settled."""
-        role = text_of(message, "role")
-        if role not in ROLES:
-            line.is_unknown(f"expected an object whose role is one of {', '.join(ROLES)}")
-        elif not isinstance(message.get("content"), str | list | None):
+        role, value = message.text("role"), message.at("content")
+        if role not in _ROLES:
+            line.is_unknown(f"expected an object whose role is one of {', '.join(_ROLES)}")
+            return None
+        if not isinstance(value, str | list | None):
             line.is_unknown("expected content that is a text, a list of parts or null")
-        else:
-            return self._draft(line, message, role)
-        return None
+            return None
+        draft = Draft(_ROLES[role], content_of(value, line))
+        if role == "tool":
+            draft.call_id = message.text("tool_call_id")
+        elif role == "function":  # the old form knows only the tool's name
+            waiting = self._legacy[message.text("name")]
+            draft.call_id = waiting.pop(0) if waiting else ""
+        elif role == "user":
+            draft.injected = message.at("injected") is True
+        elif role == "assistant":
+            if any(message.get(key) for key in _THINKING):
+                line.leave_out_thinking()
+            draft.content.append(message.text("refusal"))
+            self._add_calls(draft, line, message)
+        return draft
 
-    def _draft(self, line: Line, message: Entry, role: str) -> Draft:
-        content = content_of(message.get("content"), line)
-        match role:
-            case "tool":
-                return Draft("tool", content, call_id=text_of(message, "tool_call_id"))
-            case "function":  # the old form knows only the tool's name
-                waiting = self._legacy.get(text_of(message, "name"))
-                return Draft("tool", content, call_id=waiting.popleft() if waiting else "")
-            case "user":
-                return Draft("user", content, injected=message.get("injected") is True)
-            case "assistant":
-                if any(message.get(key) for key in _THINKING):
-                    leave_out_thinking(line)
-                content.append(text_of(message, "refusal"))
-                return Draft("assistant", content, self._calls(line, message))
-        return Draft("system", content)
-
-    def _calls(self, line: Line, message: Entry) -> list[DraftCall]:
-        calls: list[DraftCall] = []
-        for value in list_of(message, "tool_calls"):
-            function, custom = mapping_of(value, "function"), mapping_of(value, "custom")
-            identifier = text_of(value, "id") or self._new_id()
+    def _add_calls(self, draft: Draft, line: Line, message: Json) -> None:
+        for value in message.entries("tool_calls"):
+            function, custom = value.entry("function"), value.entry("custom")
+            call_id = value.text("id") or self._new_id()
             if function:
-                arguments = as_text(function.get("arguments"))
-                calls.append(DraftCall(identifier, text_of(function, "name"), arguments))
+                draft.call(call_id, function.text("name"), function.at("arguments"))
             elif custom:
-                arguments = as_text({"input": as_text(custom.get("input"))})
-                calls.append(DraftCall(identifier, text_of(custom, "name"), arguments))
+                draft.call(call_id, custom.text("name"), {"input": custom.json("input")})
             else:
                 line.leave_out("tool call", "expected an object with function or custom")
-        legacy = mapping_of(message, "function_call")
-        if legacy and not calls:
-            name = text_of(legacy, "name")
-            calls.append(DraftCall(self._new_id(), name, as_text(legacy.get("arguments"))))
-            self._legacy.setdefault(name, deque()).append(calls[0].id)
-        return calls
+        legacy = message.entry("function_call")
+        if legacy and not draft.calls:
+            draft.call(self._new_id(), legacy.text("name"), legacy.at("arguments"))
+            self._legacy[legacy.text("name")].append(draft.calls[0].id)
 
     def _new_id(self) -> str:
         self._count += 1
@@ -164,124 +143,130 @@ class ChatMessages:
 
 
 class ValueThread:
-    """A conversation of messages or items: each has a line, or a value holds many of them."""
+    """A conversation of messages or items: each has a line, or a value holds many of them.
+
+    A subclass says what a value that holds many is, and reads what it says beside them.
+    """
+
+    framed = ("conversation", "message", 0)
+    """What to call an object that holds many, one of a list of them, and the first's number."""
 
     def __init__(self, conversation: Conversation) -> None:
         self.conversation = conversation
         self.of_lines = False
-        """Whether each message has a line."""
+        """Whether each message has a line; the first value that can be read decides."""
         self._begun = False
 
-    def begin(self, value: Value, *, whole: bool) -> None:
-        """Take note of how the conversation is held; the first value that can be read decides."""
-        if not value.problem and not self._begun:
-            self._begun, self.of_lines = True, not whole
-            first = self.of_lines or value.place in ("document", "line 1")
-            self.conversation.part = "" if first else value.place
+    def is_frame(self, value: Any) -> bool:
+        """Return whether a value is an object that holds many messages."""
+        raise NotImplementedError
 
-    def enter(self, value: Value, place: str, name: str) -> Line:
-        """Enter one of the messages that a value holds."""
-        line = self.conversation.ledger.enter(f"{value.place}, {place}", name)
-        if value.replaced:
-            line.leave_out("bytes", REPLACED_BYTES)
-        return line
+    def name_of(self, message: Any) -> str:
+        """Return what to call a message in the account."""
+        return f"message:{label(Json.of(message).text('role'))}"
 
+    def read(self, line: Line, message: Any) -> None:
+        """Take a message."""
+        raise NotImplementedError
 
-class _Thread(ValueThread):
-    """Reads one conversation."""
+    def take_frame(self, line: Line, frame: Json, value: Value) -> None:
+        """Take an object that holds many messages."""
+        raise NotImplementedError
 
-    def __init__(self) -> None:
-        super().__init__(Conversation("openai-chat", "OpenAI chat messages"))
-        self._messages = ChatMessages(self.conversation)
+    def read_all(self, value: Value, what: str, messages: list[Any]) -> None:
+        """Enter and take messages that a value holds."""
+        for number, message in enumerate(messages, self.framed[2]):
+            place = f"{value.place}, {what} {number}"
+            line = self.conversation.ledger.enter(place, self.name_of(message))
+            if value.replaced:
+                line.leave_out("bytes", REPLACED_BYTES)
+            self.read(line, message)
 
     def feed(self, value: Value) -> None:
         """Enter a value, and take what it holds."""
-        content, ledger = value.value, self.conversation.ledger
-        whole = isinstance(content, list) or _is_frame(content)
-        self.begin(value, whole=whole)
-        if value.problem or not whole:
-            line = entered(ledger, value, _name(content))
-            if not value.problem:
-                self._messages.read(line, content)
+        content, is_frame = value.value, self.is_frame(value.value)
+        if not value.problem and not self._begun:
+            self._begun, self.of_lines = True, not (is_frame or isinstance(content, list))
+            first = self.of_lines or value.place in ("document", "line 1")
+            self.conversation.part = "" if first else value.place
+        if isinstance(content, list):
+            self.read_all(value, self.framed[1], content)
             return
-        messages, frame = content, None
-        if not isinstance(content, list):
-            messages, frame = _messages(content), entered(ledger, value, "conversation")
-        for number, message in enumerate(messages):
-            self._messages.read(self.enter(value, f"message {number}", _name(message)), message)
-        if frame is not None:
-            self._frame(frame, content)
-
-    def _frame(self, line: Line, frame: Entry) -> None:
-        """Take what an object with messages says beside them."""
-        conversation = self.conversation
-        line.skip("what stands around the messages, which are entered one by one")
-        named = (text_of(frame, key) for key in _SESSION_KEYS)
-        conversation.session = next(filter(None, named), "")
-        conversation.model = text_of(frame, "model")
-        conversation.context_length = count_of(frame, "context_length") or None
-        functions = [{"type": "function", "function": item} for item in list_of(frame, "functions")]
-        take_tools(conversation, [*list_of(frame, "tools"), *functions])
-        for key in _SET_ANEW:
-            if frame.get(key):
-                line.leave_out(key, "of a fixture; it is set anew where the import is written")
-        if earlier := text_of(frame, "source", "origin"):
-            conversation.origin = origin(conversation.origin, "from", earlier)
-        for value in list_of(frame, "recorded_compactions"):
-            self._recorded(line, value)
-
-    def _recorded(self, line: Line, value: Any) -> None:
-        messages, cut = self._messages.by_place, count_of(value, "cut")
-        named = text_of(value, "kind") if "kind" in mapping_of(value) else "summary"
-        kind = next((known for known in _KINDS if known == named), None)
-        if not cut or cut > len(messages) or kind is None:
-            line.leave_out("recorded compaction", "its cut or kind is none that a fixture can have")
-            return
-        before = (draft for draft in reversed(messages[:cut]) if draft is not None)
-        state = value.get("state")
-        self.conversation.compact(
-            after=next(before, None),
-            kind=kind,
-            trigger=text_of(value, "trigger"),
-            summary=text_of(value, "summary"),
-            tokens_before=count_of(value, "tokens_before"),
-            tokens_after=count_of(value, "tokens_after"),
-            state=self._state(state) if isinstance(state, list) else None,
-        )
-
-    def _state(self, values: list[Any]) -> list[Draft]:
-        """Return the messages of a state: those of the conversation are given by their index."""
-        reader, known = ChatMessages(self.conversation), self._messages.by_place
-        found: list[Draft | None] = []
-        for value in values:
-            if isinstance(value, dict):
-                found.append(reader.draft_of(nowhere(), value))
-            elif isinstance(value, int) and 0 <= value < len(known):
-                found.append(known[value])
-        return [draft for draft in found if draft is not None]
+        name = self.framed[0] if is_frame else self.name_of(content)
+        line = self.conversation.ledger.enter_value(value, name)
+        if is_frame:
+            self.take_frame(line, Json(content), value)
+        elif not value.problem:
+            self.read(line, content)
 
     def finish(self) -> Conversation:
+        """Return the conversation; nothing is fed after it."""
         self.conversation.name_missing()
         return self.conversation
 
 
-def _name(message: Any) -> str:
-    return f"message:{label(text_of(message, 'role'))}"
+class _Thread(ValueThread):
+    def __init__(self) -> None:
+        super().__init__(Conversation("openai-chat", "OpenAI chat messages"))
+        self._messages = ChatMessages(self.conversation)
 
+    def is_frame(self, value: Any) -> bool:
+        return _is_frame(value)
 
-def _messages(frame: Entry) -> list[Any]:
-    """Return the messages of an object, with the answer if it is a request with its response."""
-    response = mapping_of(frame, "response") or frame
-    answers = [mapping_of(choice, "message") for choice in list_of(response, "choices")[:1]]
-    return [*frame["messages"], *filter(None, answers)]
+    def read(self, line: Line, message: Any) -> None:
+        self._messages.read(line, message)
+
+    def take_frame(self, line: Line, frame: Json, value: Value) -> None:
+        conversation = self.conversation
+        line.skip("what stands around the messages, which are entered one by one")
+        # A request may stand with its response.
+        choices = (frame.entry("response") or frame).entries("choices")[:1]
+        answers = filter(None, (choice.entry("message") for choice in choices))
+        self.read_all(value, "message", [*frame["messages"], *answers])
+        conversation.session = frame.first(*_SESSION_KEYS)
+        conversation.model = frame.text("model")
+        conversation.context_length = frame.count("context_length") or None
+        functions = [{"type": "function", "function": item} for item in frame.listed("functions")]
+        conversation.take_tools([*frame.listed("tools"), *functions])
+        for key in _SET_ANEW:
+            if frame.get(key):
+                line.leave_out(key, "of a fixture; it is set anew where the import is written")
+        if earlier := frame.text("source", "origin"):
+            conversation.origin = origin(conversation.origin, "from", earlier)
+        for item in frame.entries("recorded_compactions"):
+            self._recorded(line, item)
+
+    def _recorded(self, line: Line, value: Json) -> None:
+        messages, cut = self._messages.by_place, value.count("cut")
+        kinds: tuple[CompactionKind, ...] = get_args(CompactionKind)
+        kind = next((known for known in kinds if known == value.get("kind", "summary")), None)
+        if not cut or cut > len(messages) or kind is None:
+            line.leave_out("recorded compaction", "its cut or kind is none that a fixture can have")
+            return
+        reader, state = ChatMessages(self.conversation), list[Draft | None]()
+        for item in value.listed("state"):
+            if isinstance(item, dict):
+                state.append(reader.draft_of(Line(), Json(item)))
+            elif isinstance(item, int) and 0 <= item < len(messages):
+                state.append(messages[item])  # a message of the conversation itself
+        known = isinstance(value.at("state"), list)
+        self.conversation.compact(
+            after=next((draft for draft in reversed(messages[:cut]) if draft is not None), None),
+            kind=kind,
+            trigger=value.text("trigger"),
+            summary=value.text("summary"),
+            tokens_before=value.count("tokens_before"),
+            tokens_after=value.count("tokens_after"),
+            state=[draft for draft in state if draft is not None] if known else None,
+        )
 
 
 def _is_frame(value: Any) -> bool:
-    return isinstance(mapping_of(value).get("messages"), list)
+    return isinstance(Json.of(value).at("messages"), list)
 
 
 def _is_message(value: Any) -> bool:
-    return isinstance(value, dict) and value.get("role") in ROLES and "type" not in value
+    return Json.of(value).text("role") in _ROLES and "type" not in value
 
 
 def _is_chat(value: Any) -> bool:
@@ -292,15 +277,15 @@ def _is_chat(value: Any) -> bool:
         return False  # its words stand elsewhere: it is another agent's message
     content = value.get("content")
     if isinstance(content, list):
-        return all(text_of(part, "type") in _CHAT_PARTS for part in content)
-    if value["role"] == "tool" and not text_of(value, "tool_call_id"):
+        return all(part.text("type") in _CHAT_PARTS for part in entries(content))
+    if value["role"] == "tool" and not Json(value).text("tool_call_id"):
         return False
     return isinstance(content, str | None)
 
 
 def _place(value: Any, thread: _Thread | None) -> Place:
     if isinstance(value, list):
-        return "opens" if any(_is_message(item) for item in value) else "foreign"
+        return "opens" if any(map(_is_message, value)) else "foreign"
     if _is_frame(value):
         return "opens"
     if _is_message(value):
@@ -315,7 +300,7 @@ def _recognise(source: SourceFile) -> str | None:
         values, seen = values[0]["messages"], "an object with messages"
     elif isinstance(values[0], list):
         values, seen = values[0], "a list of messages"
-    roles = {text_of(value, "role") for value in values}
+    roles = {value.text("role") for value in entries(values)}
     if not all(map(_is_chat, values)) or not roles & {"user", "assistant"}:
         return None
     return f"{seen} with role and content: {', '.join(sorted(roles))}"

@@ -15,27 +15,14 @@ from compression_eval.conversations.drafts import (
     Content,
     Conversation,
     Draft,
-    DraftCall,
+    image_at,
 )
-from compression_eval.conversations.fields import (
-    as_text,
-    count_of,
-    identifier,
-    label,
-    list_of,
-    mapping_of,
-    origin,
-    text_of,
-)
+from compression_eval.conversations.fields import Json, as_text, entries, label, origin
 from compression_eval.conversations.formats import Format
 from compression_eval.conversations.readers.base import (
-    Entry,
     Reader,
     Table,
-    image_at,
-    leave_out_thinking,
     marked,
-    take_tools,
     with_replaced,
     without_thinking,
 )
@@ -76,16 +63,16 @@ class OpenHandsReader(Reader):
         self.turns: dict[str, Draft] = {}
         """The turn of each model reply."""
 
-    def see(self, event: Entry, draft: Draft | None) -> None:
+    def see(self, event: Json, draft: Draft | None) -> None:
         """Add an event to the view; one without a message still counts in offsets."""
-        self.view.append(_Seen(identifier(event, "id"), draft))
+        self.view.append(_Seen(event.name("id"), draft))
 
-    def add(self, event: Entry, line: Line, draft: Draft) -> None:
+    def add(self, event: Json, line: Line, draft: Draft) -> None:
         """Add the message of an event."""
         self.conversation.say(line, draft)
         self.see(event, draft)
 
-    def add_to_turn(self, event: Entry, line: Line, reply: str, content: Content) -> Draft:
+    def add_to_turn(self, event: Json, line: Line, reply: str, content: Content) -> Draft:
         """Return the turn of a model reply, opened with a content if there is none."""
         if reply in self.turns:
             line.merge(self.turns[reply])
@@ -97,18 +84,18 @@ class OpenHandsReader(Reader):
         self.add(event, line, turn)
         return turn
 
-    def add_system(self, event: Entry, line: Line, draft: Draft, tools: list[Any]) -> None:
+    def add_system(self, event: Json, line: Line, draft: Draft, tools: list[Any]) -> None:
         """Take a system prompt, with the tools; the first one stands."""
         first = self.conversation.system
         if first is None:
             self.add(event, line, draft)
-            take_tools(self.conversation, tools)
+            self.conversation.take_tools(tools)
             return
         self.conversation.say_system(line, draft, "another system prompt: the first one stands")
         if first.content != draft.content:
-            self.conversation.caveats.append("the system prompt changed; the first one stands")
+            self.conversation.caveat("the system prompt changed; the first one stands")
 
-    def condense(self, line: Line, fields: Entry, forgotten: Container[str]) -> None:
+    def condense(self, line: Line, fields: Json, forgotten: Container[str]) -> None:
         """Record a condensation: events are forgotten, and a summary may stand for them.
 
         Args:
@@ -116,7 +103,7 @@ class OpenHandsReader(Reader):
             fields: The summary, and its place in the view; without one none is shown to the model.
             forgotten: Ids of events.
         """
-        summary, offset = text_of(fields, "summary"), count_of(fields, "summary_offset")
+        summary, offset = fields.text("summary"), fields.count("summary_offset")
         before = [item.draft for item in self.view if item.draft is not None and not item.summary]
         # A summary replaces that of an earlier condensation.
         self.view = [
@@ -152,77 +139,74 @@ class _Events(OpenHandsReader):
     key = "kind"
     unknown = "expected an object with a kind of event that is known"
 
-    def take(self, line: Line, entry: Any) -> None:
-        kind = self.kind_of(entry)
+    def take(self, line: Line, entry: Json) -> None:
+        kind, value, conversation = self.kind_of(entry), entry.entry("value"), self.conversation
         self.recognised = self.recognised or kind in self.kinds
         if kind == "ConversationStateUpdateEvent":
-            value, conversation = mapping_of(entry, "value"), self.conversation
-            model = text_of(value, "agent", "llm", "model")
-            model = model or text_of(value, "usage_to_metrics", "default", "model_name")
+            model = value.text("agent", "llm", "model")
+            model = model or value.text("usage_to_metrics", "default", "model_name")
             conversation.model = conversation.model or origin(model)
-            conversation.session = conversation.session or identifier(value, "id")
+            conversation.session = conversation.session or value.name("id")
         super().take(line, entry)
 
-    def system_prompt(self, line: Line, event: Entry) -> None:
-        """Take the system prompt, and the tools."""
-        texts = [text_of(event, key, "text") for key in ("system_prompt", "dynamic_context")]
+    def system_prompt(self, line: Line, event: Json) -> None:
+        texts = [event.text(key, "text") for key in ("system_prompt", "dynamic_context")]
         draft = Draft("system", [text for text in texts if text])
         if draft.content:
-            self.add_system(event, line, draft, list_of(event, "tools"))
+            self.add_system(event, line, draft, event.listed("tools"))
         else:
             line.is_unknown("expected a text in the field system_prompt")
 
-    def message(self, line: Line, event: Entry) -> None:
+    def message(self, line: Line, event: Json) -> None:
         """Take a message of the user, or one of the agent without a call."""
-        said, parts = mapping_of(event, "llm_message"), list_of(event, "extended_content")
-        role = text_of(said, "role")
+        said = event.entry("llm_message")
+        role = said.text("role")
         if role not in ("user", "assistant"):
             line.is_unknown("expected an llm_message of role user or assistant")
             return
-        content = _content(said.get("content"), line) + _content(parts, line)
+        extended = event.listed("extended_content")
+        draft = Draft("user", _content(said.at("content"), line) + _content(extended, line))
         if role == "assistant":
-            content = without_thinking(content, line)
+            draft.role, draft.content = "assistant", without_thinking(draft.content, line)
             _leave_out_reasoning(said, line)
-        self.add(event, line, Draft("user" if role == "user" else "assistant", content))
+        self.add(event, line, draft)
 
-    def action(self, line: Line, event: Entry) -> None:
-        call = mapping_of(event, "tool_call")
-        call_id = identifier(call, "id") or identifier(event, "tool_call_id")
-        name = text_of(call, "name") or text_of(event, "tool_name")
+    def action(self, line: Line, event: Json) -> None:
+        call = event.entry("tool_call")
+        call_id = call.name("id") or event.name("tool_call_id")
+        name = call.text("name") or event.text("tool_name")
         if not call_id or not name:
             line.is_unknown("expected a tool call with an id and a name")
             return
-        arguments = call.get("arguments")
+        arguments = call.at("arguments")
         if arguments is None:
-            arguments = _without_kind(mapping_of(event, "action"))
+            arguments = _without_kind(event.entry("action"))
         _leave_out_reasoning(event, line)
-        content = _content(event.get("thought"), line)
-        turn = self.add_to_turn(event, line, identifier(event, "llm_response_id"), [])
+        content = _content(event.at("thought"), line)
+        turn = self.add_to_turn(event, line, event.name("llm_response_id"), [])
         turn.content.extend(without_thinking(content, line))
-        turn.calls.append(DraftCall(call_id, name, as_text(arguments)))
+        turn.call(call_id, name, arguments)
 
-    def observation(self, line: Line, event: Entry) -> None:
-        seen = mapping_of(event, "observation")
-        content = _content(seen.get("content", seen.get("output")), line)
-        if not content and not {"content", "output"} & seen.keys():
-            content = [as_text(_without_kind(seen))]
-        self._result(line, event, content + _content(list_of(event, "extended_content"), line))
+    def result(self, line: Line, event: Json) -> None:
+        match self.kind_of(event):
+            case "UserRejectObservation":
+                content: Content = [marked("rejected", text=event.text("rejection_reason"))]
+            case "AgentErrorEvent":
+                content = [event.text("error")]
+            case _:
+                seen = event.entry("observation")
+                content = _content(seen.get("content", seen.get("output")), line)
+                if not content and not {"content", "output"} & seen.keys():
+                    content = [as_text(_without_kind(seen))]
+                content += _content(event.listed("extended_content"), line)
+        self.add(event, line, Draft("tool", content, call_id=event.name("tool_call_id")))
 
-    def rejection(self, line: Line, event: Entry) -> None:
-        self._result(line, event, [marked("rejected", text=text_of(event, "rejection_reason"))])
+    def condensation(self, line: Line, event: Json) -> None:
+        self.condense(line, event, {str(name) for name in event.listed("forgotten_event_ids")})
 
-    def error(self, line: Line, event: Entry) -> None:
-        self._result(line, event, [text_of(event, "error")])
-
-    def _result(self, line: Line, event: Entry, content: Content) -> None:
-        self.add(event, line, Draft("tool", content, call_id=identifier(event, "tool_call_id")))
-
-    def condensation(self, line: Line, event: Entry) -> None:
-        self.condense(line, event, {str(name) for name in list_of(event, "forgotten_event_ids")})
-
-    def request(self, line: Line, event: Entry) -> None:
+    def request(self, line: Line, event: Json) -> None:
         """Remember why the next condensation comes."""
-        reason = label(text_of(event, "reason"))
+        reason = label(event.text("reason"))
         self.trigger = "requested" if reason in ("unnamed", "other") else reason
         line.skip("asks for the condensation that follows")
 
@@ -230,9 +214,9 @@ class _Events(OpenHandsReader):
         "SystemPromptEvent": system_prompt,
         "MessageEvent": message,
         "ActionEvent": action,
-        "ObservationEvent": observation,
-        "UserRejectObservation": rejection,
-        "AgentErrorEvent": error,
+        "ObservationEvent": result,
+        "UserRejectObservation": result,
+        "AgentErrorEvent": result,
         "Condensation": condensation,
         "CondensationRequest": request,
         "ConversationStateUpdateEvent": "state of the program, not of the conversation",
@@ -247,13 +231,13 @@ class _Events(OpenHandsReader):
     }
 
 
-def _without_kind(fields: Entry) -> Entry:
-    return {key: item for key, item in fields.items() if key != "kind"}
+def _without_kind(fields: Json) -> Json:
+    return Json({key: item for key, item in fields.items() if key != "kind"})
 
 
-def _leave_out_reasoning(holder: Entry, line: Line) -> None:
+def _leave_out_reasoning(holder: Json, line: Line) -> None:
     if any(holder.get(key) for key in _REASONING):
-        leave_out_thinking(line)
+        line.leave_out_thinking()
 
 
 def _content(value: Any, line: Line) -> Content:
@@ -265,8 +249,8 @@ def _content(value: Any, line: Line) -> Content:
     """
     found: Content = []
     for part in value if isinstance(value, list) else [value]:
-        if text_of(part, "type") == "image":
-            found.extend(image_at(as_text(url)) for url in list_of(part, "image_urls"))
+        if Json.of(part).text("type") == "image":
+            found.extend(image_at(as_text(url)) for url in Json.of(part).listed("image_urls"))
         elif part is not None:
             found.extend(openai_content([part], line))
     return found
@@ -315,9 +299,10 @@ def _recognise(source: SourceFile) -> str | None:
         return None  # read with the first file of its folder
     document = source.document
     values = document[:60] if isinstance(document, list) else source.head or [document]
-    events = [v for v in values if {"id", "source", "timestamp"} <= mapping_of(v).keys()]
-    if any(text_of(event, "kind") in _Events.kinds for event in events):
-        return "events with id, source, timestamp and a kind of the OpenHands SDK"
+    for event in entries(values):
+        own = event.text("kind") in _Events.kinds
+        if own and {"id", "source", "timestamp"} <= event.keys():
+            return "events with id, source, timestamp and a kind of the OpenHands SDK"
     return None
 
 

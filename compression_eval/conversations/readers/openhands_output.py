@@ -7,28 +7,14 @@ files hold pairs of an action and its observation.
 from collections.abc import Iterator
 from typing import Any, ClassVar
 
-from compression_eval.conversations.account import Line
-from compression_eval.conversations.drafts import Content, Conversation, Draft, DraftCall
-from compression_eval.conversations.fields import (
-    as_text,
-    count_of,
-    identifier,
-    label,
-    list_of,
-    mapping_of,
-    origin,
-    text_of,
-)
+from compression_eval.conversations.account import REPLACED_BYTES, Line
+from compression_eval.conversations.drafts import Content, Conversation, Draft, image_at
+from compression_eval.conversations.fields import Json, as_text, label, origin
 from compression_eval.conversations.formats import Format
 from compression_eval.conversations.readers.base import (
-    REPLACED_BYTES,
-    Entry,
     Place,
     Table,
     command_text,
-    entered,
-    image_at,
-    leave_out_thinking,
     marked,
     threads,
     without_thinking,
@@ -76,36 +62,33 @@ class _Run(OpenHandsReader):
         self._waiting = ""
         """The last call of a file without ids, until it is answered."""
 
-    def kind_of(self, entry: Any) -> str:
+    def kind_of(self, entry: Json) -> str:
         """Return what an event is, as ``action:run``."""
-        return _kind(entry)
+        sides = ((side, entry.text(side)) for side in ("action", "observation"))
+        return next((f"{side}:{name}" for side, name in sides if name), "")
 
-    def name_of(self, entry: Any) -> str:
-        """Return what an event is, fit for the account."""
-        side, _, name = _kind(entry).partition(":")
+    def name_of(self, entry: Json) -> str:
+        side, _, name = self.kind_of(entry).partition(":")
         return f"{side}:{label(name)}" if side else "event"
 
     def feed(self, value: Value) -> None:
         """Take a record with a run's history, a list of events, or one event."""
-        if value.problem:
-            entered(self.conversation.ledger, value, "")
-            return
         history = value.value if isinstance(value.value, list) else _history(value.value)
-        if history is None:
+        if value.problem or history is None:
             super().feed(value)
             return
         start = f"{value.place}, " if value.place.startswith("line ") else ""
         if value.replaced:
-            self.conversation.caveats.append(REPLACED_BYTES)
+            self.conversation.caveat(REPLACED_BYTES)
         pairs = (item if isinstance(item, list) else [item] for item in history)
         for number, event in enumerate((event for pair in pairs for event in pair), 1):
             super().feed(Value(f"{start}event {number}", event))
         if isinstance(value.value, dict):
-            self._record(value.value, start)
+            self._record(Json(value.value), start)
 
-    def take(self, line: Line, entry: Any) -> None:
+    def take(self, line: Line, entry: Json) -> None:
         super().take(line, entry)
-        name = _kind(entry).partition(":")[2]
+        name = self.kind_of(entry).partition(":")[2]
         if name == "condensation_request":
             self.trigger = "requested"
         elif name in _LOOKED_UP and not line.unknown:
@@ -119,14 +102,14 @@ class _Run(OpenHandsReader):
         conversation.caveats[:] = dict.fromkeys(conversation.caveats)
         return conversation
 
-    def _record(self, record: Entry, start: str) -> None:
+    def _record(self, record: Json, start: str) -> None:
         """Take what a record says beside its history."""
         conversation = self.conversation
-        issue = "/".join(identifier(record, "issue", key) for key in ("owner", "repo", "number"))
-        conversation.session = identifier(record, "instance_id") or issue.strip("/")
-        model = origin(text_of(record, "metadata", "llm_config", "model"))
+        issue = "/".join(record.name("issue", key) for key in ("owner", "repo", "number"))
+        conversation.session = record.name("instance_id") or issue.strip("/")
+        model = origin(record.text("metadata", "llm_config", "model"))
         conversation.model = model or conversation.model
-        task = text_of(record, "instruction")
+        task = record.text("instruction")
         if not task:
             return
         line = conversation.ledger.enter(f"{start}instruction", "instruction")
@@ -140,105 +123,109 @@ class _Run(OpenHandsReader):
             first = sum(draft.role == "system" for draft in conversation.drafts[:1])
             conversation.drafts.insert(first, line.became(Draft("user", [task])))
 
-    def system(self, line: Line, event: Entry) -> None:
-        """Take the system prompt, and the tools."""
+    def system(self, line: Line, event: Json) -> None:
         fields = _fields(event)
-        draft = Draft("system", content_of(fields.get("content"), line))
-        self.add_system(event, line, draft, list_of(fields, "tools"))
+        draft = Draft("system", content_of(fields.at("content"), line))
+        self.add_system(event, line, draft, fields.listed("tools"))
 
-    def message(self, line: Line, event: Entry) -> None:
+    def message(self, line: Line, event: Json) -> None:
         """Take a message, of the user or of the agent."""
-        fields, source = _fields(event), text_of(event, "source")
+        fields, source = _fields(event), event.text("source")
         if source not in ("user", "agent"):
             # Without a source: the agent's messages are those that wait for an answer.
-            asks = fields.get("wait_for_response") is True and self.conversation.drafts
+            asks = fields.at("wait_for_response") is True and self.conversation.drafts
             source = "agent" if asks else "user"
-            self.conversation.caveats.append(_BY_FORM)
-        content = content_of(fields.get("content"), line) + _images(fields)
+            self.conversation.caveat(_BY_FORM)
+        draft = Draft("user", content_of(fields.at("content"), line) + _images(fields))
         if source == "agent":
-            self.add(event, line, Draft("assistant", without_thinking(content, line)))
-        else:
-            self.add(event, line, Draft("user", content))
+            draft.role, draft.content = "assistant", without_thinking(draft.content, line)
+        self.add(event, line, draft)
 
-    def call(self, line: Line, event: Entry) -> None:
+    def call(self, line: Line, event: Json) -> None:
         note, message, reply = _reply(event)
-        name, event_id = text_of(event, "action"), identifier(event, "id")
-        call_id, arguments = identifier(note, "tool_call_id"), as_text(_arguments(event))
-        if text_of(event, "source") == "user" and not call_id:
+        fields, name, event_id = _fields(event), event.text("action"), event.name("id")
+        call_id = note.name("tool_call_id")
+        given = {
+            key: value
+            for key, value in fields.items()
+            if key not in _NOT_ARGUMENTS and value is not None
+        }
+        thought = {"thought": fields["thought"]} if fields.at("thought") else {}
+        arguments = as_text(given or thought)
+        if event.text("source") == "user" and not call_id:
             self._by_user.add(event_id)
-            said = command_text(text_of(_fields(event), "command"), "")
-            if name != "run":
-                said = marked("user_action", name=name, text=arguments)
+            said = marked("user_action", name=name, text=arguments)
+            if name == "run":
+                said = command_text(fields.text("command"), "")
             self.add(event, line, Draft("user", [said]))
             return
-        made = {identifier(call, "id"): call for call in list_of(message, "tool_calls")}
+        made = {call.name("id"): call.entry("function") for call in message.entries("tool_calls")}
         made.pop("", None)
         if call_id in made:
-            function = mapping_of(made[call_id], "function")
-            name = text_of(function, "name") or name
-            arguments = as_text(function.get("arguments"))
+            name = made[call_id].text("name") or name
+            arguments = made[call_id].json("arguments")
         if not call_id:
             call_id = f"event-{event_id or len(self.conversation.ledger.lines)}"
-            self.conversation.caveats.append(_BY_PLACE)
+            self.conversation.caveat(_BY_PLACE)
         turn = self._turn(line, event, message, reply)
-        turn.calls.append(DraftCall(call_id, text_of(note, "function_name") or name, arguments))
+        turn.call(call_id, note.text("function_name") or name, arguments)
         if reply:
             self._offered.setdefault(reply, (line, set(made)))[1].discard(call_id)
         self._call_of[event_id] = self._waiting = call_id
 
-    def _turn(self, line: Line, event: Entry, message: Entry, reply: str) -> Draft:
+    def _turn(self, line: Line, event: Json, message: Json, reply: str) -> Draft:
         """Return the turn of a call."""
         if reply in self.turns:
             return self.add_to_turn(event, line, reply, [])
-        text = as_text(message.get("content") or "")
-        if not text and text_of(event, "action") != "think":  # whose argument the thought is
-            text = text_of(_fields(event), "thought")
-        if message.get("reasoning_content") or message.get("thinking_blocks"):
-            leave_out_thinking(line)
+        text = as_text(message.at("content") or "")
+        if not text and event.text("action") != "think":  # whose argument the thought is
+            text = _fields(event).text("thought")
+        if message.at("reasoning_content") or message.at("thinking_blocks"):
+            line.leave_out_thinking()
         if reply:
-            model = origin(text_of(event, "tool_call_metadata", "model_response", "model"))
+            model = origin(event.text("tool_call_metadata", "model_response", "model"))
             self.conversation.model = self.conversation.model or model
         return self.add_to_turn(event, line, reply, without_thinking([text], line))
 
-    def end(self, line: Line, event: Entry) -> None:
+    def end(self, line: Line, event: Json) -> None:
         """Take the words that end a run; the agent itself shows them to the model as text."""
         note, message, reply = _reply(event)
         if reply in self._offered:
-            self._offered[reply][1].discard(identifier(note, "tool_call_id"))
-        fields, text = _fields(event), as_text(message.get("content"))
+            self._offered[reply][1].discard(note.name("tool_call_id"))
+        fields, text = _fields(event), message.json("content")
         words: Content = without_thinking([text], line) if text.strip() else []
         if reply in self.turns:
             words = []  # it stands with the calls of the same reply
-        words += [text_of(fields, "thought"), text_of(fields, "final_thought")]
-        words += [text_of(fields, "outputs", key) for key in ("content", "reason")]
+        words += [fields.text("thought"), fields.text("final_thought")]
+        words += [fields.text("outputs", key) for key in ("content", "reason")]
         said = [word for word in dict.fromkeys(words) if isinstance(word, str) and word.strip()]
         if said:
-            role = "user" if text_of(event, "source") == "user" else "assistant"
-            self.add(event, line, Draft("user" if role == "user" else "assistant", [*said]))
+            by_user = event.text("source") == "user"
+            self.add(event, line, Draft("user" if by_user else "assistant", [*said]))
         else:
             line.skip("the end of the run, without words")
 
-    def result(self, line: Line, event: Entry) -> None:
+    def result(self, line: Line, event: Json) -> None:
         """Take an observation: the result of a call, or what the program told the model."""
-        content, cause = _shown(event, line), identifier(event, "cause")
-        call_id = identifier(event, "tool_call_metadata", "tool_call_id")
+        content, cause = _shown(event, line), event.name("cause")
+        call_id = event.name("tool_call_metadata", "tool_call_id")
         if not call_id and cause and cause not in self._by_user:
             call_id = self._call_of.get(cause, f"event-{cause}")
-        if not call_id and not cause and not identifier(event, "id") and self._waiting:
+        if not call_id and not cause and not event.name("id") and self._waiting:
             call_id = self._waiting
-            self.conversation.caveats.append(_BY_ORDER)
+            self.conversation.caveat(_BY_ORDER)
         if call_id:
             self._waiting = ""
             self.add(event, line, Draft("tool", content, call_id=call_id))
         else:
             self.add(event, line, Draft("user", content))
 
-    def condensation(self, line: Line, event: Entry) -> None:
+    def condensation(self, line: Line, event: Json) -> None:
         """Take a compaction; what it forgot is listed, or given as a span of ids."""
         fields = _fields(event)
-        forgotten = {str(name) for name in list_of(fields, "forgotten_event_ids")}
-        start = count_of(fields, "forgotten_events_start_id")
-        end = count_of(fields, "forgotten_events_end_id")
+        forgotten = {str(name) for name in fields.listed("forgotten_event_ids")}
+        start = fields.count("forgotten_events_start_id")
+        end = fields.count("forgotten_events_end_id")
         if start is not None and end is not None:
             numbers = (item.event for item in self.view if item.event.isdecimal())
             forgotten |= {number for number in numbers if start <= int(number) <= end}
@@ -270,72 +257,57 @@ class _Run(OpenHandsReader):
     }
 
 
-def _kind(event: Any) -> str:
-    """Return what an event is, as ``action:run``; empty if it is none."""
-    sides = ((side, text_of(event, side)) for side in ("action", "observation"))
-    return next((f"{side}:{name}" for side, name in sides if name), "")
-
-
-def _fields(event: Entry) -> Entry:
+def _fields(event: Json) -> Json:
     """Return the fields of an action or an observation, wherever they stand."""
-    return mapping_of(event, "args") or mapping_of(event, "extras") or event
+    return event.entry("args") or event.entry("extras") or event
 
 
-def _arguments(event: Entry) -> Entry:
-    """Return what an action was called with, without the program's own notes."""
-    fields = _fields(event)
-    found = {
-        key: value
-        for key, value in fields.items()
-        if key not in _NOT_ARGUMENTS and value is not None
-    }
-    return found or ({"thought": fields["thought"]} if fields.get("thought") else {})
-
-
-def _images(fields: Entry) -> Content:
-    addresses = list_of(fields, "image_urls") or list_of(fields, "images_urls")
+def _images(fields: Json) -> Content:
+    addresses = fields.listed("image_urls") or fields.listed("images_urls")
     return [image_at(as_text(address)) for address in addresses if address]
 
 
-def _shown(event: Entry, line: Line) -> Content:
+def _shown(event: Json, line: Line) -> Content:
     """Return what an observation showed, with the exit code if it has one."""
-    fields, kind = _fields(event), text_of(event, "observation")
-    content = content_of(event.get("content"), line) + _images(fields)
-    code = fields.get("exit_code", mapping_of(fields, "metadata").get("exit_code"))
+    fields, kind = _fields(event), event.text("observation")
+    content = content_of(event.at("content"), line) + _images(fields)
+    code = fields.get("exit_code", fields.at("metadata", "exit_code"))
     if kind == "run" and isinstance(code, int) and code != -1:
         content.append(marked("exit_code", code=str(code)))
-    if fields.get("screenshot"):
+    if fields.at("screenshot"):
         line.leave_out("screenshot", "a picture beside the text of the page")
     if kind == "user_rejected":
-        return [marked("rejected", text=as_text(event.get("content")))]
+        return [marked("rejected", text=event.json("content"))]
     return content
 
 
-def _reply(event: Entry) -> tuple[Entry, Entry, str]:
+def _reply(event: Json) -> tuple[Json, Json, str]:
     """Return the note on the tool call, the model's message with it, and the reply's id."""
-    note = mapping_of(event, "tool_call_metadata")
-    choices = list_of(note, "model_response", "choices")
-    message = mapping_of(choices[0], "message") if choices else {}
-    return note, message, identifier(note, "model_response", "id")
+    note = event.entry("tool_call_metadata")
+    choices = note.entries("model_response", "choices")
+    message = choices[0].entry("message") if choices else Json()
+    return note, message, note.name("model_response", "id")
 
 
 def _is_event(value: Any) -> bool:
     """Tell whether a value is an event: an action or an observation of a known kind."""
-    keys = mapping_of(value).keys()
-    if "role" in keys or ("action" in keys) == ("observation" in keys):
+    event = Json.of(value)
+    if "role" in event or ("action" in event) == ("observation" in event):
         return False
-    return _kind(value) in _Run.kinds or _kind(value) == "action:summarize"
+    kinds = (f"{side}:{event.text(side)}" for side in ("action", "observation"))
+    return any(kind in _Run.kinds or kind == "action:summarize" for kind in kinds)
 
 
 def _history(value: Any) -> list[Any] | None:
     """Return the events of a record of a run; None if it is no such record."""
-    lists = (list_of(value, key) for key in ("history", "trajectory"))
+    lists = (Json.of(value).listed(key) for key in ("history", "trajectory"))
     return next((events for events in lists if _holds_events(events)), None)
 
 
 def _holds_events(values: Any) -> bool:
     """Tell whether a list is a history: of events, or of pairs of them."""
-    items = (item for pair in list_of(values)[:20] for item in (list_of(pair) or [pair]))
+    pairs = values[:20] if isinstance(values, list) else []
+    items = (item for pair in pairs for item in (pair if isinstance(pair, list) else [pair]))
     return any(map(_is_event, items))
 
 

@@ -12,39 +12,27 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
+from compression_eval.conversations.account import REPLACED_BYTES
 from compression_eval.conversations.drafts import Conversation
 from compression_eval.conversations.fields import (
+    Json,
     as_text,
+    entries,
     from_json,
-    identifier,
     json_object,
     label,
-    list_of,
-    mapping_of,
     origin,
-    text_of,
-)
-from compression_eval.conversations.formats import Format
-from compression_eval.conversations.readers.base import (
-    REPLACED_BYTES,
-    Entry,
-    records,
     tool_definitions,
 )
+from compression_eval.conversations.formats import Format
+from compression_eval.conversations.readers.base import records
 from compression_eval.conversations.readers.openai import ChatMessages
 from compression_eval.conversations.sources import SourceFile, Value
 from compression_eval.fixtures.errors import DataError
 
-_EXPECTED = "spans or events with gen_ai.input.messages or gen_ai.*.message"
 _INPUT, _OUTPUT = "gen_ai.input.messages", "gen_ai.output.messages"
-_INSTRUCTIONS, _TOOLS = "gen_ai.system_instructions", "gen_ai.tool.definitions"
 _DETAILS = "gen_ai.client.inference.operation.details"
-_ROLES = {
-    "gen_ai.system.message": "system",
-    "gen_ai.user.message": "user",
-    "gen_ai.assistant.message": "assistant",
-    "gen_ai.tool.message": "tool",
-}
+_ROLES = {f"gen_ai.{role}.message": role for role in ("system", "user", "assistant", "tool")}
 _CHOICE = "gen_ai.choice"
 _AGENTS = ("invoke_agent", "create_agent", "invoke_workflow")
 """Operations that repeat what the requests within them hold."""
@@ -62,20 +50,25 @@ class _Request:
     group: str = ""
     """The conversation, or else the trace, that it belongs to."""
     start: tuple[int, str] = (0, "")
-    attributes: Entry = field(default_factory=dict)
-    events: list[tuple[str, Entry]] = field(default_factory=list)
+    attributes: Json = field(default_factory=Json)
+    events: list[tuple[str, Json]] = field(default_factory=list)
     replaced: bool = False
+
+    def listed(self, name: str) -> list[Any]:
+        """Return an attribute that is a list, perhaps as JSON text."""
+        value = _parsed(self.attributes.get(name))
+        return value if isinstance(value, list) else []
 
     def messages(self) -> tuple[list[Any], list[Any]]:
         """Return the messages sent and those that came back, in the form of chat messages."""
-        sent = [_role(message) for message in _listed(self.attributes.get(_INPUT))]
-        back = [_role(message) for message in _listed(self.attributes.get(_OUTPUT))[:1]]
+        sent = [_role(message) for message in self.listed(_INPUT)]
+        back = [_role(message) for message in self.listed(_OUTPUT)[:1]]
         for name, fields in self.events:
             if name in _ROLES:
                 sent.append(_of_event(_ROLES[name], fields))
             elif name == _CHOICE and not back:
-                message = _parsed(fields.get("message"))
-                inner = message if isinstance(message, dict) else fields
+                message = _parsed(fields.at("message"))
+                inner = Json(message) if isinstance(message, dict) else fields
                 back.append(_of_event("assistant", inner))
         return sent, back
 
@@ -98,70 +91,89 @@ class _Thread:
         )
 
     def add(self, message: Any, place: str) -> None:
-        line = self.conversation.ledger.enter(place, label(text_of(message, "role")))
+        line = self.conversation.ledger.enter(place, label(Json.of(message).text("role")))
         for part in _chat(message):
             self.reader.read(line, part)
+
+    def take(self, request: _Request, sent: list[Any], keys: list[str], back: list[Any]) -> None:
+        """Take what a request adds."""
+        conversation, attributes = self.conversation, request.attributes
+        line = conversation.ledger.enter(request.place, "request")
+        line.skip("a request; the messages that it adds are entered one by one")
+        if request.replaced:
+            line.leave_out("bytes", REPLACED_BYTES)
+        if len(request.listed(_OUTPUT)) > 1:
+            line.leave_out("choices", "only the first answer was gone on with")
+        model = attributes.first("gen_ai.response.model", "gen_ai.request.model")
+        conversation.model = origin(model) or conversation.model
+        tools = tool_definitions(request.listed("gen_ai.tool.definitions"))[0]
+        conversation.tools = tools or conversation.tools
+        instructions = request.listed("gen_ai.system_instructions")
+        if instructions and not conversation.drafts:
+            self.add({"role": "system", "parts": instructions}, f"{request.place}, instructions")
+        for number in range(len(self.keys), len(sent)):
+            self.add(sent[number], f"{request.place}, input {number}")
+        self.keys = keys
+        for message in back:
+            self.answers[len(keys)] = _gist(message)
+            self.add(message, f"{request.place}, output")
+            self.keys = [*keys, _key(message)]
 
 
 def _chat(message: Any) -> list[Any]:
     """Return a message with parts as chat messages: each result is one of its own."""
-    parts = message.get("parts") if isinstance(message, dict) else None
+    parts, role = Json.of(message).at("parts"), Json.of(message).text("role")
     if not isinstance(parts, list):
         return [message]
     content: list[Any] = []
     calls: list[Any] = []
     results: list[Any] = []
-    for part in parts:
-        match text_of(part, "type"):
+    for value in parts:
+        part = Json.of(value)
+        match part.text("type"):
             case "text":
-                content.append({"type": "text", "text": text_of(part, "content")})
+                content.append({"type": "text", "text": part.text("content")})
             case "tool_call" | "server_tool_call" as kind:
-                arguments = part.get("arguments" if kind == "tool_call" else kind)
-                function = {"name": text_of(part, "name"), "arguments": as_text(arguments or {})}
-                calls.append({"id": identifier(part, "id"), "function": function})
+                arguments = part.at("arguments" if kind == "tool_call" else kind)
+                function = {"name": part.text("name"), "arguments": as_text(arguments or {})}
+                calls.append({"id": part.name("id"), "function": function})
             case "tool_call_response" | "server_tool_call_response" as kind:
                 found = (part[key] for key in ("response", "result", kind) if key in part)
-                result = {"role": "tool", "tool_call_id": identifier(part, "id")}
+                result = {"role": "tool", "tool_call_id": part.name("id")}
                 results.append({**result, "content": as_text(next(found, ""))})
-            case "blob" | "uri" | "file" as kind if text_of(part, "modality") in ("image", ""):
-                content.append(_attached(kind, part))
+            case "blob" | "uri" as kind if part.text("modality") == "image":
+                url = part.text("uri")
+                if kind == "blob":
+                    url = f"data:{part.text('mime_type')};base64,{part.text('content')}"
+                content.append({"type": "image_url", "image_url": {"url": url}})
+            case "blob" | "uri" | "file" if part.text("modality") in ("image", ""):
+                content.append({"type": "file"})
             case _:
-                content.append(part)
-    if text_of(message, "role") == "tool" and results and not content:
+                content.append(value)
+    if role == "tool" and results and not content:
         return results
-    said = {"role": text_of(message, "role"), "content": content, "tool_calls": calls}
-    if not results:
-        return [said]
+    said = {"role": role, "content": content, "tool_calls": calls}
     # Results that the provider's own tools gave stand behind their calls in one message.
-    return [said, *results] if calls else [*results, said] if content else results
+    behind = [said, *results] if calls else [*results, said]
+    return behind if content or calls or not results else results
 
 
-def _attached(kind: str, part: Entry) -> Entry:
-    if kind == "file" or text_of(part, "modality") != "image":
-        return {"type": "file"}
-    url = text_of(part, "uri")
-    if kind == "blob":
-        url = f"data:{text_of(part, 'mime_type')};base64,{text_of(part, 'content')}"
-    return {"type": "image_url", "image_url": {"url": url}}
-
-
-def _of_event(role: str, fields: Entry) -> Entry:
+def _of_event(role: str, fields: Json) -> dict[str, Any]:
     """Return the message of an event of the older conventions."""
-    calls = _parsed(fields.get("tool_calls"))
-    content = _parsed(fields.get("content"))
+    calls, content = _parsed(fields.at("tool_calls")), _parsed(fields.at("content"))
     message = {
-        "role": text_of(fields, "role") or role,
+        "role": fields.text("role") or role,
         "content": content if isinstance(content, str | list | None) else as_text(content),
         "tool_calls": calls if isinstance(calls, list) else [],
     }
     if role == "tool":
-        message |= {"role": "tool", "tool_call_id": identifier(fields, "id")}
+        message |= {"role": "tool", "tool_call_id": fields.name("id")}
     return message
 
 
 def _role(message: Any) -> Any:
     """Return a message whose role is one of the chat form, where instrumentations differ."""
-    if text_of(message, "role") == "model":
+    if Json.of(message).text("role") == "model":
         return {**message, "role": "assistant"}
     return message
 
@@ -174,35 +186,30 @@ def _key(message: Any) -> str:
         return f"nested too deeply {id(message)}"
 
 
+def _bare(value: Any) -> Any:
+    if not isinstance(value, dict):
+        return value
+    message, calls = Json(value), []
+    for call in message.entries("tool_calls"):
+        text = call.json("function", "arguments")
+        arguments = json_object(text) if text else {}
+        calls.append([call.name("id"), call.text("function", "name"), arguments])
+    return [message.text("role"), _text(message), calls, message.name("tool_call_id")]
+
+
 def _gist(message: Any) -> list[str]:
     """Return the role and the ids of the calls of a message, or else its words."""
-    parts = [part for part in _chat(message) if isinstance(part, dict)]
-    ids = [identifier(call, "id") for part in parts for call in list_of(part, "tool_calls")]
+    parts = entries([part for part in _chat(message) if isinstance(part, dict)])
+    ids = [call.name("id") for part in parts for call in part.entries("tool_calls")]
     words = [word for part in parts for word in str(_text(part)).split()]
-    return [text_of(message, "role"), *(ids if any(ids) else words)]
+    return [Json.of(message).text("role"), *(ids if any(ids) else words)]
 
 
-def _bare(message: Any) -> Any:
-    if not isinstance(message, dict):
-        return message
-    calls = [
-        [identifier(call, "id"), text_of(function, "name"), _arguments(function)]
-        for call in list_of(message, "tool_calls")
-        for function in [mapping_of(call, "function")]
-    ]
-    return [text_of(message, "role"), _text(message), calls, identifier(message, "tool_call_id")]
-
-
-def _text(message: Entry) -> Any:
-    content = message.get("content")
+def _text(message: Json) -> Any:
+    content = message.at("content")
     if not isinstance(content, list):
         return content or ""
-    return "\n".join(filter(None, (text_of(part, "text") for part in content)))
-
-
-def _arguments(function: Entry) -> Any:
-    text = as_text(function.get("arguments"))
-    return json_object(text) if text else {}
+    return "\n".join(filter(None, (part.text("text") for part in entries(content))))
 
 
 def _parsed(value: Any) -> Any:
@@ -213,10 +220,6 @@ def _parsed(value: Any) -> Any:
     return value if found is None else found
 
 
-def _listed(value: Any) -> list[Any]:
-    return list_of(_parsed(value))
-
-
 def _any_value(value: Any) -> Any:
     """Return a value of OTLP as a plain one."""
     if not isinstance(value, dict):
@@ -225,88 +228,68 @@ def _any_value(value: Any) -> Any:
         if key in value:
             return value[key]
     if "arrayValue" in value:
-        return [_any_value(item) for item in list_of(value["arrayValue"], "values")]
+        return [_any_value(item) for item in Json(value).listed("arrayValue", "values")]
     if "kvlistValue" in value:
-        return _attributes({"attributes": list_of(value["kvlistValue"], "values")})
+        return _attributes(Json(attributes=Json(value).listed("kvlistValue", "values")))
     return None
 
 
-def _attributes(holder: Any) -> Entry:
+def _attributes(holder: Json) -> Json:
     """Return the attributes of a span, an event or a log record."""
-    plain = mapping_of(holder, "attributes")
-    if plain:
-        return plain
-    return {
-        key: _any_value(item.get("value"))
-        for item in list_of(holder, "attributes")
-        if (key := text_of(item, "key"))
-    }
+    listed = holder.entries("attributes")
+    found = {item.text("key"): _any_value(item.at("value")) for item in listed if item.text("key")}
+    return holder.entry("attributes") or Json(found)
 
 
-def _items(value: Any) -> Iterator[tuple[str, Any, bool]]:
+def _items(value: Any) -> Iterator[tuple[str, Json, bool]]:
     """Yield number, span or log record, and whether it is a record, of a value of a file."""
     if isinstance(value, list):
-        for number, item in enumerate(value, 1):
+        for number, item in enumerate(entries(value), 1):
             yield f", item {number}", item, False
         return
-    number = 0
+    batch, number = Json.of(value), 0
     for outer, scopes, inner in (
         ("resourceSpans", "scopeSpans", "spans"),
         ("resourceLogs", "scopeLogs", "logRecords"),
     ):
-        for resource in list_of(value, outer):
-            for scope in list_of(resource, scopes):
-                for item in list_of(scope, inner):
+        for resource in batch.entries(outer):
+            for scope in resource.entries(scopes):
+                for item in scope.entries(inner):
                     number += 1
                     yield f", {inner[:-1]} {number}", item, inner == "logRecords"
-    if not number and isinstance(value, dict) and "attributes" in value:
-        yield "", value, "body" in value
+    if not number and "attributes" in batch:
+        yield "", batch, "body" in batch
 
 
-def _is_own(value: Any) -> bool:
-    try:
-        return any(_holds_messages(item, record) for _, item, record in _items(value))
-    except RecursionError:
-        return False
-
-
-def _holds_messages(item: Any, record: bool) -> bool:
-    attributes = _attributes(item)
+def _holds_messages(item: Json, record: bool) -> bool:
     names = [name for name, _ in _events(item, record)]
-    return bool(attributes.keys() & {_INPUT, _OUTPUT}) or any(
+    return bool(_attributes(item).keys() & {_INPUT, _OUTPUT}) or any(
         name in (*_ROLES, _CHOICE, _DETAILS) for name in names
     )
 
 
-def _events(item: Any, record: bool) -> Iterator[tuple[str, Entry]]:
+def _events(item: Json, record: bool) -> Iterator[tuple[str, Json]]:
     """Yield name and fields of the events of a span, or of a log record, which is one."""
     if not record:
-        for event in list_of(item, "events"):
-            yield text_of(event, "name"), _attributes(event)
+        for event in item.entries("events"):
+            yield event.text("name"), _attributes(event)
         return
-    attributes = _attributes(item)
-    body = _any_value(mapping_of(item, "body")) if mapping_of(item, "body") else None
-    inner = body if isinstance(body, dict) else {}
-    name = text_of(item, "eventName") or text_of(attributes, "event.name")
-    yield name, {**attributes, **inner}
+    attributes, body = _attributes(item), _any_value(item.entry("body") or None)
+    name = item.text("eventName") or attributes.text("event.name")
+    yield name, Json({**attributes, **Json.of(body)})
 
 
-def _ids(item: Any) -> tuple[str, str]:
-    """Return the trace and the span that something belongs to."""
-    names = (("traceId",), ("trace_id",), ("context", "trace_id"))
-    trace = next(filter(None, (text_of(item, *name) for name in names)), "")
-    names = (("spanId",), ("span_id",), ("context", "span_id"))
-    span = next(filter(None, (text_of(item, *name) for name in names)), "")
-    return trace.removeprefix("0x"), span.removeprefix("0x")
+def _id(item: Json, camel: str, snake: str) -> str:
+    """Return the trace or the span that something belongs to."""
+    found = item.first(camel, snake) or item.text("context", snake)
+    return found.removeprefix("0x")
 
 
-def _time(item: Any) -> tuple[int, str]:
+def _time(item: Json) -> tuple[int, str]:
     """Return when something began, to be compared with others of the same file."""
-    for key in ("startTimeUnixNano", "timeUnixNano", "start_time"):
-        text = identifier(item, key)
-        if text:
-            return (int(text), "") if text.isascii() and text.isdigit() else (0, text)
-    return (0, "")
+    names = map(item.name, ("startTimeUnixNano", "timeUnixNano", "start_time"))
+    text = next(filter(None, names), "")
+    return (int(text), "") if text.isascii() and text.isdigit() else (0, text)
 
 
 @dataclass
@@ -325,7 +308,7 @@ class _File:
         for number, item, record in _items(value.value):
             found = True
             place = f"{value.place}{number}"
-            operation = text_of(_attributes(item), "gen_ai.operation.name")
+            operation = _attributes(item).text("gen_ai.operation.name")
             if not _holds_messages(item, record):
                 kind = operation or ("log record" if record else "span")
                 self.others.append((place, label(kind), "it holds no messages"))
@@ -334,8 +317,8 @@ class _File:
         if not found:
             self.others.append((value.place, "other", "it holds no spans or log records"))
 
-    def _add(self, place: str, item: Any, record: bool, *, replaced: bool) -> None:
-        ids = _ids(item)
+    def _add(self, place: str, item: Json, record: bool, *, replaced: bool) -> None:
+        ids = _id(item, "traceId", "trace_id"), _id(item, "spanId", "span_id")
         request = self.requests.setdefault(ids if any(ids) else (place, ""), _Request(place))
         request.replaced = request.replaced or replaced
         if not record or not request.start[0]:
@@ -348,79 +331,58 @@ class _File:
                 request.attributes |= fields
             else:
                 request.events.append((name, fields))
-        conversation = identifier(request.attributes, "gen_ai.conversation.id")
-        request.group = conversation or identifier(attributes, "gen_ai.conversation.id") or ids[0]
+        holders = (request.attributes, attributes)
+        named = (holder.name("gen_ai.conversation.id") for holder in holders)
+        request.group = next(filter(None, named), ids[0])
 
     def conversations(self) -> Iterator[Conversation]:
         """Yield the conversations of the file."""
         groups: dict[str, list[_Request]] = defaultdict(list)
         for request in sorted(self.requests.values(), key=lambda known: known.start):
             groups[request.group].append(request)
-        first = True
         for name, requests in groups.items():
-            for thread in self._threads(name, requests):
-                if first:
-                    for place, kind, reason in self.others:
-                        thread.conversation.ledger.enter(place, kind).skip(reason)
-                    first = False
+            for thread in _threads(name, requests):
+                while self.others:
+                    place, kind, reason = self.others.pop(0)
+                    thread.conversation.ledger.enter(place, kind).skip(reason)
                 thread.conversation.name_missing()
                 yield thread.conversation
 
-    def _threads(self, name: str, requests: list[_Request]) -> list[_Thread]:
-        threads: list[_Thread] = []
-        agents = [r for r in requests if text_of(r.attributes, "gen_ai.operation.name") in _AGENTS]
-        inner = [request for request in requests if request not in agents] or requests
-        for request in inner:
-            _place(request, name, threads)
-        if len(inner) < len(requests):
-            for request in agents:
-                line = threads[0].conversation.ledger.enter(request.place, "agent")
-                line.skip("it repeats what the requests within it hold")
-        return threads
 
-
-def _place(request: _Request, name: str, threads: list[_Thread]) -> None:
-    """Add a request to the conversation that it goes on with, or open one."""
-    sent, back = request.messages()
-    keys = [_key(message) for message in sent]
-    fitting = [thread for thread in threads if thread.goes_on_with(keys, sent)]
-    thread = max(fitting, key=lambda known: len(known.keys), default=None)
-    if thread is None:
-        number = len(threads) + 1
-        part = "" if number == 1 else f"thread-{number}"
-        conversation = Conversation("otel", "OpenTelemetry spans", name, part=part)
-        users = (_key(message) for message in sent if text_of(message, "role") == "user")
-        asked = next(users, None)
-        if any(asked in known.keys for known in threads):
-            conversation.caveats.append(_ALIKE)
-        thread = _Thread(conversation, ChatMessages(conversation))
-        threads.append(thread)
-    conversation, attributes = thread.conversation, request.attributes
-    line = conversation.ledger.enter(request.place, "request")
-    line.skip("a request; the messages that it adds are entered one by one")
-    if request.replaced:
-        line.leave_out("bytes", REPLACED_BYTES)
-    if len(_listed(attributes.get(_OUTPUT))) > 1:
-        line.leave_out("choices", "only the first answer was gone on with")
-    models = [text_of(attributes, f"gen_ai.{key}.model") for key in ("response", "request")]
-    conversation.model = origin(next(filter(None, models), "")) or conversation.model
-    conversation.tools = tool_definitions(_listed(attributes.get(_TOOLS)))[0] or conversation.tools
-    instructions = _listed(attributes.get(_INSTRUCTIONS))
-    if instructions and not conversation.drafts:
-        thread.add({"role": "system", "parts": instructions}, f"{request.place}, instructions")
-    for number in range(len(thread.keys), len(sent)):
-        thread.add(sent[number], f"{request.place}, input {number}")
-    thread.keys = keys
-    for message in back:
-        thread.answers[len(keys)] = _gist(message)
-        thread.add(message, f"{request.place}, output")
-        thread.keys = [*keys, _key(message)]
+def _threads(name: str, requests: list[_Request]) -> list[_Thread]:
+    """Return the conversations of a group: a request goes on with one, or opens another."""
+    threads: list[_Thread] = []
+    agents = [r for r in requests if r.attributes.text("gen_ai.operation.name") in _AGENTS]
+    inner = [request for request in requests if request not in agents] or requests
+    for request in inner:
+        sent, back = request.messages()
+        keys = [_key(message) for message in sent]
+        fitting = [thread for thread in threads if thread.goes_on_with(keys, sent)]
+        thread = max(fitting, key=lambda known: len(known.keys), default=None)
+        if thread is None:
+            part = f"thread-{len(threads) + 1}" if threads else ""
+            conversation = Conversation("otel", "OpenTelemetry spans", name, part=part)
+            users = (_key(said) for said in sent if Json.of(said).text("role") == "user")
+            asked = next(users, None)
+            if any(asked in known.keys for known in threads):
+                conversation.caveat(_ALIKE)
+            thread = _Thread(conversation, ChatMessages(conversation))
+            threads.append(thread)
+        thread.take(request, sent, keys, back)
+    if len(inner) < len(requests):
+        for request in agents:
+            line = threads[0].conversation.ledger.enter(request.place, "agent")
+            line.skip("it repeats what the requests within it hold")
+    return threads
 
 
 def _recognise(source: SourceFile) -> str | None:
-    values = source.head or [source.document]
-    if any(map(_is_own, values)):
-        return "spans or events with messages of gen_ai"
+    for value in source.head or [source.document]:
+        try:
+            if any(_holds_messages(item, record) for _, item, record in _items(value)):
+                return "spans or events with messages of gen_ai"
+        except RecursionError:
+            continue
     return None
 
 
@@ -432,7 +394,8 @@ def _read(source: SourceFile) -> Iterator[Conversation]:
         except RecursionError:
             file.others.append((value.place, "unreadable", "nested too deeply"))
     if not file.requests:
-        raise DataError(f"{source.path}: expected {_EXPECTED}, found none")
+        expected = "spans or events with gen_ai.input.messages or gen_ai.*.message"
+        raise DataError(f"{source.path}: expected {expected}, found none")
     yield from file.conversations()
 
 

@@ -4,30 +4,19 @@ What the model saw is the path from the first record to the last one in the file
 were taken back. A compression is recorded with the whole history that the model went on with.
 """
 
+from collections import defaultdict
 from collections.abc import Iterator
-from dataclasses import dataclass
-from typing import Any
 
 from compression_eval.conversations.account import Line
-from compression_eval.conversations.drafts import Conversation, Draft, DraftCall
-from compression_eval.conversations.fields import (
-    as_text,
-    count_of,
-    identifier,
-    list_of,
-    mapping_of,
-    origin,
-    text_of,
-    value_of,
-)
+from compression_eval.conversations.drafts import Conversation, Draft
+from compression_eval.conversations.fields import Json, origin
 from compression_eval.conversations.formats import Format
 from compression_eval.conversations.readers.base import (
     LEFT_BRANCH,
-    Entry,
+    Node,
     Reader,
-    say_injected,
+    sign,
     with_originals,
-    with_subtype,
 )
 from compression_eval.conversations.readers.gemini_cli import content_of, parts_of, response_of
 from compression_eval.conversations.sources import SourceFile, Value
@@ -40,127 +29,112 @@ _CONVERTED = 1
 """``compressionStatus`` of a compression that worked; newer versions write a word."""
 
 
-@dataclass(eq=False)
-class _Record:
-    """A line of the tree."""
-
-    line: Line
-    value: Entry
-    parent: "_Record | None"
-
-
 class _Session(Reader):
     """One thread: the session, or a sub-agent."""
 
     format = "qwen-code"
+    subtype = "subtype"
+    no_object = "expected a JSON object"
 
-    def __init__(self, first: Any, part: str) -> None:
-        product = origin("Qwen Code", text_of(first, "version"))
-        super().__init__(product, text_of(first, "sessionId"), part)
-        self._by_id: dict[str, _Record] = {}
-        self._records: list[_Record] = []
-        self._open: dict[str, list[str]] = {}
+    def __init__(self, first: Json, part: str) -> None:
+        product = origin("Qwen Code", first.text("version"))
+        super().__init__(product, first.text("sessionId"), part)
+        self._by_id: dict[str, Node] = {}
+        self._records: list[Node] = []
+        self._open: dict[str, list[str]] = defaultdict(list)
         """Ids of calls without a result, by the tool's name: old recordings name none."""
         self._lost = False
 
-    def name_of(self, entry: Any) -> str:
-        """Return the type with the subtype."""
-        return with_subtype(text_of(entry, "type"), text_of(entry, "subtype"))
-
-    def take(self, line: Line, entry: Any) -> None:
+    def take(self, line: Line, entry: Json) -> None:
         """Put a line into the tree; it is settled once the path is known."""
-        if not mapping_of(entry):
-            line.is_unknown("expected a JSON object")
+        if not entry:
+            line.is_unknown(self.no_object)
             return
-        parent = self._by_id.get(text_of(entry, "parentUuid"))
-        if parent is None and text_of(entry, "parentUuid") and self._records:
+        name = entry.text("parentUuid")
+        parent = self._by_id.get(name)
+        if parent is None and name and self._records:
             self._lost, parent = True, self._records[-1]
-        self._records.append(_Record(line, entry, parent))
-        if name := text_of(entry, "uuid"):
+        self._records.append(Node(line, entry, parent))
+        if name := entry.text("uuid"):
             self._by_id.setdefault(name, self._records[-1])
 
     def finish(self) -> Conversation:
         """Return the conversation on the path to the last record."""
-        path: set[_Record] = set()
-        node = self._records[-1] if self._records else None
-        while node is not None and node not in path:
-            path.add(node)
-            node = node.parent
+        path = set(self._records[-1].path if self._records else [])
         for record in self._records:
-            kind, subtype = text_of(record.value, "type"), text_of(record.value, "subtype")
-            compresses = kind == "system" and subtype == "chat_compression"
+            kind, line = record.entry.text("type"), record.line
+            compresses = (kind, record.entry.text("subtype")) == ("system", "chat_compression")
             if record not in path and (kind in _SPEAKS or compresses):
-                record.line.skip(LEFT_BRANCH)
+                line.skip(LEFT_BRANCH)
             elif kind in _SPEAKS:
-                self._said(record.line, record.value)
+                self._said(line, record.entry)
             elif compresses:
-                self._compressed(record.line, record.value)
+                self._compressed(line, record.entry)
             elif kind == "system":
-                record.line.skip("a record of the client, which the model does not see")
+                line.skip("a record of the client, which the model does not see")
             else:
-                record.line.is_unknown("a record of a kind that Qwen Code is not known to write")
+                line.is_unknown("a record of a kind that Qwen Code is not known to write")
         conversation = super().finish()
-        say_injected(conversation, "Qwen Code (notices)")
+        conversation.name_injected("Qwen Code (notices)")
         if self._lost:
-            conversation.caveats.append(
+            conversation.caveat(
                 "a line follows one that is not in the file; the line before it was taken for it"
             )
         return conversation
 
-    def _said(self, line: Line, entry: Entry) -> None:
-        kind = text_of(entry, "type")
-        if not isinstance(entry.get("message"), dict):
+    def _said(self, line: Line, entry: Json) -> None:
+        kind = entry.text("type")
+        if not isinstance(entry.at("message"), dict):
             line.is_unknown("expected the field message as an object")
             return
-        drafts = self._drafts(entry["message"], line)
-        injected = kind == "user" and text_of(entry, "subtype") not in _TYPED
+        drafts = self._drafts(entry.entry("message"), line)
+        injected = kind == "user" and entry.text("subtype") not in _TYPED
         for draft in drafts:
             draft.injected = injected and draft.role == "user"
         self.conversation.say(line, *drafts)
-        self.models[origin(text_of(entry, "model"))] += kind == "assistant"
-        limit = count_of(entry, "contextWindowSize")
+        self.models[origin(entry.text("model"))] += kind == "assistant"
+        limit = entry.count("contextWindowSize")
         self.conversation.context_length = limit or self.conversation.context_length
         if "toolCallResult" in entry:
             line.leave_out("toolCallResult", "what the screen showed of a result")
 
-    def _drafts(self, message: Entry, line: Line) -> list[Draft]:
+    def _drafts(self, message: Json, line: Line) -> list[Draft]:
         """Return the messages of a content: results first, then what was said or called."""
-        parts = parts_of(message.get("parts"), line)
+        parts = parts_of(message.at("parts"), line)
         said = list(content_of(parts, line))
         drafts: list[Draft] = []
         for part in parts:
-            if isinstance(part.get("functionResponse"), dict):
+            if isinstance(part.at("functionResponse"), dict):
                 result = response_of(part)
-                waiting = self._open.get(text_of(part, "functionResponse", "name"), [])
+                waiting = self._open[part.text("functionResponse", "name")]
                 if result.call_id in waiting:
                     waiting.remove(result.call_id or "")
                 elif not result.call_id and waiting:
                     result.call_id = waiting.pop(0)
                 drafts.append(result)
-        if text_of(message, "role") == "model":
-            turn = Draft("assistant", said)
+        if message.text("role") == "model":
+            drafts.append(turn := Draft("assistant", said))
             for part in parts:
-                if isinstance(call := part.get("functionCall"), dict):
-                    name = text_of(call, "name")
-                    call_id = identifier(call, "id") or f"{name}-{line.place}-{len(turn.calls)}"
-                    turn.calls.append(DraftCall(call_id, name, as_text(call.get("args"))))
-                    self._open.setdefault(name, []).append(call_id)
-            drafts.append(turn)
+                if isinstance(part.at("functionCall"), dict):
+                    call, name = part.entry("functionCall"), part.text("functionCall", "name")
+                    call_id = call.name("id") or f"{name}-{line.place}-{len(turn.calls)}"
+                    turn.call(call_id, name, call.at("args"))
+                    self._open[name].append(call_id)
         elif said or not drafts:
             drafts.append(Draft("user", said))
         return drafts
 
-    def _compressed(self, line: Line, entry: Entry) -> None:
-        info = mapping_of(entry, "systemPayload", "info")
+    def _compressed(self, line: Line, entry: Json) -> None:
+        info = entry.entry("systemPayload", "info")
         status = info.get("compressionStatus", _CONVERTED)
         if isinstance(status, int) and status != _CONVERTED:
             line.skip("a compression that failed")
             return
         drafts: list[Draft] = []
-        waiting, self._open = self._open, {}
-        for content in list_of(entry, "systemPayload", "compressedHistory"):
+        waiting, self._open = self._open, defaultdict(list)
+        for content in entry.listed("systemPayload", "compressedHistory"):
             if isinstance(content, dict):
-                drafts += self._drafts(content, line)
+                drafts += self._drafts(Json(content), line)
             else:
                 line.leave_out("content of the kept history", "expected an object")
         self._open = waiting
@@ -171,27 +145,22 @@ class _Session(Reader):
             draft.injected = draft.role == "user"
         self.conversation.compact(
             next((draft.text for draft in made if draft.text), ""),
-            trigger=text_of(info, "triggerReason"),
-            tokens_before=count_of(info, "originalTokenCount"),
-            tokens_after=count_of(info, "newTokenCount"),
+            trigger=info.text("triggerReason"),
+            tokens_before=info.count("originalTokenCount"),
+            tokens_after=info.count("newTokenCount"),
             state=state or None,
         )
         line.skip("a compression, recorded beside the messages")
 
 
-def _is_record(value: Any) -> bool:
-    return (
-        text_of(value, "type") in _SPEAKS
-        and bool(text_of(value, "sessionId"))
-        and bool(text_of(value, "uuid"))
-        and isinstance(value_of(value, "message", "parts"), list)
-    )
+def _is_record(value: Json) -> bool:
+    named = value.text("sessionId") and value.text("uuid")
+    speaks = value.text("type") in _SPEAKS
+    return bool(speaks and named) and isinstance(value.at("message", "parts"), list)
 
 
 def _recognise(source: SourceFile) -> str | None:
-    if any(map(_is_record, source.head)):
-        return "lines with uuid, sessionId and a message in parts"
-    return None
+    return sign(source.head, (_is_record, "lines with uuid, sessionId and a message in parts"))
 
 
 def _read(source: SourceFile) -> Iterator[Conversation]:
@@ -199,15 +168,15 @@ def _read(source: SourceFile) -> Iterator[Conversation]:
     waiting: list[Value] = []
     recognised = False
     for value in source.values():
-        recognised = recognised or _is_record(value.value)
-        agent = ""
-        if value_of(value.value, "isSidechain") is True:
-            agent = text_of(value.value, "agentId") or "side"
+        entry = Json.of(value.value)
+        recognised = recognised or _is_record(entry)
+        side = entry.at("isSidechain") is True
+        agent = (entry.text("agentId") or "side") if side else ""
         waiting.append(value)
         if value.problem and not sessions:
             continue  # it stands in the account of whoever comes first
         if agent not in sessions:
-            sessions[agent] = _Session(value.value, f"agent-{agent}" if agent else "")
+            sessions[agent] = _Session(entry, f"agent-{agent}" if agent else "")
         while waiting:
             sessions[agent].feed(waiting.pop(0))
     if not recognised:

@@ -4,20 +4,12 @@ Calls and results stand in the texts, between tags; they are taken out of them.
 """
 
 import re
-from collections import deque
 from typing import Any
 
 from compression_eval.conversations.account import Line
 from compression_eval.conversations.drafts import Conversation, Draft, DraftCall, Role
-from compression_eval.conversations.fields import (
-    as_text,
-    from_json,
-    label,
-    list_of,
-    text_of,
-    value_of,
-)
-from compression_eval.conversations.readers.base import tool_definitions, without_tags
+from compression_eval.conversations.fields import Json, from_json, label, tool_definitions
+from compression_eval.conversations.readers.base import without_tags
 
 _LOSSY = (
     "calls and results were taken out of texts, as training data holds them; images and what the "
@@ -56,69 +48,63 @@ def add_turns(conversation: Conversation, turns: list[Any], where: str) -> None:
         where: Where the list stands.
     """
     reader = _Turns(conversation)
-    for number, turn in enumerate(turns):
-        name = label(value_of(turn, "from"))
-        reader.add(conversation.ledger.enter(f"{where} {number}", f"turn:{name}"), turn)
-    conversation.caveats.append(_LOSSY)
+    for number, turn in enumerate(map(Json.of, turns)):
+        line = conversation.ledger.enter(f"{where} {number}", f"turn:{label(turn.at('from'))}")
+        reader.add(line, turn)
+    conversation.caveat(_LOSSY)
     conversation.name_missing()
 
 
 class _Turns:
-    """Reads the turns of one conversation."""
-
     def __init__(self, conversation: Conversation) -> None:
         self._conversation = conversation
-        self._waiting: deque[tuple[Draft, int]] = deque()
+        self._waiting: list[tuple[Draft, int]] = []
         """Calls without a result so far: their message and their position in it."""
         self._count = 0
 
-    def add(self, line: Line, turn: Any) -> None:
+    def add(self, line: Line, turn: Json) -> None:
         """Add a turn and settle its line."""
-        name, text = text_of(turn, "from"), value_of(turn, "value")
+        name, text = turn.text("from"), turn.at("value")
         role = _ROLES.get(name)
         if role is None or not isinstance(text, str):
             line.is_unknown(f"expected a text value, and from one of {', '.join(_ROLES)}")
         elif role == "tool":
-            self._add_results(line, text)
+            for result in _RESULT.findall(text) or [text]:
+                self._add_result(line, result)
         elif role == "assistant":
             self._add_answer(line, text, is_call=name == "function_call")
         else:
             found = _TOOLS.search(text) if role == "system" else None
-            if found and (tools := tool_definitions(list_of(from_json(found[1])))[0]):
+            if found and (tools := tool_definitions(from_json(found[1]) or [])[0]):
                 self._conversation.tools = tools
             self._conversation.say(line, Draft(role, [text]))
 
     def _add_answer(self, line: Line, text: str, *, is_call: bool) -> None:
         draft = Draft("assistant")
+
+        def take(text: str, otherwise: str) -> str:
+            """Add the call that a text is, and return what is left of it."""
+            value = Json.of(from_json(text))
+            if not value.text("name"):
+                return otherwise
+            self._count += 1
+            draft.call(f"call-{self._count}", value.text("name"), value.at("arguments"))
+            return ""
+
         text = without_tags(text, line)
-        if is_call:
-            text = "" if self._is_call(draft, text) else text
-        else:
-            text = _CALL.sub(lambda it: "" if self._is_call(draft, it[1]) else it[0], text)
+        text = take(text, text) if is_call else _CALL.sub(lambda it: take(it[1], it[0]), text)
         draft.content.append(text.rstrip() if draft.calls else text)
-        self._waiting = deque((draft, index) for index in range(len(draft.calls)))
+        self._waiting = [(draft, index) for index in range(len(draft.calls))]
         self._conversation.say(line, draft)
 
-    def _is_call(self, draft: Draft, text: str) -> bool:
-        """Add the call that a text is; whether it is one."""
-        value = from_json(text)
-        name = text_of(value, "name")
-        if name:
-            self._count += 1
-            arguments = as_text(value.get("arguments"))
-            draft.calls.append(DraftCall(f"call-{self._count}", name, arguments))
-        return bool(name)
-
-    def _add_results(self, line: Line, text: str) -> None:
-        for result in _RESULT.findall(text) or [text]:
-            value = from_json(result)
-            tagged = isinstance(value, dict) and "content" in value
-            content = as_text(value["content"]) if tagged else result
-            call_id = text_of(value, "tool_call_id")
-            if self._waiting:
-                # The call that it answers gets the id of the result.
-                draft, index = self._waiting.popleft()
-                call = draft.calls[index]
-                call_id = call_id or call.id
-                draft.calls[index] = DraftCall(call_id, call.name, call.arguments)
-            self._conversation.say(line, Draft("tool", [content], call_id=call_id))
+    def _add_result(self, line: Line, result: str) -> None:
+        value = Json.of(from_json(result))
+        call_id = value.text("tool_call_id")
+        if self._waiting:
+            # The call that it answers gets the id of the result.
+            draft, index = self._waiting.pop(0)
+            call = draft.calls[index]
+            call_id = call_id or call.id
+            draft.calls[index] = DraftCall(call_id, call.name, call.arguments)
+        content = value.json("content") if "content" in value else result
+        self._conversation.say(line, Draft("tool", [content], call_id=call_id))

@@ -8,14 +8,14 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
-from compression_eval.conversations.fields import from_json
+from compression_eval.conversations.fields import Json, from_json
 from compression_eval.conversations.sources import MAX_LINE_BYTES, SourceFile
 from compression_eval.fixtures.errors import DataError
 
-TOO_LONG = f"more than {MAX_LINE_BYTES // 2**20} MiB"
-
+LONGEST = f"{MAX_LINE_BYTES // 2**20} MiB"
+"""More than that is not read."""
 _COMPANIONS = ("", "-wal", "-shm", "-journal")
-_ATTEMPTS = 5
+_MAX_ATTEMPTS = 5
 
 
 def is_database(source: SourceFile) -> bool:
@@ -108,12 +108,12 @@ def has_tables(path: Path, names: Sequence[str], *, column: str = "") -> bool:
 
 def _copy(path: Path, copy: Path) -> None:
     """Copy a database and its companions, again if they changed meanwhile."""
-    for _ in range(_ATTEMPTS):
+    for _ in range(_MAX_ATTEMPTS):
         before = _stamps(path)
         for companion in _COMPANIONS:
             copy.with_name(copy.name + companion).unlink(missing_ok=True)
         try:
-            for companion, stamp in zip(_COMPANIONS, before, strict=True):
+            for companion, stamp in before.items():
                 if stamp is not None:
                     source = path.with_name(path.name + companion)
                     shutil.copyfile(source, copy.with_name(copy.name + companion))
@@ -130,21 +130,26 @@ def _copy(path: Path, copy: Path) -> None:
     )
 
 
-def _stamps(path: Path) -> list[tuple[int, int] | None]:
+def _stamps(path: Path) -> dict[str, tuple[int, int] | None]:
     """Return size and time of change of a database and its companions."""
-    stamps: list[tuple[int, int] | None] = []
+    stamps: dict[str, tuple[int, int] | None] = dict.fromkeys(_COMPANIONS)
     for companion in _COMPANIONS:
         try:
             stat = path.with_name(path.name + companion).stat()
-            stamps.append((stat.st_size, stat.st_mtime_ns))
+            stamps[companion] = stat.st_size, stat.st_mtime_ns
         except OSError:
-            stamps.append(None)
+            continue
     return stamps
 
 
-def stored_object(text: Any) -> tuple[dict[str, Any], str]:
+def short(name: str) -> str:
+    """Return the SQL of a column, without what is too long to be read."""
+    return f"CASE WHEN length({name}) <= {MAX_LINE_BYTES} THEN {name} END AS {name}"
+
+
+def stored_object(text: Any) -> tuple[Json, str]:
     """Return the JSON object that a text holds, or why there is none."""
     value = from_json(text)
     if isinstance(value, dict):
-        return value, ""
-    return {}, "not JSON" if value is None and text != "null" else "expected an object"
+        return Json(value), ""
+    return Json(), "not JSON" if value is None and text != "null" else "expected an object"

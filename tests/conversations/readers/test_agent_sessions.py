@@ -11,7 +11,7 @@ from click.testing import CliRunner, Result
 from compression_eval.cli import main
 from compression_eval.conversations import sources
 from compression_eval.conversations.formats import formats
-from compression_eval.conversations.readers import cursor, opencode
+from compression_eval.conversations.readers import sqlite
 from compression_eval.conversations.sources import source_file
 from compression_eval.fixtures.loading import load_fixture
 from compression_eval.fixtures.models import Fixture
@@ -494,12 +494,11 @@ def test_databases_of_others_are_refused(tmp_path: Path) -> None:
 def test_values_of_a_database_that_are_too_long_are_named(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(cursor, "MAX_LINE_BYTES", 600)
+    monkeypatch.setattr(sqlite, "MAX_LINE_BYTES", 600)
     long = {**BUBBLES, "b5": {"type": 1, "text": "x" * 700}}
     shown, fixture = one(cursor_store(tmp_path / "state.vscdb", (COMPOSER, long)))
     assert "bubble 5 (bubble:other): skipped: it is longer than" in shown.stdout
     assert len(fixture.messages) == 4
-    monkeypatch.setattr(opencode, "MAX_LINE_BYTES", 600)
     messages = [*OPENCODE["messages"], stored("msg_a", "user", text("x" * 700), text("Short."))]
     shown, fixture = one(opencode_database(tmp_path / "o.db", [{"messages": messages}]))
     assert "message 10, part 1 (part:unreadable): skipped: it is no JSON" in shown.stdout
