@@ -1,7 +1,7 @@
 """From the compactions of a draft to those of a fixture."""
 
 from collections import Counter, defaultdict, deque
-from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
 from compression_eval.conversations.drafts import Compaction, Conversation, Draft
 from compression_eval.conversations.fields import clean
@@ -32,6 +32,21 @@ def recorded_compactions(
         if not any(draft.role == "user" for draft in drafts[:cut]):
             conversation.caveats.append("a compaction before the first user message was left out")
             continue
+        state: list[int | Message] | None = None
+        if compaction.state is not None:
+            dropped = conversation.ledger.dropped
+            kept = [
+                draft
+                for draft in compaction.state
+                if draft not in dropped and numbers.get(draft, -1) < cut
+            ]
+            turns = list(_turns(_with_added(kept, drafts, numbers, conversation)))
+            if not set(kept) <= {draft for turn in turns for draft in turn}:
+                conversation.caveats.append(
+                    "calls or results without their other half left a kept tail"
+                )
+            make = maker()
+            state = [part for turn in turns for part in _turn(turn, numbers, messages, make)]
         found.append(
             RecordedCompaction(
                 cut=cut,
@@ -40,7 +55,7 @@ def recorded_compactions(
                 summary=clean(compaction.summary) if compaction.summary else None,
                 tokens_before=compaction.tokens_before,
                 tokens_after=compaction.tokens_after,
-                state=_state(compaction, conversation, drafts, numbers, cut, messages, maker()),
+                state=state,
             )
         )
     return found
@@ -64,45 +79,39 @@ def _cut(
     return cut
 
 
-def _state(
-    compaction: Compaction,
-    conversation: Conversation,
-    drafts: Sequence[Draft],
-    numbers: Mapping[Draft, int],
-    cut: int,
-    messages: Sequence[Message],
-    message: Callable[[Draft], Message],
-) -> list[int | Message] | None:
-    if compaction.state is None:
-        return None
-    ledger = conversation.ledger
-    kept: list[Draft] = []
-    for draft in compaction.state:
-        if draft not in ledger.dropped and numbers.get(draft, -1) < cut:
-            kept.append(draft)
-    turns = list(_turns(_with_added(kept, drafts, numbers, ledger.added)))
-    if not set(kept) <= {draft for turn in turns for draft in turn}:
-        conversation.caveats.append("calls or results without their other half left a kept tail")
-    state: list[int | Message] = []
-    for turn in turns:
-        state.extend(_turn(turn, numbers, messages, message))
-    return state
-
-
 def _with_added(
     kept: Sequence[Draft],
     drafts: Sequence[Draft],
     numbers: Mapping[Draft, int],
-    added: Container[Draft],
+    conversation: Conversation,
 ) -> Iterator[Draft]:
     """Yield kept messages, and behind their calls the results that stand for missing ones."""
     for draft in kept:
         yield draft
         index = numbers.get(draft, len(drafts)) + 1
         while draft.role != "tool" and index < len(drafts) and drafts[index].role == "tool":
-            if drafts[index] in added:
+            if drafts[index] in conversation.ledger.added:
                 yield drafts[index]
             index += 1
+
+
+def _turns(drafts: Iterable[Draft]) -> Iterator[list[Draft]]:
+    """Yield turns with their results; never calls that are not all answered, or stray results."""
+    turns: list[list[Draft]] = []
+    for draft in drafts:
+        if draft.role != "tool":
+            turns.append([draft])
+        elif turns:
+            turns[-1].append(draft)
+    for first, *behind in turns:
+        wanted = Counter(call.id for call in first.calls)
+        answers = []
+        for answer in behind:
+            if wanted[answer.call_id or ""] > 0:
+                wanted[answer.call_id or ""] -= 1
+                answers.append(answer)
+        if not wanted.total():
+            yield [first, *answers]
 
 
 def _turn(
@@ -131,22 +140,3 @@ def _turn(
             yield numbers[answer]
         else:
             yield message(answer).model_copy(update={"tool_call_id": identifier})
-
-
-def _turns(drafts: Iterable[Draft]) -> Iterator[list[Draft]]:
-    """Yield turns with their results; never calls that are not all answered, or stray results."""
-    turns: list[list[Draft]] = []
-    for draft in drafts:
-        if draft.role != "tool":
-            turns.append([draft])
-        elif turns:
-            turns[-1].append(draft)
-    for first, *behind in turns:
-        wanted = Counter(call.id for call in first.calls)
-        answers = []
-        for answer in behind:
-            if wanted[answer.call_id or ""] > 0:
-                wanted[answer.call_id or ""] -= 1
-                answers.append(answer)
-        if not wanted.total():
-            yield [first, *answers]
