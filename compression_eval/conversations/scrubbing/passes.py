@@ -1,14 +1,10 @@
-"""The passes that replace values: what each finds in a text, and what it teaches the vocabulary.
-
-What a pass finds depends on the text alone, so it is searched once and remembered: every text is
-read to learn from it, to replace what it holds, and to audit what was made.
-"""
+"""The passes that replace values: what each finds in a text, and what it teaches the vocabulary."""
 
 import ipaddress
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from functools import partial
+from functools import cache, partial
 from hashlib import blake2b
 
 from compression_eval.conversations.scrubbing.rules import Hit, matches, without_overlaps
@@ -17,7 +13,12 @@ from compression_eval.conversations.scrubbing.vocabulary import SURE, Learnt
 from compression_eval.conversations.scrubbing.words import is_account, is_bot, is_common, words
 
 MAX_REMEMBERED = 100_000
-"""Texts of which a pass keeps its results, the latest: some 20 MB each, whatever is imported."""
+"""Texts of which a search keeps its results, the latest: some 20 MB, whatever is imported."""
+
+Found = dict[str, tuple[Hit, ...]]
+"""What passes found in a text, by their names; those that found nothing are left out."""
+
+_NOTHING: Found = {}
 
 _ascii = partial(re.compile, flags=re.ASCII)
 
@@ -26,7 +27,7 @@ Taught = Iterator[tuple[Learnt | str, str]]
 """Values to look for elsewhere, or signs of what may be one, each with the name of the sign."""
 
 
-@dataclass
+@dataclass(frozen=True)
 class Pass:
     """One pass."""
 
@@ -35,18 +36,35 @@ class Pass:
     """Yields, of what was found in a text, what is to be replaced wherever it stands; None if such
     values are looked for by their form alone."""
 
-    def __post_init__(self) -> None:
-        self._remembered: dict[bytes, tuple[Hit, ...]] = {}
 
-    def hits(self, text: str) -> tuple[Hit, ...]:
-        """Return what the pass finds in a text. Of the text itself only a digest is kept."""
+class Search:
+    """What some passes find in a text.
+
+    It depends on the text alone, so it is remembered: every text is read to learn from it, to
+    replace what it holds, and to audit what was made. Of the text itself only a digest is kept.
+    """
+
+    def __init__(self, passes: tuple[str, ...]) -> None:
+        self._passes = [name for name in PASSES if name in passes]
+        self._remembered: dict[bytes, Found] = {}
+
+    def __call__(self, text: str) -> Found:
+        """Return what is found in a text."""
         key = blake2b(text.encode("utf-8", "surrogatepass"), digest_size=16).digest()
         found = self._remembered.get(key)
         if found is None:
             if len(self._remembered) >= MAX_REMEMBERED:
                 del self._remembered[next(iter(self._remembered))]
-            found = self._remembered[key] = tuple(self.search(text))
+            searched = ((name, tuple(PASSES[name].search(text))) for name in self._passes)
+            found = {name: hits for name, hits in searched if hits} or _NOTHING
+            self._remembered[key] = found
         return found
+
+
+@cache
+def search_for(passes: tuple[str, ...]) -> Search:
+    """Return the search of some passes; all conversations share what it remembers."""
+    return Search(passes)
 
 
 def _teach_secrets(text: str, hits: Sequence[Hit]) -> Taught:
@@ -95,7 +113,7 @@ def teach_opened(arguments: str) -> Taught:
     text of a script or a test may be anybody's.
     """
     for opened in _OPENED.finditer(arguments):
-        for hit in PASSES["user_names"].hits(opened[0]):
+        for hit in _user_names(opened[0]):
             if hit.rule.endswith("-home"):
                 yield from _account(opened[0][hit.start : hit.end], hit.rule, SURE)
 
@@ -427,4 +445,4 @@ PASSES = {
     "numbers": Pass(_numbers),
     "mentions": Pass(_mentions, _teach_mentions),
 }
-"""The passes by name."""
+"""The passes by name, in the order they run."""

@@ -167,7 +167,7 @@ _FEW = ("ipv4", "mac", "phone", "ssn", "card")
 _MAX_ATTEMPTS = 50
 
 
-class Mapping:
+class StandIns:
     """The stand-ins of one conversation; two values that meet get different ones.
 
     Who comes first keeps the stand-in that is the same in every file. The order is that of the

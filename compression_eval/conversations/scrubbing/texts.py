@@ -15,9 +15,11 @@ from compression_eval.conversations.scrubbing.passes import (
     ONLY_TEACHES,
     PASSES,
     REMOTE_OWNER,
+    Found,
+    search_for,
     teach_opened,
 )
-from compression_eval.conversations.scrubbing.pseudonyms import Mapping, Pseudonyms, is_pseudonym
+from compression_eval.conversations.scrubbing.pseudonyms import Pseudonyms, StandIns, is_pseudonym
 from compression_eval.conversations.scrubbing.report import Report
 from compression_eval.conversations.scrubbing.rules import Hit, without_overlaps
 from compression_eval.conversations.scrubbing.settings import ScrubSettings
@@ -56,13 +58,14 @@ class TextPasses:
         pseudonyms: Pseudonyms,
         shared: "TextPasses | None" = None,
     ) -> None:
-        self._passes = [name for name in settings.passes if name in PASSES]
+        self._passes = tuple(name for name in settings.passes if name in PASSES)
+        self._search = search_for(self._passes)
         self._remote_owners = settings.remote_owners
         self._vocabulary: Vocabulary = Vocabulary(shared._vocabulary if shared else None)
         if "handles" in self._passes:
             for entry in settings.listed:
                 self._vocabulary.learn("handles", entry)
-        self._mapping = Mapping(pseudonyms)
+        self._stand_ins = StandIns(pseudonyms)
         self._read: set[str] = set()
         self._done: set[str] = set()
         self.report = Report()
@@ -79,9 +82,9 @@ class TextPasses:
         self._read.add(text)
         known = self._vocabulary.changes
         for document in _documents(text):
-            for name in self._passes:
-                teach, found = PASSES[name].teach, self._found(name, document)
-                for learnt, sign in teach(document, found) if teach and found else ():
+            for name, hits in self._search(document).items():
+                teach = PASSES[name].teach
+                for learnt, sign in teach(document, self._meant(hits)) if teach else ():
                     self._vocabulary.learn(name, learnt, sign)
             if where.endswith(".arguments") and "user_names" in self._passes:
                 for learnt, sign in teach_opened(document):
@@ -113,8 +116,9 @@ class TextPasses:
         found: list[tuple[str, Hit, str]] = []
 
         def look(part: str) -> str:
+            searched = self._search(part)
             for name in self._passes:
-                hits = self._hits(name, part)
+                hits = self._hits(name, part, searched)
                 found.extend((name, hit, part[hit.start : hit.end]) for hit in hits)
             return part
 
@@ -124,27 +128,30 @@ class TextPasses:
     def _replaced(self, text: str) -> str:
         if text in self._done:
             return text
-        done = text
+        done, searched = text, self._search(text)
         for name in self._passes:
             parts: list[str] = []
             place = 0
-            for hit in self._hits(name, done):
+            for hit in self._hits(name, done, searched):
                 value = done[hit.start : hit.end]
-                self.report.note(name, hit.rule, hit.kind, value, self._mapping.digest(value))
-                parts += done[place : hit.start], self._mapping.of(hit.kind, value)
+                self.report.note(name, hit.rule, hit.kind, value, self._stand_ins.digest(value))
+                parts += done[place : hit.start], self._stand_ins.of(hit.kind, value)
                 place = hit.end
-            done = "".join((*parts, done[place:]))
+            if parts:
+                done = "".join((*parts, done[place:]))
+                searched = self._search(done)
         if done == text:
             self._done.add(text)
         return done
 
-    def _found(self, name: str, text: str) -> list[Hit]:
-        hits = PASSES[name].hits(text)
+    def _meant(self, hits: tuple[Hit, ...]) -> list[Hit]:
         return [hit for hit in hits if self._remote_owners or hit.rule != REMOTE_OWNER]
 
-    def _hits(self, name: str, text: str) -> list[Hit]:
-        hits = [hit for hit in self._found(name, text) if hit.rule != ONLY_TEACHES]
+    def _hits(self, name: str, text: str, searched: Found) -> list[Hit]:
+        hits = [hit for hit in self._meant(searched.get(name, ())) if hit.rule != ONLY_TEACHES]
         hits.extend(self._vocabulary.hits(name, text))
+        if not hits:
+            return hits
         return without_overlaps(
             hit for hit in hits if not is_pseudonym(hit.kind, text[hit.start : hit.end])
         )

@@ -3,7 +3,7 @@ import ipaddress
 import pytest
 
 from compression_eval.conversations.scrubbing import Pseudonyms
-from compression_eval.conversations.scrubbing.pseudonyms import KINDS, Mapping, is_pseudonym
+from compression_eval.conversations.scrubbing.pseudonyms import KINDS, StandIns, is_pseudonym
 
 VALUES = {
     "secret": "Zz9-qwerty-77",
@@ -56,7 +56,7 @@ def test_forms_stay() -> None:
 
 
 def test_two_values_of_one_conversation_never_share_a_stand_in() -> None:
-    mapping = Mapping(Pseudonyms())
+    mapping = StandIns(Pseudonyms())
     numbers = [f"(415) 22{n // 10}-44{n % 10}7" for n in range(60)]
     made = [mapping.of("phone", number) for number in numbers]
     assert len(set(made)) == 60
@@ -64,6 +64,6 @@ def test_two_values_of_one_conversation_never_share_a_stand_in() -> None:
 
 
 def test_the_same_number_in_another_spelling_is_the_same() -> None:
-    mapping = Mapping(Pseudonyms())
+    mapping = StandIns(Pseudonyms())
     first, second = mapping.of("phone", "415-223-4477"), mapping.of("phone", "(415) 223-4477")
     assert first[-7:] == second[-7:]
