@@ -22,6 +22,9 @@ KINDS = (
     "mention",
 )
 
+MARK = "~SCRUBBED~"
+"""What the stand-ins of secrets begin with, behind the prefix of a vendor's key."""
+
 _ALPHABET = "abcdefghijkmnpqrstuvwxyz23456789"
 _WORD = r"[a-km-np-z2-9]"
 _SECRET = re.compile(rf"~SCRUBBED(?:~{_WORD}{{1,10}})+~")
@@ -92,10 +95,10 @@ class Pseudonyms:
     def _secret(self, value: str, attempt: int) -> str:
         found = _KEY_PREFIX.match(value)
         prefix = found[0] if found else ""
-        room = min(len(value), _MAX_SECRET_CHARACTERS) - len(prefix) - len("~SCRUBBED~")
+        room = min(len(value), _MAX_SECRET_CHARACTERS) - len(prefix) - len(MARK)
         word = self._letters(value, attempt, max(room - -(-room // 11), 11) - 3, 3)
         groups = "~".join(word[start : start + 10] for start in range(0, len(word), 10))
-        return f"{prefix}~SCRUBBED~{groups}~"
+        return f"{prefix}{MARK}{groups}~"
 
     def _user(self, value: str, attempt: int) -> str:
         marker = "User" if value[:1].isupper() else "user"
@@ -230,7 +233,7 @@ def without_secret_pseudonyms(text: str) -> str:
         word = found[0].removeprefix("~SCRUBBED").replace("~", "")
         return "" if _check(word[:-3], 3) == word[-3:] else found[0]
 
-    return _SECRET.sub(kept, text) if "~SCRUBBED~" in text else text
+    return _SECRET.sub(kept, text) if MARK in text else text
 
 
 def _is_checked(form: str, value: str) -> bool:

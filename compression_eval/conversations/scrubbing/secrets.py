@@ -12,7 +12,7 @@ from functools import cache
 from itertools import pairwise
 from typing import TYPE_CHECKING
 
-from compression_eval.conversations.scrubbing.pseudonyms import without_secret_pseudonyms
+from compression_eval.conversations.scrubbing.pseudonyms import MARK, without_secret_pseudonyms
 from compression_eval.conversations.scrubbing.rules import Hit, Rule, matches
 from compression_eval.conversations.scrubbing.words import missing, words
 
@@ -71,6 +71,8 @@ def secrets(text: str) -> Iterator[Hit]:
 
 def stands_for_itself(value: str) -> bool:
     """Return whether a value is a secret wherever it stands, not only beside its name."""
+    if value.endswith(MARK):  # every stand-in begins so
+        return False
     return len(value) >= _MIN_LEARNT_CHARACTERS and not _WORDS.fullmatch(value)
 
 

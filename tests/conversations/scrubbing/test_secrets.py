@@ -109,6 +109,11 @@ def test_a_forged_stand_in_is_replaced() -> None:
     assert "hunter2real" not in cleaned(f'DB_PASSWORD="{forged}"')
 
 
+@pytest.mark.parametrize("mark", ["~SCRUBBED~", "ghp_~SCRUBBED~"])
+def test_a_bare_mark_of_stand_ins_comes_to_rest(mark: str) -> None:
+    assert cleaned(f"password: {mark}; GH={TOKEN}").count("~SCRUBBED~") == 2
+
+
 def test_places_are_right_behind_characters_of_several_bytes() -> None:
     text = f"\ufeff錠前🔑\x00 GH={TOKEN} と続く"
     left = cleaned(text)
