@@ -11,7 +11,7 @@ from compression_eval.conversations.scrubbing.vocabulary import Learnt
 from compression_eval.conversations.scrubbing.words import missing
 from compression_eval.fixtures.errors import DataError, shorten
 
-RULES_VERSION = 4
+RULES_VERSION = 5
 """Version of our own rules and pseudonyms; a change of either that changes a byte raises it."""
 
 DEFAULT_PROFILE = "default"
