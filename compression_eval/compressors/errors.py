@@ -1,9 +1,11 @@
 """How a compression says that it failed, what is no failure of it, and how a reply ended."""
 
+import json
 import traceback
 from collections.abc import Iterator
 
 from inspect_ai.model import ContentText, Model, ModelOutput, RetryDecision
+from pydantic import ValidationError
 
 from compression_eval.compressors.state import StateStatus
 from compression_eval.fixtures.errors import one_line
@@ -21,6 +23,10 @@ _OUTAGE_NAMES = ("ConnectionError", "ConnectError", "TimeoutError", "Timeout", "
 # error begins, and what those say that have no code or type of its own for it.
 _BILLING_KINDS = ("billing_", "insufficient_quota")
 _BILLING_PHRASES = ("credit balance is too low", "please enable billing on your project")
+
+_UNREADABLE = (AssertionError, AttributeError, TypeError, json.JSONDecodeError, ValidationError)
+"""What a provider's code trips over where a reply is none of its vendor's: the page of a proxy,
+half of a JSON, nothing. Where it refuses a request, it raises errors of other kinds."""
 
 _MAX_CAUSE = 200
 
@@ -42,7 +48,8 @@ class CompressionError(Exception):
 def is_outage(error: BaseException, model: Model | None = None) -> bool:
     """Return whether an error is one of the way to a vendor, and says nothing about a strategy.
 
-    That is: no connection, no time, no key, no quota, overload. The same compression may succeed
+    That is: no connection, no time, no key, no quota, overload, a reply that is none of the
+    vendor's. The same compression may succeed
     later, so it is the sample's error, which Inspect can retry, and never the strategy's.
 
     Args:
@@ -87,6 +94,8 @@ def _is_outage(error: BaseException, model: Model | None) -> bool:
         return not lasting or (status == 400 and _is_billing(error))
     if model is None or not _came_through(error, model):
         return False
+    if isinstance(error, _UNREADABLE):
+        return True
     decision = model.api.should_retry(error)
     return decision.retry if isinstance(decision, RetryDecision) else bool(decision)
 

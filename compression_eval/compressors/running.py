@@ -237,7 +237,8 @@ async def _attempt(
 
 
 def _describe(error: BaseException) -> str:
-    text = " ".join(str(error).split())
+    # Inspect's own error of a model call begins with the whole request.
+    text = " ".join(str(getattr(error, "provider_message", None) or error).split())
     return f"{type(error).__name__}: {text[:500]}" if text else type(error).__name__
 
 

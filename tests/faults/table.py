@@ -196,6 +196,7 @@ ERROR, SCORED = "error", "scored"
 NO_STRATEGY_TO_BLAME = {
     *("401", "403", "408", "429", "500", "502", "503", "529", "no quota"),
     *("closed without a word", "reset in the body", "too slow a body"),
+    *("half of the JSON", "no body", "an HTML page", "plain text", "another JSON", "null"),
 }
 """What is an outage: the compression is not to blame, and is done again when the run is retried."""
 

@@ -9,6 +9,7 @@ a block that must go back as it came travels in the metadata of the message that
 
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
+from json import JSONDecodeError
 from typing import TYPE_CHECKING, Any, cast
 
 from inspect_ai.model import (
@@ -70,8 +71,10 @@ async def ask(
 
     Raises:
         CompressionError: No such client, or the vendor refused.
+        ConnectionError: What came back was not from the vendor.
     """
     from anthropic import APIStatusError
+    from anthropic.types.beta import BetaUsage
 
     client = require_client(model)
     said = list(messages)
@@ -108,6 +111,11 @@ async def ask(
         if is_outage(error):
             raise
         raise _failure(error) from error
+    except JSONDecodeError as error:
+        raise ConnectionError(f"{model}: the reply with status 200 is no JSON") from error
+    # The package passes on whatever else came with that status, such as the page of a proxy.
+    if not isinstance(getattr(reply, "usage", None), BetaUsage):
+        raise ConnectionError(f"{model}: the reply with status 200 is none of the vendor's")
     input_tokens, output_tokens = billed(reply.usage)
     blocks = ", ".join(block.type for block in reply.content) or "no content"
     VendorCall(

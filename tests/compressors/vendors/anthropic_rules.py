@@ -8,7 +8,7 @@ from typing import Any
 from anthropic.types.beta import BetaMessage
 
 from tests.e2e.vendors import anthropic_wire
-from tests.e2e.vendors.wire import Asked, Failed, Part, RefusedError, Said, need
+from tests.e2e.vendors.wire import Asked, Broken, Failed, Part, RefusedError, Said, need
 
 Body = dict[str, Any]
 
@@ -26,7 +26,7 @@ class AnthropicRules:
     It serves as the wire of `tests.e2e.vendors.server.serving`, and `speak` as its models' speech.
     """
 
-    failed: Failed | None = None
+    failed: Failed | Broken | None = None
     """What a request for compaction is answered instead."""
     block: Body | None = field(default_factory=lambda: {"content": SUMMARY})
     """The block to return; None for a reply without content."""
@@ -58,7 +58,7 @@ class AnthropicRules:
             messages.insert(0, {"role": "user", "content": [STUB]})
         return anthropic_wire.parts(path.partition("?")[0], {**body, "messages": messages})
 
-    def speak(self, asked: Asked) -> str | Said | Failed:
+    def speak(self, asked: Asked) -> str | Said | Failed | Broken:
         """Answer a request, or refuse it as the vendor would."""
         body = asked.body
         headers = {name.lower(): value for name, value in asked.headers.items()}

@@ -8,7 +8,7 @@ from typing import Any
 from openai.types.responses import CompactedResponse, ResponseInputMessageItem
 
 from tests.e2e.vendors import openai_wire
-from tests.e2e.vendors.wire import Asked, Failed, Part, RefusedError, Said, need
+from tests.e2e.vendors.wire import Asked, Broken, Failed, Part, RefusedError, Said, need
 
 Body = dict[str, Any]
 ITEM_TOKENS = 37
@@ -23,7 +23,7 @@ class OpenAIRules:
 
     window: int = 1_000_000
     """Characters that a conversation may have."""
-    failed: Failed | None = None
+    failed: Failed | Broken | None = None
     """What the endpoint answers instead."""
     items: int = 1
     content: str | None = None
@@ -47,7 +47,7 @@ class OpenAIRules:
             need(isinstance(given, list), "input: a list of items is wanted")
         return openai_wire.parts("/responses", {**body, "input": plain})
 
-    def speak(self, asked: Asked) -> str | Said | Failed:
+    def speak(self, asked: Asked) -> str | Said | Failed | Broken:
         """Answer a request, or refuse it as the vendor would."""
         given = asked.body["input"]
         if asked.path.endswith("/input_tokens"):

@@ -4,11 +4,12 @@ import anyio
 import pytest
 from inspect_ai.model import GenerateConfig, get_model
 
+from compression_eval.compressors.errors import is_outage
 from compression_eval.compressors.tokens import OPAQUE_TOKENS, is_opaque
 from tests.compressors.conftest import conversation_fixture
 from tests.compressors.vendors.conftest import GPT, Service, facts
 from tests.compressors.vendors.openai_rules import ITEM_TOKENS
-from tests.e2e.vendors.wire import Failed
+from tests.e2e.vendors.wire import Broken, Failed
 
 
 def test_user_messages_and_the_item_are_the_state(openai: Service) -> None:
@@ -58,6 +59,22 @@ def test_the_state_goes_back_whole_and_a_pruned_one_is_refused(openai: Service) 
         anyio.run(openai.model.generate, without_first)
     with pytest.raises(RuntimeError, match="more than one"):
         anyio.run(openai.model.generate, [*state.messages, state.messages[-1]])
+
+
+@pytest.mark.parametrize("compressor", ["openai-compact", "anthropic-native"])
+@pytest.mark.parametrize(
+    "reply",
+    [Broken("<html>Log in</html>", "text/html"), Broken('{"id": "x'), Broken(""), Broken("[]")],
+    ids=["a page", "half of the JSON", "nothing", "another JSON"],
+)
+def test_what_is_not_from_the_vendor_is_an_outage(
+    openai: Service, anthropic: Service, compressor: str, reply: Broken
+) -> None:
+    service = openai if compressor == "openai-compact" else anthropic
+    service.rules.failed = reply
+    with pytest.raises(Exception) as caught:  # noqa: PT011 - of several kinds
+        service.compress(compressor)
+    assert is_outage(caught.value, service.model)
 
 
 @pytest.mark.parametrize("status", [404, 405])

@@ -118,7 +118,8 @@ def test_a_hiccup_of_the_vendor_is_waited_out(setup: Setup, tiny: Path, log_dir:
     overloaded = Failed(529 if setup.is_anthropic else 500, "overloaded_error", "try again")
 
     def at_second(speech: Speech) -> Speech:
-        return lambda asked: overloaded if asked.number == 0 else speech(asked)
+        # How often Inspect tries the responses interface first is a matter of timing.
+        return lambda asked: overloaded if asked.number == 0 and not asked.trial else speech(asked)
 
     vendor = setup.vendor
     for model, speech in (
@@ -129,9 +130,7 @@ def test_a_hiccup_of_the_vendor_is_waited_out(setup: Setup, tiny: Path, log_dir:
         vendor.speeches[model] = at_second(speech)
     log = setup.run(log_dir, tiny)
     assert [score.as_dict()["overall"] for score in graded(log)] == [4] * SAMPLES
-    # Inspect's trial of the responses interface comes first and takes that interface's hiccup.
-    trial = any(asked.trial for asked in vendor.asked)
-    assert setup.counts() == (2, SAMPLES + (0 if trial else 1), SAMPLES + 1)
+    assert setup.counts() == (2, SAMPLES + 1, SAMPLES + 1)
 
 
 @pytest.mark.parametrize(

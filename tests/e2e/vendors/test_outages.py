@@ -10,7 +10,7 @@ from inspect_ai.model import ModelOutput
 from tests.e2e import small
 from tests.e2e.scripted import COMPRESSES, Script, ScriptedModel, output
 from tests.e2e.vendors.conftest import Setup, compress, models_of
-from tests.e2e.vendors.wire import Failed, Said
+from tests.e2e.vendors.wire import Broken, Failed, Said
 
 READS_JSON = """
 import json
@@ -29,6 +29,9 @@ OUTAGES = {
     "no payment": Failed(400, "billing_error", "Your account is not active"),
     "overloaded": Failed(503, "overloaded_error", "try again later"),
     "connection lost": Failed(0, "", ""),
+    "a page": Broken("<html><h1>Log in to the Wi-Fi</h1></html>", "text/html"),
+    "half of the JSON": Broken('{"id": "x", "choices": [{"mess'),
+    "no body": Broken(""),
 }
 
 
@@ -42,6 +45,12 @@ OUTAGES = {
         ("anthropic", "no credit"),
         ("anthropic", "no payment"),
         ("anthropic", "overloaded"),
+        ("openai chat", "a page"),
+        ("openai chat", "half of the JSON"),
+        ("openai responses", "no body"),
+        ("openai responses", "a page"),
+        ("anthropic", "half of the JSON"),
+        ("anthropic", "a page"),
     ],
 )
 def test_an_outage_of_the_compressor_can_be_retried(
@@ -109,6 +118,15 @@ def test_all_who_wait_for_a_compression_share_its_outage(
     errors = [sample.error.message for sample in small.samples(log, "error") if sample.error]
     assert sum("the compression that this sample waited for" in text for text in errors) == 2
     assert len(either.vendor.of(either.compresses)) == 1, "not one attempt for each probe"
+
+
+def test_a_failure_begins_with_its_reason(either: Setup, tiny: Path, log_dir: Path) -> None:
+    refusal = Failed(400, "invalid_request_error", "the model has no taste for this")
+    either.vendor.speeches[either.compresses] = lambda _: refusal
+    log = either.run(log_dir, tiny, options=NO_RETRIES)
+    (failure,) = {small.state(sample).failure for sample in small.samples(log, "error")}
+    assert "the model has no taste for this" in failure[:200]
+    assert "Request:" not in failure
 
 
 @pytest.mark.parametrize("compressor", ["anchored", "regenerative", "codex"])
