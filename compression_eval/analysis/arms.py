@@ -14,6 +14,7 @@ from urllib.parse import urlsplit
 from inspect_ai.model import GenerateConfig, ModelConfig
 
 from compression_eval.analysis.logs import Log
+from compression_eval.compressors.spec import without_folders
 from compression_eval.fixtures.digests import digest
 from compression_eval.versioning import parts_of
 
@@ -203,7 +204,8 @@ def _hidden(text: str) -> str:
 
 def _with_arguments(settings: Sequence[Mapping[str, str]], logs: Sequence[Log]) -> list[str]:
     """Return the strategies' names with the arguments in which they differ."""
-    names = [log.compressor or log.name for log in logs]
+    strategies = [log.compressor or log.name for log in logs]
+    names = _all_different([without_folders(name) for name in strategies], strategies)
     described = [{**arguments_of(log), "cycles": _cycles(log)} for log in logs]
     for name, members in _groups(names).items():
         for at in members:

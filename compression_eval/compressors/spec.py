@@ -139,3 +139,8 @@ class CompressorSpec:
     def described(self) -> dict[str, Any]:
         """Return name and effective arguments as plain data."""
         return {"name": self.name, "arguments": self.arguments.model_dump(mode="json")}
+
+
+def without_folders(name: str) -> str:
+    """Return a strategy's name for people: a file of the user's as ``file.py@name``."""
+    return re.split(r"[/\\]", name)[-1] if "@" in name else name

@@ -168,6 +168,21 @@ def test_an_edited_compressor_is_another_arm(run: Path, tmp_path: Path) -> None:
     assert all("compressor's source #" in arm for arm in arms)
 
 
+def test_an_arm_of_ones_own_has_the_files_name_without_its_folder(
+    run: Path, tmp_path: Path
+) -> None:
+    def made_of(name: str) -> Callable[[EvalLog], None]:
+        described = {"name": name, "arguments": {}}
+        return lambda log: (log.eval.metadata or {}).update(compressor=described)
+
+    one = _copy(run, tmp_path, "one", made_of("/home/me/mine.py@keep"))
+    assert set(samples_frame([run, one])["arm"]) == {"tail", "mine.py@keep"}
+    other = _copy(run, tmp_path, "other", made_of("/srv/mine.py@keep"))
+    arms = set(samples_frame([one, other])["arm"])
+    assert len(arms) == 2
+    assert all(arm.startswith("mine.py@keep #") for arm in arms)
+
+
 def test_runs_on_different_conversations_are_one_arm(run: Path, tmp_path: Path) -> None:
     other = small.write(tmp_path, "second")
     log = _evaluated(tmp_path / "logs", other, "tail", compressor_args=TAIL)
