@@ -1,12 +1,11 @@
 """``compression-eval compressors …``: what can be done with strategies outside of an eval."""
 
 import json
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
 import click
-from pydantic.fields import FieldInfo
 from pydantic_core import to_jsonable_python
 
 from compression_eval.compressors.artifacts import SUFFIX
@@ -33,13 +32,22 @@ def list_command(names: Sequence[str], as_json: bool) -> None:
     NAME may be one of your own: module:name or path/file.py@name. A strategy takes a target if
     the wanted size of the state can be given as target_tokens.
     """
-    chosen = [_named(name) for name in names] or list(COMPRESSORS.values())
+    chosen = list(COMPRESSORS.values())
+    if names:
+        chosen = [_named(name) for name in names]
+    about = [_data(each) for each in chosen]
     if as_json:
-        click.echo(json.dumps([_data(c) for c in chosen], ensure_ascii=False, indent=2))
+        plain = to_jsonable_python(about, fallback=str)
+        click.echo(json.dumps(plain, ensure_ascii=False, indent=2))
     elif names:
-        click.echo("\n\n".join("\n".join(_details(compressor)) for compressor in chosen))
+        click.echo("\n\n".join("\n".join(_details(each)) for each in about))
     else:
-        click.echo("\n".join(_table(chosen)))
+        rows = [_COLUMNS, *map(_row, about)]
+        *columns, _ = zip(*rows, strict=True)
+        widths = [*(max(map(len, column)) for column in columns), 0]
+        for row in rows:
+            cells = zip(row, widths, strict=True)
+            click.echo("  ".join(cell.ljust(width) for cell, width in cells))
         click.echo(
             "\nYours: module:name, path/file.py@name (their parameters are those of the code)"
         )
@@ -73,51 +81,7 @@ def _named(name: str) -> Compressor:
     return found
 
 
-def _table(compressors: Iterable[Compressor]) -> list[str]:
-    """Return one line per strategy under a line of heads."""
-    rows = [_COLUMNS, *map(_row, compressors)]
-    widths = [max(map(len, column)) for column in zip(*rows, strict=True)][:-1]
-    return [
-        "  ".join([*(cell.ljust(width) for cell, width in zip(row, widths, strict=False)), row[-1]])
-        for row in rows
-    ]
-
-
-def _row(compressor: Compressor) -> tuple[str, ...]:
-    takes_target = "target_tokens" in compressor.arguments.model_fields
-    answers = (compressor.calls_model, compressor.readable, takes_target)
-    fields = compressor.arguments.model_fields.items()
-    parameters = ", ".join(f"{name}{_default(field)}" for name, field in fields)
-    return (
-        compressor.name,
-        *("yes" if answer else "no" for answer in answers),
-        parameters or "-",
-    )
-
-
-def _details(compressor: Compressor) -> Iterator[str]:
-    """Yield a strategy's summary and a line or two for each of its parameters."""
-    yield f"{compressor.name}: {compressor.summary}"
-    for heading, cell in zip(_COLUMNS[1:-1], _row(compressor)[1:-1], strict=True):
-        yield f"  {heading}: {cell}"
-    for name, field in compressor.arguments.model_fields.items():
-        yield f"  {name}{_default(field)}"
-        if field.description:
-            yield f"      {field.description}"
-
-
-def _default(field: FieldInfo) -> str:
-    """Return a default as it would be written on the command line, which is YAML."""
-    if field.is_required():
-        return " (required)"
-    value = field.default
-    if value is None:
-        return "=null"
-    return f"={str(value).lower()}" if isinstance(value, bool) else f"={value}"
-
-
 def _data(compressor: Compressor) -> dict[str, Any]:
-    """Return a strategy as JSON data."""
     fields = compressor.arguments.model_fields
     return {
         "name": compressor.name,
@@ -128,11 +92,36 @@ def _data(compressor: Compressor) -> dict[str, Any]:
         "parameters": {
             name: {
                 "required": field.is_required(),
-                "default": None
-                if field.is_required()
-                else to_jsonable_python(field.default, fallback=str),
+                "default": None if field.is_required() else field.default,
                 "description": field.description or "",
             }
             for name, field in fields.items()
         },
     }
+
+
+def _row(about: dict[str, Any]) -> tuple[str, ...]:
+    answers = (about["calls_model"], about["readable"], about["takes_target"])
+    parameters = ", ".join(f"{name}{_default(each)}" for name, each in about["parameters"].items())
+    return about["name"], *("yes" if answer else "no" for answer in answers), parameters or "-"
+
+
+def _details(about: dict[str, Any]) -> Iterator[str]:
+    """Yield a strategy's summary and a line or two for each of its parameters."""
+    yield f"{about['name']}: {about['summary']}"
+    for heading, cell in zip(_COLUMNS[1:-1], _row(about)[1:-1], strict=True):
+        yield f"  {heading}: {cell}"
+    for name, each in about["parameters"].items():
+        yield f"  {name}{_default(each)}"
+        if each["description"]:
+            yield f"      {each['description']}"
+
+
+def _default(parameter: dict[str, Any]) -> str:
+    """Return a default as it would be written on the command line, which is YAML."""
+    value = parameter["default"]
+    if parameter["required"]:
+        return " (required)"
+    if value is None:
+        return "=null"
+    return f"={str(value).lower()}" if isinstance(value, bool) else f"={value}"

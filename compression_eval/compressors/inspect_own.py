@@ -14,14 +14,13 @@ from compression_eval.compressors.spec import Text
 
 def _can_be_filled_in(template: str | None) -> str | None:
     # Inspect passes it through str.format, which would fail in the middle of a run.
-    if template is not None:
-        try:
-            template.format(addendums="")
-        except (KeyError, IndexError, ValueError) as error:
-            raise ValueError(
-                "braces are placeholders here; write {{ and }} for a brace, and {addendums} "
-                "where `instructions` go"
-            ) from error
+    try:
+        (template or "").format(addendums="")
+    except (KeyError, IndexError, ValueError) as error:
+        raise ValueError(
+            "braces are placeholders here; write {{ and }} for a brace, and {addendums} where "
+            "`instructions` go"
+        ) from error
     return template
 
 

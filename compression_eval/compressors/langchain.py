@@ -54,10 +54,7 @@ class LangChainCompaction(CompactionStrategy):
     async def compact(
         self, model: Model, messages: list[ChatMessage], tools: list[ToolInfo]
     ) -> tuple[list[ChatMessage], ChatMessageUser | None]:
-        """Compress a conversation with one model call.
-
-        Returns:
-            System messages, summary, last messages; and the message with the summary.
+        """Return system messages, summary, last messages; and the message with the summary.
 
         Raises:
             CompressionError: LangChain is not installed, did nothing, called no model, or got no

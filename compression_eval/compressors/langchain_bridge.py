@@ -1,7 +1,6 @@
 """Between Inspect's messages and models and LangChain's; imported only when it is used."""
 
 from collections.abc import Sequence
-from itertools import takewhile
 from typing import Any, Literal, cast
 
 from inspect_ai.model import (
@@ -19,6 +18,7 @@ from langchain_core.outputs import ChatGeneration, ChatResult
 from langgraph.runtime import Runtime
 from langsmith import tracing_context
 
+from compression_eval.compressors.budget import split_system
 from compression_eval.compressors.errors import CompressionError
 from compression_eval.compressors.summarising import completion
 
@@ -67,21 +67,16 @@ async def middleware_result(
 ) -> tuple[list[ChatMessage], ChatMessageUser]:
     """Return what the middleware makes of a conversation, and the message with the summary.
 
-    Args:
-        model: Writes the summary.
-        messages: The conversation.
-        keep: What is kept at the end.
-        trim_tokens: Tokens of the removed part that the model is shown.
-        prompt: Replaces LangChain's own.
-
     Raises:
         CompressionError: The middleware did nothing or called no model, or the model failed.
     """
     # LangChain's agents keep the system prompt outside of their messages.
-    system = list(takewhile(lambda message: message.role == "system", messages))
-    said = {str(index): message for index, message in enumerate(messages[len(system) :])}
+    system, rest = split_system(messages)
+    said = {str(index): message for index, message in enumerate(rest)}
     chat = _InspectModel(inspect_model=model)
-    replaced: dict[str, Any] = {} if prompt is None else {"summary_prompt": _template(prompt)}
+    # In LangChain's template braces are text, and the messages follow.
+    template = prompt and prompt.replace("{", "{{").replace("}", "}}") + "\n\n{messages}"
+    replaced: dict[str, Any] = {"summary_prompt": template} if template else {}
     middleware: Any = SummarizationMiddleware(
         chat,
         trigger=("messages", 1),
@@ -109,11 +104,6 @@ async def middleware_result(
         )
     carrier = ChatMessageUser(content=str(summary.text), metadata={_KEY: True})
     return [*system, carrier, *(said[message.id] for message in kept)], carrier
-
-
-def _template(prompt: str) -> str:
-    """Return a prompt as LangChain's template: braces are text, the messages follow."""
-    return prompt.replace("{", "{{").replace("}", "}}") + "\n\n{messages}"
 
 
 def _converted(message: ChatMessage, key: str) -> BaseMessage:

@@ -8,9 +8,10 @@ from contextlib import contextmanager, suppress
 from functools import cache
 from pathlib import Path
 from tempfile import TemporaryDirectory, TemporaryFile
-from typing import Any
+from typing import Any, cast
 
 import anyio
+from anyio.abc import ByteReceiveStream, ByteSendStream
 from anyio.streams.buffered import BufferedByteReceiveStream
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
@@ -145,16 +146,15 @@ async def run_worker(
         except OSError as error:
             raise CompressionError("error", f"Hermes' interpreter {python}: {error}") from error
         try:
-            if not process.stdin or not process.stdout:
-                raise RuntimeError("a process without pipes")
-            output = BufferedByteReceiveStream(process.stdout)
+            stdin = cast(ByteSendStream, process.stdin)
+            output = BufferedByteReceiveStream(cast(ByteReceiveStream, process.stdout))
             said: Any = request
             left = seconds
             while True:
                 started = anyio.current_time()
                 with anyio.move_on_after(left) as limit:
                     try:
-                        await process.stdin.send(json.dumps(said).encode() + b"\n")
+                        await stdin.send(json.dumps(said).encode() + b"\n")
                         line = await output.receive_until(b"\n", _MAX_LINE_BYTES)
                     except (anyio.BrokenResourceError, anyio.IncompleteRead, anyio.EndOfStream):
                         code = await process.wait()

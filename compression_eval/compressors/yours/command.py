@@ -11,7 +11,7 @@ import shutil
 import signal
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, cast
 from uuid import uuid4
 
 import anyio
@@ -46,31 +46,26 @@ _SWEEPS = 3
 """Looks at all processes: one that is killed may just have started another."""
 
 
-def command_folder(command: list[str]) -> Path:
-    """Return the folder that a command runs in: the one that its relative files are seen from."""
-    return invoked_folder(command)
-
-
-def program_path(command: list[str]) -> str | None:
-    """Return the absolute path of a command's program, or None if there is none."""
-    program = command[0]
-    if not program:
-        return None
-    if Path(program).name != program:
-        program = str(command_folder(command) / program)
-    return shutil.which(program)
-
-
 def _can_be_found(command: list[str]) -> list[str]:
     if any("\0" in part for part in command):
         raise PydanticCustomError("null_character", "an argument holds a null character")
-    if program_path(command) is None:
+    if _program(command) is None:
         raise PydanticCustomError(
             "no_program",
             "there is no program {program} that can be run",
             {"program": repr(command[0])},
         )
     return command
+
+
+def _program(command: list[str]) -> str | None:
+    """Return the absolute path of a command's program, or None if there is none."""
+    program = command[0]
+    if not program:
+        return None
+    if Path(program).name != program:
+        program = str(invoked_folder(command) / program)
+    return shutil.which(program)
 
 
 def _are_set(environment: list[str]) -> list[str]:
@@ -119,10 +114,7 @@ class CommandCompaction(CompactionStrategy):
     async def compact(
         self, model: Model, messages: list[ChatMessage], tools: list[ToolInfo]
     ) -> tuple[list[ChatMessage], ChatMessageUser | None]:
-        """Compress a conversation by one run of the program.
-
-        Returns:
-            The messages of its reply, and None.
+        """Return the messages of the reply of one run of the program, and None.
 
         Raises:
             CompressionError: It failed, or its reply is not a list of messages.
@@ -139,18 +131,12 @@ class CommandCompaction(CompactionStrategy):
         return await from_wire(reply, messages), None
 
     async def _run(self, given: bytes) -> tuple[bytes, str]:
-        """Run the program, and return its output and the end of its standard error in one line.
-
-        It never outlives this call, nor does what it started.
-
-        Raises:
-            CompressionError: It could not be started, reached a limit, or failed.
-        """
+        """Return what the program writes to standard output, and the end of its standard error."""
         mark = uuid4().hex
         try:
             process = await anyio.open_process(
-                [program_path(self.command) or self.command[0], *self.command[1:]],
-                cwd=command_folder(self.command),
+                [_program(self.command) or self.command[0], *self.command[1:]],
+                cwd=invoked_folder(self.command),
                 env=plain_environment(self.environment) | {MARK: mark},
                 start_new_session=os.name == "posix",
             )
@@ -163,9 +149,12 @@ class CommandCompaction(CompactionStrategy):
                 async with anyio.create_task_group() as group:
                     group.start_soon(_feed, process.stdin, given)
                     group.start_soon(_keep_end, process.stderr, errors)
-                    if not await _read(process.stdout, output, self.max_output_bytes):
-                        reached = f"the command wrote more than {self.max_output_bytes} bytes"
-                        group.cancel_scope.cancel()
+                    async for chunk in cast(ByteReceiveStream, process.stdout):
+                        output += chunk
+                        if len(output) > self.max_output_bytes:
+                            reached = f"the command wrote more than {self.max_output_bytes} bytes"
+                            group.cancel_scope.cancel()
+                            break
                 if not reached:
                     await process.wait()
         except TimeoutError:
@@ -198,23 +187,13 @@ def plain_environment(more: Sequence[str] = ()) -> dict[str, str]:
 
 
 async def _feed(stream: ByteSendStream | None, data: bytes) -> None:
-    if stream is None:
-        return
     # A program may answer without reading everything.
-    with contextlib.suppress(anyio.BrokenResourceError, anyio.ClosedResourceError, OSError):
-        await stream.send(data)
-    with contextlib.suppress(anyio.BrokenResourceError, anyio.ClosedResourceError, OSError):
-        await stream.aclose()
-
-
-async def _read(stream: ByteReceiveStream | None, into: bytearray, most: int) -> bool:
-    """Read a stream to its end; return False as soon as there is more than so many bytes."""
+    unread = (anyio.BrokenResourceError, anyio.ClosedResourceError, OSError)
     if stream is not None:
-        async for chunk in stream:
-            into += chunk
-            if len(into) > most:
-                return False
-    return True
+        with contextlib.suppress(*unread):
+            await stream.send(data)
+        with contextlib.suppress(*unread):
+            await stream.aclose()
 
 
 async def _keep_end(stream: ByteReceiveStream | None, into: bytearray) -> None:

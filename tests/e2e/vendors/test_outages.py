@@ -22,7 +22,7 @@ async def reads_json(messages):
 
 NO_RETRIES = {"max_retries": 0, "fail_on_error": False, "log_realtime": False}
 
-OUTAGES = {
+OUTAGES: dict[str, Failed | Broken] = {
     "no key": Failed(401, "authentication_error", "invalid x-api-key", "invalid_api_key"),
     "no quota": Failed(429, "insufficient_quota", "You exceeded your current quota", "quota"),
     "no credit": Failed(400, "invalid_request_error", "Your credit balance is too low"),
