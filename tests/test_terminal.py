@@ -1,6 +1,7 @@
 import subprocess
 import sys
 from collections.abc import Iterator
+from pathlib import Path
 
 import click
 import pytest
@@ -25,6 +26,30 @@ def test_what_is_wrong_with_data_is_one_clean_line(error: Exception) -> None:
         done = CliRunner().invoke(command, ["one"] if isinstance(command, click.Group) else [])
         assert done.exit_code == 1
         assert done.output == f"Error: {error}\n"
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        "fixtures check GONE",
+        "fixtures pack GONE --out OUT.parquet",
+        "probes check GONE",
+        "scrub GONE --out OUT",
+        "audit GONE",
+        "import GONE --out OUT",
+        "sweep --arms tail --fixtures GONE",
+        "facts GONE",
+    ],
+)
+def test_a_path_that_is_not_there_ends_as_other_wrong_arguments_do(
+    command: str, tmp_path: Path
+) -> None:
+    places = {"GONE": str(tmp_path / "gone.json"), "OUT": str(tmp_path / "out")}
+    for name, place in places.items():
+        command = command.replace(name, place)
+    done = CliRunner().invoke(main, command.split())
+    assert (done.exit_code, "no such file" in done.stderr) == (2, True)
+    assert not (tmp_path / "out").exists()
 
 
 def test_a_defect_is_not_hidden() -> None:

@@ -102,10 +102,6 @@ def sweep_arms(settings: SweepSettings) -> list[Arm]:
     the value under which its states fit the budget; others are there once, with a note that says
     why. As controls, ``full`` and ``none`` are added, and ``tail`` with the budgets of every arm
     that keeps a head and tail.
-
-    Raises:
-        DataError: An arm is unknown or given twice, its arguments do not fit, or no arm takes a
-            budget that is asked for.
     """
     arms: list[Arm] = []
     for each in settings.arms:
@@ -131,7 +127,7 @@ def _arm(settings: SweepSettings, arm: ArmSettings, *, control: bool = False) ->
     try:
         spec = checked(TaskArguments(**arguments)).spec
     except DataError as error:
-        raise DataError(f"arms: {shorten(arm.compressor)}: {error}") from error
+        raise type(error)(f"arms: {shorten(arm.compressor)}: {error}") from error
     given = {name: _shown(value) for name, value in arm.args.items()}
     if arm.prompt is not None:
         given["prompt"] = _shown(getattr(spec.arguments, "prompt", arm.prompt))
@@ -232,11 +228,7 @@ class _Fitting:
         return _arm(self.settings, self.arm.model_copy(update={"args": args}))
 
     def fit(self, budget: int) -> int:
-        """Return the number that comes nearest to a budget of tokens.
-
-        Raises:
-            _NoFitError: All states are larger, or the strategy cannot be rehearsed.
-        """
+        """Return the number that comes nearest to a budget of tokens."""
         low = self.knob.lowest(self.arm.args)
         high = self.knob.highest or max(self._longest(low), low + 1)
         if (least := self._mean(low)) > budget:
