@@ -13,20 +13,45 @@ from collections.abc import Iterable, Sequence
 from contextlib import redirect_stdout
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any, Literal
 
+import anyio
 import click
+from inspect_ai.log import EvalLog
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
-from compression_eval.fixtures.errors import DataError, PassedOverError, describe_validation_error
+from compression_eval.analysis.commands import report, require_for_report
+from compression_eval.authoring import generate
+from compression_eval.authoring.history import TAIL_TOKENS
+from compression_eval.compressors.recorded import unsupported
+from compression_eval.compressors.registry import compressor_spec
+from compression_eval.conversations.formats import format_of
+from compression_eval.conversations.inputs import Input, find_inputs, readable
+from compression_eval.conversations.overview import printable
+from compression_eval.conversations.pipeline import Import, ImportOptions, scrubbing_of, target
+from compression_eval.conversations.sources import source_file
+from compression_eval.fixtures.cuts import places
+from compression_eval.fixtures.errors import (
+    DataError,
+    PassedOverError,
+    describe_validation_error,
+)
 from compression_eval.fixtures.finding_files import BANK_SUFFIX
+from compression_eval.fixtures.loading import load_fixture, load_pair
 from compression_eval.fixtures.writing import fixture_text, write_whole
+from compression_eval.sweeping.commands import refuse_unfinished
+from compression_eval.sweeping.estimate import estimate, role_lines
+from compression_eval.sweeping.folder import finished_samples, refuse_other_work
+from compression_eval.sweeping.planning import SweepPlan, named_model, sweep_plan
+from compression_eval.sweeping.prices import read_prices
+from compression_eval.sweeping.running import (
+    RunOptions,
+    arm_results,
+    outcome_lines,
+    run_sweep,
+)
+from compression_eval.sweeping.settings import SweepSettings
 from compression_eval.terminal import CleanCommand, examples
-
-if TYPE_CHECKING:
-    from inspect_ai.log import EvalLog
-
-    from compression_eval.sweeping.planning import SweepPlan
 
 PLACES = (
     ("CLAUDE_CONFIG_DIR", "~/.claude", "projects"),
@@ -122,8 +147,6 @@ def quickstart_command(
     left out, with its reason. The embedded model needs no key and costs nothing; with --model
     the cost is estimated, and asked for, first. Given again, the command goes on where it was.
     """
-    from compression_eval.analysis.commands import require_for_report
-
     require_for_report()
     _check_models(models)
     wanted = Selection(
@@ -150,8 +173,6 @@ def quickstart_command(
 
 def _say(step: str, text: str, dropped: Sequence[tuple[str, str]] = (), more: str = "") -> None:
     """Print what a step did, and what it left out."""
-    from compression_eval.conversations.overview import printable
-
     click.echo(f"{step:<9}{text}")
     for name, reason in dropped[:MAX_SHOWN]:
         click.echo(f"{'':9}left out {printable(name, 50, end=True)}: {printable(reason, 160)}")
@@ -161,9 +182,6 @@ def _say(step: str, text: str, dropped: Sequence[tuple[str, str]] = (), more: st
 
 def _check_models(models: dict[str, Any]) -> None:
     """Refuse arms and models that cannot be had before anything is read."""
-    from compression_eval.compressors.registry import compressor_spec
-    from compression_eval.sweeping.planning import named_model
-
     for arm in _listed(models["arms"]):
         compressor_spec(arm, {})
     for role in ("model", "grader", "compressor_model"):
@@ -177,11 +195,7 @@ def _listed(arms: str | None) -> list[str]:
 
 
 def _selected(wanted: Selection, out: Path) -> Selection:
-    """Return which sessions are taken: those of last time, or newly chosen ones.
-
-    Raises:
-        DataError: The folder holds something else, or no session is found.
-    """
+    """Return which sessions are taken: those of last time, or newly chosen ones."""
     file = out / STATE_FILE
     if file.is_file():
         try:
@@ -212,10 +226,6 @@ def _remembered(selection: Selection, out: Path, **update: Any) -> Selection:
 
 def _sessions(wanted: Selection) -> list[str]:
     """Return the files of the longest or newest sessions, and say where they are from."""
-    from compression_eval.conversations.formats import format_of
-    from compression_eval.conversations.inputs import find_inputs, readable
-    from compression_eval.conversations.sources import source_file
-
     paths = wanted.paths or _usual_places()
     inputs = [item.path for item in find_inputs(paths) if readable(item.path) is None]
     by = "st_size" if wanted.pick == "longest" else "st_mtime"
@@ -256,9 +266,6 @@ def _usual_places() -> list[str]:
 
 def _import(selection: Selection, out: Path) -> None:
     """Import and scrub what was selected, unless that is done."""
-    from compression_eval.conversations.inputs import Input
-    from compression_eval.conversations.pipeline import Import, ImportOptions, scrubbing_of, target
-
     if selection.imported:
         _say("imported", f"before, see {out / 'import.txt'}")
         return
@@ -269,7 +276,13 @@ def _import(selection: Selection, out: Path) -> None:
     with target(out / "fixtures", force=True) as write:
         job = Import(options, write, said.append)
         job.run([Input(place, named=True) for place in selection.sessions])
-    lines = [*said, *job.overview.lines(every_file=True), "", "Replaced:", *job.report.table()]
+    lines = [
+        *said,
+        *job.overview.lines(every_file=True),
+        "",
+        "Replaced:",
+        *job.report.table(),
+    ]
     write_whole(out / "import.txt", "\n".join(lines) + "\n")
     replaced = sum(entry["replacements"] for entry in job.report.as_data())
     _say(
@@ -286,26 +299,19 @@ def _import(selection: Selection, out: Path) -> None:
 
 def _probes(files: Iterable[Path], limit: int) -> list[Path]:
     """Make a bank for each of the longest conversations; returns those that have one."""
-    import anyio
-
-    from compression_eval.authoring.generate import FixtureResult, Wanted, generate_bank
-    from compression_eval.authoring.history import TAIL_TOKENS
-    from compression_eval.fixtures.loading import load_fixture
-
     fixtures = [path for path in files if not path.name.endswith(BANK_SUFFIX)]
     fixtures.sort(key=lambda path: path.stat().st_size, reverse=True)
-    wanted = Wanted(per_type=3, tail_tokens=TAIL_TOKENS)
-    asked: list[FixtureResult] = []
+    wanted = generate.Wanted(per_type=3, tail_tokens=TAIL_TOKENS)
+    asked: list[generate.FixtureResult] = []
     dropped: list[tuple[str, str]] = [
         (path.stem, "one of more conversations in these files than --limit")
         for path in fixtures[limit:]
     ]
     said: list[str] = []
     for path in fixtures[:limit]:
-        result = FixtureResult(
-            load_fixture(path), str(path), path.with_name(path.stem + BANK_SUFFIX)
-        )
-        anyio.run(generate_bank, result, wanted, None, said.append)
+        bank_path = path.with_name(path.stem + BANK_SUFFIX)
+        result = generate.FixtureResult(load_fixture(path), str(path), bank_path)
+        anyio.run(generate.generate_bank, result, wanted, None, said.append)
         said.extend(result.lines(wanted))
         if (bank := result.bank) is None:
             dropped.append((path.stem, result.why_none().reason))
@@ -326,11 +332,7 @@ def _probes(files: Iterable[Path], limit: int) -> list[Path]:
     return [Path(result.origin) for result in asked]
 
 
-def _planned(fixtures: Sequence[Path], models: dict[str, Any], out: Path) -> "SweepPlan":
-    from compression_eval.sweeping.folder import refuse_other_work
-    from compression_eval.sweeping.planning import sweep_plan
-    from compression_eval.sweeping.settings import SweepSettings
-
+def _planned(fixtures: Sequence[Path], models: dict[str, Any], out: Path) -> SweepPlan:
     arms = _listed(models["arms"]) or ["anchored", "masking"]
     recorded = [path for path in fixtures if not models["arms"] and _takes_recorded(path)]
     if recorded == list(fixtures):
@@ -366,10 +368,6 @@ def _planned(fixtures: Sequence[Path], models: dict[str, Any], out: Path) -> "Sw
 
 def _takes_recorded(path: Path) -> bool:
     """Return whether the agent's own compaction can be evaluated wherever a probe is put."""
-    from compression_eval.compressors.recorded import unsupported
-    from compression_eval.fixtures.cuts import places
-    from compression_eval.fixtures.loading import load_pair
-
     pair = load_pair(path)
     try:
         return all(
@@ -379,21 +377,20 @@ def _takes_recorded(path: Path) -> bool:
         return False
 
 
-def _is_embedded(plan: "SweepPlan") -> bool:
+def _is_embedded(plan: SweepPlan) -> bool:
     roles = [name for names in plan.settings.roles.values() for name in names]
     return all(name.startswith(EMBEDDED) for name in (*plan.settings.models, *roles))
 
 
-def _confirm(plan: "SweepPlan", prices: Path | None, *, yes: bool) -> None:
+def _confirm(plan: SweepPlan, prices: Path | None, *, yes: bool) -> None:
     """Say what the run costs, and ask where a model is paid."""
     samples = f"{plan.samples:,} samples"
     if _is_embedded(plan):
-        _say("cost", f"none: {samples}, all by the embedded model; no language model is involved")
+        _say(
+            "cost",
+            f"none: {samples}, all by the embedded model; no language model is involved",
+        )
         return
-    from compression_eval.sweeping.estimate import estimate
-    from compression_eval.sweeping.estimate_text import role_lines
-    from compression_eval.sweeping.folder import finished_samples
-    from compression_eval.sweeping.prices import read_prices
 
     done = finished_samples(Path(str(plan.settings.log_dir))).total()
     _say("cost", f"{samples}, of which {done} are done; estimated for all:")
@@ -403,11 +400,7 @@ def _confirm(plan: "SweepPlan", prices: Path | None, *, yes: bool) -> None:
         click.confirm("Go on?", abort=True)
 
 
-def _run(plan: "SweepPlan", folder: Path, prices: Path | None) -> "list[EvalLog]":
-    from compression_eval.sweeping.commands import refuse_unfinished
-    from compression_eval.sweeping.prices import read_prices
-    from compression_eval.sweeping.running import RunOptions, run_sweep
-
+def _run(plan: SweepPlan, folder: Path, prices: Path | None) -> list[EvalLog]:
     begun = time.monotonic()
     folder.parent.mkdir(exist_ok=True)
     success, logs = run_sweep(plan, folder, RunOptions(prices=read_prices(prices)))
@@ -416,13 +409,8 @@ def _run(plan: "SweepPlan", folder: Path, prices: Path | None) -> "list[EvalLog]
     return logs
 
 
-def _conclude(
-    ctx: click.Context, plan: "SweepPlan", logs: "Sequence[EvalLog]", folder: Path
-) -> None:
+def _conclude(ctx: click.Context, plan: SweepPlan, logs: Sequence[EvalLog], folder: Path) -> None:
     """Make the report; print the scores of each arm, and what to look at."""
-    from compression_eval.analysis.commands import report
-    from compression_eval.sweeping.running import arm_results, outcome_lines
-
     out = folder.parent / "report"
     click.echo(f"{'report':<9}", nl=False)
     ctx.invoke(report, logs=(str(folder),), out=out)

@@ -38,9 +38,9 @@ MIN_PANEL = 100
 MAX_WIDTH = 78
 """Characters of a line of ours, so that it stays whole in a terminal of 80."""
 
-_TOO_MANY_REQUESTS = 429
-_QUIET_RETRIES = {_TOO_MANY_REQUESTS: 5}
-"""Attempts that fail before a notice: a rate limit passes, a missing endpoint does not."""
+_QUIET_RETRIES = {429: 5}
+"""Attempts that fail before a notice, by status; a rate limit passes, a missing endpoint does not.
+Two for any other."""
 
 
 @hooks(name="compression_eval_runs", description="Says what failed or is waited for in each run.")
@@ -58,8 +58,8 @@ class RunHooks(Hooks):
             LimitExceededError: It was: Inspect would count its samples as those of this version.
                 Any other error in a hook is only logged.
         """
-        version = str(data.spec.task_version)
-        changed = changed_since(version, data.spec.metadata or {})
+        spec = data.spec
+        changed = changed_since(str(spec.task_version), spec.metadata or {})
         if changed is not None:
             # That this one error gets through hooks stands only in a comment of Inspect's (in
             # `_emit_to_all`: "so that limits can be enforced via hooks"). Should that change,
@@ -73,23 +73,20 @@ class RunHooks(Hooks):
                 f"cannot be mixed with new ones. Changed since:{listed}\nPut it back as it was "
                 "and retry that log again, or run anew with inspect eval.",
             )
-        remember_run(data.eval_id, data.spec.task_id)
-        if MAX_FAILED not in (data.spec.metadata or {}):
+        remember_run(data.eval_id, spec.task_id)
+        if MAX_FAILED not in (spec.metadata or {}):
             return
-        self._specs[data.eval_id] = data.spec
-        shared = data.spec.model_generate_config
-        if shared.attempt_timeout is not None:
-            missed = [
-                role for role, _, own in _roles(data.spec) if role and own.attempt_timeout is None
-            ]
-            if missed:
-                logger.warning(
-                    "--attempt-timeout applies to the model under test alone, not to the role "
-                    "%s; give it there: --model-role '%s={model: …, attempt_timeout: %d}'",
-                    " and ".join(dict.fromkeys(missed)),
-                    missed[0],
-                    shared.attempt_timeout,
-                )
+        self._specs[data.eval_id] = spec
+        timeout = spec.model_generate_config.attempt_timeout
+        missed = [role for role, _, own in _roles(spec) if role and own.attempt_timeout is None]
+        if timeout is not None and missed:
+            logger.warning(
+                "--attempt-timeout applies to the model under test alone, not to the role %s; give "
+                "it there: --model-role '%s={model: …, attempt_timeout: %d}'",
+                " and ".join(dict.fromkeys(missed)),
+                missed[0],
+                timeout,
+            )
 
     async def on_model_retry(self, data: ModelRetry) -> None:
         """Let others go ahead of a call that failed; say once what is waited for without end."""
@@ -103,13 +100,8 @@ class RunHooks(Hooks):
             return
         self._waited_for.add(key)
         # Inspect names the model here without its provider.
-        found = [
-            (role or "the model under test", name)
-            for role, name, _ in _roles(spec)
-            if name.endswith(data.model_name)
-        ]
-        who = " and ".join(dict.fromkeys(role for role, _ in found))
-        status = f" {data.status_code}" if data.status_code else ""
+        found = [each for each in _roles(spec) if each[1].endswith(data.model_name)]
+        who = " and ".join(dict.fromkeys(role or "the model under test" for role, _, _ in found))
         logger.warning(
             "waiting for %s (%s): %d attempts failed with %s%s. Inspect retries without end; bound "
             "it with --max-retries N or --timeout SECONDS, stop with Ctrl-C and go on later with "
@@ -118,7 +110,7 @@ class RunHooks(Hooks):
             who or "role unknown",
             data.attempt,
             data.exception_type or "an error",
-            status,
+            f" {data.status_code}" if data.status_code else "",
             "the same command" if data.eval_set_id else "inspect eval-retry",
         )
 
@@ -132,7 +124,7 @@ class RunHooks(Hooks):
         self._specs.pop(data.eval_id, None)
         self._waited_for = {key for key in self._waited_for if key[0] != data.eval_id}
         if MAX_FAILED in (data.log.eval.metadata or {}) and data.log.status == "success":
-            await _close(data.log, retried=data.eval_set_id is not None)
+            await _close(data.log, in_eval_set=data.eval_set_id is not None)
 
 
 def _roles(spec: EvalSpec) -> Iterator[tuple[str, str, GenerateConfig]]:
@@ -143,19 +135,13 @@ def _roles(spec: EvalSpec) -> Iterator[tuple[str, str, GenerateConfig]]:
             yield role, model.model, model.config
 
 
-async def _close(log: EvalLog, *, retried: bool) -> None:
-    """Say how a run ended; one in which too much failed becomes an error.
-
-    Args:
-        log: Its log as written; changed where the run is an error.
-        retried: Whether an eval set would run an error again. What failed here would fail again,
-            so the status stays; the words are the same.
-    """
+async def _close(log: EvalLog, *, in_eval_set: bool) -> None:
+    """Say how a run ended, and write it into its log; one in which too much failed is an error."""
     found = run_failures(await read_eval_log_sample_summaries_async(log.location))
     if found is None:
         return
     error = too_many_failed(found, float((log.eval.metadata or {})[MAX_FAILED]))
-    lines = found.lines()
+    lines = found.lines() if found.any else [f"none of {_listed(found)} failed"]
     if found.any:
         # What the caller gets back is this very object.
         edited = edit_eval_log(
@@ -164,7 +150,8 @@ async def _close(log: EvalLog, *, retried: bool) -> None:
             ProvenanceData(author="compression_eval", reason="counted when the run ended"),
         )
         log.log_updates, log.metadata = edited.log_updates, edited.metadata
-        if error and not retried:
+        # An eval set would run an error again, and what failed here would fail again.
+        if error and not in_eval_set:
             log.status = "error"
             text = "\n".join([error, *lines])
             log.error = EvalError(message=error, traceback=text, traceback_ansi=text)
@@ -172,9 +159,33 @@ async def _close(log: EvalLog, *, retried: bool) -> None:
             await write_eval_log_async(log, header_only=True)
         except Exception as problem:  # a file system may raise anything; the words remain
             logger.warning("the log's header could not say what failed: %s", problem)
-    if not found.any:
-        lines = [f"none of {_listed(found)} failed"]
-    _say(log, lines, [*_scores(log, found), *lines], error, failed=found.any)
+    # Inspect's own report comes last; an error there makes its command exit with 1.
+    name, context = log.eval.task, click.get_current_context(silent=True)
+    if context is None or context.find_root().command.name != "inspect":
+        if found.any:
+            logger.warning("%s: %s", name, "; ".join([*lines, *([error] if error else [])]))
+        return
+    if __name__ not in context.meta:
+        context.meta[__name__] = _Endings()
+        context.call_on_close(context.meta[__name__])
+    endings = context.meta[__name__]
+    told = [*_scores(log, found), *lines]
+    endings.lines += [f"{name}, {log.location}", *(f"  {line}" for line in told)]
+    endings.errors += [f"{name}: {error}"] if error else []
+
+
+@dataclass
+class _Endings:
+    """What is left to say when Inspect's command has printed its own report."""
+
+    lines: list[str] = field(default_factory=list)
+    errors: list[str] = field(default_factory=list)
+
+    def __call__(self) -> None:
+        for line in self.lines:
+            click.echo(line, err=True)
+        if self.errors:
+            raise click.ClickException("\n".join(self.errors))
 
 
 def too_many_failed(found: RunFailures, max_failed: float) -> str:
@@ -186,9 +197,9 @@ def too_many_failed(found: RunFailures, max_failed: float) -> str:
     """
     if not found.samples or (found.graded and found.share <= max_failed):
         return ""
-    missing = found.samples - found.graded
     if not found.graded:
         return f"none of the {found.samples} samples has a grade"
+    missing = found.samples - found.graded
     return f"{missing} of {found.samples} samples have no grade, more than max_failed={max_failed}"
 
 
@@ -207,50 +218,17 @@ def _scores(log: EvalLog, found: RunFailures) -> list[str]:
 
     It cuts the names of scores in a narrow terminal, and writes nan for what has no score.
     """
-    scores = log.results.scores if log.results else []
     lines, missing = [], []
-    for score in scores:
+    for score in log.results.scores if log.results else []:
         mean, *others = [metric.value for metric in score.metrics.values()]
-        if math.isnan(mean):
-            # Where no language model reads, nothing is missing.
-            missing += [score.name] if score.name not in READ_KEYS else []
-        else:
+        if not math.isnan(mean):
             error = f" ±{others[0]:.3f}" if others else ""
             lines.append(f"{score.name:<22}{mean:>9.3f}{error}")
+        elif score.name not in READ_KEYS:  # where no language model reads, nothing is missing
+            missing.append(score.name)
     if get_terminal_size().columns >= MIN_PANEL or not found.graded:
         lines = []
-    if missing and found.graded:
-        lines.append(f"no value (no graded probe asks for it): {', '.join(missing)}")
-    elif missing:
-        lines.append(f"no value ({found.cause}): {', '.join(missing)}")
+    if missing:
+        why = "no graded probe asks for it" if found.graded else found.cause
+        lines.append(f"no value ({why}): {', '.join(missing)}")
     return [part for line in lines for part in textwrap.wrap(line, MAX_WIDTH)]
-
-
-@dataclass
-class _Endings:
-    """What is left to say when Inspect's command has printed its own report."""
-
-    lines: list[str] = field(default_factory=list)
-    errors: list[str] = field(default_factory=list)
-
-    def __call__(self) -> None:
-        for line in self.lines:
-            click.echo(line, err=True)
-        if self.errors:
-            raise click.ClickException("\n".join(self.errors))
-
-
-def _say(log: EvalLog, failures: list[str], lines: list[str], error: str, *, failed: bool) -> None:
-    """Say it at the end of Inspect's command, which an error makes exit with 1; else log it."""
-    name = log.eval.task
-    context = click.get_current_context(silent=True)
-    if context is None or context.find_root().command.name != "inspect":
-        if failed:
-            logger.warning("%s: %s", name, "; ".join([*failures, *([error] if error else [])]))
-        return
-    endings = context.meta.get(__name__)
-    if endings is None:
-        endings = context.meta[__name__] = _Endings()
-        context.call_on_close(endings)
-    endings.lines += [f"{name}, {log.location}", *(f"  {line}" for line in lines)]
-    endings.errors += [f"{name}: {error}"] if error else []

@@ -27,6 +27,8 @@ _READ = {
 }
 """Keys that rest on the words of a language model."""
 
+_HIDDEN = ("tokens", "duration", "input", "target", "answer")
+
 
 def viewer_config(
     *, verdicts: bool = False, trusted: bool = False, read: bool = False
@@ -41,24 +43,19 @@ def viewer_config(
     """
     grade = ScoreColorScale(palette="good-high", min=0, max=5)
     share = ScoreColorScale(palette="good-high", min=0, max=1)
+    score = TaskSamplesColumn.score
     columns = [
-        TaskSamplesColumn(id="sampleStatus"),
-        TaskSamplesColumn(id="sampleId"),
-        TaskSamplesColumn(id="epoch"),
-        *([TaskSamplesColumn.score("qualification")] if verdicts else []),
-        *(TaskSamplesColumn.score("six_dimensions", name) for name in _DIMENSIONS),
-        TaskSamplesColumn.score("fact_retention", "fact_recall"),
-        TaskSamplesColumn.score("fact_retention", "fact_survival"),
-        *(TaskSamplesColumn.score("fact_retention", key, visible=read) for key in _READ),
-        TaskSamplesColumn.score("compression", "tokens_removed"),
-        TaskSamplesColumn.score("compression", "tokens_retained"),
-        TaskSamplesColumn.score("fact_retention", "fact_violations"),
-        TaskSamplesColumn.score("compression", "failed_states"),
-        TaskSamplesColumn(id="tokens", visible=False),
-        TaskSamplesColumn(id="duration", visible=False),
-        TaskSamplesColumn(id="input", visible=False),
-        TaskSamplesColumn(id="target", visible=False),
-        TaskSamplesColumn(id="answer", visible=False),
+        *(TaskSamplesColumn(id=name) for name in ("sampleStatus", "sampleId", "epoch")),
+        *([score("qualification")] if verdicts else []),
+        *(score("six_dimensions", name) for name in _DIMENSIONS),
+        score("fact_retention", "fact_recall"),
+        score("fact_retention", "fact_survival"),
+        *(score("fact_retention", key, visible=read) for key in _READ),
+        score("compression", "tokens_removed"),
+        score("compression", "tokens_retained"),
+        score("fact_retention", "fact_violations"),
+        score("compression", "failed_states"),
+        *(TaskSamplesColumn(id=name, visible=False) for name in _HIDDEN),
     ]
     view = TaskSamplesView(
         name="Probes",
@@ -79,9 +76,7 @@ def viewer_config(
         },
         score_color_scales={
             **dict.fromkeys(_DIMENSIONS, grade),
-            "fact_recall": share,
-            "fact_survival": share,
-            **dict.fromkeys(_READ, share),
+            **dict.fromkeys(("fact_recall", "fact_survival", *_READ), share),
             "fact_violations": ScoreColorScale(palette="good-low", min=0, max=1),
             "tokens_removed": ScoreColorScale(palette="neutral", min=0, max=1),
             **({"qualification": share} if verdicts else {}),

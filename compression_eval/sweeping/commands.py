@@ -4,19 +4,26 @@ import shlex
 import textwrap
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
+from inspect_ai.log import EvalLog
 
 from compression_eval.fixtures.errors import DataError, passed_over
 from compression_eval.fixtures.writing import versioned_json
+from compression_eval.sweeping.estimate import as_text, estimate
+from compression_eval.sweeping.folder import finished_samples, fresh_folder, refuse_other_work
+from compression_eval.sweeping.planning import SweepPlan, sweep_plan
+from compression_eval.sweeping.prices import read_prices
+from compression_eval.sweeping.running import (
+    RunOptions,
+    arm_results,
+    compare_commands,
+    outcome_lines,
+    run_sweep,
+)
 from compression_eval.sweeping.settings import settings_of, sweep_options
 from compression_eval.terminal import CleanCommand, examples
-
-if TYPE_CHECKING:
-    from inspect_ai.log import EvalLog
-
-    from compression_eval.sweeping.planning import SweepPlan
 
 DEFAULT_FOLDER = "logs/sweep"
 
@@ -67,11 +74,6 @@ def sweep_command(
     goes on where it was when the same command is given again; a folder that was made from other
     fixtures, prompts or arguments is refused.
     """
-    from compression_eval.sweeping.folder import fresh_folder, refuse_other_work
-    from compression_eval.sweeping.planning import sweep_plan
-    from compression_eval.sweeping.prices import read_prices
-    from compression_eval.sweeping.running import RunOptions, run_sweep
-
     settings = settings_of(file, options)
     named = settings.log_dir or DEFAULT_FOLDER
     if "://" in named:
@@ -137,20 +139,16 @@ def estimate_command(
     rehearsed with the embedded model in the place of theirs, so that what they would be fed is
     counted and not guessed. No model is called.
     """
-    from compression_eval.sweeping.estimate import estimate
-    from compression_eval.sweeping.estimate_text import as_dict, as_text
-    from compression_eval.sweeping.planning import sweep_plan
-    from compression_eval.sweeping.prices import read_prices
-
-    settings = settings_of(file, options)
-    known = read_prices(prices)
-    found = estimate(sweep_plan(settings), known, logs, margin)
-    click.echo(versioned_json(as_dict(found)) if as_json else as_text(found), nl=not as_json)
+    settings, known = settings_of(file, options), read_prices(prices)
+    plan = sweep_plan(settings)
+    found = estimate(plan, known, logs, margin)
+    if as_json:
+        click.echo(versioned_json(found.model_dump(mode="json")), nl=False)
+    else:
+        click.echo(as_text(found, plan))
 
 
-def _say_plan(plan: "SweepPlan", folder: Path) -> None:
-    from compression_eval.sweeping.folder import finished_samples
-
+def _say_plan(plan: SweepPlan, folder: Path) -> None:
     settings = plan.settings
     sizes = sorted({*plan.sizes.values()})
     click.echo(f"folder   {folder}")
@@ -174,14 +172,8 @@ def _say_plan(plan: "SweepPlan", folder: Path) -> None:
         click.echo(f"done     {done.total():,}; these are not run again")
 
 
-def _conclude(plan: "SweepPlan", folder: Path, success: bool, logs: "Sequence[EvalLog]") -> None:
-    """Say what came out and how to go on.
-
-    Raises:
-        DataError: Something is missing, or too much of an arm failed.
-    """
-    from compression_eval.sweeping.running import arm_results, compare_commands, outcome_lines
-
+def _conclude(plan: SweepPlan, folder: Path, success: bool, logs: Sequence[EvalLog]) -> None:
+    """Say what came out and how to go on."""
     results = arm_results(plan, [log for log in logs if log.results])
     if results:
         click.echo("\n" + "\n".join(outcome_lines(results)))
@@ -200,12 +192,8 @@ def _conclude(plan: "SweepPlan", folder: Path, success: bool, logs: "Sequence[Ev
         )
 
 
-def refuse_unfinished(folder: Path, success: bool, logs: "Sequence[EvalLog]") -> None:
-    """Raise if a sweep did not come to its end; says why for each log.
-
-    Raises:
-        DataError: It did not.
-    """
+def refuse_unfinished(folder: Path, success: bool, logs: Sequence[EvalLog]) -> None:
+    """Raise if a sweep did not come to its end; says why for each log."""
     if success:
         return
     for log in logs:

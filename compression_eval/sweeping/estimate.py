@@ -2,13 +2,16 @@
 
 import math
 import sys
-from collections.abc import Mapping, Sequence
+import textwrap
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import redirect_stdout
-from dataclasses import dataclass, field, replace
+from dataclasses import asdict, replace
+from typing import Any
 
 import anyio
 import click
 from inspect_ai.model import ModelCost, ModelUsage, compute_model_cost
+from pydantic import BaseModel
 
 from compression_eval.analysis.statistics.intervals import LEVEL
 from compression_eval.analysis.statistics.power import (
@@ -20,71 +23,76 @@ from compression_eval.analysis.statistics.power import (
     standard_error,
 )
 from compression_eval.analysis.statistics.significance import DEFAULT_THRESHOLD
+from compression_eval.analysis.tables import Table, printable, table_lines
 from compression_eval.compressors.tokens import token_counter
 from compression_eval.fixtures.errors import DataError, passed_over
 from compression_eval.grading.rubric import MAX_SCORE
 from compression_eval.offline.registration import EMBEDDED_MODEL
 from compression_eval.sharing import has_prompt_cache
 from compression_eval.solver import ProbePlan
-from compression_eval.sweeping.arms import Arm
 from compression_eval.sweeping.costs import ArmCosts, Tokens, arm_costs
 from compression_eval.sweeping.planning import SweepPlan
 from compression_eval.sweeping.prices import price_of
 from compression_eval.sweeping.rehearsal import rehearsing_model
 from compression_eval.sweeping.spreads import Assumptions, shipped, spreads_of
 
-ROLES = ("answerer", "grader", "compressor")
-
+_ROLES = ("answerer", "grader", "compressor")
 _OTHER_EPOCHS = (2, 3, 5, 10)
 
+_BASIS = {
+    "computed": "its states were computed",
+    "rehearsed": "rehearsed with the embedded model in the place of the compressor",
+    "assumed": "could not be rehearsed: its states and summaries are assumed",
+}
 
-@dataclass
-class RoleCosts:
+
+class RoleCosts(BaseModel):
     """What one model costs in one role, over all arms."""
 
     role: str
     model: str
-    tokens: Tokens
-    caches: bool
-    """Whether its provider may bill repeated prefixes at a lower price."""
+    calls: int
+    input_tokens: int
+    output_tokens: int
+    shared_prefix_tokens: int
+    """Of the input, what an earlier call about the same state has sent; 0 without a cache."""
     dollars: float | None = None
     """None if its price is not known."""
-    dollars_uncached: float | None = None
+    dollars_without_cache: float | None = None
 
 
-@dataclass(frozen=True)
-class Detectable:
+class Detectable(BaseModel, frozen=True):
     """What two arms of one design must differ by, on a dimension from 0 to 5.
 
-    Infinite where no difference on that scale would do.
+    None where no difference on that scale would do.
     """
 
-    here: float
+    here: float | None
     """On these conversations."""
-    elsewhere: float
-    """For new conversations; infinite with a single one, too."""
+    elsewhere: float | None
+    """For new conversations; None with a single one, too."""
     passes: float
     """How often two equal arms are shown to be not worse by more than the margin (0 to 1)."""
 
 
-@dataclass
-class Estimate:
-    """Everything that is said before a sweep."""
+class Estimate(BaseModel):
+    """Everything that is said before a sweep, as its JSON has it."""
 
-    plan: SweepPlan
-    design: Design
-    conversations: int
-    counter: str
-    arms: list[tuple[Arm, ArmCosts]]
+    models: list[str]
+    samples: int
+    token_counter: str
+    design: dict[str, Any]
+    arms: list[dict[str, Any]]
     roles: list[RoleCosts]
-    assumptions: Assumptions
+    assumptions: dict[str, Any]
     margin: float
-    variances: dict[str, Variances]
+    power: float = WANTED
+    variances: dict[str, dict[str, float]]
     detectable: dict[str, Detectable]
     """By measure."""
-    other_epochs: dict[int, Detectable]
-    """For the measure that decides, by compressions per fixture."""
-    notes: list[str] = field(default_factory=list)
+    detectable_by_compressions: dict[str, Detectable]
+    """For the measure that decides."""
+    notes: list[str]
 
 
 def estimate(
@@ -100,9 +108,6 @@ def estimate(
         prices: By model, in dollars per million tokens; over those that Inspect knows.
         logs: Logs to take spreads and lengths of replies from; the shipped assumptions if none.
         margin: The loss of knowledge (0 to 5) that a comparison must not let pass.
-
-    Raises:
-        DataError: A fixture, arm or log is not what it must be, or scipy is not installed.
     """
     _require_scipy()
     variances, assumptions, notes = spreads_of(logs, shipped())
@@ -114,31 +119,51 @@ def estimate(
         arms = anyio.run(_rehearsed, plan, planned, assumptions)
     widest = planned[plan.widest.label]
     units = {id(each.compression) for each in widest}
+    conversations = len({each.compression.fixture.name for each in widest})
     design = Design(
         fixtures=len(units),
         probes=len(widest) / len(units),
         states=plan.settings.epochs,
         answers=plan.settings.answers,
     )
-    conversations = len({each.compression.fixture.name for each in widest})
 
     def found(measured: Variances, states: int) -> Detectable:
         return smallest_difference(replace(design, states=states), conversations, measured, margin)
 
     decides = next(iter(variances.values()))
     return Estimate(
-        plan=plan,
-        design=design,
-        conversations=conversations,
-        counter=token_counter().name,
-        arms=arms,
-        roles=_roles(plan, [costs for _, costs in arms], prices),
-        assumptions=assumptions,
+        models=plan.settings.models,
+        samples=plan.samples,
+        token_counter=token_counter().name,
+        design=asdict(design) | {"conversations": conversations},
+        arms=[
+            {
+                "arm": arm.label,
+                "control": arm.control,
+                "note": arm.note,
+                "basis": costs.basis,
+                "unrehearsed": costs.unrehearsed,
+                "history_tokens": round(costs.history_tokens),
+                "state_tokens": round(costs.state_tokens),
+                "compressions": costs.states,
+                "failing": dict(costs.failing),
+                "calls": {
+                    "answerer": costs.answering.calls,
+                    "grader": costs.grading.calls,
+                    "reader": costs.reading.calls,
+                    "compressor": costs.compressing.calls,
+                },
+            }
+            for arm, costs in zip(plan.arms, arms, strict=True)
+        ],
+        roles=_roles(plan, arms, prices),
+        assumptions=assumptions.model_dump(mode="json", exclude={"variances"}),
         margin=margin,
-        variances=variances,
+        variances={name: asdict(each) for name, each in variances.items()},
         detectable={name: found(each, design.states) for name, each in variances.items()},
-        other_epochs={
-            states: found(decides, states) for states in sorted({*_OTHER_EPOCHS, design.states})
+        detectable_by_compressions={
+            str(states): found(decides, states)
+            for states in sorted({*_OTHER_EPOCHS, design.states})
         },
         notes=notes,
     )
@@ -146,11 +171,11 @@ def estimate(
 
 async def _rehearsed(
     plan: SweepPlan, planned: Mapping[str, list[ProbePlan]], assumptions: Assumptions
-) -> list[tuple[Arm, ArmCosts]]:
+) -> list[ArmCosts]:
     model = rehearsing_model()
     with click.progressbar(plan.arms, label="rehearsing the arms", file=sys.stderr) as bar:
         return [
-            (arm, await arm_costs(arm, planned[arm.label], plan.settings, assumptions, model))
+            await arm_costs(arm, planned[arm.label], plan.settings, assumptions, model)
             for arm in bar
         ]
 
@@ -163,15 +188,15 @@ def _roles(
     totals: dict[tuple[str, str], Tokens] = {}
     for costs in arms:
         for model in plan.settings.models:
+            graders = plan.settings.roles.get("grader") or [model]
             parts = [("answerer", model, costs.answering)]
-            parts.extend(("grader", name, costs.grading) for name in plan.graders[model])
-            reader, *_ = plan.graders[model]
-            if reader != EMBEDDED_MODEL:
-                parts.append(("grader", reader, costs.reading))
+            parts.extend(("grader", name, costs.grading) for name in graders)
+            if graders[0] != EMBEDDED_MODEL:
+                parts.append(("grader", graders[0], costs.reading))
             parts.append(("compressor", compressor[0] if compressor else model, costs.compressing))
             for role, name, tokens in parts:
                 totals[role, name] = totals.get((role, name), Tokens()) + tokens
-    ordered = sorted(totals, key=lambda key: ROLES.index(key[0]))
+    ordered = sorted(totals, key=lambda key: _ROLES.index(key[0]))
     return [
         _priced(role, name, totals[role, name], price_of(name, prices))
         for role, name in ordered
@@ -180,16 +205,23 @@ def _roles(
 
 
 def _priced(role: str, model: str, tokens: Tokens, price: ModelCost | None) -> RoleCosts:
-    costs = RoleCosts(role, model, tokens, has_prompt_cache(model))
+    caches = has_prompt_cache(model)
+    costs = RoleCosts(
+        role=role,
+        model=model,
+        calls=tokens.calls,
+        input_tokens=round(tokens.input),
+        output_tokens=round(tokens.output),
+        shared_prefix_tokens=round(tokens.repeated) if caches else 0,
+    )
     if price is None:
         return costs
-    whole = ModelUsage(input_tokens=round(tokens.input), output_tokens=round(tokens.output))
-    costs.dollars_uncached = costs.dollars = compute_model_cost(price, whole)
-    if costs.caches:
-        rest = tokens.input - tokens.first - tokens.repeated
+    whole = ModelUsage(input_tokens=costs.input_tokens, output_tokens=costs.output_tokens)
+    costs.dollars_without_cache = costs.dollars = compute_model_cost(price, whole)
+    if caches:
         shared = ModelUsage(
-            input_tokens=round(rest),
-            output_tokens=round(tokens.output),
+            input_tokens=round(tokens.input - tokens.first - tokens.repeated),
+            output_tokens=costs.output_tokens,
             input_tokens_cache_write=round(tokens.first),
             input_tokens_cache_read=round(tokens.repeated),
         )
@@ -218,13 +250,12 @@ def smallest_difference(
         variances: Of the measure.
         margin: The loss that must not be.
     """
-    here = detectable(design, variances)
-    elsewhere = _elsewhere(design, conversations, variances)
-    return Detectable(
-        here if here <= MAX_SCORE else math.inf,
-        elsewhere if elsewhere <= MAX_SCORE else math.inf,
-        passes=power(margin, design, variances, "margin"),
+    here, elsewhere = (
+        round(value, 4) if value <= MAX_SCORE else None
+        for value in (detectable(design, variances), _elsewhere(design, conversations, variances))
     )
+    passes = round(power(margin, design, variances, "margin"), 4)
+    return Detectable(here=here, elsewhere=elsewhere, passes=passes)
 
 
 def _elsewhere(design: Design, conversations: int, variances: Variances) -> float:
@@ -245,3 +276,137 @@ def _elsewhere(design: Design, conversations: int, variances: Variances) -> floa
         return float(nct.sf(limit, freedom, ratio)) - WANTED
 
     return float(brentq(lacking, 0.0, 10 * limit)) * error
+
+
+def as_text(found: Estimate, plan: SweepPlan) -> str:
+    """Return an estimate as text for a terminal."""
+    parts = (_head(found, plan), _arms(found), role_lines(found), _detecting(found))
+    return "\n\n".join("\n".join(lines) for lines in parts)
+
+
+def _head(found: Estimate, plan: SweepPlan) -> Iterator[str]:
+    tasks = len(found.arms) * len(found.models)
+    yield (
+        f"conversations {found.design['conversations']}, compression points "
+        f"{found.design['fixtures']}, probes {max(plan.sizes.values())}, compressions of each "
+        f"{plan.settings.epochs}, answers from each of them {plan.settings.answers}"
+    )
+    yield (
+        f"arms {len(found.arms)} x models {len(found.models)} = tasks {tasks}, "
+        f"samples {found.samples:,}; tokens counted by {printable(found.token_counter, 80)}"
+    )
+    if found.roles and all(role.model.startswith("embedded/") for role in found.roles):
+        yield "No language model is involved: everything is done by the embedded one."
+
+
+def _arms(found: Estimate) -> Iterator[str]:
+    yield "Arms, for one model:"
+    heads = ("arm", "history", "state", "answers", "gradings", "compressing calls", "basis")
+    rows = [
+        (
+            arm["arm"] + (" (control)" if arm["control"] else ""),
+            f"{arm['history_tokens']:,}",
+            f"{arm['state_tokens']:,}" if arm["state_tokens"] else "-",
+            *(f"{arm['calls'][role]:,}" for role in ("answerer", "grader", "compressor")),
+            arm["basis"],
+        )
+        for arm in found.arms
+    ]
+    yield from _indented(Table(heads, rows, texts=(len(heads) - 1,)))
+    for arm in found.arms:
+        note = f"{arm['arm']}: {arm['note']}" if arm["note"] else ""
+        yield from textwrap.wrap(note, 78, initial_indent="  ", subsequent_indent="    ")
+    for basis in dict.fromkeys(arm["basis"] for arm in found.arms):
+        yield f"  {basis}: {_BASIS[basis]}"
+    for arm in found.arms:
+        label = printable(arm["arm"])
+        if arm["unrehearsed"]:
+            yield f"  {label}: {printable(arm['unrehearsed'], 160)}"
+        for reason, count in arm["failing"].items():
+            yield (
+                f"  WARNING {label}: {count} of {arm['compressions']} compressions will fail, "
+                f"{printable(reason, 160)}"
+            )
+
+
+def role_lines(found: Estimate) -> Iterator[str]:
+    """Yield calls, tokens and money by role, as lines for a terminal."""
+    if not found.roles:
+        yield "No model would be called: every compression will fail."
+        return
+    caching = [role for role in found.roles if has_prompt_cache(role.model)]
+    yield "Calls and tokens by role:"
+    heads = ("role", "model", "calls", "tokens in", "shared prefix", "tokens out", "dollars")
+    rows = [
+        (
+            role.role,
+            role.model,
+            f"{role.calls:,}",
+            f"{role.input_tokens:,}",
+            f"{role.shared_prefix_tokens:,}" if role in caching else "-",
+            f"{role.output_tokens:,}",
+            "unknown" if role.dollars is None else f"{role.dollars:,.2f}",
+        )
+        for role in found.roles
+    ]
+    yield from _indented(Table(heads, rows, names=2))
+    known = [role.dollars for role in found.roles if role.dollars is not None]
+    unknown = sorted({role.model for role in found.roles if role.dollars is None})
+    if known:
+        rest = " of what is known" if unknown else ""
+        saved = sum(role.dollars_without_cache or 0.0 for role in found.roles) - sum(known)
+        yield f"  together ${sum(known):,.2f}{rest}; shared prefixes save ${saved:,.2f}"
+    if unknown:
+        listed = ", ".join(printable(name) for name in unknown)
+        yield f"  price unknown: {listed}; give prices with --prices FILE"
+    lengths = found.assumptions
+    yield (
+        f"  Tokens out are {lengths['answer_tokens']:.0f} an answer, "
+        f"{lengths['grader_tokens_per_criterion']:.0f} a graded criterion and "
+        f"{lengths['grader_tokens_per_fact']:.0f} a fact "
+        f"({'as in the logs' if lengths['source'].startswith('from ') else 'assumed'}), and a "
+        "summary as"
+    )
+    yield "  large as it may be; reasoning, tool definitions, repairs and retries are not counted."
+    if caching:
+        yield (
+            "  Shared prefix: of the tokens in, those that an earlier call about the same state "
+            "has sent. Taken to be"
+        )
+        yield (
+            f"  read from the vendor's cache if it has {lengths['cached_prefix_tokens']:,} tokens, "
+            "which no vendor promises."
+        )
+
+
+def _detecting(found: Estimate) -> Iterator[str]:
+    yield (
+        f"Smallest true difference between two arms that is found in {WANTED:.0%} of runs (0 to "
+        f"5), and how often two equal arms are shown to differ by less than {found.margin:g}:"
+    )
+    measures = found.detectable
+    if len(set(measures.values())) == 1:
+        measures = {"any dimension": next(iter(measures.values()))}
+    heads = ("measure", "on these conversations", "for new conversations", "equal arms pass")
+    rows = [(name.replace("_", " "), *_shown(each)) for name, each in measures.items()]
+    yield from _indented(Table(heads, rows))
+    yield "  knowledge, by compressions of each conversation:"
+    heads = ("compressions", "on these", "for new", "equal pass")
+    rows = [(str(n), *_shown(each)) for n, each in found.detectable_by_compressions.items()]
+    yield from _indented(Table(heads, rows, names=0), "    ")
+    yield f"  Variances {found.assumptions['source']}."
+    yield from (f"  Note: {note}." for note in found.notes)
+    if found.design["states"] < 2:
+        yield "  WARNING: with one compression of each, no difference can be told from noise."
+    yield "  Arms that call no model come out the same every time; for them this is too careful."
+
+
+def _indented(table: Table, indent: str = "  ") -> Iterator[str]:
+    return (indent + line for line in table_lines(table))
+
+
+def _shown(each: Detectable) -> tuple[str, str, str]:
+    here, elsewhere = (
+        "none" if value is None else f"{value:.2f}" for value in (each.here, each.elsewhere)
+    )
+    return here, elsewhere, f"{each.passes:.0%}"

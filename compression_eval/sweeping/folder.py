@@ -135,11 +135,7 @@ def _changes(before: Mapping[str, Any], now: Mapping[str, Any], *, may_grow: boo
 
 
 def manifest_of(plan: SweepPlan) -> Manifest:
-    """Return the manifest of a plan.
-
-    Raises:
-        DataError: A fixture or bank is not what it must be.
-    """
+    """Return the manifest of a plan."""
     settings = plan.settings
     probes = plan.dataset(plan.widest).plans.values()
     names = [each.compression.fixture.name for each in probes]
@@ -189,11 +185,7 @@ def _described(arm: Arm) -> dict[str, Any]:
 
 
 def read_manifest(folder: Path) -> Manifest | None:
-    """Return what a folder was made from; None if it holds no manifest.
-
-    Raises:
-        DataError: It cannot be read, or another version wrote it.
-    """
+    """Return what a folder was made from; None if it holds no manifest."""
     path = folder / MANIFEST
     try:
         content = json.loads(path.read_text(encoding="utf-8"))
@@ -222,10 +214,6 @@ def refuse_other_work(plan: SweepPlan, folder: Path, way_out: str = "") -> None:
         plan: What is to be run.
         folder: Where its logs are to be.
         way_out: What to do about it; by default as the sweep command has it.
-
-    Raises:
-        DataError: It was; the text says what changed, and where there is room. Or the folder
-            holds logs that are of no sweep, or a fixture is not what it must be.
     """
     earlier = read_manifest(folder)
     way_out = way_out or (
@@ -253,11 +241,7 @@ def fresh_folder(folder: Path) -> Path:
 
 @contextmanager
 def locked(folder: Path) -> Iterator[None]:
-    """Hold a folder for one sweep; a lock dies with the process that holds it.
-
-    Raises:
-        DataError: Another sweep runs in it, or it cannot be written to.
-    """
+    """Hold a folder for one sweep; a lock dies with the process that holds it."""
     try:
         folder.mkdir(parents=True, exist_ok=True)
         file = (folder / _LOCK).open("w", encoding="utf-8")

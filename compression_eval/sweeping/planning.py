@@ -1,7 +1,7 @@
 """From settings to tasks: every arm with every model."""
 
 import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -33,22 +33,12 @@ class SweepPlan:
         return self.settings.epochs * self.settings.answers
 
     @property
-    def graders(self) -> Mapping[str, list[str]]:
-        """The models that grade, by model under test."""
-        bound = self.settings.roles.get("grader")
-        return {model: bound or [model] for model in self.settings.models}
-
-    @property
     def by_task(self) -> dict[TaskKey, Arm]:
         """The arm of each task, in the order in which they are run."""
         return {(arm.key, model): arm for arm in self.arms for model in self.settings.models}
 
     def dataset(self, arm: Arm) -> PlannedDataset:
-        """Return the samples of an arm with what is to be done for each; no model is called.
-
-        Raises:
-            DataError: A fixture or bank is not what it must be.
-        """
+        """Return the samples of an arm with what is to be done for each; no model is called."""
         try:
             return dataset_of(TaskArguments(**arm.arguments))
         except PassedOverError as error:
@@ -104,11 +94,7 @@ class SweepPlan:
         return found
 
     def tasks(self) -> Iterator[Task]:
-        """Yield the task of each arm and model.
-
-        Raises:
-            DataError: As `compression_task`; or a model cannot be had.
-        """
+        """Yield the task of each arm and model."""
         models = [(name, self._model(name)) for name in self.settings.models]
         roles = {str(role): names for role, names in self.settings.roles.items()}
         for arm in self.arms:
@@ -118,11 +104,7 @@ class SweepPlan:
                 yield task_with(task, model=model, epochs=Epochs(self.epochs, "mean"))
 
     def check_models(self) -> None:
-        """Raise if a model cannot be had.
-
-        Raises:
-            DataError: There is no such provider or model, or its package or key is missing.
-        """
+        """Raise if a model cannot be had."""
         for name in self.settings.models:
             self._model(name)
         for role, names in self.settings.roles.items():
@@ -139,11 +121,7 @@ class SweepPlan:
 
 
 def sweep_plan(settings: SweepSettings) -> SweepPlan:
-    """Return the plan for some settings, with what was left open filled in.
-
-    Raises:
-        DataError: An arm, fixture or argument is not what it must be.
-    """
+    """Return the plan for some settings, with what was left open filled in."""
     named = os.environ.get("INSPECT_EVAL_MODEL", "").split(",")
     chosen = settings.models or [name.strip() for name in named if name.strip()]
     update: dict[str, Any] = {"models": chosen or [EMBEDDED_MODEL]}
@@ -160,9 +138,6 @@ def named_model(name: str, what: str = "models", **options: Any) -> Model:
         name: As Inspect takes it.
         what: The setting that names it.
         options: For Inspect's `get_model`.
-
-    Raises:
-        DataError: There is no such provider or model, or its package or key is missing.
     """
     try:
         return get_model(name, **options)

@@ -17,11 +17,7 @@ _FILE: TypeAdapter[dict[str, ModelCost]] = TypeAdapter(dict[str, ModelCost])
 
 
 def read_prices(file: Path | None) -> dict[str, ModelCost]:
-    """Return the prices of a file by model; empty without a file.
-
-    Raises:
-        DataError: It cannot be read, or is not of the form of Inspect's ``--model-cost-config``.
-    """
+    """Return the prices of a file by model; empty without a file."""
     if file is None:
         return {}
     try:

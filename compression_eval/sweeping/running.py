@@ -81,10 +81,6 @@ def run_sweep(plan: SweepPlan, folder: Path, options: RunOptions) -> tuple[bool,
 
     Returns:
         Whether everything is done, and the headers of the current logs.
-
-    Raises:
-        DataError: Another sweep runs in the folder, it was made from something else, or a model
-            or file is not what it must be.
     """
     # Inspect greets and reports on stdout, where the way to go on is to stand alone.
     with redirect_stdout(sys.stderr):

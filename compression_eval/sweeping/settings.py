@@ -138,9 +138,6 @@ def read_settings(file: Path | None, given: Mapping[str, Any]) -> SweepSettings:
     Args:
         file: The YAML file; None if everything is given.
         given: Settings by name; of ``roles``, ``generate`` and ``model_args`` single entries.
-
-    Raises:
-        DataError: The file cannot be read, or a setting is unknown or not what it must be.
     """
     merged = dict(_content(file) if file else {})
     for name, value in given.items():
@@ -163,11 +160,7 @@ def _content(file: Path) -> dict[str, Any]:
 
 
 def read_yaml(file: Path) -> Any:
-    """Return what a YAML file holds.
-
-    Raises:
-        DataError: It cannot be read, or is too large for settings or prices.
-    """
+    """Return what a YAML file holds."""
     try:
         if file.stat().st_size > MAX_FILE_BYTES:
             raise DataError(f"{file}: too large for the settings of a sweep")
@@ -243,9 +236,6 @@ def settings_of(file: Path | None, options: dict[str, Any]) -> SweepSettings:
     Args:
         file: The YAML file, if there is one.
         options: Values of `sweep_options`.
-
-    Raises:
-        DataError: An option or a setting of the file is not what it must be.
     """
     given = {
         name: value

@@ -72,9 +72,6 @@ def spreads_of(
     Returns:
         The variances, the assumptions with what the logs say in their place, and what the logs do
         not say, in words.
-
-    Raises:
-        DataError: There are no logs, or one is no finished log of this eval.
     """
     if not logs:
         return dict.fromkeys(MEASURES, assumptions.variances), assumptions, []

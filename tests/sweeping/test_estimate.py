@@ -1,7 +1,6 @@
 """An estimate's counts are those of the run that follows."""
 
 import json
-import math
 import sys
 from pathlib import Path
 from typing import Any
@@ -198,11 +197,10 @@ def test_more_of_everything_finds_less() -> None:
     variances = Variances(0.05, 0.3, 0.15, 0.05, 0.06)
     few = smallest_difference(Design(4, 10, 3), 4, variances, 0.3)
     many = smallest_difference(Design(12, 10, 3), 12, variances, 0.3)
-    assert many.here < few.here
-    assert many.elsewhere < few.elsewhere
-    assert few.elsewhere > few.here
+    assert (many.here or 9) < (few.here or 0) < (few.elsewhere or 0)
+    assert (many.elsewhere or 9) < (few.elsewhere or 0)
     assert 0.5 < few.passes < many.passes
-    assert math.isinf(smallest_difference(Design(1, 10, 3), 1, variances, 0.3).elsewhere)
+    assert smallest_difference(Design(1, 10, 3), 1, variances, 0.3).elsewhere is None
 
 
 def test_the_difference_for_new_conversations_is_found_as_often_as_promised() -> None:
@@ -211,7 +209,7 @@ def test_the_difference_for_new_conversations_is_found_as_often_as_promised() ->
     from scipy.stats import t
 
     variances = Variances(0.1, 0.0, 0.0, fixture=0.2)
-    found = smallest_difference(Design(4, 10, 3), 4, variances, 0.0).elsewhere
+    found = smallest_difference(Design(4, 10, 3), 4, variances, 0.0).elsewhere or 0
     generator = numpy.random.default_rng(7)
     spread = (variances.fixture + 2 * variances.state / 3) ** 0.5
     differences = generator.normal(found, spread, size=(20_000, 4))
