@@ -20,7 +20,7 @@ import anyio
 import click
 import yaml
 
-from compression_eval.authoring.history import THIRDS, History, histories
+from compression_eval.authoring.history import TAIL_TOKENS, THIRDS, History, histories
 from compression_eval.facts.matching import Text, normalise
 from compression_eval.fixtures.banks import (
     ExpectedFact,
@@ -43,7 +43,7 @@ from compression_eval.fixtures.digests import digest
 from compression_eval.fixtures.errors import DataError, PassedOverError, shorten
 from compression_eval.fixtures.loading import FixtureWithBank, find_sources
 from compression_eval.fixtures.models import Fixture, Language
-from compression_eval.terminal import say_passed_over
+from compression_eval.terminal import examples, say_passed_over
 
 WordKind = Literal["artifact", "continuation", "decision", "several", "or", "numbers"]
 
@@ -396,8 +396,33 @@ def _coverage(cases: Sequence[Case], thirds: Counter[str]) -> Iterator[str]:
         yield "verdicts: " + counts(verdicts, get_args(Verdict))
 
 
-def check(paths: Sequence[str], probes: Path | None, tail_tokens: int) -> None:
-    """Check the banks of some fixtures and print what was found; see ``probes check --help``."""
+@click.command(
+    "check",
+    epilog=examples(
+        "probes check",
+        "probes check cron-config",
+        "probes check my/fixtures --probes my/banks --tail-tokens 8000",
+    ),
+)
+@click.argument("paths", nargs=-1, metavar="[PATH]...")
+@click.option("--probes", type=click.Path(path_type=Path), help="Bank, or folder with banks.")
+@click.option(
+    "--tail-tokens",
+    type=click.IntRange(min=0),
+    default=TAIL_TOKENS,
+    show_default=True,
+    help="Tokens at the end that are taken to be kept verbatim.",
+)
+def check_command(paths: tuple[str, ...], probes: Path | None, tail_tokens: int) -> None:
+    """Check probe banks; without PATH, those of all fixtures that come with this project.
+
+    PATH is a fixture: a name, a file, a folder, a pattern, a Parquet file or an address. Said are
+    facts without evidence, questions that give a fact away, facts that a redactor would alter,
+    alternatives that are all required, types that do not fit their question, probes that the kept
+    tail answers, verdicts that are out of date, and what the bank covers. Fixtures without a bank
+    are passed over. Exits with 1 if there are errors, or no bank at all; warnings alone do not
+    fail.
+    """
     sources = find_sources(list(paths) or "all", probes)
     findings: list[Finding] = []
     without: list[PassedOverError] = []

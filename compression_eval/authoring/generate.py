@@ -11,10 +11,10 @@ import click
 
 from compression_eval.authoring.by_model import CHUNK_TOKENS, ModelGenerator, Usage
 from compression_eval.authoring.candidates import TYPES, Candidate, Dropped, Harvest, choose
-from compression_eval.authoring.history import THIRDS, History, histories
-from compression_eval.authoring.mechanical import mechanical
+from compression_eval.authoring.history import TAIL_TOKENS, THIRDS, History, histories
+from compression_eval.authoring.mechanical import mechanical as without_model
 from compression_eval.fixtures.banks import ProbeBank
-from compression_eval.fixtures.cuts import CutArgument, resolve_cut
+from compression_eval.fixtures.cuts import CutArgument, cut_argument, resolve_cut
 from compression_eval.fixtures.errors import (
     DataError,
     PassedOverError,
@@ -27,7 +27,7 @@ from compression_eval.fixtures.loading import FixtureSource, find_sources
 from compression_eval.fixtures.models import Fixture
 from compression_eval.fixtures.parquet_files import safe_stem
 from compression_eval.fixtures.writing import fixture_text, versioned_json, write_whole
-from compression_eval.terminal import model_by_name, say_passed_over
+from compression_eval.terminal import examples, model_by_name, model_options, say_passed_over
 
 _MAX_DROPPED_SHOWN = 12
 _MAX_REASON = 200
@@ -234,7 +234,7 @@ async def generate_bank(
             harvest.add(await generator.generate(history))
         if wanted.mechanical:
             progress(f"cut {history.cut}: reading {len(history.calls)} tool calls")
-            harvest.add(mechanical(history))
+            harvest.add(without_model(history))
         chosen, twins = choose(harvest.candidates, wanted.per_type)
         done.left_over = len(harvest.candidates) - len(chosen) - len(twins)
         done.dropped = [*harvest.dropped, *twins]
@@ -247,49 +247,74 @@ async def generate_bank(
             done.chosen.append(replace(item, probe=probe))
 
 
-def generate(
-    paths: Sequence[str],
-    wanted: Wanted,
-    *,
+def _checked_cuts(
+    ctx: click.Context,  # noqa: ARG001
+    param: click.Parameter,  # noqa: ARG001
+    values: tuple[str, ...],
+) -> tuple[CutArgument, ...]:
+    cuts = tuple(map(cut_argument, values))
+    for cut in cuts:
+        if isinstance(cut, str) and cut not in ("auto", "end", "recorded"):
+            raise click.BadParameter(
+                f"{shorten(cut)} is no number of messages, share between 0 and 1, 'end', "
+                "'recorded' or 'auto'"
+            )
+    return cuts
+
+
+@click.command(
+    "generate",
+    epilog=examples(
+        "probes generate my/session.json",
+        "probes generate my/fixtures --model openai/gpt-5 --mechanical --out my/banks",
+        "probes generate my/session.json --cut 120 --cut end --report report.json",
+    ),
+)
+@click.argument("paths", nargs=-1, required=True, metavar="FIXTURE...")
+@click.option("--model", help="Model that proposes probes, as Inspect names it.")
+@model_options
+@click.option("--chunk-tokens", type=click.IntRange(min=1_000), help="History per call [60000].")
+@click.option("--mechanical", is_flag=True, help="With a model: also what needs none.")
+@click.option("--per-type", type=click.IntRange(min=1), default=3, show_default=True)
+@click.option(
+    "--cut",
+    "cuts",
+    multiple=True,
+    callback=_checked_cuts,
+    help="Messages, share, end, or recorded.",
+)
+@click.option("--tail-tokens", type=click.IntRange(min=0), help="Kept verbatim [2000].")
+@click.option("--out", type=click.Path(path_type=Path), help="Folder; else beside the fixture.")
+@click.option("--force", is_flag=True, help="Overwrite banks.")
+@click.option("--report", type=click.Path(path_type=Path, dir_okay=False), help="Write JSON.")
+def generate_command(
+    paths: tuple[str, ...],
+    model: str | None,
+    mechanical: bool,
+    per_type: int,
+    cuts: tuple[CutArgument, ...],
+    tail_tokens: int | None,
+    chunk_tokens: int | None,
     out: Path | None,
     force: bool,
     report: Path | None,
-    chunk_tokens: int | None,
-    model_options: dict[str, Any],
+    **options: Any,
 ) -> None:
-    """Make the banks of some fixtures; a bank is written as soon as it is there.
+    """Make a probe bank for each FIXTURE, from the history before its cuts.
 
-    Args:
-        paths: As `find_sources` takes them.
-        wanted: What is to be made.
-        out: Folder for the banks; None for beside the fixtures.
-        force: Whether to overwrite banks.
-        report: Where to write all details as JSON.
-        chunk_tokens: Tokens of history in one request to the model.
-        model_options: As `model_by_name` takes them.
-
-    Raises:
-        DataError: A file, a cut or the model is wrong, or nothing could be made.
+    FIXTURE is a name, a file, a folder, a pattern, a Parquet file or an address. Without --model,
+    probes come from what needs none: tool calls, task lists, and what the recorded agent went on
+    to use after the cut. Every probe is checked against the conversation, and at least one of its
+    facts is in nothing that is kept verbatim; what fails is dropped, with its reason. Cuts are
+    those of the fixture, else the end. A fixture that has a bank already, or that no probe can be
+    made for, is passed over and named; exits with 1 if all are.
     """
-    results: list[FixtureResult] = []
-    without: list[PassedOverError] = []
-    targets: dict[Path, str] = {}
-    for source in find_sources(list(paths)):
-        try:
-            fixture = source.read_fixture()
-            result = FixtureResult(fixture, source.origin, _target(source, out, force=force))
-            cuts_of(result.fixture, wanted.cuts)  # said before any call is paid
-        except PassedOverError as error:
-            without.append(error)
-            continue
-        results.append(result)
-    if not results:
-        raise nothing_left(without)
-    for result in results:
-        other = targets.setdefault(result.target.absolute(), result.origin)
-        if other != result.origin:
-            raise DataError(f"{result.target}: {other} and {result.origin} would both write it")
-    model = model_by_name(wanted.model, model_options) if wanted.model else None
+    if model is None and (given := [name for name, value in options.items() if value]):
+        raise DataError(f"{', '.join(given)}: only with --model")
+    tail = TAIL_TOKENS if tail_tokens is None else tail_tokens
+    wanted = Wanted(per_type, tail, cuts, mechanical or model is None, model)
+    results, without = _found(paths, wanted, out, force=force)
+    asked = model_by_name(model, options) if model else None
     usage = Usage()
 
     async def run() -> None:
@@ -300,12 +325,12 @@ def generate(
                 click.echo(f"{label}: {text}", err=True)
 
             generator = None
-            if model:
+            if asked:
                 chunk = chunk_tokens or CHUNK_TOKENS
-                generator = ModelGenerator(model, wanted.per_type, chunk, usage, progress)
+                generator = ModelGenerator(asked, per_type, chunk, usage, progress)
             await generate_bank(result, wanted, generator, progress)
             if generator and generator.requests and not usage.calls:
-                raise DataError(f"model {model}: {generator.failure}")
+                raise DataError(f"model {asked}: {generator.failure}")
             for line in result.lines(wanted):
                 click.echo(line)
             if (bank := result.bank) is not None:
@@ -314,29 +339,18 @@ def generate(
                 click.echo(f"wrote {result.target}")
 
     anyio.run(run)
-    _conclude(results, without, wanted, usage, report)
-
-
-def _conclude(
-    results: Sequence[FixtureResult],
-    without: Sequence[PassedOverError],
-    wanted: Wanted,
-    usage: Usage,
-    report: Path | None,
-) -> None:
-    """Say what it took, write the report, and name the fixtures without a bank."""
     total = usage.total
-    if wanted.model:
+    if model:
         cache = total.input_tokens_cache_read
         cached = f", {cache} read from cache" if cache else ""
         sent = f"{usage.calls} calls, {total.input_tokens} tokens in{cached}"
-        click.echo(f"{wanted.model}: {sent}, {total.output_tokens} out")
+        click.echo(f"{model}: {sent}, {total.output_tokens} out")
     if report:
         data = {
-            "model": wanted.model,
+            "model": model,
             "mechanical": wanted.mechanical,
-            "per_type": wanted.per_type,
-            "tail_tokens": wanted.tail_tokens,
+            "per_type": per_type,
+            "tail_tokens": tail,
             "usage": {"calls": usage.calls, **total.model_dump(exclude_none=True)},
             "fixtures": [result.as_data(wanted) for result in results],
         }
@@ -344,6 +358,30 @@ def _conclude(
         write_whole(report, versioned_json(data))
     unasked = [result.why_none() for result in results if result.bank is None]
     say_passed_over([*without, *unasked], results[len(unasked) :])
+
+
+def _found(
+    paths: Sequence[str], wanted: Wanted, out: Path | None, *, force: bool
+) -> tuple[list[FixtureResult], list[PassedOverError]]:
+    """Return the fixtures that get a bank, still empty, and why others do not."""
+    results: list[FixtureResult] = []
+    without: list[PassedOverError] = []
+    targets: dict[Path, str] = {}
+    for source in find_sources(list(paths)):
+        try:
+            fixture = source.read_fixture()
+            result = FixtureResult(fixture, source.origin, _target(source, out, force=force))
+            cuts_of(fixture, wanted.cuts)  # said before any call is paid
+        except PassedOverError as error:
+            without.append(error)
+            continue
+        other = targets.setdefault(result.target.absolute(), result.origin)
+        if other != result.origin:
+            raise DataError(f"{result.target}: {other} and {result.origin} would both write it")
+        results.append(result)
+    if not results:
+        raise nothing_left(without)
+    return results, without
 
 
 def _target(source: FixtureSource, out: Path | None, *, force: bool) -> Path:

@@ -44,7 +44,7 @@ from compression_eval.fixtures.banks import (
     verdict_digest,
 )
 from compression_eval.fixtures.conversation import conversation
-from compression_eval.fixtures.cuts import CutArgument
+from compression_eval.fixtures.cuts import CutArgument, cut_argument
 from compression_eval.fixtures.errors import DataError, PassedOverError, shorten
 from compression_eval.fixtures.finding_files import BANK_SUFFIX
 from compression_eval.fixtures.loading import (
@@ -59,7 +59,7 @@ from compression_eval.grading.rubric import load_rubric
 from compression_eval.grading.scored_sample import ScoredSample
 from compression_eval.record import ProbeRecord, StateRecord
 from compression_eval.solver import question_preamble
-from compression_eval.terminal import say_passed_over
+from compression_eval.terminal import examples, say_passed_over
 
 Condition = Literal["full", "none", "tail"]
 """Names of the control compressions whose states a probe is put at."""
@@ -124,27 +124,64 @@ class Asked:
     """Whether the control would have kept everything, so that nothing was asked."""
 
 
-def qualify(
-    fixtures: Sequence[str],
+@click.command(
+    "qualify",
+    epilog=examples(
+        "probes qualify my/fixtures --model openai/gpt-5 --dry-run",
+        "probes qualify my/fixtures --model openai/gpt-5",
+        "probes qualify a.json --model openai/gpt-5 --grader anthropic/claude-x",
+        "probes qualify a.json --out checked",
+    ),
+)
+@click.argument("fixtures", nargs=-1, required=True, metavar="FIXTURE...")
+@click.option("--probes", type=click.Path(path_type=Path), help="Bank, or folder with banks.")
+@click.option("--model", help="Who answers; by default the embedded model, a lexical reader.")
+@click.option("--model-base-url", help="Address of the model's provider.")
+@click.option("--grader", help="Judge by the rubric with this model, not by looking facts up.")
+@click.option(
+    "--threshold",
+    type=click.FloatRange(0, 5),
+    help="With --grader: least score for accuracy and for completeness.  [default: 4]",
+)
+@click.option("--epochs", type=click.IntRange(min=1), default=3, show_default=True)
+@click.option("--cut", help="Where history ends, as in the task; by default each probe's own cut.")
+@click.option("--tail-tokens", type=click.IntRange(min=1), help="Budget of the kept tail.")
+@click.option("--temperature", type=click.FloatRange(min=0))
+@click.option("--max-connections", type=click.IntRange(min=1))
+@click.option("--log-dir", default="logs/qualify", show_default=True, help="Folder for the logs.")
+@click.option(
+    "--out",
+    type=click.Path(path_type=Path, exists=True, file_okay=False),
+    help="Folder to write the banks to; by default each is rewritten where it lies.",
+)
+@click.option("--dry-run", is_flag=True, help="Say what would be asked and what it costs.")
+def qualify_command(
+    fixtures: tuple[str, ...],
     probes: Path | None,
     out: Path | None,
-    settings: QualifySettings,
-    *,
     dry_run: bool,
+    **options: str | int | float | None,
 ) -> None:
-    """Qualify the probes of some fixtures and write the verdicts into their banks.
+    """Put every probe to a model with the full history, with nothing, and with the kept tail.
 
-    Args:
-        fixtures: Names, files, folders or patterns.
-        probes: A bank or a folder with banks; None for where the fixtures have them.
-        out: Folder to write banks to; None to rewrite each where it lies.
-        settings: How they are put to a model and judged.
-        dry_run: Whether only to say what would be asked and what it costs.
-
-    Raises:
-        DataError: A file, a model or an argument is wrong.
-        Exit: With 1, as a probe could not be judged.
+    A probe qualifies if the full history passes and nothing fails, each in more than half of the
+    epochs. Whether the tail alone passes is kept as its region. An answer passes if it holds every
+    expected fact and gives no superseded or forbidden value as current, or with --grader by its
+    scores. The verdicts are written into the banks; a probe that could not be judged gets none,
+    is named, and the command exits with 1.
     """
+    if options["threshold"] is not None and options["grader"] is None:
+        raise DataError("--threshold: only with --grader; without one, facts are looked up")
+    if options["model"] is None:
+        click.echo(
+            "No --model was chosen: these will be the verdicts of the embedded lexical reader. "
+            "What it cannot answer a language model may, so qualify again with the one you use.",
+            err=True,
+        )
+    given = {name: value for name, value in options.items() if value is not None}
+    if "cut" in given:
+        given["cut"] = cut_argument(str(given["cut"]))
+    settings = QualifySettings(**given)  # type: ignore[arg-type]
     pairs, samples = _samples(_pairs(fixtures, probes), settings)
     targets = {pair.fixture.name: _target(source, pair, out) for source, pair in pairs}
     if len(set(targets.values())) < len(targets):
