@@ -28,8 +28,7 @@ from inspect_ai.model import (
 from inspect_ai.util import Store, StoreModel, store_from_events
 from pydantic import BaseModel, ConfigDict, Field
 
-from compression_eval.compressors.state import CycleRecord, StateStatus
-from compression_eval.facts.records import FactRecord, Region
+from compression_eval.compressors.state import StateOutcome, StateStatus
 from compression_eval.fixtures.banks import Probe
 from compression_eval.fixtures.errors import DataError
 from compression_eval.fixtures.message_text import vendor_summary
@@ -58,31 +57,17 @@ class AskedProbe(BaseModel):
         return cls(probe_id=probe.id, question=probe.question, facts=facts)
 
 
-class StateRecord(BaseModel):
+class StateRecord(StateOutcome):
     """A state as one sample's log holds it: with the facts of that sample's probe only."""
 
-    state_id: str
+    status: StateStatus
     computed_here: bool = False
     """Whether this sample carried out the compression, so that its transcript shows it."""
-    computed_by: str = ""
-    """The sample that carried it out, with its epoch."""
-    status: StateStatus
-    failure: str = ""
-    suspect: list[str] = Field(default_factory=list)
-    """Signs that the state's summary is none; it counts all the same."""
     message_count: int = 0
     """How many of the sample's messages, from the first on, are the state."""
-    regions: list[Region] = Field(default_factory=list)
-    """Region of each of them."""
-    readable: bool = True
-    cycles: list[CycleRecord] = Field(default_factory=list)
-    facts: list[FactRecord] = Field(default_factory=list)
     asked: list[AskedProbe] = Field(default_factory=list)
     """Every probe that is put to the state, so that it can be read once for all of them, also when
     the log is scored again. Older logs have none."""
-    token_counter: str = ""
-    original_tokens: int = 0
-    state_tokens: int = 0
 
 
 class AnswerRecord(BaseModel):

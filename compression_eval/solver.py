@@ -21,7 +21,7 @@ from inspect_ai.util import span
 
 from compression_eval.compressors.errors import NO_CHOICES, refused
 from compression_eval.compressors.running import CompressionPlan, compress
-from compression_eval.compressors.state import State
+from compression_eval.compressors.state import State, StateOutcome
 from compression_eval.compressors.vendors.anthropic_api import exact_replay
 from compression_eval.file_ops.naming import history_files
 from compression_eval.fixtures.banks import Probe
@@ -144,7 +144,8 @@ def _record(
             f"transcript shows how: **{escaped(compressed.computed_by or 'unknown')}**",
             source="compression",
         )
-    shared_fields = set(StateRecord.model_fields) & set(State.model_fields) - {"facts"}
+    outcome = {name: getattr(compressed, name) for name in StateOutcome.model_fields}
+    facts = [fact for fact in compressed.facts if fact.probe_id == plan.probe.id]
     return SampleRecord(
         fixture=compressed.fixture,
         cut=compressed.cut,
@@ -154,10 +155,9 @@ def _record(
         digests=dict(plan.digests),
         files=files_named,
         state=StateRecord(
-            **{name: getattr(compressed, name) for name in shared_fields},
+            **outcome | {"facts": facts},
             computed_here=computed_here,
             message_count=len(compressed.messages),
-            facts=[fact for fact in compressed.facts if fact.probe_id == plan.probe.id],
             asked=list(plan.asked),
         ),
     )

@@ -42,14 +42,10 @@ class CycleRecord(BaseModel):
     """Wall time of the compression."""
 
 
-class State(BaseModel):
-    """The outcome of compressing one fixture at one cut, shared by the probes about it."""
+class StateOutcome(BaseModel):
+    """How a compression went; what a state and the record of it in each sample's log share."""
 
     state_id: str
-    fixture: str
-    cut: int
-    replicate: int
-    """Which fresh compression of the run this is, from 0."""
     computed_by: str = ""
     """The sample whose transcript shows the compression, with its epoch."""
     status: StateStatus = "ok"
@@ -58,14 +54,13 @@ class State(BaseModel):
     suspect: list[str] = Field(default_factory=list)
     """Signs that its summary is none, as `validity.suspicions` tells them; it counts all the
     same."""
-    messages: list[ChatMessage] = Field(default_factory=list)
     regions: list[Region] = Field(default_factory=list)
     """Region of each message, in the same order."""
     readable: bool = True
     """Whether the text of the state can be read; false for an encrypted one."""
     cycles: list[CycleRecord] = Field(default_factory=list)
     facts: list[FactRecord] = Field(default_factory=list)
-    """One entry per expected fact of every probe at this cut."""
+    """One entry per expected fact of every probe at this cut; in a sample, of its own probe."""
     token_counter: str = ""
     """How tokens were counted, for example ``o200k_base`` or a stated estimate."""
     original_tokens: int = 0
@@ -76,3 +71,13 @@ class State(BaseModel):
     def tokens_removed(self) -> float:
         """Share of the history's tokens that is gone, from 0 to 1."""
         return 1 - self.state_tokens / self.original_tokens if self.original_tokens else 0.0
+
+
+class State(StateOutcome):
+    """The outcome of compressing one fixture at one cut, shared by the probes about it."""
+
+    fixture: str
+    cut: int
+    replicate: int
+    """Which fresh compression of the run this is, from 0."""
+    messages: list[ChatMessage] = Field(default_factory=list)

@@ -1,6 +1,7 @@
 """Every bad input is refused with a message, before a model is called and a log is begun."""
 
 import json
+import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
@@ -17,6 +18,8 @@ Arguments = dict[str, Any]
 def refused(folder: Path, log_dir: Path, scripts: dict[str, Script], given: Arguments) -> str:
     """Start a run that must be refused; returns the message."""
     arguments = {"fixtures": str(folder / "tiny.json"), **given}
+    if "compressor" in given:
+        arguments.setdefault("compressor_args", {})
     with pytest.raises(DataError) as caught:
         small.run(log_dir, **arguments)
     assert not any(script.calls for script in scripts.values()), "a model was called"
@@ -37,6 +40,13 @@ ARGUMENTS: list[tuple[Arguments, Sequence[str]]] = [
     ({"compressor_args": {"tail": 5}}, ["compressor_args", "tail:", "tail_tokens"]),
     ({"compressor_args": {"tail_tokens": -1}}, ["compressor_args", "tail_tokens", "equal to 0"]),
     ({"compressor_args": {"tail_tokens": "many"}}, ["compressor_args", "tail_tokens", "integer"]),
+    ({"compresor": "full"}, ["did you mean 'compressor'?"]),
+    ({"compressor": "openai-compact"}, ["not reached through the openai package"]),
+    (
+        {"compressor": "command", "compressor_args": {"command": ["no-such-program"]}},
+        ["there is no program 'no-such-program'"],
+    ),
+    ({"compressor": "mine.py@absent"}, ["there is no file mine.py"]),
     ({"compressor_args": "tail_tokens"}, ["compressor_args", "not a mapping", "tail_tokens: 2000"]),
     ({"compressor_args": ["tail_tokens"]}, ["compressor_args", "not a mapping"]),
     (
@@ -53,9 +63,11 @@ ARGUMENTS: list[tuple[Arguments, Sequence[str]]] = [
     ),
     ({"focus_topic": ""}, ["focus_topic", "at least 1"]),
     ({"criteria": "some"}, ["criteria", "'some'", "by_type, all"]),
+    ({"grader_context": "nothing"}, ["expected one of state, none"]),
     ({"grader_context": "full"}, ["grader_context", "'full'", "state, none"]),
     ({"language": "fr"}, ["language", "'fr'", "en, zh, ja"]),
     ({"probe_types": "fact"}, ["probe_types", "'fact'", "recall, artifact"]),
+    ({"probe_types": "artefact"}, ["did you mean 'artifact'?"]),
     ({"probe_types": ["recall", "facts"]}, ["probe_types", "'facts'"]),
     ({"probe_types": "decision"}, ["tiny.probes.json", "no probe", "decision"]),
     ({"cut": 0}, ["cut", "0", "1 to 11"]),
@@ -65,6 +77,7 @@ ARGUMENTS: list[tuple[Arguments, Sequence[str]]] = [
     ({"cut": 9}, ["cut", "9", "part a tool call", "nearest boundary is 10"]),
     ({"cut": 2.5}, ["cut", "2.5", "share"]),
     ({"cut": "middle"}, ["cut", "'middle'", "'end'"]),
+    ({"cut": "recordd"}, ["did you mean 'recorded'?"]),
     ({"cut": True}, ["cut", "True", "'end'"]),
     ({"cut": ["end", 40]}, ["cut", "40", "1 to 11"]),
     ({"cycles": 0}, ["cycles", "0", "at least 1"]),
@@ -76,6 +89,11 @@ ARGUMENTS: list[tuple[Arguments, Sequence[str]]] = [
     ({"anchors": -1}, ["anchors", "-1", "at least 0"]),
     ({"anchors": True}, ["anchors", "True", "whole number"]),
     ({"anchors": 4}, ["anchors", "4", "the 3 samples of an epoch"]),
+    *(
+        ({"min_removed": share}, [f"min_removed: {share!r} is not a share of at least 0 and less"])
+        for share in (-0.1, 1, 1.5, True, "half", None)
+    ),
+    ({"max_failed": 2}, ["max_failed: 2 is not a share between 0 and 1"]),
     ({"probes": "./no-such-folder"}, ["probes", "no-such-folder", "no such file"]),
     ({"prompt": "./absent.md"}, ["prompt", "absent.md", "No such file"]),
     ({"prompt": ""}, ["prompt", "directory"]),
@@ -94,6 +112,15 @@ def test_an_argument_is_refused(
     message = refused(tiny.parent, log_dir, scripts, given)
     for part in said:
         assert part in message
+
+
+def test_a_strategy_of_a_missing_extra_is_refused(
+    tiny: Path, log_dir: Path, scripts: dict[str, Script], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(sys.modules, "langchain", None)
+    given = {"compressor": "langchain", "compressor_args": {}}
+    said = refused(tiny.parent, log_dir, scripts, given)
+    assert "pip install 'compression_eval[langchain]'" in said
 
 
 # An argument of another type than any that is meant; each must be a DataError that names it.

@@ -2,6 +2,7 @@
 
 import math
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -100,3 +101,23 @@ def test_a_budget_that_leaves_nothing_to_compress_is_a_failure(
     for sample in small.samples(log, "error"):
         assert small.state(sample).status == "not_applied"
     assert all(script.calls == [] for script in scripts.values())
+
+
+@pytest.mark.usefixtures("scripts")
+def test_the_same_compression_passes_or_fails(tiny: Path, log_dir: Path) -> None:
+    arm: dict[str, Any] = {"compressor": "tail", "compressor_args": {"tail_tokens": 60}}
+    log = small.run(log_dir, tiny, **arm)
+    assert small.means(log)["failed_states"] == 0
+    assert (log.eval.metadata or {})["min_removed"] == 0.1
+    log = small.run(log_dir, tiny, min_removed=0.99, **arm)
+    assert small.means(log)["failed_states"] == small.EPOCHS
+    for sample in small.samples(log, "error"):
+        assert small.state(sample).status == "not_smaller"
+        scores = sample.scores or {}
+        assert scores["six_dimensions"].reason == "compression_failed: not_smaller"
+        assert (scores["compression"].metadata or {})["status"] == "not_smaller"
+        told = scores["compression"].explanation or ""
+        assert "Status: not_smaller: " in told
+        assert "at least 99.0% is asked for (min" in told
+        stages = {row["stage"] for row in (scores["fact_retention"].metadata or {})["facts"]}
+        assert stages == {"compression_failed"}

@@ -1,7 +1,5 @@
 """What a run says when it has ended, and while it waits: what failed, why, and what to do."""
 
-import re
-import sys
 from pathlib import Path
 from typing import Any
 
@@ -9,7 +7,6 @@ import pytest
 from inspect_ai.log import EvalLog, read_eval_log
 from inspect_ai.model import ModelOutput
 
-from compression_eval.fixtures.errors import DataError
 from compression_eval.grading.scorers import READ_KEYS
 from tests.e2e import command, small
 from tests.e2e.scripted import (
@@ -187,40 +184,6 @@ def test_an_attempt_timeout_does_not_reach_roles(
     small.run(log_dir, tiny, epochs=1, options={"attempt_timeout": 30})
     assert "not to the role grader and compressor" in caplog.text
     assert "--model-role 'grader={model: …, attempt_timeout: 30}'" in caplog.text
-
-
-REFUSED = {
-    "missing extra": (["compressor=langchain"], "pip install 'compression_eval[langchain]'"),
-    "vendor": (["compressor=openai-compact"], "not reached through the openai package"),
-    "missing program": (
-        ["compressor=command", "compressor_args={command: [no-such-program]}"],
-        "there is no program 'no-such-program'",
-    ),
-    "missing function": (["compressor=mine.py@absent"], "there is no file mine.py"),
-    "misspelt argument": (["compresor=full"], "did you mean 'compressor'?"),
-    "misspelt value": (["grader_context=nothing"], "expected one of state, none"),
-    "misspelt type": (["probe_types=artefact"], "did you mean 'artifact'?"),
-    "misspelt cut": (["cut=recordd"], "did you mean 'recorded'?"),
-    "share": (["max_failed=2"], "max_failed: 2 is not a share between 0 and 1"),
-}
-
-
-@pytest.mark.parametrize("case", REFUSED)
-def test_what_can_be_known_before_is_refused_before(
-    case: str, tiny: Path, log_dir: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    if case == "missing extra":
-        monkeypatch.setitem(sys.modules, "langchain", None)
-    arguments, says = REFUSED[case]
-    given = dict(argument.split("=", 1) for argument in arguments)
-    if "compressor_args" in given:
-        given["compressor_args"] = {"command": ["no-such-program"]}  # type: ignore[assignment]
-    elif "max_failed" in given:
-        given["max_failed"] = 2  # type: ignore[assignment]
-    given.setdefault("compressor_args", {})  # type: ignore[arg-type]
-    with pytest.raises(DataError, match=re.escape(says)):
-        small.run(log_dir, tiny, epochs=1, **CLEAN, **given)
-    assert not log_dir.exists() or not list(log_dir.iterdir())
 
 
 def test_names_and_tags_carry_the_arm(tiny: Path, log_dir: Path, tmp_path: Path) -> None:

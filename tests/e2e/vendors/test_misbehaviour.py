@@ -1,4 +1,7 @@
-"""What becomes of a run whose models break off, refuse, or talk nonsense: never a low score."""
+"""What becomes of a run whose models break off, refuse, or talk nonsense: never a low score.
+
+One example of each kind; tests/faults/ has all of them, by role and interface.
+"""
 
 import math
 from pathlib import Path
@@ -9,7 +12,7 @@ from inspect_ai.scorer import Score
 
 from compression_eval.analysis import samples_frame
 from compression_eval.grading.failures import run_failures
-from tests.e2e import scripted, small
+from tests.e2e import small
 from tests.e2e.vendors.conftest import Setup, answer, compress, grade
 from tests.e2e.vendors.wire import Asked, Failed, Said, Speech
 
@@ -45,28 +48,13 @@ def test_a_malformed_grading_is_asked_for_again(either: Setup, tiny: Path, log_d
     assert all("All fine, 5 out of 5." in asked.text for asked in again)
 
 
-def missing_one(asked: Asked) -> str:
-    return scripted.grading(scripted.criteria_in(asked.text)[1:], scripted.facts_in(asked.text))
-
-
-def out_of_range(asked: Asked) -> str:
-    return scripted.grading(
-        scripted.criteria_in(asked.text), scripted.facts_in(asked.text), score=7
-    )
-
-
 @pytest.mark.parametrize(
     ("speech", "reason"),
     [
         (lambda _: "no", "grader_failed: not_json"),
-        (lambda _: "{}", "grader_failed: not_json"),
-        (missing_one, "grader_failed: missing"),
-        (out_of_range, "grader_failed: out_of_range"),
-        (lambda _: Said(refused=True), "grader_failed: refusal"),
-        (lambda _: Said('{"criterionResults": [', cut_off=True), "grader_failed: truncated"),
         (lambda _: Failed(400, "invalid_request_error", "no"), "grader_failed: error"),
     ],
-    ids=["prose", "other JSON", "one missing", "out of range", "refuses", "cut off", "error"],
+    ids=["prose", "error"],
 )
 def test_a_grader_that_never_succeeds_leaves_no_score(
     speech: Speech, reason: str, either: Setup, tiny: Path, log_dir: Path
@@ -108,12 +96,6 @@ def test_a_refused_answer_is_no_low_score(setup: Setup, tiny: Path, log_dir: Pat
     assert setup.vendor.of(setup.grades) == []
 
 
-def test_a_refusal_is_no_summary(either: Setup, tiny: Path, log_dir: Path) -> None:
-    either.vendor.speeches[either.compresses] = lambda _: Said(refused=True)
-    log = either.run(log_dir, tiny, compressor="regenerative")
-    assert unscored(log) == ["compression_failed: aborted"] * SAMPLES
-
-
 def test_a_hiccup_of_the_vendor_is_waited_out(setup: Setup, tiny: Path, log_dir: Path) -> None:
     overloaded = Failed(529 if setup.is_anthropic else 500, "overloaded_error", "try again")
 
@@ -137,14 +119,10 @@ def test_a_hiccup_of_the_vendor_is_waited_out(setup: Setup, tiny: Path, log_dir:
     ("speech", "status"),
     [
         (lambda _: Said(""), "empty"),
-        (lambda _: "{}", "error"),
-        (lambda _: '{"operations": []}', "empty"),
-        (lambda _: "I will not.", "error"),
         (lambda _: Said(refused=True), "aborted"),
-        (lambda _: Said("half a", cut_off=True), "error"),
         (lambda _: Failed(400, "invalid_request_error", "no"), "error"),
     ],
-    ids=["says nothing", "other JSON", "no operation", "prose", "refuses", "cut off", "error"],
+    ids=["says nothing", "refuses", "error"],
 )
 def test_a_compression_that_fails_is_no_low_score(
     speech: Speech, status: str, either: Setup, tiny: Path, log_dir: Path
@@ -163,12 +141,9 @@ def test_a_compression_that_fails_is_no_low_score(
     ("said", "reason"),
     [
         (Said(""), "answer_failed: the answer is empty"),
-        (Said(" \n\u200b"), "answer_failed: the answer is empty"),
-        (Said("", cut_off=True), "answer_failed: cut off before its first word (max_tokens)"),
         (Said(call=("bash", {"command": "cat login.log"})), "asked_to_fetch: bash"),
-        (Said(nothing=True), "answer_failed: "),
     ],
-    ids=["empty", "blank", "cut off", "tool call", "nothing"],
+    ids=["empty", "tool call"],
 )
 def test_an_answer_without_a_word_is_no_low_score(
     said: Said, reason: str, setup: Setup, tiny: Path, log_dir: Path
