@@ -13,6 +13,7 @@ from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, field
+from functools import cache
 from importlib import import_module
 from pathlib import Path
 from uuid import uuid4
@@ -51,7 +52,6 @@ _PRIVATE_MODULE, _PRIVATE_NAME = "inspect_ai.log._samples", "sample_active"
 
 _eval_id: ContextVar[str] = ContextVar("compression_eval_eval_id")
 _task_ids: dict[str, str] = {}
-_warned: set[str] = set()
 
 
 @dataclass(frozen=True)
@@ -67,14 +67,8 @@ class RunIdentity:
 
 
 def current_run() -> RunIdentity:
-    """Return the identity of the run that the calling sample belongs to.
-
-    Raises:
-        RuntimeError: Not called from a running sample.
-    """
-    eval_id = _eval_id.get("")
-    if not eval_id:
-        raise RuntimeError("only a running sample belongs to a run")
+    """Return the identity of the run that the calling sample belongs to."""
+    eval_id = _eval_id.get()
     return RunIdentity(eval_id, _task_ids.get(eval_id, eval_id), _log_folder())
 
 
@@ -91,10 +85,9 @@ def _log_folder() -> str | None:
     return location.rpartition("/")[0] or "."
 
 
-def _warn_once(text: str, *reasons: object) -> None:
-    if text not in _warned:
-        _warned.add(text)
-        logger.warning(text, *reasons)
+@cache
+def _warn_once(text: str) -> None:
+    logger.warning("%s", text)
 
 
 def remember_run(eval_id: str, task_id: str) -> None:
@@ -149,9 +142,7 @@ class SharedStates:
     async def get(self, key: str, compute: Callable[[], Awaitable[State]]) -> tuple[State, bool]:
         """Return the state for a key, and whether this call computed it.
 
-        Args:
-            key: Names the state within its logical run.
-            compute: Computes it; called by one caller at a time.
+        The key names the state within its logical run; one caller at a time computes it.
         """
         run = current_run()
         slot = self._slots.setdefault((run.eval_id, key), _Slot())
@@ -191,8 +182,8 @@ class SharedStates:
                     await anyio.to_thread.run_sync(save_state, path, key, state)
                 except Exception as error:  # a file system may raise anything; the run can go on
                     _warn_once(
-                        "states cannot be kept beside the log, so a retry would compress again: %s",
-                        error,
+                        "states cannot be kept beside the log, so a retry would compress again: "
+                        f"{error}"
                     )
             return state, True
 
@@ -207,11 +198,7 @@ def load_state(path: str, key: str) -> State | None:
     """Return the state that a file keeps, or None if there is none that can be read.
 
     A file that is damaged or was kept under another key (another conversation, cut or replicate)
-    counts as none: the state is then computed anew.
-
-    Args:
-        path: A local path, or a URL that fsspec can open.
-        key: What it is to be the state of.
+    counts as none: the state is then computed anew. The path may be a URL.
     """
     import fsspec
 
@@ -264,11 +251,7 @@ _held: ContextVar[_Gate | None] = ContextVar("compression_eval_held_gate", defau
 
 
 def has_prompt_cache(model: Model | str) -> bool:
-    """Return whether a model's provider may bill a repeated prefix at a lower price.
-
-    Args:
-        model: A model, or its name.
-    """
+    """Return whether a model's provider may bill a repeated prefix at a lower price."""
     return str(model).partition("/")[0] not in _NO_PROMPT_CACHE
 
 
@@ -278,11 +261,7 @@ async def prefix_first(key: str, model: Model) -> AsyncIterator[None]:
 
     Sent at the same moment, each request with the same prefix would be billed in full. Nobody
     waits for a first call that has failed, were it only its first attempt, nor longer than
-    `MAX_WAIT_SECONDS` after it began.
-
-    Args:
-        key: Names the shared prefix, for example by its state.
-        model: The model to be called.
+    `MAX_WAIT_SECONDS` after it began. The key names the prefix, for example by its state.
     """
     if not has_prompt_cache(model):
         yield

@@ -188,47 +188,39 @@ def test_a_folder_made_with_another_prompt_is_refused(tiny: Path, tmp_path: Path
     assert "mine.md" not in (tmp_path / "sweep" / "sweep.json").read_text(encoding="utf-8")
 
 
-@pytest.mark.parametrize(
-    ("part", "name", "said"),
-    [
-        ("prompts", "anchored.md", "prompt anchored.md: "),
-        ("prompts", "question.md", "prompt question.md: "),
-        ("rubrics", "en", "rubric en: "),
-    ],
-)
-def test_a_folder_made_with_our_own_earlier_texts_is_refused(
-    part: str, name: str, said: str, tiny: Path, tmp_path: Path
-) -> None:
+def test_what_else_decides_a_result_is_named(tiny: Path, tmp_path: Path) -> None:
     file = str(settings_file(tmp_path, tiny, epochs=1))
     assert run("sweep", file).code == 0
     manifest = tmp_path / "sweep" / "sweep.json"
     content = json.loads(manifest.read_text(encoding="utf-8"))
-    assert name in content[part]
-    content[part][name] = "0123456789ab"
-    changed(content, manifest)
-    ended = run("sweep", file)
-    assert ended.code != 0
-    assert said in ended.errors
-
-
-@pytest.mark.parametrize(
-    ("arguments", "said"),
-    [
+    # As the folders of every version so far have it.
+    assert content["settings"] == {
+        "cut": "auto",
+        "cycles": 1,
+        "answers": 1,
+        "min_removed": 0.1,
+        "criteria": "by_type",
+        "grader_context": "state",
+    }
+    for arguments, said in (
         (["--arms", "full"], "arm anchored"),
         (["--cycles", "2"], "setting cycles: 1, now 2"),
+        (["--anchors", "1"], "setting anchors: added"),
         (["-G", "temperature=1"], "generation option temperature: added"),
         (["--model-role", "compressor=embedded/lexical"], "role compressor: added"),
         (["-M", "x=1"], "model argument x: added"),
-    ],
-)
-def test_what_else_decides_a_result_is_named(
-    arguments: list[str], said: str, tiny: Path, tmp_path: Path
-) -> None:
-    file = str(settings_file(tmp_path, tiny, epochs=1))
-    assert run("sweep", file).code == 0
-    ended = run("sweep", file, *arguments, "--dry-run")
-    assert ended.code != 0
-    assert said in ended.errors
+    ):
+        ended = run("sweep", file, *arguments, "--dry-run")
+        assert (ended.code, said in ended.errors) == (1, True)
+    for part, name, said in (
+        ("prompts", "anchored.md", "prompt anchored.md: "),
+        ("prompts", "question.md", "prompt question.md: "),
+        ("rubrics", "en", "rubric en: "),
+    ):
+        assert name in content[part]
+        changed({**content, part: {**content[part], name: "0123456789ab"}}, manifest)
+        ended = run("sweep", file, "--dry-run")
+        assert (ended.code, said in ended.errors) == (1, True)
 
 
 def test_more_arms_and_what_changes_no_result_go_into_the_same_folder(
