@@ -26,10 +26,9 @@ from compression_eval.authoring.history import TAIL_TOKENS
 from compression_eval.compressors.recorded import unsupported
 from compression_eval.compressors.registry import compressor_spec
 from compression_eval.conversations.formats import format_of
-from compression_eval.conversations.inputs import Input, find_inputs, readable
 from compression_eval.conversations.overview import printable
 from compression_eval.conversations.pipeline import Import, ImportOptions, scrubbing_of, target
-from compression_eval.conversations.sources import source_file
+from compression_eval.conversations.sources import Input, find_inputs, readable, source_file
 from compression_eval.fixtures.cuts import places
 from compression_eval.fixtures.errors import (
     DataError,

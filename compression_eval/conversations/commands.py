@@ -12,9 +12,9 @@ from compression_eval.conversations.building import Images
 from compression_eval.conversations.cutting import EXPECTED, cut_rules
 from compression_eval.conversations.duplicates import Duplicates
 from compression_eval.conversations.formats import formats
-from compression_eval.conversations.inputs import find_inputs
 from compression_eval.conversations.pipeline import Import, ImportOptions, scrubbing_of, target
 from compression_eval.conversations.rows import check_columns
+from compression_eval.conversations.sources import find_inputs
 from compression_eval.fixtures.errors import DataError, shorten
 from compression_eval.fixtures.writing import temporary_beside
 from compression_eval.terminal import CleanCommand, examples

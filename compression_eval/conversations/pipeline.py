@@ -13,7 +13,6 @@ from compression_eval.conversations.cutting import CutRule, find_cuts
 from compression_eval.conversations.drafts import Conversation
 from compression_eval.conversations.duplicates import Copies, Duplicates, Names
 from compression_eval.conversations.formats import format_of
-from compression_eval.conversations.inputs import Input, readable
 from compression_eval.conversations.overview import (
     Overview,
     Progress,
@@ -32,7 +31,7 @@ from compression_eval.conversations.scrubbing import (
     read_names,
     scrub,
 )
-from compression_eval.conversations.sources import source_file
+from compression_eval.conversations.sources import Input, readable, source_file
 from compression_eval.fixtures.errors import DataError, shorten
 from compression_eval.fixtures.finding_files import PARQUET_SUFFIX
 from compression_eval.fixtures.models import Fixture

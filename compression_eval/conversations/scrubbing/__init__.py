@@ -1,12 +1,10 @@
 """Take secrets and personal data out of conversations, so that they can be shown and shared."""
 
 from compression_eval.conversations.scrubbing.pseudonyms import Pseudonyms
-from compression_eval.conversations.scrubbing.report import Report
 from compression_eval.conversations.scrubbing.scrubber import (
     AuditFinding,
     Scrubbed,
     audit,
-    audit_all,
     paraphrase_first_message,
     scrub,
     scrub_bank,
@@ -17,7 +15,7 @@ from compression_eval.conversations.scrubbing.settings import (
     profiles,
     read_names,
 )
-from compression_eval.conversations.scrubbing.texts import TextPasses
+from compression_eval.conversations.scrubbing.texts import Report, TextPasses
 
 __all__ = [
     "AuditFinding",
@@ -28,7 +26,6 @@ __all__ = [
     "TextPasses",
     "all_passes",
     "audit",
-    "audit_all",
     "paraphrase_first_message",
     "profiles",
     "read_names",

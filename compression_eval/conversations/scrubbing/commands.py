@@ -11,7 +11,6 @@ import anyio
 import click
 
 from compression_eval.conversations.scrubbing.pseudonyms import DEFAULT_KEY, Pseudonyms
-from compression_eval.conversations.scrubbing.report import Report
 from compression_eval.conversations.scrubbing.scrubber import (
     AuditFinding,
     Scrubbed,
@@ -27,7 +26,7 @@ from compression_eval.conversations.scrubbing.settings import (
     profiles,
     read_names,
 )
-from compression_eval.conversations.scrubbing.texts import TextPasses
+from compression_eval.conversations.scrubbing.texts import Report, TextPasses
 from compression_eval.fixtures.banks import ProbeBank
 from compression_eval.fixtures.checking import bank_findings
 from compression_eval.fixtures.errors import DataError

@@ -7,10 +7,17 @@ from dataclasses import dataclass, replace
 from functools import cache, partial
 from hashlib import blake2b
 
-from compression_eval.conversations.scrubbing.rules import Hit, matches, without_overlaps
+from compression_eval.conversations.scrubbing.rules import (
+    Hit,
+    is_account,
+    is_bot,
+    is_common,
+    matches,
+    without_overlaps,
+    words,
+)
 from compression_eval.conversations.scrubbing.secrets import secrets, stands_for_itself
 from compression_eval.conversations.scrubbing.vocabulary import SURE, Learnt
-from compression_eval.conversations.scrubbing.words import is_account, is_bot, is_common, words
 
 MAX_REMEMBERED = 100_000
 """Texts of which a search keeps its results, the latest: some 20 MB, whatever is imported."""

@@ -10,7 +10,7 @@ from functools import cache
 from importlib.resources import files
 from typing import Any
 
-from compression_eval.conversations.scrubbing.words import words
+from compression_eval.conversations.scrubbing.rules import words
 
 Json = dict[str, Any]
 ORPHANS = "orphans"

@@ -4,7 +4,6 @@ Learn, replace, take away, and again until nothing changes: so scrubbing what wa
 nothing, by construction, and what the audit reads afterwards has been read before.
 """
 
-from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field, replace
 from importlib.resources import files
 from typing import TYPE_CHECKING, TypeVar
@@ -20,9 +19,8 @@ from compression_eval.conversations.scrubbing.removing import (
     orphans,
     without_messages,
 )
-from compression_eval.conversations.scrubbing.report import Report, shape
 from compression_eval.conversations.scrubbing.settings import PARAPHRASE, ScrubSettings
-from compression_eval.conversations.scrubbing.texts import TextPasses, rewritten
+from compression_eval.conversations.scrubbing.texts import Report, TextPasses, rewritten, shape
 from compression_eval.fixtures.banks import ProbeBank
 from compression_eval.fixtures.errors import DataError, describe_validation_error, shorten
 from compression_eval.fixtures.models import Fixture, Open
@@ -212,15 +210,6 @@ def audit(
         for index in sorted(orphans(data["messages"])):
             found.append(AuditFinding(f"messages[{index}]", ORPHANS, "dropped"))
     return list(dict.fromkeys(found))
-
-
-def audit_all(
-    targets: Iterable[tuple[str, Fixture | ProbeBank]], settings: ScrubSettings
-) -> Iterator[tuple[str, AuditFinding]]:
-    """Audit one target after another; yields the label of each with what was found in it."""
-    for label, target in targets:
-        for finding in audit(target, settings):
-            yield label, finding
 
 
 def _replaced(data: Json, model: type[Open], texts: TextPasses) -> Json:

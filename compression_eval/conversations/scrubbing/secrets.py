@@ -13,8 +13,7 @@ from itertools import pairwise
 from typing import TYPE_CHECKING
 
 from compression_eval.conversations.scrubbing.pseudonyms import MARK, without_secret_pseudonyms
-from compression_eval.conversations.scrubbing.rules import Hit, Rule, matches
-from compression_eval.conversations.scrubbing.words import missing, words
+from compression_eval.conversations.scrubbing.rules import Hit, Rule, matches, missing, words
 
 if TYPE_CHECKING:
     from kingfisher_sdk import Scanner

@@ -6,9 +6,8 @@ from dataclasses import dataclass, field
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
-from compression_eval.conversations.scrubbing.rules import yaml_file
+from compression_eval.conversations.scrubbing.rules import missing, yaml_file
 from compression_eval.conversations.scrubbing.vocabulary import Learnt
-from compression_eval.conversations.scrubbing.words import missing
 from compression_eval.fixtures.errors import DataError, shorten
 
 RULES_VERSION = 5

@@ -1,4 +1,4 @@
-r"""Every text of a fixture or a bank, and the passes that replace values in it.
+r"""Every text of a fixture or a bank, the passes that replace values in it, and their report.
 
 JSON that stands in a text is decoded first, to any depth: on JSON as it is written a rule meets
 ``\n/Users/NAME``, takes the ``n`` for a letter before the path, and misses it. What is changed is
@@ -8,9 +8,11 @@ written back the way it was, and every byte between stays.
 import json
 import re
 from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
 from functools import cache
 from typing import Any, Literal, get_args, get_origin
 
+from compression_eval.conversations.overview import aligned
 from compression_eval.conversations.scrubbing.passes import (
     ONLY_TEACHES,
     PASSES,
@@ -20,7 +22,6 @@ from compression_eval.conversations.scrubbing.passes import (
     teach_opened,
 )
 from compression_eval.conversations.scrubbing.pseudonyms import Pseudonyms, StandIns, is_pseudonym
-from compression_eval.conversations.scrubbing.report import Report
 from compression_eval.conversations.scrubbing.rules import Hit, without_overlaps
 from compression_eval.conversations.scrubbing.settings import ScrubSettings
 from compression_eval.conversations.scrubbing.vocabulary import Vocabulary
@@ -40,7 +41,91 @@ _ESCAPED_SLASH = re.compile(r"(?<!\\)(?:\\\\)*\\/")
 _MAX_DEPTH = 8
 _MAX_VALUE_CHARACTERS = 4000
 
+_MAX_SHAPES = 3
+_MAX_SHAPE_CHARACTERS = 24
+
 _Models = tuple[type[Open], ...]
+
+
+@dataclass
+class Entry:
+    """One rule's replacements of one kind."""
+
+    replacements: int = 0
+    digests: set[bytes] = field(default_factory=set, repr=False)
+    """Digests of the values, to count different ones without keeping any."""
+    shapes: list[str] = field(default_factory=list)
+    """What the first few looked like, masked."""
+
+
+@dataclass
+class Report:
+    """Replacements by pass, rule and kind."""
+
+    entries: dict[tuple[str, str, str], Entry] = field(default_factory=dict)
+
+    def note(
+        self, passage: str, rule: str, kind: str, value: str = "", digest: bytes = b""
+    ) -> None:
+        """Count one replacement."""
+        entry = Entry(1, {digest}, [shape(value)])
+        self.add(Report({(passage, rule, kind): entry}))
+
+    def add(self, other: "Report") -> None:
+        """Take in the counts of another conversation."""
+        for key, entry in other.entries.items():
+            own = self.entries.setdefault(key, Entry())
+            own.replacements += entry.replacements
+            own.digests |= entry.digests
+            fresh = [looks for looks in entry.shapes if looks not in own.shapes]
+            own.shapes.extend(fresh[: _MAX_SHAPES - len(own.shapes)])
+
+    def as_data(self) -> list[dict[str, Any]]:
+        """Return the report as JSON, most frequent first."""
+        return [
+            {
+                "pass": passage,
+                "rule": rule,
+                "kind": kind,
+                "values": len(entry.digests),
+                "replacements": entry.replacements,
+                "shapes": entry.shapes,
+            }
+            for (passage, rule, kind), entry in sorted(
+                self.entries.items(), key=lambda item: (-item[1].replacements, item[0])
+            )
+        ]
+
+    def table(self) -> list[str]:
+        """Return the report as lines of text."""
+        if not self.entries:
+            return ["nothing was replaced"]
+        heads = ("pass", "rule", "kind", "values", "replaced", "looks like")
+        rows = [
+            [*map(str, list(row.values())[:5]), "  ".join(row["shapes"])] for row in self.as_data()
+        ]
+        return aligned([heads, *rows], right=("values", "replaced"))
+
+
+def shape(text: str) -> str:
+    """Return what a value looks like without showing it: ``Aaa9-99`` for ``Bob7-42``.
+
+    Runs keep their length up to three; the whole is cut to 24 characters.
+    """
+    result: list[str] = []
+    for character in text:
+        mark = character
+        if character.isdigit():
+            mark = "9"
+        elif character.isalpha():
+            mark = "A" if character.isupper() else "a"
+        elif not character.isprintable() or character.isspace():
+            mark = "_"
+        if result[-3:] != [mark] * 3:
+            result.append(mark)
+        if len(result) > _MAX_SHAPE_CHARACTERS:
+            return "".join(result[:_MAX_SHAPE_CHARACTERS]) + "…"
+    return "".join(result)
 
 
 class TextPasses:

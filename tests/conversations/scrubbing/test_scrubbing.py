@@ -12,7 +12,6 @@ from compression_eval.conversations.scrubbing import (
     ScrubSettings,
     all_passes,
     audit,
-    audit_all,
     profiles,
     scrub,
     scrub_bank,
@@ -263,7 +262,7 @@ def test_a_field_of_another_model_or_a_text_that_begins_as_an_image_is_no_way_ro
         **others("language", "schema_version", "messages"),
     )
     settings = ScrubSettings.of()
-    found = [finding.where for _, finding in audit_all([("a", fixture)], settings)]
+    found = [finding.where for finding in audit(fixture, settings)]
     for where in ("trigger.token", "messages[0].recorder.id[0]", "source.kind.token"):
         assert where in found
     text = fixture_text(scrubbed(fixture).fixture)
@@ -293,11 +292,11 @@ def test_an_audit_names_field_and_rule_and_masks_the_value() -> None:
         assistant("<think>x</think>y", call("c", p="/home/mmuster/x")),
         result("c", ""),
     )
-    found = [(label, str(f)) for label, f in audit_all([("a", fixture)], ScrubSettings.of())]
+    found = [str(finding) for finding in audit(fixture, ScrubSettings.of())]
     assert found == [
-        ("a", "messages[0].content: addresses: ipv4 (99.99.99.99)"),
-        ("a", "messages[1].tool_calls[0].function.arguments: user_names: unix-home (aaa)"),
-        ("a", "messages[1]: reasoning: reasoning"),
+        "messages[0].content: addresses: ipv4 (99.99.99.99)",
+        "messages[1].tool_calls[0].function.arguments: user_names: unix-home (aaa)",
+        "messages[1]: reasoning: reasoning",
     ]
 
 
