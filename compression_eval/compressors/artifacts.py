@@ -33,7 +33,7 @@ from compression_eval.compressors.tokens import is_opaque, token_counter
 from compression_eval.compressors.validity import structural_problem
 from compression_eval.compressors.vendors.anthropic_api import BLOCK
 from compression_eval.file_ops.calls import calls_of_messages
-from compression_eval.file_ops.ledger import FileState, Inventory, Reading, Status
+from compression_eval.file_ops.ledger import FileState, Inventory, Status
 from compression_eval.file_ops.tools import read_calls
 from compression_eval.fixtures.message_text import message_text
 from compression_eval.fixtures.models import Fixture, Language
@@ -48,7 +48,9 @@ _FRAME = 5
 """Tokens that the index takes beside its text: a blank line, or a message of its own."""
 
 _SHOWN: tuple[Status, ...] = ("created", "modified", "renamed", "deleted", "temporary", "read")
+_LEFT_OUT_FIRST = ("read", "failed", "temporary", "renamed", "deleted", "modified", "created")
 _MAX_NAMES = 4
+_MAX_COUNTED = 40
 _MAX_PROGRAMS = 4
 _MAX_FAILED = 8
 _LABELS: dict[Language, str] = {
@@ -100,16 +102,29 @@ class ArtifactIndex(BaseModel):
             for call, key in zip(calls_of_messages(messages), _call_keys(messages), strict=True)
             if key not in seen and call.result is not None
         }
-        known = [state.path for state in self.files if _exists(state)]
+        there = ("created", "modified", "renamed", "read")
+        known = [state.path for state in self.files if state.status in there and not state.folder]
         reading = read_calls(list(fresh.values()), root=self.root, existing=known)
-        inventory = Inventory(state for state in self.model_copy(deep=True).files)
+        inventory = Inventory(self.model_copy(deep=True).files)
         for event in reading.events:
             inventory.add(event, self.step + 1 + event.message)
+        failed = {entry.command: entry for entry in self.failed}
+        for failure in reading.failed:
+            failed.pop(failure.command, None)  # each once, the latest last
+            failed[failure.command] = FailedEntry(
+                command=failure.command,
+                exit_code=failure.exit_code,
+                step=self.step + 1 + failure.message,
+            )
+        programs = Counter(self.programs)
+        programs.update(item.what for item in reading.unclassified if item.kind == "program")
+        unknown = Counter(self.open)
+        unknown.update(item.kind for item in reading.unclassified if item.kind != "program")
         return ArtifactIndex(
             files=_bounded(list(inventory.states.values())),
-            failed=_failed(self, reading),
-            programs=_counted(self.programs, reading, programs=True),
-            open=_counted(self.open, reading, programs=False),
+            failed=list(failed.values())[-4 * _MAX_FAILED :],
+            programs=dict(programs.most_common(_MAX_COUNTED)),
+            open=dict(unknown.most_common(_MAX_COUNTED)),
             root=self.root or reading.root,
             language=_language(messages) if not self.step else self.language,
             step=self.step + len(messages),
@@ -135,33 +150,28 @@ class ArtifactIndex(BaseModel):
 
 
 class _Page:
-    """The lines to show, and what has been left out of them."""
+    """The entries to show, and how many of each kind have been left out."""
 
     def __init__(self, index: ArtifactIndex) -> None:
-        shown = [state for state in index.files if not state.folder]
-        self._states: dict[Status, list[FileState]] = {
-            status: sorted(
-                (state for state in shown if state.status == status), key=lambda state: state.last
-            )
+        states = sorted(index.files, key=lambda state: state.last)
+        self._entries: dict[str, list[FileState | FailedEntry]] = {
+            status: [state for state in states if state.status == status and not state.folder]
             for status in _SHOWN
         }
-        self._failed = index.failed[-_MAX_FAILED:]
+        self._entries["failed"] = [*index.failed[-_MAX_FAILED:]]
         self._index = index
-        self._names = True
+        self._names = any(state.names for state in states if not state.folder)
         self._out: Counter[str] = Counter()
 
     def text(self) -> str:
         """Return the page."""
         labels = _labels(self._index.language)
         lines = [labels["title"], labels["note"]]
-        for status, states in self._states.items():
-            if states:
-                lines.append(f"### {labels[status]}")
-                lines.extend(f"- {self._entry(state)}" for state in states)
-        if self._failed:
-            lines.append(f"### {labels['failed']}")
-            lines.extend(f"- {_failure(entry)}" for entry in self._failed)
-        lines.extend(self._unknown())
+        for kind, entries in self._entries.items():
+            if entries:
+                lines += [f"### {labels[kind]}", *(f"- {self._line(entry)}" for entry in entries)]
+        if unknown := self._unknown(labels):
+            lines += [f"### {labels['open']}", "; ".join(unknown)]
         if self._out:
             counts = ", ".join(f"{n} {labels[kind].lower()}" for kind, n in self._out.items())
             lines.append(f"({labels['left_out']}: {counts}; {labels['rule']}.)")
@@ -174,55 +184,39 @@ class _Page:
             excess: Tokens to save; as many entries of one kind go as that takes.
             count: Counts the tokens of a text.
         """
-        if self._names and any(state.names for states in self._states.values() for state in states):
+        if self._names:
             self._names = False
             return True
-        for kind in ("read", "failed", "temporary", "renamed", "deleted", "modified", "created"):
-            lines = self._lines(kind)
+        for kind in _LEFT_OUT_FIRST:
+            entries = self._entries[kind]
             gone = 0
-            while gone < len(lines) and excess > 0:
-                excess -= count(lines[gone]) + 1
+            while gone < len(entries) and excess > 0:
+                excess -= count(self._line(entries[gone])) + 1
                 gone += 1
             if gone:
-                self._drop(kind, gone)
+                self._out[kind] += gone
+                self._entries[kind] = entries[gone:]
                 return True
         return False
 
-    def _lines(self, kind: str) -> list[str]:
-        if kind == "failed":
-            return [_failure(entry) for entry in self._failed]
-        return [self._entry(state) for state in self._states[_status(kind)]]
+    def _line(self, entry: FileState | FailedEntry) -> str:
+        if isinstance(entry, FailedEntry):
+            code = "" if entry.exit_code is None else f" (exit {entry.exit_code})"
+            return f"{entry.command}{code}"
+        text = entry.path
+        if entry.original and entry.status in ("created", "modified", "renamed"):
+            text = f"{entry.path} (was {entry.original})"
+        if self._names and entry.names and entry.status in ("created", "modified"):
+            text = f"{text}: {', '.join(entry.names[:_MAX_NAMES])}"
+        return text
 
-    def _drop(self, kind: str, gone: int) -> None:
-        self._out[kind] += gone
-        if kind == "failed":
-            self._failed = self._failed[gone:]
-        else:
-            self._states[_status(kind)] = self._states[_status(kind)][gone:]
-
-    def _entry(self, state: FileState) -> str:
-        text = state.path
-        if state.original and state.status in ("created", "modified", "renamed"):
-            text = f"{state.path} (was {state.original})"
-        names = state.names[:_MAX_NAMES] if state.status in ("created", "modified") else ()
-        return f"{text}: {', '.join(names)}" if names and self._names else text
-
-    def _unknown(self) -> list[str]:
-        labels = _labels(self._index.language)
+    def _unknown(self, labels: dict[str, str]) -> list[str]:
         parts = [f"{labels[f'open_{kind}']} ({n})" for kind, n in self._index.open.items()]
         if programs := Counter(self._index.programs).most_common(_MAX_PROGRAMS):
             named = ", ".join(f"`{name}`" for name, _ in programs)
             more = len(self._index.programs) - len(programs)
             parts.append(f"{labels['programs']}: {named}" + (f" and {more} more" if more else ""))
-        return [f"### {labels['open']}", "; ".join(parts)] if parts else []
-
-
-def _status(kind: str) -> Status:
-    return next(status for status in _SHOWN if status == kind)
-
-
-def _failure(entry: FailedEntry) -> str:
-    return entry.command if entry.exit_code is None else f"{entry.command} (exit {entry.exit_code})"
+        return parts
 
 
 @cache
@@ -232,12 +226,14 @@ def _labels(language: Language) -> dict[str, str]:
 
 
 def _call_keys(messages: Iterable[ChatMessage]) -> list[str]:
-    return [
-        _digest(json.dumps([call.id, call.function, call.arguments], default=str))
+    """Return a digest of each call, in their order."""
+    texts = [
+        json.dumps([call.id, call.function, call.arguments], default=str)
         for message in messages
         if isinstance(message, ChatMessageAssistant)
         for call in message.tool_calls or []
     ]
+    return [hashlib.sha256(text.encode(errors="replace")).hexdigest()[:10] for text in texts]
 
 
 def _language(messages: Sequence[ChatMessage]) -> Language:
@@ -250,40 +246,9 @@ def _language(messages: Sequence[ChatMessage]) -> Language:
     return "ja" if kana >= han / 4 else "zh"
 
 
-def _digest(text: str) -> str:
-    return hashlib.sha256(text.encode(errors="replace")).hexdigest()[:10]
-
-
-def _exists(state: FileState) -> bool:
-    return not state.folder and state.status in ("created", "modified", "renamed", "read")
-
-
-def _failed(index: ArtifactIndex, reading: Reading) -> list[FailedEntry]:
-    """Return the latest failures, each command once."""
-    found = {entry.command: entry for entry in index.failed}
-    for failure in reading.failed:
-        found.pop(failure.command, None)
-        found[failure.command] = FailedEntry(
-            command=failure.command,
-            exit_code=failure.exit_code,
-            step=index.step + 1 + failure.message,
-        )
-    return list(found.values())[-4 * _MAX_FAILED :]
-
-
-def _counted(known: dict[str, int], reading: Reading, *, programs: bool) -> dict[str, int]:
-    counts = Counter(known)
-    for item in reading.unclassified:
-        if (item.kind == "program") == programs:
-            counts[item.what if programs else item.kind] += 1
-    return dict(counts.most_common(40))
-
-
 def _bounded(states: list[FileState]) -> list[FileState]:
-    if len(states) <= _MAX_FILES:
-        return states
     read = sorted((s for s in states if s.status == "read"), key=lambda state: state.last)
-    gone = {state.path for state in read[: len(states) - _MAX_FILES]}
+    gone = {state.path for state in read[: max(0, len(states) - _MAX_FILES)]}
     return [state for state in states if state.path not in gone]
 
 
