@@ -3,7 +3,7 @@
 import posixpath
 import re
 from collections import Counter, OrderedDict
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
 from typing import Literal
@@ -150,7 +150,7 @@ class Ledger:
         """Record that a file's text was shown."""
         if path not in self._known:
             self._note(path, exists=True)
-        self._add("read", path)
+        self._add(FileEvent(self.message, "read", path))
 
     def written(self, path: str, text: str | None = None, *, created: bool | None = None) -> None:
         """Record that the whole of a file was written.
@@ -160,8 +160,9 @@ class Ledger:
             text: What was written, if the call tells.
             created: Whether the file is new; None if only what is known of it can tell.
         """
-        is_new = self.exists(path) is not True if created is None else created
-        self._add("created" if is_new else "modified", path, names=_defined_names(text or ""))
+        is_new = not self.exists(path) if created is None else created
+        action: Action = "created" if is_new else "modified"
+        self._add(FileEvent(self.message, action, path, names=_defined_names(text or "")))
         self._note(path, exists=True)
         self._keep_script(path, text)
 
@@ -169,7 +170,7 @@ class Ledger:
         """Record that a part of a file was changed."""
         self._note(path, exists=True)
         self._keep_script(path, None)
-        self._add("modified", path, names=_defined_names(text))
+        self._add(FileEvent(self.message, "modified", path, names=_defined_names(text)))
 
     def appended(self, path: str) -> None:
         """Record text put at the end of a file, which makes it if it is known not to be there."""
@@ -181,32 +182,35 @@ class Ledger:
     def deleted(self, path: str, *, folder: bool = False) -> None:
         """Record that a file is gone, or a folder with all that it holds."""
         self._forget(path)
-        self._add("deleted", path, folder=folder)
+        self._add(FileEvent(self.message, "deleted", path, folder=folder))
 
-    def renamed(self, path: str, to: str, *, folder: bool = False) -> None:
+    def renamed(self, path: str, to: str) -> None:
         """Record that a file or folder has another path now."""
         if path == to:
             return
-        inside = self._below(path)
+        folder, inside = self.is_folder(path), self._below(path)
         script = self.scripts.get(path)
         self._forget(path)
         for known in inside or [path]:
             self._note(to + known[len(path) :], exists=True)
         self._keep_script(to, script)
-        self._add("renamed", path, to=to, folder=folder or bool(inside))
+        self._add(FileEvent(self.message, "renamed", path, to, folder))
 
-    def copied(self, path: str, to: str) -> None:
-        """Record that a folder was copied with all that it holds."""
+    def copied(self, path: str, to: str, *, folder: bool = False) -> None:
+        """Record that a file was copied, or a folder with all that it holds."""
+        if not folder and not self.is_folder(path):
+            self.written(to, self.scripts.get(path))
+            return
         for known in self._below(path):
-            if not known.startswith(to + "/"):
+            if not known.startswith(f"{to}/"):
                 self._note(to + known[len(path) :], exists=True)
-        self._add("created", to, folder=True)
+        self._add(FileEvent(self.message, "created", to, folder=True))
 
     def made_folder(self, path: str) -> None:
         """Record a new folder; one that is there already is none."""
         if not self.is_folder(path):
             self._made.add(path)
-            self._add("created", path, folder=True)
+            self._add(FileEvent(self.message, "created", path, folder=True))
 
     def is_folder(self, path: str) -> bool:
         """Return whether a path was made as a folder, or files are known to lie below it."""
@@ -259,27 +263,17 @@ class Ledger:
             if len(self.scripts) > _MAX_SCRIPTS:
                 self.scripts.popitem(last=False)
 
-    def _add(
-        self,
-        action: Action,
-        path: str,
-        *,
-        to: str = "",
-        folder: bool = False,
-        names: Sequence[str] = (),
-    ) -> None:
-        event = FileEvent(self.message, action, path, to, folder, tuple(names))
-        if self._latest.get(path) != event:
+    def _add(self, event: FileEvent) -> None:
+        if self._latest.get(event.path) != event:
             self.reading.events.append(event)
-        self._latest[path] = event
-        if to:
-            self._latest.pop(to, None)
+        self._latest[event.path] = event
+        self._latest.pop(event.to, None)
 
 
-def _defined_names(text: str) -> list[str]:
+def _defined_names(text: str) -> tuple[str, ...]:
     """Return the names that a piece of source defines: functions and types that tell something."""
     found = dict.fromkeys(_DEFINED.findall(text[:_MAX_SCRIPT]))
-    return [name for name in found if not _TELLS_NOTHING.match(name)][:_MAX_NAMES]
+    return tuple(name for name in found if not _TELLS_NOTHING.match(name))[:_MAX_NAMES]
 
 
 def _shortened(text: str, limit: int) -> str:

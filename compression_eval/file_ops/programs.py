@@ -368,11 +368,9 @@ def _copy_or_move(call: Invocation) -> None:
         if call.doubtful:
             ledger.unknown("outcome", f"{call.program} {source} {path}")
         elif call.program in ("mv", "git"):
-            ledger.renamed(source, path, folder=ledger.is_folder(source))
-        elif ledger.is_folder(source) or call.has("rRa", "--recursive", "--archive"):
-            ledger.copied(source, path)
+            ledger.renamed(source, path)
         else:
-            ledger.written(path, ledger.scripts.get(source))
+            ledger.copied(source, path, folder=call.has("rRa", "--recursive", "--archive"))
 
 
 def _link(call: Invocation) -> None:

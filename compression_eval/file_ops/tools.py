@@ -281,11 +281,9 @@ def _moved(ledger: Ledger, call: Call, deed: Deed) -> None:
     if not source or not target:
         ledger.unknown("tool", f"{call.name} without two paths")
     elif deed == "move":
-        ledger.renamed(source, target, folder=ledger.is_folder(source))
-    elif ledger.is_folder(source):
-        ledger.copied(source, target)
+        ledger.renamed(source, target)
     else:
-        ledger.written(target)
+        ledger.copied(source, target)
 
 
 def _patched(ledger: Ledger, call: Call, result: str, patch: str) -> None:
