@@ -13,6 +13,7 @@ from compression_eval.file_ops.calls import Outcome
 from compression_eval.file_ops.ledger import Ledger
 from compression_eval.file_ops.patches import apply_patch, is_envelope
 from compression_eval.file_ops.python_code import code_effects, record_code
+from compression_eval.file_ops.shell_grammar import Argument
 
 _NO_NAME = re.compile(r"-|\+\d+")
 """Standard input, and a line to start at."""
@@ -45,14 +46,6 @@ def _takes_value(program: str) -> re.Pattern[str]:
     """Return which options of a program take the word after them."""
     known = _vocabulary()["takes_value"].items()
     return re.compile(next((takes for names, takes in known if program in names.split()), "(?!)"))
-
-
-@dataclass(frozen=True)
-class Argument:
-    """One word of a command after expansion; `text` is None where only running would tell."""
-
-    text: str | None
-    pattern: bool = False
 
 
 @dataclass

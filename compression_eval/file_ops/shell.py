@@ -3,7 +3,6 @@
 Every command is taken to start in the project folder; ``cd`` is followed within it.
 """
 
-import itertools
 import posixpath
 import re
 from collections.abc import Iterator, Sequence
@@ -12,13 +11,17 @@ from typing import TYPE_CHECKING
 
 from compression_eval.file_ops.calls import Outcome
 from compression_eval.file_ops.ledger import Ledger
-from compression_eval.file_ops.programs import Argument, Invocation, run, unwrapped
-from compression_eval.file_ops.shell_script import (
+from compression_eval.file_ops.programs import Invocation, run, unwrapped
+from compression_eval.file_ops.shell_grammar import (
+    DECIDED,
+    JOINED,
+    SIMPLE,
+    STATEMENTS,
     SUBSTITUTIONS,
-    Command,
-    Loop,
-    Script,
+    Argument,
     ShellSyntaxError,
+    all_known,
+    expand,
     here_text,
     hides_output,
     operator_of,
@@ -29,17 +32,9 @@ from compression_eval.file_ops.shell_script import (
 if TYPE_CHECKING:
     from tree_sitter import Node
 
-_MAX_EXPANDED = 40
 _MAX_NESTED = 4
 _MAX_SCANNED = 20_000
 _MAX_ERRORS = 100
-_UNKNOWN = Argument(None)
-_PATTERN = re.compile(r"[*?\[]")
-_BRACES = re.compile(r"\{([^{}\s]*,[^{}\s]*)\}")
-_ESCAPE = re.compile(r"\\(.)", re.DOTALL)
-_ESCAPED_IN_QUOTES = re.compile(r"\\([\n\"\\$`])")
-_ANSI = {"n": "\n", "t": "\t", "\\": "\\", "'": "'", '"': '"', "r": "\r"}
-_VARIABLE = re.compile(r"\$\{?([A-Za-z_]\w*)(?:\[[@*]\])?\}?")
 _ERROR_LINE = re.compile(
     r"^(?:[\w/.-]*: line \d+: |[\w/.-]*: \d+: )?(\w[\w.-]*): (.*(?:cannot|can't|No such file"
     r"|not permitted|[Dd]enied|not found|missing|Is a directory|Not a directory|File exists"
@@ -50,8 +45,8 @@ _SHELL_ERROR = re.compile(r"^[\w/.-]+: (?:line )?\d+: (.+?): .+$", re.MULTILINE)
 _QUIET_FAILURES = ("grep", "egrep", "rg", "diff", "cmp", "test", "[", "false", "pgrep")
 """Programs whose exit code 1 is an answer and no failure."""
 
-_Piece = tuple[list[str] | None, bool]
-"""A part of a word: what it may stand for, None if unknown; and whether it is quoted."""
+_SEPARATORS = (";", "&", ";;", ";&", ";;&", "then", "do")
+_STRICT = re.compile(r"(?m)(?:^|[;&({])[ \t]*set -\w*e")
 
 
 @dataclass
@@ -61,13 +56,35 @@ class _Scope:
     variables: dict[str, list[str] | None] = field(default_factory=dict)
 
 
+@dataclass(frozen=True)
+class _Place:
+    """Where a statement stands.
+
+    Attributes:
+        scope: Folder and variables there.
+        chain: The list that it belongs to; ``;`` and line breaks begin a new one.
+        doubtful: Whether a condition or a ``||`` decides if it runs.
+        shown: Whether what it prints reaches the result.
+        redirects: Redirections around it.
+    """
+
+    scope: _Scope
+    chain: int = 0
+    doubtful: bool = False
+    shown: bool = True
+    redirects: "Sequence[Node]" = ()
+
+
 @dataclass
 class _Progress:
     """What is carried from command to command of a script."""
 
-    last: Command | None
+    last: int
+    last_chain: int
     strict: bool
     chain: int = 0
+    joined: str = ""
+    """The operator before the next command."""
     failed: bool = False
     uncertain: bool = False
 
@@ -87,7 +104,8 @@ class ShellReader:
         self._errors = _ERROR_LINE.findall(output)[:_MAX_ERRORS]
         self._shell_errors = _SHELL_ERROR.findall(output)[:_MAX_ERRORS]
         self._functions: set[str] = set()
-        """Names that the script defines; what they do was read where they are defined."""
+        """Names that the script defines; what they do is read where they are defined."""
+        self._progress = _Progress(0, 0, strict=False)
         self._lists = False
         self._nested = 0
         self._last_program = ""
@@ -106,50 +124,97 @@ class ShellReader:
         if self._nested >= _MAX_NESTED:
             return
         try:
-            parsed = Script(parse(script) if isinstance(script, str) else script)
+            root = parse(script) if isinstance(script, str) else script
         except ShellSyntaxError:
-            text = script if isinstance(script, str) else text_of(script)
-            self._ledger.unknown("syntax", text)
+            self._ledger.unknown("syntax", str(script))
             return
-        self._nested += 1
-        self._functions |= parsed.functions
-        commands = parsed.commands
-        strict = any(step.node and text_of(step.node).startswith("set -e") for step in commands)
-        progress = _Progress(commands[-1] if commands else None, strict)
-        scopes = [_Scope(folder)]
-        for step in parsed.steps:
-            if step == "enter":
-                scopes.append(replace(scopes[-1], variables=dict(scopes[-1].variables)))
-            elif step == "leave":
-                scopes.pop()
-            elif isinstance(step, Loop):
-                scopes[-1].variables[step.name] = _all_known(step.words, scopes[-1])
-            elif isinstance(step, Command):
-                self._command(step, scopes[-1], progress)
-        self._nested -= 1
-
-    def _command(self, step: Command, scope: _Scope, progress: _Progress) -> None:
-        if step.joined != "&&":
-            progress.failed = False
-        if step.chain != progress.chain and not progress.strict:
-            progress.uncertain = False
-        progress.chain = step.chain
-        for node in [*([step.node] if step.node else []), *step.place.redirects]:
-            for inside in _substitutions(node):
-                self._script(inside, scope.folder)
-        call = self._invocation(step, scope)
-        is_last = step is progress.last
-        in_last_list = progress.last and step.chain == progress.last.chain
-        call.doubtful = step.place.doubtful or bool(
-            (self._outcome.failed and progress.uncertain and not is_last)
-            and (progress.strict or in_last_list)
+        outer, self._progress = (
+            self._progress,
+            _Progress(*_last_command(root), strict=bool(_STRICT.search(text_of(root)))),
         )
+        self._nested += 1
+        self._statements(root, _Place(_Scope(folder)))
+        self._nested -= 1
+        self._progress = outer
+
+    def _statements(self, node: "Node", place: _Place) -> None:
+        """Follow statements after each other, and those inside of conditions and loops."""
+        scope, children = place.scope, node.children
+        name = node.child_by_field_name("name")
+        if node.type in ("subshell", "function_definition"):
+            scope = replace(scope, variables=dict(scope.variables))
+        if node.type == "function_definition" and name:
+            self._functions.add(text_of(name))
+        elif node.type == "c_style_for_statement":
+            children = node.children_by_field_name("body")
+        elif variable := node.child_by_field_name("variable"):
+            values = all_known(node.children_by_field_name("value"), scope.variables)
+            scope.variables[text_of(variable)] = values
+        conditions = node.children_by_field_name("condition")
+        for child in children:
+            if child.type in STATEMENTS:
+                decided = node.type in DECIDED and child not in conditions
+                doubtful = place.doubtful or decided
+                self._statement(child, _Place(scope, child.id, doubtful, place.shown))
+            if child.type in STATEMENTS or child.type in _SEPARATORS:
+                self._progress.joined = ";"
+
+    def _statement(self, node: "Node", place: _Place) -> None:
+        own = [child for child in node.children if child.type == "file_redirect"]
+        place = replace(place, redirects=[*own, *place.redirects])
+        body = node.child_by_field_name("body") if node.type == "redirected_statement" else None
+        if body is not None:
+            self._statement(body, place)
+        elif node.type in SIMPLE:
+            self._command(node, place)
+        elif node.type in JOINED:
+            self._parts(node, place)
+        else:
+            if place.redirects:
+                self._command(None, place)
+            shown = place.shown and not hides_output(place.redirects)
+            self._statements(node, replace(place, shown=shown))
+
+    def _parts(self, node: "Node", place: _Place) -> None:
+        """Follow what ``&&``, ``||`` or ``|`` join; what redirects it all redirects its last."""
+        rows = [node.children]
+        while rows[-1][0].type == "list":  # a list holds the list of all but its last part
+            rows.append(rows[-1][0].children)
+        children = [child for row in reversed(rows) for child in row if child.type != "list"]
+        last = children[-1]
+        shown = place.shown
+        if node.type == "pipeline" and hides_output([*place.redirects, *last.children]):
+            shown = False
+        for child in children:
+            if child.type in ("&&", "||", "|", "|&"):
+                self._progress.joined = "|" if child.type == "|&" else child.type
+            elif child.type in STATEMENTS:
+                doubtful = place.doubtful or self._progress.joined == "||"
+                redirects = place.redirects if child == last else ()
+                part = replace(place, doubtful=doubtful, shown=shown, redirects=redirects)
+                self._statement(child, part)
+
+    def _command(self, node: "Node | None", place: _Place) -> None:
+        progress, scope = self._progress, place.scope
+        if progress.joined != "&&":
+            progress.failed = False
+        if place.chain != progress.chain and not progress.strict:
+            progress.uncertain = False
+        progress.chain = place.chain
+        for each in [*([node] if node else []), *place.redirects]:
+            for inside in _substitutions(each):
+                self._script(inside, scope.folder)
+        call = self._invocation(node, place)
+        is_last = node is not None and node.id == progress.last
+        reached = not self._outcome.failed or not progress.uncertain or is_last
+        if not progress.strict and place.chain != progress.last_chain:
+            reached = True
+        call.doubtful = place.doubtful or not reached
         call.last = is_last and self._nested == 1
         call.failed = call.failed_at_some or (call.last and self._outcome.failed)
-        call.failed = call.failed or progress.failed
         if progress.failed:
             return
-        for redirect in step.place.redirects:
+        for redirect in place.redirects:
             self._redirect(redirect, scope, call)
         if call.program == "cd":
             folder = scope.previous if call.texts == ["-"] else self._changed_folder(call)
@@ -164,16 +229,18 @@ class ShellReader:
             self._last_program = call.program
         progress.failed = call.failed
 
-    def _invocation(self, step: Command, scope: _Scope) -> Invocation:
-        words = _words(step.node, scope)
+    def _invocation(self, node: "Node | None", place: _Place) -> Invocation:
+        """Return the program of a command after expansion, and what it is given to read."""
+        scope = place.scope
+        words = _words(node, scope)
         given: str | None = None
         input_file: Argument | None = None
-        for redirect in step.place.redirects:
+        for redirect in place.redirects:
             targets = redirect.children_by_field_name("destination")
             # The grammar takes words after a redirection for more targets of it.
-            words += [word for node in targets[1:] for word in _expand(node, scope)]
+            words += [word for node in targets[1:] for word in expand(node, scope.variables)]
             if operator_of(redirect) == "<" and targets:
-                (source, *_) = _expand(targets[0], scope) or [_UNKNOWN]
+                (source, *_) = expand(targets[0], scope.variables) or [Argument(None)]
                 text = here_text(source.text)
                 given, input_file = (given, source) if text is None else (text, input_file)
         program, arguments = unwrapped(words)
@@ -187,7 +254,7 @@ class ShellReader:
             self._script,
             standard_input=given,
             input_file=input_file,
-            shown=step.place.shown and not hides_output(step.place.redirects),
+            shown=place.shown and not hides_output(place.redirects),
         )
 
     def _redirect(self, redirect: "Node", scope: _Scope, call: Invocation) -> None:
@@ -195,7 +262,7 @@ class ShellReader:
         operator = operator_of(redirect)
         if target is None or operator.startswith("<"):
             return
-        (argument, *more) = _expand(target, scope) or [_UNKNOWN]
+        (argument, *more) = expand(target, scope.variables) or [Argument(None)]
         if more or (operator == ">&" and re.fullmatch(r"\d+|-", argument.text or "")):
             return
         for path in call.paths(argument):
@@ -216,6 +283,17 @@ class ShellReader:
             return None
         joined = posixpath.normpath(posixpath.join(call.folder or "", target))
         return "" if joined in (".", self._ledger.reading.root) else joined
+
+
+def _last_command(node: "Node") -> tuple[int, int]:
+    """Return the identities of the last command of a script, and of the list it belongs to."""
+    last = chain = 0
+    while parts := [child for child in node.children if child.type in STATEMENTS]:
+        if node.type not in JOINED and node.type != "redirected_statement":
+            chain = parts[-1].id
+        node = parts[-1]
+        last = node.id
+    return last, chain
 
 
 def _substitutions(node: "Node") -> "Iterator[Node]":
@@ -244,9 +322,9 @@ def _words(node: "Node | None", scope: _Scope) -> list[Argument]:
             if node.type != "command":  # what stands before a command is for it alone
                 _assign(child, scope)
         elif child.type == "command_name":
-            words += _expand(child.children[0], scope)
+            words += expand(child.children[0], scope.variables)
         elif child.type != "file_redirect":
-            words += _expand(child, scope)
+            words += expand(child, scope.variables)
     return words
 
 
@@ -256,79 +334,4 @@ def _assign(node: "Node", scope: _Scope) -> None:
         return
     added = any(child.type == "+=" for child in node.children)
     nodes = value.named_children if value and value.type == "array" else [value] if value else []
-    scope.variables[text_of(name)] = None if added else _all_known(nodes, scope)
-
-
-def _all_known(nodes: "Sequence[Node]", scope: _Scope) -> list[str] | None:
-    """Return what some words stand for; None if one is not known or is a pattern."""
-    found = [word for node in nodes for word in _expand(node, scope)]
-    texts = [word.text for word in found if word.text is not None and not word.pattern]
-    return texts if texts and len(texts) == len(found) else None
-
-
-def _expand(node: "Node", scope: _Scope) -> list[Argument]:
-    """Return the words that a word becomes; at most a few dozen."""
-    choices: list[list[str]] = []
-    pattern = False
-    plain = ""  # the text so far that is not quoted, in which braces and patterns count
-    end: list[_Piece] = [([""], True)]
-    for texts, quoted in [*_pieces(node, scope), *end]:
-        if texts is None:
-            return [_UNKNOWN]
-        if quoted:
-            pattern = pattern or bool(_PATTERN.search(plain))
-            choices += [_braces(plain), texts]
-            plain = ""
-        else:
-            plain += texts[0]
-    combined = itertools.islice(itertools.product(*choices), _MAX_EXPANDED)
-    return [Argument("".join(texts), pattern) for texts in combined]
-
-
-def _pieces(node: "Node", scope: _Scope) -> Iterator[_Piece]:
-    """Yield the parts of a word."""
-    text = text_of(node)
-    match node.type:
-        case "concatenation":
-            for child in node.children:
-                yield from _pieces(child, scope)
-        case "string":
-            yield from _quoted_pieces(node, scope)
-        case "raw_string":
-            yield [text[1:-1]], True
-        case "ansi_c_string":
-            yield [_ESCAPE.sub(lambda match: _ANSI.get(match[1], match[0]), text[2:-1])], True
-        case "simple_expansion" | "expansion":
-            name = _VARIABLE.fullmatch(text)
-            yield (scope.variables.get(name[1]) if name else None), True
-        case "arithmetic_expansion" | "brace_expression":
-            yield None, True
-        case kind if kind in SUBSTITUTIONS:
-            yield None, True
-        case _:
-            for position, part in enumerate(_ESCAPE.split(text)):
-                yield [part.replace("\n", "") if position % 2 else part], position % 2 == 1
-
-
-def _quoted_pieces(node: "Node", scope: _Scope) -> Iterator[_Piece]:
-    """Yield the parts of a text in double quotes."""
-    source = node.text or b""
-    start = source.index(b'"') + 1
-    for child in [*node.children[1:-1], None]:
-        # What stands between expansions is taken from the source: the tree leaves out some blanks.
-        if child is None or child.type not in ("string_content", '"'):
-            end = child.start_byte - node.start_byte if child else len(source) - 1
-            text = source[start:end].decode(errors="replace")
-            yield [_ESCAPED_IN_QUOTES.sub(lambda m: m[1].strip("\n"), text)], True
-            if child:
-                yield from _pieces(child, scope)
-                start = child.end_byte - node.start_byte
-
-
-def _braces(text: str) -> list[str]:
-    """Expand one level of ``{a,b}``."""
-    match = _BRACES.search(text)
-    if not match:
-        return [text]
-    before, after = text[: match.start()], text[match.end() :]
-    return [f"{before}{choice}{after}" for choice in match[1].split(",")][:_MAX_EXPANDED]
+    scope.variables[text_of(name)] = None if added else all_known(nodes, scope.variables)
