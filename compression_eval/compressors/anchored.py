@@ -27,6 +27,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from compression_eval.compressors.errors import CompressionError
 from compression_eval.compressors.prompts import prompt
+from compression_eval.compressors.strategy import strategy
 from compression_eval.compressors.summarising import SummarisingCompaction, carrier, completion
 from compression_eval.compressors.tokens import token_counter
 
@@ -202,6 +203,7 @@ class Memory(_Model):
         }
 
 
+@strategy
 class AnchoredCompaction(SummarisingCompaction):
     """Replace the middle of a conversation by a memory that survives from cycle to cycle.
 

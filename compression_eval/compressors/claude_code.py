@@ -10,14 +10,14 @@ import json
 import re
 from collections.abc import Iterator, Sequence
 
-from inspect_ai.model import ChatMessage, ChatMessageUser, CompactionStrategy, Model
+from inspect_ai.model import ChatMessage, ChatMessageUser, Model
 from inspect_ai.tool import ToolInfo
-from pydantic import NonNegativeInt, PositiveInt, validate_call
+from pydantic import NonNegativeInt, PositiveInt
 
 from compression_eval.compressors.budget import fitted
 from compression_eval.compressors.errors import CompressionError
 from compression_eval.compressors.prompts import filled
-from compression_eval.compressors.spec import Text
+from compression_eval.compressors.strategy import ProductStrategy, strategy
 from compression_eval.compressors.summarising import (
     asked_after,
     completion,
@@ -31,38 +31,20 @@ _KEY = "compression_eval_claude_code"
 _FILE_KEY = "compression_eval_attached_file"
 
 
-class ClaudeCodeCompaction(CompactionStrategy):
+@strategy
+class ClaudeCodeCompaction(ProductStrategy):
     """Replace a whole conversation by a summary in nine sections and the files it used last.
 
     An earlier summary and its attachments are messages like any other to the model; the attachments
     also count as the files that were used before the rest.
-
-    Args:
-        prompt: Text that replaces the instructions to the summarising model.
-        focus_topic: A topic that deserves the most room; added to the instructions.
-        max_files: Files attached after the summary, the last one used first.
-        file_tokens: Tokens of one attached file; its end is cut off over that.
-        files_tokens: Tokens of all attached files.
-        threshold: When an agent that uses this strategy compresses; see Inspect.
     """
 
-    @validate_call
-    def __init__(
-        self,
-        *,
-        prompt: Text | None = None,
-        focus_topic: Text | None = None,
-        max_files: NonNegativeInt = 5,
-        file_tokens: PositiveInt = 5_000,
-        files_tokens: PositiveInt = 50_000,
-        threshold: int | float = 0.9,
-    ) -> None:
-        super().__init__(type="summary", threshold=threshold, memory=False)
-        self.prompt = prompt
-        self.focus_topic = focus_topic
-        self.max_files = max_files
-        self.file_tokens = file_tokens
-        self.files_tokens = files_tokens
+    max_files: NonNegativeInt = 5
+    """Files attached after the summary, the last one used first."""
+    file_tokens: PositiveInt = 5_000
+    """Tokens of one attached file; its end is cut off over that."""
+    files_tokens: PositiveInt = 50_000
+    """Tokens of all attached files."""
 
     async def compact(
         self, model: Model, messages: list[ChatMessage], tools: list[ToolInfo]
@@ -76,7 +58,7 @@ class ClaudeCodeCompaction(CompactionStrategy):
         said = [message for message in messages if message.role != "system"]
         if all(_is_ours(message) for message in said):
             raise CompressionError("not_applied", "nothing was said since the last summary")
-        request = instructions("claude_code", self.prompt, self.focus_topic)
+        request = instructions("claude_code", self)
         reply = completion(await asked_after(model, messages, tools, request))
         # The analysis is the model's own; an answer without tags is all summary.
         text = tagged_summary(re.sub(r"<analysis>.*?</analysis>", "", reply, flags=re.DOTALL))

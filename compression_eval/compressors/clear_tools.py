@@ -11,46 +11,33 @@ from inspect_ai.model import (
     ChatMessageAssistant,
     ChatMessageTool,
     ChatMessageUser,
-    CompactionStrategy,
     Model,
 )
 from inspect_ai.tool import ToolCall, ToolInfo
-from pydantic import NonNegativeInt, PositiveInt, validate_call
+from pydantic import Field, NonNegativeInt, PositiveInt
 
 from compression_eval.compressors.errors import CompressionError
 from compression_eval.compressors.prompts import prompt
+from compression_eval.compressors.strategy import Strategy, strategy
 from compression_eval.compressors.tokens import token_counter
 
 _KEY = "compression_eval_cleared"
 
 
-class ClearToolsCompaction(CompactionStrategy):
-    """Replace the results of older tool uses, and if asked their arguments, by a placeholder.
+@strategy
+class ClearToolsCompaction(Strategy):
+    """Replace the results of older tool uses, and if asked their arguments, by a placeholder."""
 
-    Args:
-        keep: Tool uses left alone, newest first; those of excluded tools count too.
-        exclude_tools: Tools whose uses are never cleared.
-        clear_tool_inputs: Whether the arguments of the calls go as well: of all tools, or of those
-            named.
-        clear_at_least: Tokens that must come free; with less to gain nothing is cleared at all.
-        threshold: When an agent that uses this strategy compresses; see Inspect.
-    """
+    kind = "edit"
 
-    @validate_call
-    def __init__(
-        self,
-        *,
-        keep: NonNegativeInt = 3,
-        exclude_tools: list[str] = [],  # noqa: B006 - the check makes a copy
-        clear_tool_inputs: bool | list[str] = False,
-        clear_at_least: PositiveInt | None = None,
-        threshold: int | float = 0.9,
-    ) -> None:
-        super().__init__(type="edit", threshold=threshold, memory=False)
-        self.keep = keep
-        self.exclude_tools = exclude_tools
-        self.clear_tool_inputs = clear_tool_inputs
-        self.clear_at_least = clear_at_least
+    keep: NonNegativeInt = 3
+    """Tool uses left alone, newest first; those of excluded tools count too."""
+    exclude_tools: list[str] = Field(default_factory=list)
+    """Tools whose uses are never cleared."""
+    clear_tool_inputs: bool | list[str] = False
+    """Whether the arguments of the calls go as well: of all tools, or of those named."""
+    clear_at_least: PositiveInt | None = None
+    """Tokens that must come free; with less to gain nothing is cleared at all."""
 
     async def compact(
         self, model: Model, messages: list[ChatMessage], tools: list[ToolInfo]
@@ -60,6 +47,10 @@ class ClearToolsCompaction(CompactionStrategy):
         Raises:
             CompressionError: There is nothing to clear, or less than ``clear_at_least``.
         """
+        return self.cleared(messages, self.clear_at_least), None
+
+    def cleared(self, messages: list[ChatMessage], at_least: int | None) -> list[ChatMessage]:
+        """Return the messages with older tool uses cleared, if so many tokens come free."""
         calls: dict[str, tuple[int, ToolCall]] = {}
         uses: list[tuple[int, ToolCall, int, ChatMessageTool]] = []
         for position, message in enumerate(messages):
@@ -90,12 +81,12 @@ class ClearToolsCompaction(CompactionStrategy):
             )
         counter = token_counter()
         gained = sum(counter.message(old) - counter.message(new) for old, new in pairs)
-        if self.clear_at_least is not None and gained < self.clear_at_least:
+        if at_least is not None and gained < at_least:
             raise CompressionError(
                 "not_applied",
-                f"{gained} tokens could be cleared; clear_at_least is {self.clear_at_least}",
+                f"{gained} tokens could be cleared; clear_at_least is {at_least}",
             )
-        return changed, None
+        return changed
 
 
 def _without_input(message: ChatMessage, call: ToolCall, original: ChatMessage) -> ChatMessage:

@@ -4,14 +4,14 @@ Source: ``codex-rs/core/src/compact.rs`` of the public repository. Its prompt an
 summary are written anew here.
 """
 
-from inspect_ai.model import ChatMessage, ChatMessageUser, CompactionStrategy, Model
+from inspect_ai.model import ChatMessage, ChatMessageUser, Model
 from inspect_ai.tool import ToolInfo
-from pydantic import NonNegativeInt, validate_call
+from pydantic import NonNegativeInt
 
 from compression_eval.compressors.budget import CUT_KEY, fitted, groups, joined
 from compression_eval.compressors.errors import CompressionError, stop_reason
 from compression_eval.compressors.prompts import filled
-from compression_eval.compressors.spec import Text
+from compression_eval.compressors.strategy import ProductStrategy, strategy
 from compression_eval.compressors.summarising import (
     asked_after,
     completion,
@@ -23,30 +23,12 @@ from compression_eval.compressors.tokens import token_counter
 _KEY = "compression_eval_codex"
 
 
-class CodexCompaction(CompactionStrategy):
-    """Keep recent user messages and replace everything else by a summary after them.
+@strategy
+class CodexCompaction(ProductStrategy):
+    """Keep recent user messages and replace everything else by a summary after them."""
 
-    Args:
-        prompt: Text that replaces the instructions to the summarising model.
-        focus_topic: A topic that deserves the most room; added to the instructions.
-        user_tokens: Tokens of user messages kept, newest first; the one that no longer fits is
-            shortened.
-        threshold: When an agent that uses this strategy compresses; see Inspect.
-    """
-
-    @validate_call
-    def __init__(
-        self,
-        *,
-        prompt: Text | None = None,
-        focus_topic: Text | None = None,
-        user_tokens: NonNegativeInt = 20_000,
-        threshold: int | float = 0.9,
-    ) -> None:
-        super().__init__(type="summary", threshold=threshold, memory=False)
-        self.prompt = prompt
-        self.focus_topic = focus_topic
-        self.user_tokens = user_tokens
+    user_tokens: NonNegativeInt = 20_000
+    """Tokens of user messages kept, newest first; the one that no longer fits is shortened."""
 
     async def compact(
         self, model: Model, messages: list[ChatMessage], tools: list[ToolInfo]
@@ -64,7 +46,7 @@ class CodexCompaction(CompactionStrategy):
             raise CompressionError(
                 "not_applied", "there are only user messages, and those are kept"
             )
-        request = instructions("codex", self.prompt, self.focus_topic)
+        request = instructions("codex", self)
         pieces = groups(messages[len(system) :])
         left_out, step = 0, 1
         while True:

@@ -92,7 +92,9 @@ def _data(compressor: Compressor) -> dict[str, Any]:
         "parameters": {
             name: {
                 "required": field.is_required(),
-                "default": None if field.is_required() else field.default,
+                "default": None
+                if field.is_required()
+                else field.get_default(call_default_factory=True),
                 "description": field.description or "",
             }
             for name, field in fields.items()

@@ -9,7 +9,7 @@ from typing import Annotated
 from inspect_ai.model import CompactionEdit, CompactionSummary, CompactionTrim
 from pydantic import AfterValidator, Field, NonNegativeInt
 
-from compression_eval.compressors.spec import Text
+from compression_eval.compressors.strategy import Text
 
 
 def _can_be_filled_in(template: str | None) -> str | None:

@@ -12,7 +12,7 @@ from inspect_ai.tool import ToolInfo
 from pydantic import PositiveInt, validate_call
 
 from compression_eval.compressors.errors import CompressionError
-from compression_eval.compressors.spec import Text
+from compression_eval.compressors.strategy import Text
 from compression_eval.fixtures.errors import DataError
 
 _INSTALL = "pip install 'compression_eval[langchain]'"

@@ -5,34 +5,25 @@ Source: SWE-agent's history processor that keeps the last N observations, and "T
 and did stays word for word; only what it saw goes.
 """
 
-from inspect_ai.model import (
-    ChatMessage,
-    ChatMessageTool,
-    ChatMessageUser,
-    CompactionStrategy,
-    Model,
-)
+from inspect_ai.model import ChatMessage, ChatMessageTool, ChatMessageUser, Model
 from inspect_ai.tool import ToolInfo
-from pydantic import NonNegativeInt, validate_call
+from pydantic import NonNegativeInt
 
 from compression_eval.compressors.errors import CompressionError
 from compression_eval.compressors.prompts import filled
+from compression_eval.compressors.strategy import Strategy, strategy
 
 _KEY = "compression_eval_masked"
 
 
-class MaskingCompaction(CompactionStrategy):
-    """Replace every tool result but the newest by a note that says how many lines it had.
+@strategy
+class MaskingCompaction(Strategy):
+    """Replace every tool result but the newest by a note that says how many lines it had."""
 
-    Args:
-        keep: Tool results kept whole, newest first.
-        threshold: When an agent that uses this strategy compresses; see Inspect.
-    """
+    kind = "edit"
 
-    @validate_call
-    def __init__(self, *, keep: NonNegativeInt = 10, threshold: int | float = 0.9) -> None:
-        super().__init__(type="edit", threshold=threshold, memory=False)
-        self.keep = keep
+    keep: NonNegativeInt = 10
+    """Tool results kept whole, newest first."""
 
     async def compact(
         self, model: Model, messages: list[ChatMessage], tools: list[ToolInfo]

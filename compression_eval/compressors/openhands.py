@@ -9,19 +9,14 @@ from collections.abc import Sequence
 from itertools import accumulate
 from typing import Annotated
 
-from inspect_ai.model import (
-    ChatMessage,
-    ChatMessageUser,
-    CompactionStrategy,
-    Model,
-)
+from inspect_ai.model import ChatMessage, ChatMessageUser, Model
 from inspect_ai.tool import ToolInfo
-from pydantic import Field, NonNegativeInt, PositiveInt, validate_call
+from pydantic import Field, NonNegativeInt, PositiveInt
 
 from compression_eval.compressors.budget import fitted, groups, joined
 from compression_eval.compressors.errors import CompressionError
 from compression_eval.compressors.prompts import filled
-from compression_eval.compressors.spec import Text
+from compression_eval.compressors.strategy import ProductStrategy, strategy
 from compression_eval.compressors.summarising import asked_about, instructions
 
 _KEY = "compression_eval_openhands"
@@ -29,43 +24,24 @@ _RESET_ATTEMPTS = 5
 _RESET_SCALE = 0.8
 
 
-class OpenHandsCompaction(CompactionStrategy):
+@strategy
+class OpenHandsCompaction(ProductStrategy):
     """Replace a range of events after the first ones by a summary.
 
     A forced compression is what the condenser calls a request: about half of the events are kept.
-
-    Args:
-        prompt: Text that replaces the instructions to the summarising model.
-        focus_topic: A topic that deserves the most room; added to the instructions.
-        max_size: Events from which the condenser would fire by itself; half of it is its target
-            then.
-        keep_first: Events kept at the start; the system prompt is one.
-        minimum_progress: Share of the events that must go, or everything is summarised instead.
-        threshold: When an agent that uses this strategy compresses; see Inspect.
-
-    Raises:
-        ValueError: ``keep_first`` leaves no room in half of ``max_size``.
     """
 
-    @validate_call
-    def __init__(
-        self,
-        *,
-        prompt: Text | None = None,
-        focus_topic: Text | None = None,
-        max_size: PositiveInt = 240,
-        keep_first: NonNegativeInt = 2,
-        minimum_progress: Annotated[float, Field(gt=0, lt=1)] = 0.1,
-        threshold: int | float = 0.9,
-    ) -> None:
-        if max_size // 2 - keep_first - 1 <= 0:
+    max_size: PositiveInt = 240
+    """Events from which the condenser would fire by itself; half of it is its target then."""
+    keep_first: NonNegativeInt = 2
+    """Events kept at the start; the system prompt is one."""
+    minimum_progress: Annotated[float, Field(gt=0, lt=1)] = 0.1
+    """Share of the events that must go, or everything is summarised instead."""
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.max_size // 2 - self.keep_first - 1 <= 0:
             raise ValueError("keep_first must be less than half of max_size, less one")
-        super().__init__(type="summary", threshold=threshold, memory=False)
-        self.prompt = prompt
-        self.focus_topic = focus_topic
-        self.max_size = max_size
-        self.keep_first = keep_first
-        self.minimum_progress = minimum_progress
 
     async def compact(
         self, model: Model, messages: list[ChatMessage], tools: list[ToolInfo]
@@ -107,7 +83,7 @@ class OpenHandsCompaction(CompactionStrategy):
         earlier = [m.metadata[_KEY] for m in messages if m.metadata and _KEY in m.metadata]
         said = [m for m in messages if _KEY not in (m.metadata or {})]
         header = {"previous_summary": earlier[-1]} if earlier else {}
-        request = instructions("openhands", self.prompt, self.focus_topic)
+        request = instructions("openhands", self)
         return await asked_about(model, said, header, request)
 
     async def _reset(self, model: Model, messages: list[ChatMessage]) -> str:

@@ -9,15 +9,14 @@ from collections.abc import Sequence
 from inspect_ai.model import (
     ChatMessage,
     ChatMessageUser,
-    CompactionStrategy,
     Model,
 )
 from inspect_ai.tool import ToolInfo
-from pydantic import BaseModel, Field, PositiveInt, validate_call
+from pydantic import BaseModel, Field, PositiveInt
 
 from compression_eval.compressors.errors import CompressionError
 from compression_eval.compressors.prompts import filled, prompt
-from compression_eval.compressors.spec import Text
+from compression_eval.compressors.strategy import ProductStrategy, strategy
 from compression_eval.compressors.summarising import asked_about, instructions, set_apart
 from compression_eval.compressors.tokens import token_counter
 from compression_eval.file_ops.views import file_calls
@@ -44,36 +43,16 @@ class _Carried(BaseModel):
         self.read, self.modified = sorted(read - modified), sorted(modified)
 
 
-class PiCompaction(CompactionStrategy):
-    """Replace everything before the recent messages by a summary with lists of files.
+@strategy
+class PiCompaction(ProductStrategy):
+    """Replace everything before the recent messages by a summary with lists of files."""
 
-    Args:
-        prompt: Text that replaces the instructions to the summarising model.
-        focus_topic: A topic that deserves the most room; added to the instructions.
-        keep_recent_tokens: Tokens kept at the end, about: the message that reaches the number is
-            the first one kept.
-        reserve_tokens: Room for replies; a summary may take 0.8 of it, that of a turn's start 0.5.
-        tool_result_chars: Characters of a tool result that the summarising model sees.
-        threshold: When an agent that uses this strategy compresses; see Inspect.
-    """
-
-    @validate_call
-    def __init__(
-        self,
-        *,
-        prompt: Text | None = None,
-        focus_topic: Text | None = None,
-        keep_recent_tokens: PositiveInt = 20_000,
-        reserve_tokens: PositiveInt = 16_384,
-        tool_result_chars: PositiveInt = 2_000,
-        threshold: int | float = 0.9,
-    ) -> None:
-        super().__init__(type="summary", threshold=threshold, memory=False)
-        self.prompt = prompt
-        self.focus_topic = focus_topic
-        self.keep_recent_tokens = keep_recent_tokens
-        self.reserve_tokens = reserve_tokens
-        self.tool_result_chars = tool_result_chars
+    keep_recent_tokens: PositiveInt = 20_000
+    """Tokens kept at the end, about: the message that reaches the number is the first one kept."""
+    reserve_tokens: PositiveInt = 16_384
+    """Room for replies; a summary may take 0.8 of it, that of a turn's start 0.5."""
+    tool_result_chars: PositiveInt = 2_000
+    """Characters of a tool result that the summarising model sees."""
 
     async def compact(
         self, model: Model, messages: list[ChatMessage], tools: list[ToolInfo]
@@ -139,7 +118,7 @@ class PiCompaction(CompactionStrategy):
         if history:
             header = {"previous_summary": earlier} if earlier else {}
             name = "pi_update" if earlier else "pi"
-            request = instructions(name, self.prompt, self.focus_topic)
+            request = instructions(name, self)
             most = int(_SUMMARY_SHARE * self.reserve_tokens)
             parts.append(await asked_about(model, self._shortened(history), header, request, most))
         if turn_start:

@@ -9,6 +9,7 @@ from inspect_ai.model import ChatMessage, ChatMessageUser, Model
 from inspect_ai.tool import ToolInfo
 
 from compression_eval.compressors.budget import clipped_sections
+from compression_eval.compressors.strategy import strategy
 from compression_eval.compressors.summarising import (
     SummarisingCompaction,
     carrier,
@@ -17,6 +18,7 @@ from compression_eval.compressors.summarising import (
 )
 
 
+@strategy
 class RegenerativeCompaction(SummarisingCompaction):
     """Replace the middle of a conversation by a summary written from it and the earlier summary."""
 

@@ -1,23 +1,22 @@
 """What is known of a strategy by name, its arguments, and a strategy together with them.
 
-The arguments of a strategy are the keyword arguments of its class, and are written there once:
-name, type, bounds and default in the signature, the meaning in the docstring. What the command
-line, a YAML file or a log holds of them is checked by a model that is derived from both.
+The arguments of a strategy are its keyword arguments, and are written once: as the fields of its
+class, or in a signature and its docstring. What the command line, a YAML file or a log holds of
+them is checked by a model that is derived from that.
 """
 
 import inspect
 import re
 from collections.abc import Callable, Sequence
+from copy import copy
 from dataclasses import dataclass
-from typing import Annotated, Any, get_type_hints
+from typing import Any, get_type_hints
 
 from inspect_ai.model import CompactionStrategy, Model
 from pydantic import BaseModel, ConfigDict, Field, create_model
+from pydantic.fields import FieldInfo
 
 from compression_eval.fixtures.models import Fixture
-
-Text = Annotated[str, Field(min_length=1)]
-"""A text that may not be empty."""
 
 _NO_ARGUMENTS = ("threshold", "fixture")
 """Parameters of a strategy that are not set by name: when an agent compresses, and what."""
@@ -64,38 +63,55 @@ def compressor(
 
     Args:
         name: What it is called on the command line.
-        make: The class, or a function that returns the strategy. Its docstring describes every
-            parameter under ``Args:``. One that is called ``fixture`` is given what is to be
-            compressed; ``threshold`` is left to agents.
+        make: The class, or a function that returns the strategy. A parameter that is called
+            ``fixture`` is given what is to be compressed; ``threshold`` is left to agents.
         summary: What it does, in one line.
         calls_model: Whether it calls a model.
         more: Further fields of `Compressor`.
     """
-    # A class may inherit its constructor, and then the description of the arguments with it.
-    owner: Any = make
-    if inspect.isclass(make):
-        owner = next(kind for kind in make.__mro__ if "__init__" in vars(kind))
-    hints = get_type_hints(owner.__init__ if inspect.isclass(make) else make, include_extras=True)
-    meanings = documented(inspect.getdoc(owner) or "")
     parameters = inspect.signature(make).parameters
-    fields: dict[str, Any] = {
-        each.name: (
-            hints[each.name],
-            Field(
-                default=... if each.default is inspect.Parameter.empty else each.default,
-                description=meanings.get(each.name),
-            ),
-        )
-        for each in parameters.values()
-        if each.name not in _NO_ARGUMENTS
+    fields = {
+        argument: (field.annotation, field)
+        for argument, field in (_declared(make) or _of_signature(make)).items()
+        if argument not in _NO_ARGUMENTS
     }
 
     def build(given: Arguments, fixture: Fixture | None = None) -> CompactionStrategy:
         values = {field: getattr(given, field) for field in fields}
         return make(**values, fixture=fixture) if "fixture" in parameters else make(**values)
 
-    arguments = create_model(f"{make.__name__}Arguments", __base__=Arguments, **fields)
+    own: dict[str, Any] = dict(fields)
+    arguments = create_model(f"{make.__name__}Arguments", __base__=Arguments, **own)
     return Compressor(name, summary, arguments, build, calls_model=calls_model, **more)
+
+
+def _declared(make: Callable[..., CompactionStrategy]) -> dict[str, FieldInfo]:
+    """Return the fields of a class that `strategy` was made of, those of its bases first."""
+    found: dict[str, FieldInfo] = {}
+    for kind in reversed(inspect.getmro(make)) if inspect.isclass(make) else ():
+        for name, field in vars(kind).get("__pydantic_fields__", {}).items():
+            # Only the class that declares a field has what is said of it.
+            said = field.description or (found[name].description if name in found else "")
+            found[name] = copy(field)
+            found[name].description = " ".join((said or "").split())
+    return found
+
+
+def _of_signature(make: Callable[..., CompactionStrategy]) -> dict[str, FieldInfo]:
+    """Return the parameters of a function or class, with what its docstring says of each."""
+    function: Any = make.__init__ if inspect.isclass(make) else make
+    hints = get_type_hints(function, include_extras=True)
+    meanings = documented(inspect.getdoc(make) or "")
+    return {
+        each.name: FieldInfo.from_annotated_attribute(
+            hints[each.name],
+            Field(
+                default=... if each.default is inspect.Parameter.empty else each.default,
+                description=meanings.get(each.name),
+            ),
+        )
+        for each in inspect.signature(make).parameters.values()
+    }
 
 
 def documented(docstring: str) -> dict[str, str]:

@@ -16,16 +16,14 @@ from inspect_ai.model import (
     ChatMessageAssistant,
     ChatMessageSystem,
     ChatMessageUser,
-    CompactionStrategy,
     GenerateConfig,
     Model,
     ModelOutput,
 )
 from inspect_ai.tool import ToolInfo
-from pydantic import NonNegativeInt, PositiveInt, validate_call
+from pydantic import PositiveInt
 
 from compression_eval.compressors.budget import (
-    DEFAULT_TAIL_TOKENS,
     Window,
     filled_tail,
     room_in_target,
@@ -34,7 +32,7 @@ from compression_eval.compressors.budget import (
 )
 from compression_eval.compressors.errors import NO_CHOICES, CompressionError, refused
 from compression_eval.compressors.prompts import filled, prompt
-from compression_eval.compressors.spec import Text
+from compression_eval.compressors.strategy import ProductStrategy, Text, WindowStrategy, strategy
 from compression_eval.compressors.tokens import token_counter
 from compression_eval.fixtures.message_text import content_text
 
@@ -57,48 +55,22 @@ class SummaryPlan:
     """Budget of the summary's text, without the message that it stands in."""
 
 
-class SummarisingCompaction(CompactionStrategy):
-    """Replace the middle of a conversation by what a model writes about it; base of our own two.
-
-    Args:
-        head_tokens: Tokens kept at the start, beyond the system messages.
-        tail_tokens: Tokens kept at the end; with a budget above 0 at least the last turn is kept.
-        target_tokens: Wanted tokens of the whole state, system prompt included; it is filled as
-            far as it goes. With it, ``tail_tokens`` (and ``summary_tokens``, where there is a
-            summary) are no longer budgets: only their proportion counts, by which the target is
-            divided. ``tail`` gives all of it to the tail.
-        summary_tokens: Budget of the summary in tokens. ``anchored`` enforces it; to a model it is
-            a request. With ``target_tokens`` only its proportion to ``tail_tokens`` counts, and it
-            is enforced.
-        prompt: Text that replaces the strategy's instructions; the reply form is always added.
-        focus_topic: A topic that deserves the most room.
-        threshold: When an agent that uses this strategy compresses; see Inspect.
-    """
+@strategy
+class SummarisingCompaction(WindowStrategy):
+    """Replace the middle of a conversation by what a model writes about it; base of our own two."""
 
     key: ClassVar[str]
     """Metadata key of the message that carries the summary from one compression to the next."""
     instructions: ClassVar[str]
     """Name of the text with the instructions; ``…_protocol`` is the one with the reply form."""
 
-    @validate_call
-    def __init__(
-        self,
-        *,
-        head_tokens: NonNegativeInt = 0,
-        tail_tokens: NonNegativeInt = DEFAULT_TAIL_TOKENS,
-        target_tokens: PositiveInt | None = None,
-        summary_tokens: PositiveInt = 1_500,
-        prompt: Text | None = None,
-        focus_topic: Text | None = None,
-        threshold: int | float = 0.9,
-    ) -> None:
-        super().__init__(type="summary", threshold=threshold, memory=False)
-        self.head_tokens = head_tokens
-        self.tail_tokens = tail_tokens
-        self.target_tokens = target_tokens
-        self.summary_tokens = summary_tokens
-        self.prompt = prompt
-        self.focus_topic = focus_topic
+    summary_tokens: PositiveInt = 1_500
+    """Budget of the summary in tokens. ``anchored`` enforces it; to a model it is a request. With
+    ``target_tokens`` only its proportion to ``tail_tokens`` counts, and it is enforced."""
+    prompt: Text | None = None
+    """Text that replaces the strategy's instructions; the reply form is always added."""
+    focus_topic: Text | None = None
+    """A topic that deserves the most room."""
 
     def plan(self, messages: Sequence[ChatMessage]) -> SummaryPlan:
         """Divide the budget, and find what is to be summarised.
@@ -238,10 +210,11 @@ def data_block(header: dict[str, Any], messages: Sequence[ChatMessage]) -> str:
     return "\n".join(lines)
 
 
-def instructions(name: str, replacement: str | None, focus_topic: str | None) -> str:
+def instructions(name: str, told: ProductStrategy) -> str:
     """Return the instructions of a product: its text or the one in its place, and the focus."""
-    text = replacement or prompt(name)
-    return f"{text}\n\n{filled('focus', topic=focus_topic)}" if focus_topic else text
+    text = told.prompt or prompt(name)
+    focus = told.focus_topic
+    return f"{text}\n\n{filled('focus', topic=focus)}" if focus else text
 
 
 async def asked_after(

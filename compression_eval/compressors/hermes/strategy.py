@@ -30,7 +30,7 @@ from compression_eval.compressors.hermes.interpreter import (
     VERSION_PATTERN,
     find_interpreter,
 )
-from compression_eval.compressors.spec import Text
+from compression_eval.compressors.strategy import Text
 from compression_eval.fixtures.errors import DataError
 
 _EXTRAS = "hermes_extras"

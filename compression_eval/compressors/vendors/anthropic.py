@@ -10,18 +10,17 @@ from inspect_ai.model import (
     ChatMessage,
     ChatMessageTool,
     ChatMessageUser,
-    CompactionStrategy,
     Model,
     messages_from_anthropic,
 )
 from inspect_ai.tool import ToolInfo
-from pydantic import Field, NonNegativeInt, PositiveInt, validate_call
+from pydantic import Field, NonNegativeInt
 
 from compression_eval.compressors.budget import split
 from compression_eval.compressors.clear_tools import ClearToolsCompaction
 from compression_eval.compressors.errors import CompressionError
 from compression_eval.compressors.prompts import prompt
-from compression_eval.compressors.spec import Text
+from compression_eval.compressors.strategy import Strategy, Text, strategy
 from compression_eval.compressors.summarising import carrier
 from compression_eval.compressors.vendors.anthropic_api import (
     BLOCK,
@@ -42,38 +41,25 @@ MIN_TRIGGER = 50_000
 _SummaryTokens = Annotated[int, Field(ge=4_096, le=20_000)]
 
 
-class AnthropicNativeCompaction(CompactionStrategy):
+@strategy
+class AnthropicNativeCompaction(Strategy):
     """Have Anthropic summarise a conversation now, and send its signed block back.
 
     There is no trigger. The block must go back unchanged, alone, first, in place of what it
     summarises, and each later request needs the beta: an agent needs `exact_replay` to go on with
     it; see the documentation. Source: ``compaction={"type": "summarize"}`` of
     `client.beta.messages.create`.
-
-    Args:
-        instructions: Replaces the server's own instructions to its summariser.
-        max_tokens: Most tokens of the summary.
-        tail_tokens: Tokens at the end that are not sent to be summarised but follow the block word
-            for word.
-        threshold: When an agent that uses this strategy compresses; see Inspect.
     """
 
     signed: ClassVar[bool] = True
     """Whether the signed block is to be replayed, or its text alone."""
 
-    @validate_call
-    def __init__(
-        self,
-        *,
-        instructions: Annotated[str, Field(min_length=1, max_length=16_384)] | None = None,
-        max_tokens: _SummaryTokens = 16_384,
-        tail_tokens: NonNegativeInt = 0,
-        threshold: int | float = 0.9,
-    ) -> None:
-        super().__init__(type="summary", threshold=threshold, memory=False)
-        self.instructions = instructions
-        self.max_tokens = max_tokens
-        self.tail_tokens = tail_tokens
+    instructions: Annotated[str, Field(min_length=1, max_length=16_384)] | None = None
+    """Replaces the server's own instructions to its summariser."""
+    max_tokens: _SummaryTokens = 16_384
+    """Most tokens of the summary."""
+    tail_tokens: NonNegativeInt = 0
+    """Tokens at the end that are not sent to be summarised but follow the block word for word."""
 
     @property
     def preserve_prefix(self) -> bool:
@@ -119,41 +105,28 @@ class AnthropicNativeCompaction(CompactionStrategy):
         return [message, *window.tail], message
 
 
+@strategy
 class AnthropicTextCompaction(AnthropicNativeCompaction):
     """Have Anthropic summarise a conversation now, and take its text, which any model can read."""
 
     signed = False
 
 
-class AnthropicEditCompaction(CompactionStrategy):
+@strategy
+class AnthropicEditCompaction(Strategy):
     """Have the server compact a conversation and keep the block it returns.
 
     Source: ``compact_20260112``. Asked to pause, the server returns nothing but the block; from
     then on it ignores all that comes before one. Inspect's provider replays such a block by itself,
     with the beta and the edit that the server demands, but only the block's text.
-
-    Args:
-        trigger_tokens: Input tokens from which on the server compacts; a shorter conversation is
-            left as it is.
-        instructions: What the server's summariser is told; by the documentation it replaces the
-            server's own.
-        max_tokens: Most tokens of the reply.
-        threshold: When an agent that uses this strategy compresses; see Inspect.
     """
 
-    @validate_call
-    def __init__(
-        self,
-        *,
-        trigger_tokens: Annotated[int, Field(ge=MIN_TRIGGER)] = MIN_TRIGGER,
-        instructions: Text | None = None,
-        max_tokens: _SummaryTokens = 16_384,
-        threshold: int | float = 0.9,
-    ) -> None:
-        super().__init__(type="summary", threshold=threshold, memory=False)
-        self.trigger_tokens = trigger_tokens
-        self.instructions = instructions
-        self.max_tokens = max_tokens
+    trigger_tokens: Annotated[int, Field(ge=MIN_TRIGGER)] = MIN_TRIGGER
+    """Input tokens from which on the server compacts; a shorter conversation is left as it is."""
+    instructions: Text | None = None
+    """What the server's summariser is told; by the documentation it replaces the server's own."""
+    max_tokens: _SummaryTokens = 16_384
+    """Most tokens of the reply."""
 
     @property
     def preserve_prefix(self) -> bool:
@@ -214,51 +187,19 @@ async def _replayed_by_inspect(block: "BetaCompactionBlock") -> ChatMessage:
     return message
 
 
-class AnthropicClearToolsCompaction(CompactionStrategy):
+@strategy
+class AnthropicClearToolsCompaction(ClearToolsCompaction):
     """Have the server say what it clears, and clear that.
 
     Source: ``clear_tool_uses_20250919``. The server never returns what it cleared, it only counts.
     So it decides here whether and how much is cleared, and `ClearToolsCompaction` does the same to
     the state; if the two counts differ, the state fails.
-
-    Args:
-        keep: Tool uses left alone, newest first; those of excluded tools count too.
-        exclude_tools: Tools whose uses are never cleared.
-        clear_tool_inputs: Whether the arguments of the calls go as well: of all tools, or of those
-            named.
-        clear_at_least: Tokens that must come free; with less to gain nothing is cleared at all.
-        trigger: What the trigger counts. The server's default is ``input_tokens``.
-        trigger_value: From where on the server clears. Its own default is 100000 input tokens.
-        threshold: When an agent that uses this strategy compresses; see Inspect.
     """
 
-    @validate_call
-    def __init__(
-        self,
-        *,
-        keep: NonNegativeInt = 3,
-        exclude_tools: list[str] = [],  # noqa: B006 - the check makes a copy
-        clear_tool_inputs: bool | list[str] = False,
-        clear_at_least: PositiveInt | None = None,
-        trigger: Literal["tool_uses", "input_tokens"] = "tool_uses",
-        trigger_value: Annotated[int, Field(ge=1)] = 1,
-        threshold: int | float = 0.9,
-    ) -> None:
-        super().__init__(type="edit", threshold=threshold, memory=False)
-        # The server judges by itself whether enough comes free.
-        self.local = ClearToolsCompaction(
-            keep=keep, exclude_tools=exclude_tools, clear_tool_inputs=clear_tool_inputs
-        )
-        self.edit: dict[str, Any] = {
-            "type": "clear_tool_uses_20250919",
-            "trigger": {"type": trigger, "value": trigger_value},
-            "keep": {"type": "tool_uses", "value": keep},
-            "clear_tool_inputs": clear_tool_inputs,
-        }
-        if clear_at_least is not None:
-            self.edit["clear_at_least"] = {"type": "input_tokens", "value": clear_at_least}
-        if exclude_tools:
-            self.edit["exclude_tools"] = exclude_tools
+    trigger: Literal["tool_uses", "input_tokens"] = "tool_uses"
+    """What the trigger counts. The server's default is ``input_tokens``."""
+    trigger_value: Annotated[int, Field(ge=1)] = 1
+    """From where on the server clears. Its own default is 100000 input tokens."""
 
     async def compact(
         self, model: Model, messages: list[ChatMessage], tools: list[ToolInfo]
@@ -269,8 +210,18 @@ class AnthropicClearToolsCompaction(CompactionStrategy):
             CompressionError: ``not_applied`` if the server cleared nothing, ``error`` if its count
                 is not that of the local equal.
         """
+        edit: dict[str, Any] = {
+            "type": "clear_tool_uses_20250919",
+            "trigger": {"type": self.trigger, "value": self.trigger_value},
+            "keep": {"type": "tool_uses", "value": self.keep},
+            "clear_tool_inputs": self.clear_tool_inputs,
+        }
+        if self.clear_at_least is not None:
+            edit["clear_at_least"] = {"type": "input_tokens", "value": self.clear_at_least}
+        if self.exclude_tools:
+            edit["exclude_tools"] = self.exclude_tools
         beta = "context-management-2025-06-27"
-        reply = await ask(model, messages, tools, beta=beta, max_tokens=1, edit=self.edit)
+        reply = await ask(model, messages, tools, beta=beta, max_tokens=1, edit=edit)
         cleared = sum(
             edit.cleared_tool_uses
             for edit in (reply.context_management.applied_edits if reply.context_management else [])
@@ -280,7 +231,8 @@ class AnthropicClearToolsCompaction(CompactionStrategy):
             raise CompressionError(
                 "not_applied", "the server cleared nothing: the edit did not fire"
             )
-        result, _ = await self.local.compact(model, messages, tools)
+        # The server judges by itself whether enough comes free.
+        result = self.cleared(messages, None)
         before, after = _placeholders(messages), _placeholders(result)
         # Whether results that an earlier compression cleared are counted again is not documented.
         if cleared not in (after, after - before):

@@ -11,7 +11,6 @@ from collections.abc import Sequence
 from inspect_ai.model import (
     ChatMessage,
     ChatMessageUser,
-    CompactionStrategy,
     ContentData,
     Model,
     ModelUsage,
@@ -19,6 +18,7 @@ from inspect_ai.model import (
 from inspect_ai.tool import ToolInfo
 
 from compression_eval.compressors.errors import CompressionError, is_outage
+from compression_eval.compressors.strategy import Strategy, strategy
 from compression_eval.compressors.tokens import OPAQUE_TOKENS
 from compression_eval.compressors.vendors.calls import VendorCall, require_vendor_to_answer
 
@@ -26,15 +26,9 @@ _ITEM = "openai_compact"
 _TOO_LONG = ("context_length_exceeded", "string_above_max_length")
 
 
-class OpenAICompaction(CompactionStrategy):
-    """Replace a conversation by what OpenAI's compaction endpoint returns, item for item.
-
-    Args:
-        threshold: When an agent that uses this strategy compresses; see Inspect.
-    """
-
-    def __init__(self, *, threshold: int | float = 0.9) -> None:
-        super().__init__(type="summary", threshold=threshold, memory=False)
+@strategy
+class OpenAICompaction(Strategy):
+    """Replace a conversation by what OpenAI's compaction endpoint returns, item for item."""
 
     @property
     def preserve_prefix(self) -> bool:

@@ -17,12 +17,13 @@ from uuid import uuid4
 import anyio
 import psutil  # type: ignore[import-untyped]
 from anyio.abc import ByteReceiveStream, ByteSendStream, Process
-from inspect_ai.model import ChatMessage, ChatMessageUser, CompactionStrategy, Model
+from inspect_ai.model import ChatMessage, ChatMessageUser, Model
 from inspect_ai.tool import ToolInfo
-from pydantic import AfterValidator, Field, PositiveFloat, PositiveInt, validate_call
+from pydantic import AfterValidator, Field, PositiveFloat, PositiveInt
 from pydantic_core import PydanticCustomError
 
 from compression_eval.compressors.errors import CompressionError
+from compression_eval.compressors.strategy import Strategy, strategy
 from compression_eval.compressors.yours.wire import from_wire, to_wire
 from compression_eval.fixtures.invoked_paths import invoked_folder
 
@@ -80,36 +81,22 @@ def _are_set(environment: list[str]) -> list[str]:
     return environment
 
 
-class CommandCompaction(CompactionStrategy):
+@strategy
+class CommandCompaction(Strategy):
     """Replace a conversation by what a program makes of it.
 
     The program reads one JSON document, a list of messages in the OpenAI chat form, from standard
     input, and writes such a list to standard output. It must exit with 0.
-
-    Args:
-        command: The program and its arguments, as a list; no shell reads it.
-        timeout_seconds: Time limit of one compression.
-        max_output_bytes: Limit of what it may write to standard output.
-        environment: Names of environment variables that it gets besides the usual ones, such as a
-            key.
-        threshold: When an agent that uses this strategy compresses; see Inspect.
     """
 
-    @validate_call
-    def __init__(
-        self,
-        *,
-        command: Annotated[list[str], Field(min_length=1), AfterValidator(_can_be_found)],
-        timeout_seconds: PositiveFloat = 120.0,
-        max_output_bytes: PositiveInt = 10_000_000,
-        environment: Annotated[list[str], AfterValidator(_are_set)] = [],  # noqa: B006 - the check makes a copy
-        threshold: int | float = 0.9,
-    ) -> None:
-        super().__init__(type="summary", threshold=threshold, memory=False)
-        self.command = command
-        self.timeout_seconds = timeout_seconds
-        self.max_output_bytes = max_output_bytes
-        self.environment = environment
+    command: Annotated[list[str], Field(min_length=1), AfterValidator(_can_be_found)]
+    """The program and its arguments, as a list; no shell reads it."""
+    timeout_seconds: PositiveFloat = 120.0
+    """Time limit of one compression."""
+    max_output_bytes: PositiveInt = 10_000_000
+    """Limit of what it may write to standard output."""
+    environment: Annotated[list[str], AfterValidator(_are_set)] = Field(default_factory=list)
+    """Names of environment variables that it gets besides the usual ones, such as a key."""
 
     async def compact(
         self, model: Model, messages: list[ChatMessage], tools: list[ToolInfo]

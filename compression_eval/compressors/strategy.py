@@ -1,0 +1,67 @@
+"""What our own strategies have in common: keyword arguments that are checked and kept."""
+
+from typing import Annotated, Any, ClassVar, Literal, TypeVar, dataclass_transform
+
+from inspect_ai.model import CompactionStrategy
+from pydantic import ConfigDict, Field, NonNegativeInt, PositiveInt
+from pydantic.dataclasses import dataclass
+
+from compression_eval.compressors.budget import DEFAULT_TAIL_TOKENS
+
+Text = Annotated[str, Field(min_length=1)]
+"""A text that may not be empty."""
+
+_Kind = TypeVar("_Kind")
+
+
+@dataclass_transform(kw_only_default=True, field_specifiers=(Field,))
+def strategy(kind: type[_Kind]) -> type[_Kind]:
+    """Let the fields of a class be its keyword arguments, checked where it is made.
+
+    The text below a field is what ``compression-eval compressors list`` says of it.
+    """
+    config = ConfigDict(extra="forbid", use_attribute_docstrings=True)
+    made: Any = dataclass(kind, kw_only=True, eq=False, config=config)
+    return made  # type: ignore[no-any-return]
+
+
+@strategy
+class Strategy(CompactionStrategy):
+    """A strategy of ours; Inspect's agents take it as they take Inspect's own.
+
+    It never warns the model of a compression (``memory``): whatever the tools of an agent are, the
+    results of two strategies can only be compared without that.
+    """
+
+    kind: ClassVar[Literal["summary", "edit", "trim"]] = "summary"
+
+    threshold: int | float = 0.9
+    """When an agent that uses this strategy compresses; see Inspect."""
+
+    def __post_init__(self) -> None:
+        super().__init__(type=self.kind, threshold=self.threshold, memory=False)
+
+
+@strategy
+class WindowStrategy(Strategy):
+    """A strategy that keeps the start and the end of a conversation word for word."""
+
+    head_tokens: NonNegativeInt = 0
+    """Tokens kept at the start, beyond the system messages."""
+    tail_tokens: NonNegativeInt = DEFAULT_TAIL_TOKENS
+    """Tokens kept at the end; with a budget above 0 at least the last turn is kept."""
+    target_tokens: PositiveInt | None = None
+    """Wanted tokens of the whole state, system prompt included; it is filled as far as it goes.
+    With it, ``tail_tokens`` (and ``summary_tokens``, where there is a summary) are no longer
+    budgets: only their proportion counts, by which the target is divided. ``tail`` gives all of it
+    to the tail."""
+
+
+@strategy
+class ProductStrategy(Strategy):
+    """A strategy that does what a product does, with a model and instructions to it."""
+
+    prompt: Text | None = None
+    """Text that replaces the instructions to the summarising model."""
+    focus_topic: Text | None = None
+    """A topic that deserves the most room; added to the instructions."""
