@@ -10,7 +10,7 @@ import hashlib
 import json
 import logging
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cache
 from importlib.resources import files
@@ -30,7 +30,7 @@ from inspect_ai.model import (
     ResponseSchema,
 )
 from inspect_ai.util import JSONSchema
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import BaseModel, Field, ValidationError
 
 from compression_eval.authoring.asking import draft, fact, wording
 from compression_eval.authoring.candidates import (
@@ -47,6 +47,7 @@ from compression_eval.compressors.errors import refused, stop_reason
 from compression_eval.compressors.summarising import one_line_json
 from compression_eval.fixtures.banks import AnswerKey, Probe, ProbeType
 from compression_eval.fixtures.models import BROKEN_TEXT, broken_text
+from compression_eval.grading.asking import list_schema, object_schema, objects_with
 from compression_eval.sharing import prefix_first
 
 logger = logging.getLogger(__name__)
@@ -59,8 +60,6 @@ CHUNK_TOKENS = 60_000
 
 _CUT_OFF = ("max_tokens", "model_length")
 _MAX_ECHO = 40_000
-_MAX_REPLY = 400_000
-_MAX_OBJECTS = 500
 _MAX_CANDIDATES = 60
 _MAX_REASON = 300
 _MAX_QUESTION_SHOWN = 100
@@ -73,11 +72,7 @@ class ReplyError(ValueError):
     """A reply without anything that can be read; the text is fit to be told to the model."""
 
 
-class _Part(BaseModel):
-    model_config = ConfigDict(extra="ignore", frozen=True)
-
-
-class ProposedFact(_Part):
+class ProposedFact(BaseModel):
     """A fact as a model gives it."""
 
     fact: str = Field(min_length=1)
@@ -86,7 +81,7 @@ class ProposedFact(_Part):
     evidence: list[int] = Field(min_length=1, max_length=50)
 
 
-class Proposal(_Part):
+class Proposal(BaseModel):
     """A probe as a model gives it."""
 
     question: str = Field(min_length=1)
@@ -97,11 +92,12 @@ class Proposal(_Part):
 
     def probe(self, history: History, kind: ProbeType, origin: str) -> Probe:
         """Return the proposal as a probe of a history."""
-        key = None
-        if kind == "decision" and (reasons := _filled(self.reasons)):
-            key = AnswerKey(reasons=reasons)
-        elif kind == "continuation" and (tasks := _filled(self.open_tasks)):
-            key = AnswerKey(open_tasks=tasks)
+        keys = {
+            "decision": {"reasons": _filled(self.reasons)},
+            "continuation": {"open_tasks": _filled(self.open_tasks)},
+        }
+        lists = {name: texts for name, texts in keys.get(kind, {}).items() if texts}
+        key = AnswerKey.model_validate(lists) if lists else None
         facts = [
             fact(
                 item.fact.strip() or item.fact,
@@ -265,7 +261,7 @@ def _proposals(output: ModelOutput) -> list[Proposal | str]:
     if refused(output):
         raise ReplyError("it is a refusal")
     text = output.completion
-    reply = next(_objects(text[:_MAX_REPLY]), None)
+    reply = next(objects_with(text, "candidates"), None)
     listed = reply["candidates"] if reply else None
     if isinstance(listed, list):
         return [_proposal(item) for item in listed[:_MAX_CANDIDATES]]
@@ -289,46 +285,20 @@ def _proposal(item: object) -> Proposal | str:
         return f"{where}: {detail['msg']}"
 
 
-def _objects(text: str) -> Iterator[dict[str, Any]]:
-    """Yield the JSON objects with candidates that begin anywhere in a text."""
-    decoder = json.JSONDecoder()
-    at = text.find("{")
-    for _ in range(_MAX_OBJECTS):
-        if at < 0:
-            return
-        try:
-            value, _ = decoder.raw_decode(text, at)
-        except (ValueError, RecursionError):
-            value = None
-        if isinstance(value, dict) and "candidates" in value:
-            yield value
-        at = text.find("{", at + 1)
-
-
 def response_schema() -> ResponseSchema:
     """Return the form of a reply, for providers that can hold a model to one; the same for all."""
-
-    def object_of(**properties: JSONSchema) -> JSONSchema:
-        return JSONSchema(
-            type="object",
-            properties=properties,
-            required=list(properties),
-            additionalProperties=False,
-        )
-
     text = JSONSchema(type="string")
     texts = JSONSchema(type="array", items=text)
     numbers = JSONSchema(type="array", items=JSONSchema(type="integer"))
-    item = object_of(fact=text, any_of=texts, superseded=texts, evidence=numbers)
-    candidate = object_of(
+    candidates = list_schema(
         question=text,
-        facts=JSONSchema(type="array", items=item),
+        facts=list_schema(fact=text, any_of=texts, superseded=texts, evidence=numbers),
         reference_answer=text,
         reasons=texts,
         open_tasks=texts,
     )
-    whole = object_of(candidates=JSONSchema(type="array", items=candidate))
-    return ResponseSchema(name="probe_candidates", json_schema=whole, strict=True)
+    schema = object_schema(candidates=candidates)
+    return ResponseSchema(name="probe_candidates", json_schema=schema, strict=True)
 
 
 def _request(history: History, part: range, kind: ProbeType, count: int) -> _Request:
