@@ -3,6 +3,7 @@
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 
 from compression_eval.authoring.asking import Ask, evidence, fact, path_fact, stated_fact, tells
 from compression_eval.authoring.history import History, command_line
@@ -114,6 +115,21 @@ class Run:
     latest: bool
     """Whether no later call did."""
 
+    @cached_property
+    def counts(self) -> dict[str, str]:
+        """What the last lines of the output count: noun to number."""
+        end = "\n".join(self.outcome.text.rstrip().splitlines()[-_LAST_LINES:])
+        found = {noun: number for number, noun in _COUNT.findall(end)}
+        ran = _RAN.search(end)
+        return found | {"tests": ran[1]} if ran else found
+
+    @cached_property
+    def failed_tests(self) -> list[str]:
+        """The tests that failed; a suite fails with each of its tests and is left out."""
+        groups = _FAILED_TEST.findall(self.outcome.text)
+        names = dict.fromkeys("".join(each).strip() for each in groups)
+        return [n for n in names if not any(other.startswith(f"{n}/") for other in names)]
+
 
 def ask_about_commands(history: History) -> Iterator[Ask]:
     """Yield questions about commands, the most telling first."""
@@ -125,8 +141,7 @@ def ask_about_commands(history: History) -> Iterator[Ask]:
         failed = [run for run in runs if run.outcome.failed or _error(history, run)]
         alone = len(failed) == 1 and failed[0].only
         if alone and (facts := _error(history, failed[0])):
-            row = "command_error" if len(facts) > 1 else "command_error_one"
-            yield Ask(row, facts, values)
+            yield Ask("command_error" if len(facts) > 1 else "command_error_one", facts, values)
         if runs[-1].latest and (facts := _counts(history, runs)):
             yield Ask("summary_counts", facts, values)
         if len(runs) == 1 and runs[0].only and (facts := _exit_code(history, runs[0])):
@@ -139,16 +154,6 @@ def ask_about_commands(history: History) -> Iterator[Ask]:
     yield from _searches(history)
 
 
-def _quotable(command: str) -> str | None:
-    """Return a command as a question can quote it; None if it is long or several commands."""
-    text = _ENTERS.sub("", command.strip())
-    while (shorter := _TRIMS.sub("", text)) != text:
-        text = shorter
-    if not text or len(text) > _MAX_COMMAND or not text.isprintable():
-        return None
-    return None if any(part in text for part in _SEVERAL) else text
-
-
 def _runs(history: History) -> Iterator[Run]:
     """Yield the single commands before the cut, in their order."""
     shells = [call for call in history.calls if deed_of(call.name) == "shell"]
@@ -158,12 +163,20 @@ def _runs(history: History) -> Iterator[Run]:
             continue
         within = [o.message for o, line, quoted in given if command in line and quoted != command]
         outcome = command_outcome(call.result, call.error)
-        text = outcome.text
-        if len(text) > 2 * _MAX_READ:
-            text = f"{text[:_MAX_READ]}\n{text[-_MAX_READ:]}"
-        outcome = Outcome(text, outcome.exit_code, outcome.failed)
+        if len(outcome.text) > 2 * _MAX_READ:
+            text = f"{outcome.text[:_MAX_READ]}\n{outcome.text[-_MAX_READ:]}"
+            outcome = Outcome(text, outcome.exit_code, outcome.failed)
         latest = all(message < call.message for message in within)
         yield Run(command, outcome, history.with_results(call.message), not within, latest)
+
+
+def _quotable(command: str) -> str | None:
+    """Return a command as a question can quote it; None if it is long or several commands."""
+    text = _ENTERS.sub("", command.strip())
+    while (shorter := _TRIMS.sub("", text)) != text:
+        text = shorter
+    fits = text and len(text) <= _MAX_COMMAND and text.isprintable()
+    return text if fits and not any(part in text for part in _SEVERAL) else None
 
 
 def _error(history: History, run: Run) -> list[ExpectedFact]:
@@ -190,23 +203,13 @@ def _error(history: History, run: Run) -> list[ExpectedFact]:
     return [stated_fact(history, form, run.places) for form in dict.fromkeys(forms)]
 
 
-def _summary(run: Run) -> dict[str, str]:
-    """Return the counts in the last lines of an output: noun to number."""
-    end = "\n".join(run.outcome.text.rstrip().splitlines()[-_LAST_LINES:])
-    found = {noun: number for number, noun in _COUNT.findall(end)}
-    if ran := _RAN.search(end):
-        found["tests"] = ran[1]
-    return found
-
-
 def _counts(history: History, runs: Sequence[Run]) -> list[ExpectedFact]:
     """Return the counts of the last run of a command, with those of earlier runs as superseded."""
-    earlier = [_summary(run) for run in runs[:-1]]
     facts: list[ExpectedFact] = []
-    for noun, number in _summary(runs[-1]).items():
+    for noun, number in runs[-1].counts.items():
         shown, *forms = _count_forms(noun, number)
-        others = (summary.get(noun, number) for summary in earlier)
-        old = [_count_forms(noun, other)[0] for other in others if other != number]
+        earlier = (run.counts.get(noun, number) for run in runs[:-1])
+        old = [_count_forms(noun, other)[0] for other in earlier if other != number]
         facts.append(stated_fact(history, shown, runs[-1].places, forms, old))
     return facts
 
@@ -224,8 +227,8 @@ def _exit_code(history: History, run: Run) -> list[ExpectedFact]:
     code = run.outcome.exit_code
     if code in (None, 0, 1) or _LOOKS.match(run.command):
         return []  # they tell nothing
-    words = ("exit code {}", "exit code: {}", "code {}", "status {}", "exited with {}")
-    shown, *forms = [text.format(code) for text in words]
+    words = ("exit code", "exit code:", "code", "status", "exited with")
+    shown, *forms = [f"{word} {code}" for word in words]
     item = stated_fact(history, shown, run.places, forms)
     return [item] if item.evidence else []
 
@@ -238,7 +241,7 @@ def _failing_check(history: History, commands: dict[str, list[Run]]) -> Iterator
         return
     run = failing[0]
     said = _error(history, run)
-    for noun, number in _summary(run).items() if not said else ():
+    for noun, number in run.counts.items() if not said else ():
         if noun.startswith(("fail", "error", "issue", "problem")):
             shown, *forms = _count_forms(noun, number)
             item = stated_fact(history, shown, run.places, forms)
@@ -250,27 +253,17 @@ def _failing_check(history: History, commands: dict[str, list[Run]]) -> Iterator
 def _failed_tests(history: History, commands: dict[str, list[Run]]) -> Iterator[Ask]:
     """Ask which tests failed: in the first run of each command that has failed tests."""
     for command, runs in commands.items():
-        failures = [(run, names) for run in runs if (names := _tests_failed_in(run))]
-        if not failures or not _CHECKS.search(command):
+        failed = [run for run in runs if run.failed_tests]
+        if not failed or not _CHECKS.search(command):
             continue
-        run, names = failures[0]
-        if run.only and len(names) <= _MAX_ASKED:
+        run = failed[0]
+        if run.only and len(run.failed_tests) <= _MAX_ASKED:
             facts = [
                 fact(name, evidence(history, [name], run.places), [name.split("::")[-1]])
-                for name in names
+                for name in run.failed_tests
             ]
-            row = "tests_failed_one" if len(failures) == 1 else "tests_failed_first"
+            row = "tests_failed_one" if len(failed) == 1 else "tests_failed_first"
             yield Ask(row, facts, {"command": command})
-
-
-def _tests_failed_in(run: Run) -> list[str]:
-    names = ["".join(groups).strip() for groups in _FAILED_TEST.findall(run.outcome.text)]
-    # A suite fails with each of its tests; the tests are what is asked for.
-    return [
-        name
-        for name in dict.fromkeys(names)
-        if not any(other.startswith(f"{name}/") for other in names)
-    ]
 
 
 def _linter_findings(history: History, commands: dict[str, list[Run]]) -> Iterator[Ask]:
@@ -280,13 +273,13 @@ def _linter_findings(history: History, commands: dict[str, list[Run]]) -> Iterat
         if not _KINDS["linter"].search(command):
             continue
         run = next((run for run in runs if _FINDING.search(run.outcome.text)), None)
-        if run is None or _tests_failed_in(run):
+        if run is None or run.failed_tests:
             continue
-        values = {"command": command}
-        paths = dict.fromkeys(_FINDING.findall(run.outcome.text))
+        text, values = run.outcome.text, {"command": command}
+        paths = dict.fromkeys(_FINDING.findall(text))
         if 0 < len(paths) <= _MAX_ASKED:
             yield Ask("found_in", _path_facts(history, paths, run.places), values)
-        rules = dict.fromkeys("".join(groups) for groups in _RULE.findall(run.outcome.text))
+        rules = dict.fromkeys("".join(groups) for groups in _RULE.findall(text))
         if 0 < len(rules) <= _MAX_ASKED:
             facts = [stated_fact(history, rule, run.places) for rule in rules]
             yield Ask("found_rules", facts, values)
