@@ -105,13 +105,22 @@ class Selection(BaseModel):
 )
 @click.argument("paths", nargs=-1, metavar="[PATH]...")
 @click.option(
-    "--out", type=click.Path(path_type=Path), default=DEFAULT_OUT, show_default=True,
+    "--out",
+    type=click.Path(path_type=Path),
+    default=DEFAULT_OUT,
+    show_default=True,
     help="Folder for everything that is made.",
-)  # fmt: skip
-@click.option("--limit", type=click.IntRange(min=1), default=5, show_default=True,
-              help="Sessions to take.")  # fmt: skip
-@click.option("--pick", type=click.Choice(["longest", "newest"]), default="longest",
-              show_default=True, help="Which of them.")  # fmt: skip
+)
+@click.option(
+    "--limit", type=click.IntRange(min=1), default=5, show_default=True, help="Sessions to take."
+)
+@click.option(
+    "--pick",
+    type=click.Choice(["longest", "newest"]),
+    default="longest",
+    show_default=True,
+    help="Which of them.",
+)
 @click.option(
     "--arms",
     help="Strategies, separated by commas.  [default: anchored,masking, and "
@@ -120,10 +129,16 @@ class Selection(BaseModel):
 @click.option("--model", help="Who answers; by default the embedded model, which is free.")
 @click.option("--grader", help="Who grades; by default the model that answers.")
 @click.option("--compressor-model", help="Who summarises; by default the model that answers.")
-@click.option("--epochs", type=click.IntRange(min=1),
-              help="Compressions of each.  [default: 3, of the embedded model 1]")  # fmt: skip
-@click.option("--names", type=click.Path(path_type=Path, exists=True, dir_okay=False),
-              help="File of names to scrub that no rule can know.")  # fmt: skip
+@click.option(
+    "--epochs",
+    type=click.IntRange(min=1),
+    help="Compressions of each.  [default: 3, of the embedded model 1]",
+)
+@click.option(
+    "--names",
+    type=click.Path(path_type=Path, exists=True, dir_okay=False),
+    help="File of names to scrub that no rule can know.",
+)
 @click.option("--prices", type=click.Path(path_type=Path), help="Prices, as estimate takes them.")
 @click.option("--yes", is_flag=True, help="Do not ask before a model is paid.")
 @click.pass_context

@@ -74,25 +74,13 @@ class CleanGroup(click.Group):
 
 
 def examples(*arguments: str) -> str:
-    """Return an epilog of examples that click leaves unwrapped.
-
-    Args:
-        arguments: What stands behind ``compression-eval``, an example each.
-    """
+    """Return an epilog of examples that click leaves unwrapped."""
     lines = (f"  compression-eval {line}" for line in arguments)
     return "\b\n" + "\n".join(("Examples:", *lines))
 
 
 def say_passed_over(reasons: Sequence[PassedOverError], left: Sized) -> None:
-    """Name on stderr what was passed over.
-
-    Args:
-        reasons: An error for each fixture or cut that was.
-        left: What was not.
-
-    Raises:
-        PassedOverError: Nothing is left.
-    """
+    """Name on stderr what was passed over."""
     if not left:
         raise nothing_left(reasons)
     if reasons:
@@ -107,16 +95,7 @@ def model_options(command: F) -> F:
 
 
 def model_by_name(name: str, options: dict[str, Any]) -> "Model":
-    """Return a model by its name.
-
-    Args:
-        name: As Inspect takes it.
-        options: The values of `model_options`.
-
-    Raises:
-        DataError: An option is not what it must be, or there is no such model, or its package or
-            key is missing.
-    """
+    """Return a model by its name."""
     import yaml
     from inspect_ai.model import GenerateConfig, get_model
 

@@ -48,12 +48,7 @@ class Tokens:
         return Tokens(*(value * number for value in astuple(self)))
 
     def sharing(self, prefix: float, least: int) -> "Tokens":
-        """Return the same, with the prefix that these calls about one state share.
-
-        Args:
-            prefix: Its tokens.
-            least: Tokens from which on vendors keep one.
-        """
+        """Return the same, with the prefix that these calls about one state share."""
         if prefix < least or self.calls < 2:
             return self
         return Tokens(self.calls, self.input, self.output, prefix, prefix * (self.calls - 1))
@@ -86,15 +81,7 @@ async def arm_costs(
     assumptions: Assumptions,
     model: Model,
 ) -> ArmCosts:
-    """Return what an arm costs.
-
-    Args:
-        arm: The arm.
-        plans: One per sample.
-        settings: Epochs, answers and what the grader reads.
-        assumptions: Lengths of replies.
-        model: Stands in for the model that compresses.
-    """
+    """Return what an arm costs."""
     calls_model = arm.spec.compressor.calls_model
     costs = ArmCosts("rehearsed" if calls_model else "computed")
     places: dict[int, list[ProbePlan]] = {}

@@ -208,13 +208,7 @@ def write_manifest(folder: Path, manifest: Manifest) -> None:
 
 
 def refuse_other_work(plan: SweepPlan, folder: Path, way_out: str = "") -> None:
-    """Raise if a folder was made from something else than a plan.
-
-    Args:
-        plan: What is to be run.
-        folder: Where its logs are to be.
-        way_out: What to do about it; by default as the sweep command has it.
-    """
+    """Raise if a folder was made from something else than a plan."""
     earlier = read_manifest(folder)
     way_out = way_out or (
         f"Put this into a fresh folder: --fresh takes {fresh_folder(folder)}, or name one with "
@@ -293,11 +287,7 @@ def repair(folder: Path) -> None:
 
 
 def settle(folder: Path) -> int:
-    """Set aside every log that a later attempt at the same task has completed.
-
-    Returns:
-        How many were.
-    """
+    """Set aside every log that a later attempt at the same task has completed."""
     by_task: dict[str, list[FolderLog]] = defaultdict(list)
     for log in folder_logs(folder):
         by_task[log.header.eval.task_id].append(log)

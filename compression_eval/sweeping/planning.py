@@ -132,13 +132,7 @@ def sweep_plan(settings: SweepSettings) -> SweepPlan:
 
 
 def named_model(name: str, what: str = "models", **options: Any) -> Model:
-    """Return a model by its name.
-
-    Args:
-        name: As Inspect takes it.
-        what: The setting that names it.
-        options: For Inspect's `get_model`.
-    """
+    """Return a model by its name."""
     try:
         return get_model(name, **options)
     except Exception as error:  # a provider raises whatever it likes over a name or a key

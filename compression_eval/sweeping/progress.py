@@ -39,9 +39,6 @@ class Pace:
     An arm's samples are taken to be as long as those it has had; one that has had none, as long as
     the mean of all. How much is done at the same time shows in what was done so far, and samples
     under way count for it: when the first of ten comes back, the others are nearly done as well.
-
-    Args:
-        left: Samples to be done, by task.
     """
 
     def __init__(self, left: Mapping[TaskKey, int]) -> None:
@@ -146,42 +143,9 @@ class _Sweep(logging.Handler):
         total = sum(self.sizes.values())
         return f"{self.done.total():,} of {total:,} samples, {self.time_left()}"
 
-    def task_started(self, data: TaskStart) -> None:
-        task = self.tasks[data.eval_id] = task_key(data.spec)
-        if self.bars is not None and task not in self.rows:
-            label = one_line(self.names.get(task, ""), MAX_LABEL)
-            self.rows[task] = self.bars.add_task(
-                label, total=self.sizes.get(task), completed=self.done[task], left=""
-            )
 
-    def sample_started(self, data: SampleStart) -> None:
-        if task := self.tasks.get(data.eval_id):
-            with self.guard:
-                self.pace.start(task, data.sample_id, time.monotonic())
-
-    def sample_ended(self, data: SampleEnd) -> None:
-        if task := self.tasks.get(data.eval_id):
-            done = data.sample.error is None
-            with self.guard:
-                self.pace.end(data.sample_id, time.monotonic(), done=done)
-                self.done[task] += done
-            if self.bars is not None and done:
-                for row in (self.rows[task], self.rows["", ""]):
-                    self.bars.advance(row)
-
-    async def task_ended(self, data: TaskEnd) -> None:
-        task = self.tasks.pop(data.eval_id, None)
-        if task is None:
-            return
-        name, said = self.names.get(task, data.log.eval.task), f"{self.done[task]} samples"
-        if data.log.status != "success":
-            summaries = await read_eval_log_sample_summaries_async(data.log.location)
-            found = run_failures(summaries)
-            said = found.errors.line() if found and found.errors.count else data.log.status
-        self.say(f"{'done' if data.log.status == 'success' else 'not done'}: {name}, {said}")
-        if self.bars is not None and (row := self.rows.pop(task, None)) is not None:
-            self.bars.remove_task(row)
-
+_WHOLE: TaskKey = ("", "")
+"""Stands for all tasks among the rows of the bars."""
 
 _under_way: list[_Sweep] = []
 """The one sweep of this process; none at other times."""
@@ -198,35 +162,54 @@ class _ProgressHooks(Hooks):
     async def on_task_start(self, data: TaskStart) -> None:
         """Take note of which arm and model an evaluation is of."""
         for sweep in _under_way:
-            sweep.task_started(data)
-
-    async def on_task_end(self, data: TaskEnd) -> None:
-        """Say that an arm is done, or what kept an attempt from it."""
-        for sweep in _under_way:
-            await sweep.task_ended(data)
+            task = sweep.tasks[data.eval_id] = task_key(data.spec)
+            if sweep.bars is not None and task not in sweep.rows:
+                label = one_line(sweep.names.get(task, ""), MAX_LABEL)
+                sweep.rows[task] = sweep.bars.add_task(
+                    label, total=sweep.sizes.get(task), completed=sweep.done[task]
+                )
 
     async def on_sample_start(self, data: SampleStart) -> None:
         """Take the time of a sample."""
         for sweep in _under_way:
-            sweep.sample_started(data)
+            if task := sweep.tasks.get(data.eval_id):
+                with sweep.guard:
+                    sweep.pace.start(task, data.sample_id, time.monotonic())
 
     async def on_sample_end(self, data: SampleEnd) -> None:
         """Count a sample that went through; one with an error is tried again."""
         for sweep in _under_way:
-            sweep.sample_ended(data)
+            if task := sweep.tasks.get(data.eval_id):
+                done = data.sample.error is None
+                with sweep.guard:
+                    sweep.pace.end(data.sample_id, time.monotonic(), done=done)
+                    sweep.done[task] += done
+                if sweep.bars is not None and done:
+                    sweep.bars.advance(sweep.rows[task])
+                    sweep.bars.advance(sweep.rows[_WHOLE])
+
+    async def on_task_end(self, data: TaskEnd) -> None:
+        """Say that an arm is done, or what kept an attempt from it."""
+        for sweep in _under_way:
+            task = sweep.tasks.pop(data.eval_id, None)
+            if task is None:
+                continue
+            word, said = "done", f"{sweep.done[task]} samples"
+            if data.log.status != "success":
+                summaries = await read_eval_log_sample_summaries_async(data.log.location)
+                found = run_failures(summaries)
+                failed = found.errors.line() if found and found.errors.count else data.log.status
+                word, said = "not done", failed
+            sweep.say(f"{word}: {sweep.names.get(task, data.log.eval.task)}, {said}")
+            if sweep.bars is not None and (row := sweep.rows.pop(task, None)) is not None:
+                sweep.bars.remove_task(row)
 
 
 @contextmanager
 def progress(
     names: Mapping[TaskKey, str], sizes: Mapping[TaskKey, int], done: Mapping[TaskKey, int]
 ) -> Iterator[None]:
-    """Show how far a sweep has come while it is under way.
-
-    Args:
-        names: Of the arms, by task; likewise the following.
-        sizes: Samples, all epochs counted.
-        done: How many of them earlier attempts have done.
-    """
+    """Show how far a sweep has come while it is under way."""
     sweep = _Sweep(names, sizes, done)
     _under_way.append(sweep)
     ours = logging.getLogger("compression_eval")
@@ -248,7 +231,7 @@ class _LeftColumn(TextColumn):
 
     def render(self, task: object) -> Text:
         """Return it; nothing for a single arm."""
-        whole = getattr(task, "id", None) == self.sweep.rows.get(("", ""))
+        whole = getattr(task, "id", None) == self.sweep.rows.get(_WHOLE)
         return Text(self.sweep.time_left() if whole else "")
 
 
@@ -268,7 +251,7 @@ def _bars(sweep: _Sweep, console: Console) -> Iterator[None]:
     ) as bars:
         sweep.bars = bars
         total = sum(sweep.sizes.values())
-        sweep.rows["", ""] = bars.add_task("sweep", total=total, completed=sweep.done.total())
+        sweep.rows[_WHOLE] = bars.add_task("sweep", total=total, completed=sweep.done.total())
         yield
 
 

@@ -72,16 +72,7 @@ class RunOptions:
 
 
 def run_sweep(plan: SweepPlan, folder: Path, options: RunOptions) -> tuple[bool, list[EvalLog]]:
-    """Run what a folder does not hold yet.
-
-    Args:
-        plan: What to run.
-        folder: Where the logs are and go.
-        options: How to run it.
-
-    Returns:
-        Whether everything is done, and the headers of the current logs.
-    """
+    """Run what a folder does not hold yet."""
     # Inspect greets and reports on stdout, where the way to go on is to stand alone.
     with redirect_stdout(sys.stderr):
         plan.check_models()

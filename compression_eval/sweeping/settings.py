@@ -133,12 +133,7 @@ class SweepSettings(ArgumentFields):
 
 
 def read_settings(file: Path | None, given: Mapping[str, Any]) -> SweepSettings:
-    """Return the settings of a YAML file with those of the command line over them.
-
-    Args:
-        file: The YAML file; None if everything is given.
-        given: Settings by name; of ``roles``, ``generate`` and ``model_args`` single entries.
-    """
+    """Return the settings of a YAML file with those of the command line over them."""
     merged = dict(_content(file) if file else {})
     for name, value in given.items():
         before = merged.get(name, {})
@@ -231,12 +226,7 @@ def _option(name: str) -> Callable[[F], F]:
 
 
 def settings_of(file: Path | None, options: dict[str, Any]) -> SweepSettings:
-    """Return the settings that a command was given.
-
-    Args:
-        file: The YAML file, if there is one.
-        options: Values of `sweep_options`.
-    """
+    """Return the settings that a command was given."""
     given = {
         name: value
         for name, value in options.items()

@@ -112,12 +112,14 @@ def test_shared_prefixes_and_money(tiny: Path, tmp_path: Path) -> None:
     ("content", "said"),
     [
         ("openai/some: {input: 1}", "openai/some"),
-        ("openai/some: {input: -1, output: 1, input_cache_write: 1, input_cache_read: 1}",
-         "a price is below 0"),
+        (
+            "openai/some: {input: -1, output: 1, input_cache_write: 1, input_cache_read: 1}",
+            "a price is below 0",
+        ),
         ("- 1", "prices.yaml"),
         ("a: [", "not YAML"),
     ],
-)  # fmt: skip
+)
 def test_prices_that_are_none_are_refused(
     content: str, said: str, tiny: Path, tmp_path: Path
 ) -> None:

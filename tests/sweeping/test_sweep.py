@@ -235,8 +235,15 @@ def test_more_arms_and_what_changes_no_result_go_into_the_same_folder(
 
 def test_a_folder_with_other_logs_or_another_sweep_is_refused(tiny: Path, tmp_path: Path) -> None:
     folder = tmp_path / "sweep"
-    small.run(folder, tiny, model=EMBEDDED, model_roles={}, compressor="full", epochs=1,
-              compressor_args={})  # fmt: skip
+    small.run(
+        folder,
+        tiny,
+        model=EMBEDDED,
+        model_roles={},
+        compressor="full",
+        epochs=1,
+        compressor_args={},
+    )
     file = str(settings_file(tmp_path, tiny))
     ended = run("sweep", file)
     assert ended.code != 0
