@@ -205,7 +205,7 @@ class _Store:
             "OR session_id NOT IN (SELECT id FROM sessions WHERE id IS NOT NULL) ORDER BY 1"
         )
         for (identifier,) in self._connection.execute(query).fetchall():
-            stray = self._opened(identifier or "", "stray")
+            stray = self._opened(Json(id=identifier).name("id"), "stray")
             stray.conversation.caveat("the messages name a session that is not in the database")
             self._add_messages(identifier, stray, 0)
             yield stray.finish()

@@ -172,3 +172,10 @@ def test_json_of_any_shape_never_ends_in_a_traceback(store: Store) -> None:
             (json.dumps(shape),),
         )
     only(store)
+
+
+def test_messages_of_a_session_whose_id_is_no_text_are_read(store: Store) -> None:
+    store.add("s1", [user("go"), says("done")])
+    store.connection.execute("UPDATE messages SET session_id = x'ff41'")
+    stray = build(conversations(store)[1]).fixture
+    assert said(stray.messages) == ["go", "done"]
