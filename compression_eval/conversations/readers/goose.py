@@ -130,6 +130,9 @@ def _drafts(role: str, content: list[Json], line: Line) -> list[Draft]:
         match part.text("type"):
             case "toolRequest" | "frontendToolRequest":
                 call = part.entry("toolCall", "value")
+                if said.role == "user":
+                    line.leave_out("tool call", "it stands in a message of the user")
+                    continue
                 if not call:
                     line.leave_out("tool call", "it was not understood and not carried out")
                 said.call(part.name("id"), call.text("name"), call.at("arguments") or {})

@@ -214,3 +214,10 @@ def test_a_database_of_another_form_is_refused(tmp_path: Path, statement: str) -
     done = CliRunner().invoke(main, ["import", str(path), "--out", str(tmp_path / "out")])
     assert done.exit_code == 1
     assert "other.db: no known format" in done.stdout or "has no column session_id" in done.stdout
+
+
+def test_a_call_in_the_users_name_is_left_out_by_name(tmp_path: Path) -> None:
+    turns = [*_turns(), _message("user", _text("More."), _request("c9", command="ls"))]
+    built = imported(json_lines(tmp_path / "a.jsonl", *turns), tmp_path / "out")
+    assert built.said[-1] == ("user", "More.")
+    assert "it stands in a message of the user" in json.dumps(built.entries[-1])
