@@ -23,14 +23,6 @@ def sample(name: str) -> Path:
     return Path(SAMPLES) / name
 
 
-def other_samples(folder: str) -> list[Path]:
-    """Return the samples of all other formats."""
-    root = sample("")
-    files = sorted(path for path in root.glob("*/*") if path.parent.name != folder)
-    assert len(files) > 10
-    return files
-
-
 def json_lines(path: Path, *values: Any) -> Path:
     """Write a value on each line; bytes are written as they are."""
     lines = (v if isinstance(v, bytes) else json.dumps(v).encode() for v in values)

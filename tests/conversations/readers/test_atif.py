@@ -7,13 +7,11 @@ import pytest
 
 from compression_eval.conversations.formats import formats
 from compression_eval.conversations.sources import source_file
-from compression_eval.fixtures.errors import DataError
 from tests.conversations.readers.reading import (
     calls,
     fates,
     json_file,
     kinds,
-    other_samples,
     read_all,
     read_one,
     results,
@@ -269,23 +267,6 @@ def test_what_is_not_known_is_reported(tmp_path: Path) -> None:
     ]  # fmt: skip
     assert built.fixture.source is not None
     assert "the version of the format is not known" in built.fixture.source.caveats
-
-
-@pytest.mark.parametrize(
-    "content",
-    ['{"schema_version": "ATIF-v1.7", "steps": [', "[]", '{"schema_version": "ATIF-v1.7"}', "{}"],
-)
-def test_another_format_is_refused(tmp_path: Path, content: str) -> None:
-    path = tmp_path / "t.json"
-    path.write_text(content)
-    assert FORMAT.recognise(source_file(path)) is None
-    with pytest.raises(DataError, match=r"t\.json: expected an ATIF trajectory"):
-        list(FORMAT.read(source_file(path)))
-
-
-def test_no_other_sample_is_taken_for_a_trajectory() -> None:
-    for path in other_samples("atif"):
-        assert FORMAT.recognise(source_file(path)) is None, path.name
 
 
 @pytest.mark.parametrize(

@@ -18,7 +18,6 @@ from compression_eval.fixtures.models import Message
 from tests.conversations.readers.reading import (
     calls,
     fates,
-    other_samples,
     read_one,
     results,
     said,
@@ -146,8 +145,3 @@ def test_texts_calls_and_results_are_those_that_inspect_finds(name: str) -> None
     left_out = typed - {m.text.strip() for m in ours if m.role == "user"}
     starts = ("<local-command", "<command-name>/", "This session is being continued")
     assert all(words.startswith(starts) for words in left_out), left_out
-
-
-def test_no_other_sample_is_taken_for_a_session() -> None:
-    for path in other_samples("claude_code"):
-        assert FORMAT.recognise(source_file(path)) is None, path.name

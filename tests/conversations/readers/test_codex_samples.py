@@ -13,7 +13,6 @@ from compression_eval.conversations.sources import source_file
 from compression_eval.fixtures.markers import NO_RESULT
 from tests.conversations.readers.reading import (
     calls,
-    other_samples,
     read_one,
     results,
     said,
@@ -21,11 +20,6 @@ from tests.conversations.readers.reading import (
 )
 
 FORMAT = formats()["codex"]
-
-
-def test_no_other_sample_is_taken_for_a_rollout() -> None:
-    for path in other_samples("codex"):
-        assert FORMAT.recognise(source_file(path)) is None, path.name
 
 
 # Of the samples' table: messages are message, call and output items.

@@ -4,18 +4,14 @@ import json
 from pathlib import Path
 from typing import Any
 
-import pytest
-
 from compression_eval.conversations.formats import formats
 from compression_eval.conversations.sources import source_file
-from compression_eval.fixtures.errors import DataError
 from tests.conversations.readers.reading import (
     calls,
     fates,
     json_file,
     json_lines,
     kinds,
-    other_samples,
     read_one,
     results,
     said,
@@ -215,33 +211,6 @@ def test_calls_that_are_only_parts_of_the_content_are_calls(tmp_path: Path) -> N
     assert results(built) == [("a", "no")]
     assert "hidden" not in built.fixture.model_dump_json()
     assert built.fixture.name.endswith("-subagent")
-
-
-def test_damaged_lines_are_named(tmp_path: Path) -> None:
-    path = json_lines(
-        tmp_path / "s.jsonl", SESSION, _message("m1", "user", "go"), b'{"id": "m2", "ty'
-    )
-    path.write_bytes(path.read_bytes().replace(b'"go"', b'"g\xff"').rstrip())
-    built = read_one(FORMAT, path)
-    assert said(built) == [("user", "g\ufffd")]
-    assert fates(built)[1].endswith("without bytes: bytes that are not UTF-8 were replaced")
-    assert fates(built)[2].startswith(
-        "line 3 (unreadable): skipped: not JSON: the file ends within it ("
-    )
-
-
-@pytest.mark.parametrize("content", ['{"sessionId": "x", "mess', "[]", '{"messages": []}', "x\n"])
-def test_another_format_is_refused(tmp_path: Path, content: str) -> None:
-    path = tmp_path / "s.json"
-    path.write_text(content)
-    assert FORMAT.recognise(source_file(path)) is None
-    with pytest.raises(DataError, match=r"s\.json: expected a Gemini CLI session"):
-        list(FORMAT.read(source_file(path)))
-
-
-def test_no_other_sample_is_taken_for_a_session() -> None:
-    for path in other_samples("gemini_cli"):
-        assert FORMAT.recognise(source_file(path)) is None, path.name
 
 
 def test_the_sample_agrees_with_its_table() -> None:

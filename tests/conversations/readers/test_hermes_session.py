@@ -1,7 +1,6 @@
 """Hermes' JSON: messages on lines, exported sessions, snapshots, trajectories."""
 
 import json
-import os
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -11,7 +10,6 @@ import pytest
 from compression_eval.conversations.building import Built, build
 from compression_eval.conversations.formats import formats
 from compression_eval.conversations.sources import source_file
-from compression_eval.fixtures.errors import DataError
 
 from .hermes_stores import SUMMARY, SUMMARY_TEXT, calls, result, says, turn, user
 
@@ -219,29 +217,6 @@ def test_unpaired_calls_and_results_are_explained(tmp_path: Path) -> None:
     ]
 
 
-def test_a_line_too_long_is_skipped_by_name(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr("compression_eval.conversations.sources.MAX_LINE_BYTES", 2**20)
-    path = written(tmp_path / "x.jsonl", [META, user("x" * 2**21), *turn(1)])
-    (built,) = read(path)
-    assert said(built) == HISTORY
-    assert [entry.reason for entry in built.account.entries if entry.kind == "unreadable"] == [
-        "the line has 2,097,184 bytes, more than 1 MiB"
-    ]
-
-
-@pytest.mark.parametrize(
-    "content", ['{"type": "session", "id": "x"}\n', "no json\n", "[]\n", '{"a": 1}', "3\n"]
-)
-def test_another_format_is_refused(tmp_path: Path, content: str) -> None:
-    path = tmp_path / "x.jsonl"
-    path.write_text(content)
-    assert FORMAT.recognise(source_file(path)) is None
-    with pytest.raises(DataError, match=r"x\.jsonl: expected sessions of Hermes"):
-        list(FORMAT.read(source_file(path)))
-
-
 @pytest.mark.parametrize("odd", [None, 3, "x", [], {"a": 1}, [3], True])
 def test_json_of_any_shape_never_ends_in_a_traceback(tmp_path: Path, odd: Any) -> None:
     fields = ("role", "content", "tool_calls", "tool_call_id", "active", "reasoning")
@@ -260,14 +235,3 @@ def test_json_of_any_shape_never_ends_in_a_traceback(tmp_path: Path, odd: Any) -
                 for entry in build(conversation).account.unsettled()
                 if entry.fate == "unaccounted"
             ]
-
-
-def test_real_sessions_of_other_formats_are_not_claimed() -> None:
-    samples = os.environ.get("COMPRESSION_EVAL_SAMPLES")
-    if samples is None:
-        pytest.skip("COMPRESSION_EVAL_SAMPLES names no folder with sample sessions")
-    paths = [path for path in Path(samples).rglob("*") if path.is_file()]
-    assert len(paths) > 20
-    for path in paths:
-        for known in (FORMAT, formats()["hermes-db"], formats()["inspect"]):
-            assert known.recognise(source_file(path)) is None, (path.name, known.name)

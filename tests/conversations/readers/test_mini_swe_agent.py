@@ -5,17 +5,14 @@ from pathlib import Path
 from typing import Any
 
 import anyio
-import pytest
 from inspect_ai.model import ChatMessageAssistant, messages_from_openai
 
 from compression_eval.conversations.formats import formats
 from compression_eval.conversations.sources import source_file
-from compression_eval.fixtures.errors import DataError
 from tests.conversations.readers.reading import (
     calls,
     fates,
     json_file,
-    other_samples,
     read_one,
     results,
     said,
@@ -113,23 +110,6 @@ def test_what_is_not_known_is_reported(tmp_path: Path) -> None:
     assert fates(built)[4] == "message 5 (user): skipped: an empty user turn"
     assert built.fixture.source is not None
     assert "the file does not hold the system prompt" in built.fixture.source.caveats
-
-
-@pytest.mark.parametrize(
-    "content",
-    ['[{"role": "user"', "[]", json.dumps([TASK]), json.dumps({"messages": [TASK]}), "1\n2\n"],
-)
-def test_another_format_is_refused(tmp_path: Path, content: str) -> None:
-    path = tmp_path / "a.json"
-    path.write_text(content)
-    assert FORMAT.recognise(source_file(path)) is None
-    with pytest.raises(DataError, match=r"a\.json: expected a mini-swe-agent trajectory"):
-        list(FORMAT.read(source_file(path)))
-
-
-def test_no_other_sample_is_taken_for_a_trajectory() -> None:
-    for path in other_samples("mini_swe_agent"):
-        assert FORMAT.recognise(source_file(path)) is None, path.name
 
 
 def test_the_sample_agrees_with_its_table() -> None:

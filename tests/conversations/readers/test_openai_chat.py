@@ -5,12 +5,10 @@ import json
 from pathlib import Path
 from typing import Any, cast
 
-import pytest
 from inspect_ai.model import ChatMessageAssistant, ChatMessageTool, messages_from_openai
 
 from compression_eval.conversations.formats import formats
 from compression_eval.conversations.sources import source_file
-from compression_eval.fixtures.errors import DataError
 from compression_eval.fixtures.finding_files import shipped_fixtures
 from compression_eval.fixtures.loading import load_fixture
 from compression_eval.fixtures.markers import NO_RESULT
@@ -19,7 +17,6 @@ from tests.conversations.readers.reading import (
     fates,
     json_file,
     json_lines,
-    other_samples,
     read_all,
     read_one,
     results,
@@ -214,32 +211,6 @@ def test_what_is_not_known_is_reported(tmp_path: Path) -> None:
     assert len(built.account.unsettled()) == len(odd)
 
 
-@pytest.mark.parametrize("wrong", [None, 7, "x", [None, 7, {"type": []}], {"a": 1}])
-def test_no_field_of_a_wrong_type_breaks(tmp_path: Path, wrong: Any) -> None:
-    keys = ("model", "tools", "functions", "context_length", "id", "source", "choices", "response")
-    roles = ("system", "user", "assistant", "tool", "function")
-    fields = ("content", "tool_calls", "tool_call_id", "function_call", "name", "refusal")
-    messages = [{**dict.fromkeys(fields, wrong), "role": role} for role in roles]
-    odd_calls = {
-        "role": "assistant",
-        "content": None,
-        "tool_calls": [wrong, {"function": wrong}, call("z", wrong)],
-    }
-    compactions = [
-        wrong,
-        {"cut": wrong},
-        {"cut": 1, "state": [wrong], "summary": wrong, "trigger": wrong},
-    ]
-    frame = {
-        **dict.fromkeys(keys, wrong),
-        "messages": [*CHAT, *messages, odd_calls, wrong],
-        "recorded_compactions": compactions,
-    }
-    read_all(
-        FORMAT, json_lines(tmp_path / "x.jsonl", frame, wrong, [*CHAT, wrong], {"messages": CHAT})
-    )
-
-
 def test_damaged_bytes_are_replaced_and_said(tmp_path: Path) -> None:
     path = tmp_path / "x.json"
     path.write_bytes(json.dumps(CHAT, indent=1).encode().replace(b"Done.", b"\xff."))
@@ -248,32 +219,12 @@ def test_damaged_bytes_are_replaced_and_said(tmp_path: Path) -> None:
     assert "bytes that are not UTF-8 were replaced" in fates(built)[0]
 
 
-@pytest.mark.parametrize(
-    "content",
-    [b'[{"role": "user", "content": "secret"}, {', b"secret", b"[]", b'{"messages": 3}', b"7"],
-)
-def test_another_format_is_refused(tmp_path: Path, content: bytes) -> None:
-    path = tmp_path / "x.json"
-    path.write_bytes(content)
-    assert FORMAT.recognise(source_file(path)) is None
-    with pytest.raises(DataError, match="expected OpenAI chat messages") as caught:
-        list(FORMAT.read(source_file(path)))
-    assert str(path) in str(caught.value)
-    assert "secret" not in str(caught.value)
-
-
 def test_messages_of_other_providers_are_not_taken(tmp_path: Path) -> None:
     for part in ("tool_use", "tool_result", "input_text", "thinking"):
         chat = [{"role": "user", "content": [{"type": part, "text": "x"}]}]
         assert FORMAT.recognise(source_file(json_file(tmp_path / "x.json", chat))) is None
     header = json_lines(tmp_path / "h.jsonl", {"role": "session_meta"}, *CHAT)
     assert FORMAT.recognise(source_file(header)) is None
-
-
-def test_no_other_sample_is_taken_for_chat_messages() -> None:
-    taken = {path.name for path in other_samples("fixtures") if FORMAT.recognise(source_file(path))}
-    # A plain list of chat messages: its own reader is asked first, and knows it by its commands.
-    assert taken == {"local.traj.json"}
 
 
 def test_the_sample_agrees_with_its_table() -> None:

@@ -15,7 +15,6 @@ from tests.conversations.readers.reading import (
     fates,
     json_file,
     json_lines,
-    other_samples,
     read_one,
     results,
     said,
@@ -188,21 +187,6 @@ def test_what_is_not_known_is_reported(tmp_path: Path) -> None:
         "message", "unknown", "unknown", "unknown", "unknown", "skipped",
     ]  # fmt: skip
     assert "words" not in "".join(fates(built))
-
-
-@pytest.mark.parametrize("content", ["[]", "{}", '{"kind": "Mess', '{"kind": "other"}\n{}\n'])
-def test_another_format_is_refused(tmp_path: Path, content: str) -> None:
-    path = tmp_path / "e.json"
-    path.write_text(content)
-    assert FORMAT.recognise(source_file(path)) is None
-    with pytest.raises(DataError, match=r"e\.json: expected events of the OpenHands SDK"):
-        list(FORMAT.read(source_file(path)))
-
-
-def test_no_other_sample_is_taken_for_events() -> None:
-    others = [*other_samples("openhands"), sample("openhands/openhands-resolver-output.jsonl")]
-    for path in others:
-        assert FORMAT.recognise(source_file(path)) is None, path.name
 
 
 def test_the_sample_agrees_with_its_table() -> None:

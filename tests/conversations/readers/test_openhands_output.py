@@ -7,13 +7,11 @@ import pytest
 
 from compression_eval.conversations.formats import formats
 from compression_eval.conversations.sources import source_file
-from compression_eval.fixtures.errors import DataError
 from tests.conversations.readers.reading import (
     calls,
     fates,
     json_file,
     json_lines,
-    other_samples,
     read_all,
     read_one,
     results,
@@ -242,20 +240,6 @@ def test_events_on_lines_of_their_own_are_one_run(tmp_path: Path) -> None:
     assert [entry.fate for entry in built.account.entries] == [
         "message", "message", "unknown", "unknown", "message",
     ]  # fmt: skip
-
-
-@pytest.mark.parametrize("content", ["[]", "{}", '{"history": [', '{"action": "dance"}\n{}\n'])
-def test_another_format_is_refused(tmp_path: Path, content: str) -> None:
-    path = tmp_path / "o.json"
-    path.write_text(content)
-    assert FORMAT.recognise(source_file(path)) is None
-    with pytest.raises(DataError, match=r"o\.json: expected runs with a history"):
-        list(FORMAT.read(source_file(path)))
-
-
-def test_no_other_sample_is_taken_for_a_run() -> None:
-    for path in [*other_samples("openhands"), sample("openhands/openhands-sdk-events.jsonl")]:
-        assert FORMAT.recognise(source_file(path)) is None, path.name
 
 
 def test_the_sample_agrees_with_its_table() -> None:

@@ -5,16 +5,13 @@ from typing import Any
 
 import pytest
 
-from compression_eval.conversations import sources
 from compression_eval.conversations.formats import formats
 from compression_eval.conversations.sources import source_file
-from compression_eval.fixtures.errors import DataError
 from tests.conversations.readers.reading import (
     calls,
     fates,
     json_lines,
     kinds,
-    other_samples,
     read_one,
     results,
     said,
@@ -254,33 +251,6 @@ def test_what_is_not_known_is_reported(tmp_path: Path) -> None:
         "skipped", "message", "unknown", "unknown", "unknown", "unknown", "skipped",
     ]  # fmt: skip
     assert "words" not in "".join(fates(built))
-
-
-def test_damaged_lines_are_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(sources, "MAX_LINE_BYTES", 300)
-    path = json_lines(
-        tmp_path / "a.jsonl",
-        OLD_HEADER,
-        b'{"type": "message", "message": {"role": "user", "content": "a \xff b"}}',
-        _old(_user("x" * 400)),
-    )
-    built = read_one(FORMAT, path)
-    assert said(built) == [("user", "a \ufffd b")]
-    assert fates(built)[1].endswith("without bytes: bytes that are not UTF-8 were replaced")
-    assert fates(built)[2].startswith("line 3 (unreadable): skipped: the line has ")
-
-
-@pytest.mark.parametrize("content", [b'{"type": "user"}\n', b"[1, 2]\n", b"words", b"\x00\xff\n"])
-def test_another_format_is_refused(tmp_path: Path, content: bytes) -> None:
-    path = tmp_path / "a.jsonl"
-    path.write_bytes(content)
-    with pytest.raises(DataError, match=r"a\.jsonl: expected lines of type session or message"):
-        list(FORMAT.read(source_file(path)))
-
-
-def test_no_other_sample_is_taken_for_a_session() -> None:
-    for path in other_samples("pi"):
-        assert FORMAT.recognise(source_file(path)) is None, path.name
 
 
 def test_the_sample_agrees_with_its_table() -> None:

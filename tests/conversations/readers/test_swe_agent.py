@@ -10,13 +10,11 @@ from inspect_ai.model import ChatMessageAssistant, ChatMessageTool, messages_fro
 
 from compression_eval.conversations.formats import formats
 from compression_eval.conversations.sources import source_file
-from compression_eval.fixtures.errors import DataError
 from tests.conversations.readers.reading import (
     calls,
     fates,
     json_file,
     kinds,
-    other_samples,
     read_all,
     read_one,
     results,
@@ -135,22 +133,6 @@ def test_bytes_that_are_not_utf8_are_said(tmp_path: Path) -> None:
     assert said(built)[1] == ("user", "\ufffd")
     assert built.fixture.source is not None
     assert "bytes that are not UTF-8 were replaced" in built.fixture.source.caveats
-
-
-@pytest.mark.parametrize(
-    "content", ['{"trajectory": [], "history": [', "[]", '{"history": []}', '{"a": 1}\n{"b": 2}\n']
-)
-def test_another_format_is_refused(tmp_path: Path, content: str) -> None:
-    path = tmp_path / "a.traj"
-    path.write_text(content)
-    assert FORMAT.recognise(source_file(path)) is None
-    with pytest.raises(DataError, match=r"a\.traj: expected a SWE-agent trajectory"):
-        list(FORMAT.read(source_file(path)))
-
-
-def test_no_other_sample_is_taken_for_a_trajectory() -> None:
-    for path in other_samples("swe_agent"):
-        assert FORMAT.recognise(source_file(path)) is None, path.name
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,213 @@
+"""What holds for every format: a small whole session of each stands in ``sessions``."""
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from compression_eval.conversations import sources
+from compression_eval.conversations.building import build
+from compression_eval.conversations.formats import formats
+from compression_eval.conversations.sources import source_file
+from compression_eval.fixtures.errors import DataError
+from tests.conversations.readers.agent_sessions import BUBBLES, COMPOSER, cursor_store
+from tests.conversations.readers.reading import fates, read_all, said, sample
+
+SESSIONS = {
+    path.stem: [json.loads(line) for line in path.read_text().splitlines()]
+    for path in sorted((Path(__file__).parent / "sessions").glob("*.jsonl"))
+}
+BY_LINES = [
+    name for name, values in SESSIONS.items()
+    if len(values) > 2 and name not in ("goose", "cursor", "codex")
+]  # fmt: skip
+"""Formats with a line for each value, which all go into one conversation."""
+
+WRONG: list[Any] = [
+    None, 7, -1.5, True, "", "a\ud800", [], [None, 7, "x", [[]], {"type": []}],
+    {"a": 1, "type": 4},
+]  # fmt: skip
+
+EXPECTED = {
+    "inspect": "cannot be read as a log of Inspect",
+    "goose": "expected a session of Goose: sessions.db, an export, or lines with messages",
+    "hermes-db": "expected the SQLite database of Hermes",
+    "opencode": "expected what opencode export writes, opencode.db, or a file of storage/session",
+    "cursor": "expected lines of a Cursor transcript",
+    "copilot-cli": "expected events of Copilot CLI such as session.start",
+    "atif": "expected an ATIF trajectory: an object with schema_version",
+    "qwen-code": "expected records of Qwen Code with uuid",
+    "claude-code": "expected Claude Code lines with sessionId",
+    "claude-code-stream": "expected messages with session_id and parent_tool_use_id",
+    "codex": "expected lines of a Codex rollout",
+    "codex-exec": "expected lines of codex exec --json",
+    "droid": "expected lines of type session_start, message or compaction_state",
+    "pi": "expected lines of type session or message",
+    "hermes-jsonl": "expected sessions of Hermes",
+    "gemini-cli": "expected a Gemini CLI session with sessionId",
+    "openhands-events": "expected events of the OpenHands SDK",
+    "openhands-output": "expected runs with a history of actions and observations",
+    "swe-agent": "expected a SWE-agent trajectory: an object with trajectory and history",
+    "mini-swe-agent": "expected a mini-swe-agent trajectory: a list of messages",
+    "cline": "expected a task of Cline or Roo Code: a JSON list",
+    "amp": "expected a thread of Amp: an object with an id",
+    "otel": "expected spans or events with gen_ai.input.messages",
+    "openai-responses": "expected items of OpenAI's Responses API",
+    "anthropic": "expected requests or messages in the form of Anthropic's messages API",
+    "openai-chat": "expected OpenAI chat messages",
+}
+OF_NO_FORMAT = [
+    b'{"type": "user", "text": "secret"}\n', b'{"messages": 3}', b"{}", b'{"a": 1}\n{"b": 2}\n',
+    b"[1, 2]\n", b"[]", b"7", b"secret", b"# secret\n", b"\x00\xff\n", b'[{"type": "secret"}]',
+    b'[{"role": "user", "content": "secret"}, {', b'{"history": [{"action": "run"}, {',
+]  # fmt: skip
+_CHAT = b'[{"role": "user", "content": "secret"}]'
+RESEMBLING = {
+    "atif": [b'{"schema_version": "ATIF-v1.7", "steps": [', b'{"schema_version": "ATIF-v1.7"}'],
+    "gemini-cli": [b'{"sessionId": "x", "mess', b'{"messages": []}'],
+    "hermes-jsonl": [b'{"type": "session", "id": "x"}\n'],
+    "mini-swe-agent": [_CHAT, b'{"messages": ' + _CHAT + b"}"],
+    "openhands-events": [b'{"kind": "Mess', b'{"kind": "other"}\n{}\n'],
+    "openhands-output": [b'{"history": [', b'{"action": "dance"}\n{}\n'],
+    "swe-agent": [b'{"trajectory": [], "history": [', b'{"history": []}'],
+    "openai-responses": [b'{"input": 3}'],
+    "claude-code": [_CHAT, b'{"type": "summary", "summary": "secret", "leafUuid": "y"}\n'],
+    "anthropic": [b'{"messages": []}', b'{"type": "session", "id": "x"}\n{"type": "event"}\n'],
+    "codex": [_CHAT, _CHAT[1:-1]],
+    "opencode": [_CHAT],
+}
+"""What one of the formats must refuse though it looks a little like it."""
+
+SAMPLES = {
+    "aider": [],
+    "atif": ["atif"],
+    "claude_code": ["claude-code"],
+    "codex": ["codex"],
+    "gemini_cli": ["gemini-cli"],
+    # A plain list of chat messages: its own reader is asked first, and knows it by its commands.
+    "mini_swe_agent": ["mini-swe-agent", "openai-chat"],
+    "openhands-resolver-output.jsonl": ["openhands-output"],
+    "openhands-sdk-events.jsonl": ["openhands-events"],
+    "pi": ["pi"],
+    "swe_agent": ["swe-agent"],
+    "real-cc-mid.json": ["openai-chat"],
+    "real-cc-mid.probes.json": [],
+}
+"""By folder or file, which formats claim a sample, the one that reads it first."""
+
+
+def _written(path: Path, values: list[Any]) -> Path:
+    path.write_text("\n".join(json.dumps(value) for value in values) + "\n")
+    return path
+
+
+def _claims(path: Path) -> list[str]:
+    source = source_file(path)
+    return [each.name for each in formats().values() if each.recognise(source)]
+
+
+def _variants(value: Any) -> Iterator[Any]:
+    """Yield a value with one of its parts replaced by something wrong, or taken out."""
+    parts: list[tuple[Any, Any]] = []
+    if isinstance(value, dict):
+        parts = list(value.items())
+        for key in value:
+            yield {name: part for name, part in value.items() if name != key}
+    elif isinstance(value, list):
+        parts = list(enumerate(value))
+    for key, part in parts:
+        for replacement in [*WRONG, *_variants(part)]:
+            changed = dict(value) if isinstance(value, dict) else list(value)
+            changed[key] = replacement
+            yield changed
+
+
+@pytest.mark.parametrize("name", SESSIONS)
+def test_a_session_is_claimed_and_read_whole(tmp_path: Path, name: str) -> None:
+    path = _written(tmp_path / "a.json", SESSIONS[name])
+    assert _claims(path)[0] == name
+    for built in read_all(formats()[name], path):
+        assert built.account.unsettled() == []
+
+
+@pytest.mark.parametrize("name", SESSIONS)
+def test_no_field_of_a_wrong_type_breaks(tmp_path: Path, name: str) -> None:
+    reader, read = formats()[name], 0
+    for changed in _variants(SESSIONS[name]):
+        source = source_file(_written(tmp_path / "a.json", changed))
+        reader.recognise(source)
+        try:
+            for conversation in reader.read(source):
+                account = build(conversation).account
+                assert "unaccounted" not in {entry.fate for entry in account.entries}, changed
+        except DataError:
+            continue
+        read += 1
+    assert read > 100
+
+
+def test_no_field_of_a_wrong_type_breaks_a_store(tmp_path: Path) -> None:
+    changed = [(each, BUBBLES) for each in _variants(COMPOSER)]
+    changed += [(COMPOSER, each) for each in _variants(BUBBLES)]
+    store = cursor_store(tmp_path / "state.vscdb", *changed)
+    read = 0
+    for conversation in formats()["cursor"].read(source_file(store)):
+        try:
+            account = build(conversation).account
+        except DataError:
+            continue
+        assert "unaccounted" not in {entry.fate for entry in account.entries}
+        read += 1
+    assert read > 100
+
+
+@pytest.mark.parametrize("name", formats())
+def test_a_file_of_another_form_is_refused_without_repeating_it(tmp_path: Path, name: str) -> None:
+    path = tmp_path / "a.json"
+    for content in [*OF_NO_FORMAT, *RESEMBLING.get(name, [])]:
+        path.write_bytes(content)
+        assert formats()[name].recognise(source_file(path)) is None
+        with pytest.raises(DataError, match=f"^{path}: ") as caught:
+            list(formats()[name].read(source_file(path)))
+        assert EXPECTED[name] in str(caught.value)
+        assert "secret" not in str(caught.value)
+
+
+@pytest.mark.parametrize("name", BY_LINES)
+def test_damaged_lines_are_named_and_the_rest_is_read(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str
+) -> None:
+    monkeypatch.setattr(sources, "MAX_LINE_BYTES", 5000)
+    first, *rest = SESSIONS[name]
+    path, reader = (
+        _written(tmp_path / "a.jsonl", [first, [1, 2], "x" * 6000, *rest]),
+        formats()[name],
+    )
+    path.write_bytes(path.read_bytes() + b'{"type": "us')
+    (built, *_), (whole, *_) = (
+        read_all(reader, each) for each in (path, _written(tmp_path / "b.jsonl", SESSIONS[name]))
+    )
+    assert said(built) == said(whole)
+    account = "\n".join(fates(built))
+    assert "line 2 (" in account
+    assert "line 3 (unreadable): skipped: the line has 6,003 bytes, more than 0 MiB" in account
+    torn = f"line {len(rest) + 4} (unreadable): skipped: not JSON: the file ends within it ("
+    assert torn in account
+
+
+@pytest.mark.parametrize("name", BY_LINES)
+def test_bytes_that_are_not_utf8_are_replaced_and_named(tmp_path: Path, name: str) -> None:
+    path = _written(tmp_path / "a.jsonl", SESSIONS[name])
+    *lines, last = path.read_bytes().splitlines()
+    path.write_bytes(b"\n".join([*lines, last[:-1] + b', "x": "\xff"}']) + b"\n")
+    accounts = [line for built in read_all(formats()[name], path) for line in fates(built)]
+    (named,) = (line for line in accounts if "bytes that are not UTF-8 were replaced" in line)
+    assert named.startswith(f"line {len(lines) + 1} (")
+
+
+def test_each_sample_is_claimed_by_its_own_format() -> None:
+    for path in sorted(sample("").glob("*/*")):
+        claims = _claims(path)
+        assert claims == SAMPLES.get(path.name, SAMPLES.get(path.parent.name)), path.name
