@@ -24,30 +24,38 @@ def spec_of(strategy: CompactionStrategy) -> CompressorSpec:
     return CompressorSpec(compressor, Arguments())
 
 
+def plan_of(
+    fixture: Fixture,
+    compressor: str | CompactionStrategy | CompressorSpec,
+    arguments: Mapping[str, Any] | None = None,
+    cuts: tuple[int, ...] = (),
+    probes: Sequence[Probe] = (),
+    **more: Any,
+) -> CompressionPlan:
+    """Return what a run would make of a strategy on a fixture, by default at its end."""
+    if isinstance(compressor, CompactionStrategy):
+        compressor = spec_of(compressor)
+    elif isinstance(compressor, str):
+        compressor = compressor_spec(compressor, arguments)
+    cuts = cuts or (len(fixture.messages),)
+    tracked = track(fixture, cuts[-1], probes)
+    tools = declared_tools(fixture, cuts[-1])
+    return CompressionPlan(fixture, tools, cuts, compressor, tracked, **more)
+
+
 def compressed(
     fixture: Fixture,
-    compressor: str | CompactionStrategy,
+    compressor: str | CompactionStrategy | CompressorSpec,
     arguments: Mapping[str, Any] | None = None,
     reply: Reply = lambda _: "What was done.",
     cuts: tuple[int, ...] = (),
     model: Model | None = None,
     probes: Sequence[Probe] = (),
+    **more: Any,
 ) -> tuple[State, list[list[Any]]]:
     """Return the state, and what the model was asked."""
     scripted, asked = model_replying(reply)
-    spec = (
-        compressor_spec(compressor, arguments)
-        if isinstance(compressor, str)
-        else spec_of(compressor)
-    )
-    cuts = cuts or (len(fixture.messages),)
-    plan = CompressionPlan(
-        fixture=fixture,
-        tools=declared_tools(fixture, cuts[-1]),
-        cuts=cuts,
-        spec=spec,
-        tracked=track(fixture, cuts[-1], probes),
-    )
+    plan = plan_of(fixture, compressor, arguments, cuts, probes, **more)
     return anyio.run(compress, plan, 0, model or scripted), asked
 
 

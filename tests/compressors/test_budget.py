@@ -10,8 +10,7 @@ import pytest
 
 from compression_eval.compressors.anchored import SECTIONS
 from compression_eval.compressors.budget import CUT_KEY, clipped_sections
-from compression_eval.compressors.registry import COMPRESSORS, compressor_spec
-from compression_eval.compressors.running import CompressionPlan, compress
+from compression_eval.compressors.registry import COMPRESSORS
 from compression_eval.compressors.state import State
 from compression_eval.compressors.tokens import token_counter
 from compression_eval.compressors.validity import structural_problem
@@ -21,7 +20,8 @@ from compression_eval.fixtures.finding_files import shipped_fixtures
 from compression_eval.fixtures.loading import load_fixture
 from compression_eval.fixtures.message_text import message_text
 from compression_eval.fixtures.models import Fixture
-from tests.compressors.conftest import conversation_fixture, model_replying
+from tests.compressors.arms import compressed
+from tests.compressors.conftest import conversation_fixture
 
 TARGETS = (1_000, 2_000, 4_000, 8_000, 16_000)
 WITH_TARGET = [
@@ -60,19 +60,10 @@ def at_target(
     fixture: Fixture,
     name: str,
     reply: Callable[[list[Any]], str],
-    cuts: tuple[int, ...] | None = None,
+    cuts: tuple[int, ...] = (),
     **arguments: Any,
 ) -> tuple[State, list[list[Any]]]:
-    model, asked = model_replying(reply)
-    plan = CompressionPlan(
-        fixture=fixture,
-        tools=[],
-        cuts=cuts or (len(fixture.messages),),
-        spec=compressor_spec(name, arguments),
-        tracked=[],
-        min_removed=0,
-    )
-    return anyio.run(compress, plan, 0, model), asked
+    return compressed(fixture, name, arguments, reply, cuts, min_removed=0)
 
 
 def test_the_strategies_with_budgets_take_a_target() -> None:

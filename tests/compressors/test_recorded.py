@@ -2,18 +2,15 @@
 
 from typing import Any
 
-import anyio
 import pytest
 
 from compression_eval.compressors.recorded import RecordedState, unsupported
 from compression_eval.compressors.registry import COMPRESSORS, compressor_spec
-from compression_eval.compressors.running import CompressionPlan, compress
 from compression_eval.compressors.state import State
-from compression_eval.facts.records import track
 from compression_eval.fixtures.banks import Probe
 from compression_eval.fixtures.errors import DataError
 from compression_eval.fixtures.models import Fixture
-from tests.compressors.conftest import model_replying
+from tests.compressors.arms import compressed
 from tests.fixtures.building import (
     assistant,
     call,
@@ -51,16 +48,7 @@ def fixture(*compactions: dict[str, Any], **fields: Any) -> Fixture:
 def run(
     what: Fixture, *cuts: int, name: str = "recorded", **arguments: Any
 ) -> tuple[State, list[list[Any]]]:
-    model, asked = model_replying(lambda _: "never")
-    plan = CompressionPlan(
-        fixture=what,
-        tools=[],
-        cuts=cuts,
-        spec=compressor_spec(name, arguments),
-        tracked=track(what, cuts[-1], [PROBE]),
-        min_removed=0.0,
-    )
-    return anyio.run(compress, plan, 0, model), asked
+    return compressed(what, name, arguments, cuts=cuts, probes=[PROBE], min_removed=0.0)
 
 
 def ids(state: State) -> list[str | None]:

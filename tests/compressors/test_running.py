@@ -4,7 +4,6 @@ import json
 from collections.abc import Mapping
 from typing import Any
 
-import anyio
 import pytest
 from inspect_ai.model import (
     ChatMessage,
@@ -18,16 +17,13 @@ from inspect_ai.tool import ToolInfo
 from inspect_ai.util import LimitExceededError
 
 from compression_eval.compressors.registry import compressor_spec
-from compression_eval.compressors.running import CompressionPlan, compress
-from compression_eval.compressors.spec import CompressorSpec
 from compression_eval.compressors.state import State
 from compression_eval.compressors.tokens import token_counter
-from compression_eval.facts.records import track
 from compression_eval.fixtures.banks import Probe
 from compression_eval.fixtures.errors import DataError
 from compression_eval.fixtures.models import Fixture
-from tests.compressors.arms import spec_of
-from tests.compressors.conftest import Reply, conversation_fixture, model_replying
+from tests.compressors.arms import compressed
+from tests.compressors.conftest import Reply, conversation_fixture
 
 PROBE = Probe.model_validate(
     {
@@ -46,22 +42,12 @@ BUDGETS = {"tail_tokens": 120, "summary_tokens": 300}
 
 def run(
     fixture: Fixture,
-    name: str,
-    arguments: Mapping[str, Any],
+    compressor: str | CompactionStrategy,
+    arguments: Mapping[str, Any] | None = None,
     reply: Reply = lambda _: "",
-    cuts: tuple[int, ...] | None = None,
-    spec: CompressorSpec | None = None,
+    cuts: tuple[int, ...] = (),
 ) -> tuple[State, list[list[Any]]]:
-    model, asked = model_replying(reply)
-    cuts = cuts or (len(fixture.messages),)
-    plan = CompressionPlan(
-        fixture=fixture,
-        tools=[],
-        cuts=cuts,
-        spec=spec or compressor_spec(name, arguments),
-        tracked=track(fixture, cuts[-1], [PROBE]),
-    )
-    return anyio.run(compress, plan, 0, model), asked
+    return compressed(fixture, compressor, arguments, reply, cuts, probes=[PROBE])
 
 
 def adding(section: str, text: str) -> str:
@@ -80,7 +66,7 @@ def facts(state: State) -> dict[str, tuple[bool, bool | None, bool | None, list[
 
 
 def test_full_keeps_everything_and_calls_no_model(fixture: Fixture) -> None:
-    state, asked = run(fixture, "full", {})
+    state, asked = run(fixture, "full")
     assert state.status == "ok"
     assert len(state.messages) == len(fixture.messages)
     assert set(state.regions) == {"head"}
@@ -91,7 +77,7 @@ def test_full_keeps_everything_and_calls_no_model(fixture: Fixture) -> None:
 
 
 def test_none_keeps_the_system_prompt_only(fixture: Fixture) -> None:
-    state, _ = run(fixture, "none", {})
+    state, _ = run(fixture, "none")
     assert [message.role for message in state.messages] == ["system"]
     assert state.status == "ok"
 
@@ -237,10 +223,6 @@ class _Misbehaving(CompactionStrategy):
         return result._replace(fallback_reason=reason)
 
 
-def misbehaving(deed: str) -> CompressorSpec:
-    return spec_of(_Misbehaving(deed))
-
-
 @pytest.mark.parametrize(
     ("deed", "status", "reason"),
     [
@@ -255,24 +237,24 @@ def misbehaving(deed: str) -> CompressorSpec:
 def test_what_a_strategy_does_wrong_is_a_status(
     fixture: Fixture, deed: str, status: str, reason: str
 ) -> None:
-    state, _ = run(fixture, "", {}, spec=misbehaving(deed))
+    state, _ = run(fixture, _Misbehaving(deed))
     assert state.status == status
     assert reason in state.failure
 
 
 def test_a_limit_is_not_a_failure_of_the_strategy(fixture: Fixture) -> None:
     with pytest.raises(LimitExceededError):
-        run(fixture, "", {}, spec=misbehaving("limit"))
+        run(fixture, _Misbehaving("limit"))
 
 
 def test_a_dropped_system_prompt_is_put_back(fixture: Fixture) -> None:
-    state, _ = run(fixture, "", {}, spec=misbehaving("drops the system prompt"))
+    state, _ = run(fixture, _Misbehaving("drops the system prompt"))
     assert [message.role for message in state.messages] == ["system", "user"]
 
 
 def test_two_compressions_never_have_the_same_state_id(fixture: Fixture) -> None:
-    first, _ = run(fixture, "full", {})
-    second, _ = run(fixture, "full", {})
+    first, _ = run(fixture, "full")
+    second, _ = run(fixture, "full")
     assert first.state_id != second.state_id
 
 

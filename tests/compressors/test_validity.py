@@ -1,6 +1,5 @@
 """The gate before any probe: what counts as smaller, and whether the last request is there."""
 
-import anyio
 import pytest
 from inspect_ai.model import (
     ChatMessage,
@@ -12,8 +11,6 @@ from inspect_ai.model import (
 )
 from inspect_ai.tool import ToolInfo
 
-from compression_eval.compressors.registry import compressor_spec
-from compression_eval.compressors.running import CompressionPlan, compress
 from compression_eval.compressors.state import State
 from compression_eval.compressors.tokens import token_counter
 from compression_eval.compressors.validity import (
@@ -21,8 +18,8 @@ from compression_eval.compressors.validity import (
     size_problem,
     structural_problem,
 )
-from tests.compressors.arms import spec_of
-from tests.compressors.conftest import conversation_fixture, model_replying
+from tests.compressors.arms import compressed
+from tests.compressors.conftest import conversation_fixture
 
 WORD = "word "
 
@@ -87,15 +84,8 @@ class _Shortening(CompactionStrategy):
 
 
 def shortened(first: float, later: float, cuts: tuple[int, ...], min_removed: float) -> State:
-    plan = CompressionPlan(
-        fixture=conversation_fixture(),
-        tools=[],
-        cuts=cuts,
-        spec=spec_of(_Shortening(first, later)),
-        tracked=[],
-        min_removed=min_removed,
-    )
-    return anyio.run(compress, plan, 0, model_replying(lambda _: "")[0])
+    strategy = _Shortening(first, later)
+    return compressed(conversation_fixture(), strategy, cuts=cuts, min_removed=min_removed)[0]
 
 
 END = len(conversation_fixture().messages)
@@ -155,13 +145,6 @@ def test_without_a_user_message_there_is_none_to_keep() -> None:
 
 
 def test_trim_that_loses_the_request_is_told() -> None:
-    plan = CompressionPlan(
-        fixture=conversation_fixture(),
-        tools=[],
-        cuts=(END,),
-        spec=compressor_spec("trim", {"preserve": 0.1}),
-        tracked=[],
-    )
-    state = anyio.run(compress, plan, 0, model_replying(lambda _: "")[0])
+    state, _ = compressed(conversation_fixture(), "trim", {"preserve": 0.1})
     assert state.status == "invalid_structure"
     assert "last user message" in state.failure

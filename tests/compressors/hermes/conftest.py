@@ -1,20 +1,17 @@
 """An interpreter that holds a stand-in for Hermes: real processes, real HTTP, no packages."""
 
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
-import anyio
 import pytest
 from inspect_ai.model import Model
 
-from compression_eval.compressors.registry import compressor_spec
-from compression_eval.compressors.running import CompressionPlan, compress
 from compression_eval.compressors.state import State
-from compression_eval.facts.records import track
 from compression_eval.fixtures.banks import Probe
 from compression_eval.fixtures.models import Fixture
+from tests.compressors.arms import compressed
 
 FAKE_HERMES = Path(__file__).parent / "fake_hermes"
 
@@ -34,21 +31,14 @@ def fake_python(tmp_path: Path) -> Path:
 def run(fake_python: Path, fixture: Fixture) -> Run:
     """Compress the small conversation with the stand-in."""
 
-    def compressed(
+    def run(
         model: Model,
         *,
         cuts: tuple[int, ...] = (),
-        probes: list[Probe] | None = None,
+        probes: Sequence[Probe] = (),
         **arguments: Any,
     ) -> State:
-        chain = cuts or (len(fixture.messages),)
-        plan = CompressionPlan(
-            fixture=fixture,
-            tools=[],
-            cuts=chain,
-            spec=compressor_spec("hermes", {"python": str(fake_python), **arguments}),
-            tracked=track(fixture, chain[-1], probes or []),
-        )
-        return anyio.run(compress, plan, 0, model)
+        given = {"python": str(fake_python), **arguments}
+        return compressed(fixture, "hermes", given, cuts=cuts, model=model, probes=probes)[0]
 
-    return compressed
+    return run

@@ -7,23 +7,14 @@ from inspect_ai import Task, eval  # noqa: A004
 from inspect_ai.dataset import Sample
 from inspect_ai.event import ModelEvent
 from inspect_ai.log import EvalLog, resolve_sample_attachments
-from inspect_ai.model import Model, ModelOutput, ModelUsage, get_model
+from inspect_ai.model import get_model
 from inspect_ai.solver import Generate, Solver, TaskState, solver
 
 from compression_eval import HermesCompaction
-from compression_eval.compressors.registry import compressor_spec
-from compression_eval.compressors.running import CompressionPlan, compress
+from compression_eval.compressors.running import compress
 from tests.compressors.agents import THRESHOLD, agent_run, went_on
-from tests.compressors.conftest import conversation_fixture
-
-
-def replying(text: str) -> Model:
-    def output(*_: Any) -> ModelOutput:
-        result = ModelOutput.from_content("mockllm/model", text)
-        result.usage = ModelUsage(input_tokens=10, output_tokens=5, total_tokens=15)
-        return result
-
-    return get_model("mockllm/model", custom_outputs=output, memoize=False)
+from tests.compressors.arms import plan_of
+from tests.compressors.conftest import conversation_fixture, model_replying
 
 
 def compressing(python: Path) -> Solver:
@@ -31,13 +22,7 @@ def compressing(python: Path) -> Solver:
     def compressing() -> Solver:
         async def solve(state: TaskState, generate: Generate) -> TaskState:
             fixture = conversation_fixture(turns=int(state.sample_id))
-            plan = CompressionPlan(
-                fixture=fixture,
-                tools=[],
-                cuts=(len(fixture.messages),),
-                spec=compressor_spec("hermes", {"python": str(python)}),
-                tracked=[],
-            )
+            plan = plan_of(fixture, "hermes", {"python": str(python)})
             compressed = await compress(plan, 0, get_model(role="compressor"))
             state.metadata["status"] = compressed.status
             state.metadata["calls"] = compressed.cycles[0].model_calls
@@ -56,7 +41,7 @@ def run(python: Path, folder: Path, **options: Any) -> EvalLog:
     (log,) = eval(
         task,
         model="mockllm/model",
-        model_roles={"compressor": replying("the summary")},
+        model_roles={"compressor": model_replying(lambda _: "the summary")[0]},
         log_dir=str(folder),
         display="none",
         **options,

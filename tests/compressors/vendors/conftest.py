@@ -4,17 +4,13 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, cast
 
-import anyio
 import pytest
 from inspect_ai.model import Model, get_model
 
-from compression_eval.compressors.registry import compressor_spec
-from compression_eval.compressors.running import CompressionPlan, compress
 from compression_eval.compressors.state import State
-from compression_eval.facts.records import track
 from compression_eval.fixtures.banks import Probe
-from compression_eval.fixtures.conversation import declared_tools
 from compression_eval.fixtures.models import Fixture
+from tests.compressors.arms import compressed
 from tests.compressors.conftest import conversation_fixture
 from tests.compressors.vendors.anthropic_rules import AnthropicRules
 from tests.compressors.vendors.openai_rules import OpenAIRules
@@ -51,20 +47,18 @@ class Service:
         self,
         compressor: str,
         arguments: Mapping[str, Any] | None = None,
-        cuts: tuple[int, ...] | None = None,
+        cuts: tuple[int, ...] = (),
         fixture: Fixture | None = None,
     ) -> State:
         """Compress a conversation once; by default the small one, at its end."""
-        fixture = fixture or conversation_fixture()
-        cuts = cuts or (len(fixture.messages),)
-        plan = CompressionPlan(
-            fixture=fixture,
-            tools=declared_tools(fixture, cuts[-1]),
+        return compressed(
+            fixture or conversation_fixture(),
+            compressor,
+            arguments,
             cuts=cuts,
-            spec=compressor_spec(compressor, arguments),
-            tracked=track(fixture, cuts[-1], [PROBE]),
-        )
-        return anyio.run(compress, plan, 0, self.model)
+            model=self.model,
+            probes=[PROBE],
+        )[0]
 
 
 def _service(rules: Any, provider: str, name: str, path: str) -> Iterator[Service]:

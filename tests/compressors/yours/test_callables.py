@@ -11,7 +11,7 @@ from compression_eval.compressors.state import State
 from compression_eval.compressors.yours import source_digest
 from compression_eval.fixtures.errors import DataError
 from tests.compressors.conftest import conversation_fixture
-from tests.compressors.yours.running_yours import run, written
+from tests.compressors.yours.running_yours import at_once, run, written
 
 KINDS = '''
 import asyncio
@@ -238,11 +238,6 @@ def test_what_a_function_does_to_its_input_does_not_reach_the_history(tmp_path: 
 
 
 def test_plain_functions_never_run_twice_at_once_and_do_not_block(tmp_path: Path) -> None:
-    import anyio
-
-    from compression_eval.compressors.running import CompressionPlan, compress
-    from tests.compressors.conftest import model_replying
-
     path = written(
         tmp_path,
         "import threading, time\n"
@@ -254,20 +249,7 @@ def test_plain_functions_never_run_twice_at_once_and_do_not_block(tmp_path: Path
         "    inside += 1; time.sleep(0.02); inside -= 1\n"
         "    return [messages[0], {'role': 'user', 'content': 'n'}]\n",
     )
-    fixture = conversation_fixture()
-    spec = compressor_spec(f"{path}@x")
-    plan = CompressionPlan(fixture, [], (len(fixture.messages),), spec, [])
-    states: list[State] = []
-
-    async def one(replicate: int) -> None:
-        states.append(await compress(plan, replicate, model_replying(lambda _: "")[0]))
-
-    async def several() -> None:
-        async with anyio.create_task_group() as group:
-            for replicate in range(5):
-                group.start_soon(one, replicate)
-
-    anyio.run(several)
+    states = at_once(compressor_spec(f"{path}@x"), 5)
     assert [state.failure for state in states] == [""] * 5
 
 

@@ -11,14 +11,14 @@ import psutil  # type: ignore[import-untyped]
 import pytest
 
 from compression_eval.compressors.registry import compressor_spec
-from compression_eval.compressors.running import CompressionPlan, compress
+from compression_eval.compressors.running import compress
 from compression_eval.compressors.spec import CompressorSpec
-from compression_eval.compressors.state import State
 from compression_eval.compressors.yours import command as command_module
 from compression_eval.compressors.yours import source_digest
 from compression_eval.fixtures.errors import DataError
+from tests.compressors.arms import plan_of
 from tests.compressors.conftest import conversation_fixture, model_replying
-from tests.compressors.yours.running_yours import run, written
+from tests.compressors.yours.running_yours import at_once, run, written
 
 READ = (
     "import json, sys\nmessages = json.load(sys.stdin)\nNOTE = {'role': 'user', 'content': 'n'}\n"
@@ -133,9 +133,7 @@ def test_a_grandchild_in_another_session_does_not_outlive_it(tmp_path: Path, the
 def test_a_cancelled_compression_ends_its_program(tmp_path: Path) -> None:
     pid = tmp_path / "pid"
     source = f"import os, time\nopen({str(pid)!r}, 'w').write(str(os.getpid()))\ntime.sleep(60)"
-    spec = program(tmp_path, source)
-    fixture = conversation_fixture()
-    plan = CompressionPlan(fixture, [], (len(fixture.messages),), spec, [])
+    plan = plan_of(conversation_fixture(), program(tmp_path, source))
 
     async def cancelled() -> None:
         async with anyio.create_task_group() as group:
@@ -209,20 +207,7 @@ def test_the_program_decides_the_digest(tmp_path: Path) -> None:
 
 def test_two_states_at_once(tmp_path: Path) -> None:
     spec = program(tmp_path, READ + "print(json.dumps([messages[0], NOTE]))")
-    fixture = conversation_fixture()
-    plan = CompressionPlan(fixture, [], (len(fixture.messages),), spec, [])
-    states: list[State] = []
-
-    async def one(replicate: int) -> None:
-        states.append(await compress(plan, replicate, model_replying(lambda _: "")[0]))
-
-    async def both() -> None:
-        async with anyio.create_task_group() as group:
-            group.start_soon(one, 0)
-            group.start_soon(one, 1)
-
-    anyio.run(both)
-    assert [state.status for state in states] == ["ok", "ok"]
+    assert [state.status for state in at_once(spec, 2)] == ["ok", "ok"]
 
 
 def test_a_program_gets_no_variable_that_is_not_named(
