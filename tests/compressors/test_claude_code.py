@@ -121,21 +121,6 @@ def test_a_summary_of_nothing_new_is_not_applied() -> None:
 
 
 @pytest.mark.parametrize(
-    "reply", ["", "<analysis>only thoughts</analysis>", "<summary> </summary>"]
-)
-def test_no_summary_fails_the_state(reply: str) -> None:
-    state, _ = compressed(editing(), "claude-code", reply=lambda _: reply)
-    assert state.status == "empty"
-    assert state.messages == []
-
-
-def test_prompt_and_focus_reach_the_model() -> None:
-    arguments = {"prompt": "Be {brief}.", "focus_topic": "the {blue} one"}
-    _, asked = compressed(editing(), "claude-code", arguments)
-    assert asked[0][-1].text == "Be {brief}.\n\nGive the most room to this topic: the {blue} one"
-
-
-@pytest.mark.parametrize(
     ("reply", "summary"),
     [
         ("plain", "plain"),

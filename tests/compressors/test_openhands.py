@@ -9,7 +9,7 @@ from compression_eval.compressors.budget import groups
 from compression_eval.compressors.registry import compressor_spec
 from compression_eval.fixtures.errors import DataError
 from compression_eval.fixtures.models import Fixture
-from tests.compressors.arms import compressed, messages_of, session
+from tests.compressors.arms import compressed, messages_of
 from tests.compressors.conftest import conversation_fixture
 
 
@@ -73,19 +73,6 @@ def test_a_message_with_several_calls_is_several_events() -> None:
     assert forgotten(calling(3))[1] == 4
 
 
-def test_the_earlier_summary_is_an_input_of_the_next(fixture: Fixture) -> None:
-    replies = iter(["First.", "Second."])
-    state, asked = compressed(
-        fixture, "openhands", reply=lambda _: next(replies), cuts=(19, len(fixture.messages))
-    )
-    assert state.status == "ok", state.failure
-    assert data(asked[1])[0] == {"previous_summary": "First."}
-    text = "\n".join(message.text for message in state.messages)
-    assert "Second." in text
-    assert "First." not in text
-    assert [message.id for message in state.messages[:2]] == ["m0", "m1"]
-
-
 def one_big_batch() -> Fixture:
     """A conversation that is nearly all one call with many results."""
     calls = [
@@ -140,17 +127,6 @@ def test_a_failing_call_for_a_range_is_not_repeated(fixture: Fixture) -> None:
     assert len(shown) == 1
 
 
-def test_too_few_events_are_not_applied() -> None:
-    state, asked = compressed(session("Hi."), "openhands")
-    assert state.status == "not_applied"
-    assert asked == []
-
-
 def test_sizes_that_leave_no_tail_are_refused() -> None:
     with pytest.raises(DataError, match="keep_first"):
         compressor_spec("openhands", {"max_size": 10, "keep_first": 4})
-
-
-def test_an_empty_summary_fails_the_state(fixture: Fixture) -> None:
-    state, _ = compressed(fixture, "openhands", reply=lambda _: " ")
-    assert state.status == "empty"

@@ -147,16 +147,3 @@ def test_an_earlier_summary_is_not_lost_where_only_a_turn_start_is_new() -> None
     assert "Second part." in carrier(state)
     assert data(asked[1])[0]["text"] == "New."
     assert [message.text for message in state.messages[2:]] == ["Done for now."]
-
-
-def test_everything_recent_is_not_applied(fixture: Fixture) -> None:
-    state, asked = compressed(fixture, "pi")
-    assert state.status == "not_applied"
-    assert "keep_recent_tokens (20000)" in state.failure
-    assert asked == []
-
-
-@pytest.mark.parametrize(("reply", "status"), [("", "empty"), ("long " * 5_000, "not_smaller")])
-def test_a_bad_summary_fails_the_state(fixture: Fixture, reply: str, status: str) -> None:
-    state, _ = compressed(fixture, "pi", BUDGET, lambda _: reply)
-    assert state.status == status

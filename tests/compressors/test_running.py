@@ -123,16 +123,6 @@ def test_the_second_cycle_of_anchored_is_fed_only_what_is_newly_dropped(fixture:
     assert [record.cycles for record in state.facts] == [2, 1, 0]
 
 
-def test_the_second_cycle_of_regenerative_is_fed_the_earlier_summary(fixture: Fixture) -> None:
-    replies = iter(["first summary", "<summary>second summary</summary>"])
-    state, asked = run(
-        fixture, "regenerative", BUDGETS, lambda _: next(replies), (13, len(fixture.messages))
-    )
-    assert '{"earlier_summary": "first summary"}' in asked[1][-1].text
-    assert "first summary" not in texts(state)
-    assert "second summary" in texts(state)
-
-
 def test_an_unusable_reply_is_asked_for_again_once(fixture: Fixture) -> None:
     replies = iter(["certainly!", "```json\n" + adding("files", "a.py") + "\n```"])
     state, asked = run(fixture, "anchored", BUDGETS, lambda _: next(replies))
@@ -142,40 +132,6 @@ def test_an_unusable_reply_is_asked_for_again_once(fixture: Fixture) -> None:
     assert state.status == "error"
     assert len(asked) == 2
     assert state.messages == []
-
-
-@pytest.mark.parametrize(
-    ("name", "reply", "status"),
-    [
-        ("regenerative", "", "empty"),
-        ("regenerative", "<summary> </summary>", "empty"),
-        ("anchored", '{"operations": []}', "empty"),
-        ("regenerative", "long " * 5_000, "not_smaller"),
-    ],
-)
-def test_a_bad_summary_fails_the_state(
-    fixture: Fixture, name: str, reply: str, status: str
-) -> None:
-    state, _ = run(fixture, name, BUDGETS, lambda _: reply)
-    assert state.status == status
-    assert state.messages == []
-    assert all(record.in_state is None for record in state.facts)
-
-
-def test_nothing_to_summarise_is_a_failure(fixture: Fixture) -> None:
-    for name in ("anchored", "regenerative", "tail"):
-        state, asked = run(fixture, name, {"tail_tokens": 100_000}, lambda _: "text")
-        assert state.status == "not_applied"
-        assert asked == []
-
-
-def test_prompt_and_focus_reach_the_model(fixture: Fixture) -> None:
-    arguments = {**BUDGETS, "prompt": "Keep {only} colours.", "focus_topic": 'the "blue" one'}
-    for name in ("anchored", "regenerative"):
-        _, asked = run(fixture, name, arguments, lambda _: adding("intent", "x"))
-        system, user = asked[0]
-        assert system.text.startswith("Keep {only} colours.")
-        assert json.dumps({"focus_topic": 'the "blue" one'}) in user.text.splitlines()
 
 
 def test_a_conversation_cannot_end_the_data_it_stands_in() -> None:

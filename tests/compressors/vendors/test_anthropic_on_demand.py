@@ -4,16 +4,15 @@ from typing import Any
 
 import anyio
 import pytest
-from anthropic import AsyncAnthropic, BadRequestError
 from inspect_ai.model import ChatMessageUser
 
 from compression_eval.compressors.errors import is_outage
 from compression_eval.compressors.state import State
-from compression_eval.compressors.vendors.anthropic_api import BLOCK, exact_replay, wire_messages
+from compression_eval.compressors.vendors.anthropic_api import BLOCK, exact_replay
 from compression_eval.fixtures.conversation import declared_tools
 from tests.compressors.conftest import conversation_fixture
-from tests.compressors.vendors.anthropic_rules import ON_DEMAND, SUMMARY, THRESHOLD
-from tests.compressors.vendors.conftest import CLAUDE, Service, facts
+from tests.compressors.vendors.anthropic_rules import ON_DEMAND, SUMMARY
+from tests.compressors.vendors.conftest import Service, facts
 from tests.e2e.vendors.anthropic_wire import blocks
 from tests.e2e.vendors.wire import Failed
 
@@ -179,64 +178,3 @@ def test_models_of_others_are_unsupported(openai: Service) -> None:
         assert state.status == "unsupported"
         assert "Anthropic's own interface" in state.failure
     assert openai.vendor.asked == []
-
-
-def _changed(kind: str, messages: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    block = messages[0]["content"][0]
-    match kind:
-        case "no signature":
-            block.pop("signature")
-        case "changed":
-            block["content"] += " And more."
-        case "second":
-            messages[0]["content"].append(dict(block))
-        case "not first":
-            messages.insert(0, {"role": "user", "content": [{"type": "text", "text": "Hi."}]})
-        case "null":
-            block["encrypted_content"] = None
-    return messages
-
-
-@pytest.mark.parametrize(
-    ("kind", "betas", "options", "problem"),
-    [
-        ("whole", [ON_DEMAND], {}, None),
-        ("whole", [], {}, "Input tag 'compaction'"),
-        ("whole", [THRESHOLD], {}, "without context_management"),
-        ("no signature", [ON_DEMAND], {}, "compaction_signature_invalid"),
-        ("changed", [ON_DEMAND], {}, "compaction_content_mismatch"),
-        ("second", [ON_DEMAND], {}, "compaction_block_ambiguous"),
-        ("not first", [ON_DEMAND], {}, "compaction_block_misplaced"),
-        ("null", [ON_DEMAND], {}, "null fields"),
-        (
-            "whole",
-            [THRESHOLD, ON_DEMAND],
-            {"context_management": {"edits": [{"type": "compact_20260112"}]}},
-            "beside an edit",
-        ),
-    ],
-)
-def test_the_vendor_accepts_the_block_only_as_it_was(
-    anthropic: Service,
-    kind: str,
-    betas: list[str],
-    options: dict[str, Any],
-    problem: str | None,
-) -> None:
-    """What the loopback server refuses, so that the tests above mean something."""
-    state = anthropic.compress(NATIVE)
-    wire: Any = _changed(kind, wire_messages([*state.messages, QUESTION]))
-
-    async def ask() -> str:
-        client = AsyncAnthropic(base_url=anthropic.address, api_key="not-a-key", max_retries=0)
-        request: dict[str, Any] = {"betas": betas} if betas else {}
-        reply = await client.beta.messages.create(
-            model=CLAUDE, max_tokens=100, messages=wire, **request, **options
-        )
-        return "".join(block.text for block in reply.content if block.type == "text")
-
-    if problem is None:
-        assert "E4401" in anyio.run(ask)
-    else:
-        with pytest.raises(BadRequestError, match=problem):
-            anyio.run(ask)
