@@ -245,10 +245,6 @@ def _told_apart(kinds: Sequence[str], logs: Sequence[Log]) -> list[dict[str, str
 
     Logs on other conversations were made of other things and are of one arm all the same: only
     what two logs both have can differ. Versions decide where logs do not say what was edited.
-
-    Args:
-        kinds: Settings of each log; only logs with the same ones are held together.
-        logs: The logs.
     """
     found: list[dict[str, str]] = [{} for _ in logs]
     specs = [log.header.eval for log in logs]

@@ -93,13 +93,7 @@ def words_in(scores: Mapping[str, Score] | None, probe: Probe) -> list[FactWords
 def rows_of_record(
     record: SampleRecord, epoch: int, words: Sequence[FactWords] = ()
 ) -> Iterator[FactRow]:
-    """Yield the rows of one sample, in the order of its probe's facts; `log` is left empty.
-
-    Args:
-        record: What its store holds.
-        epoch: Its epoch, from 1.
-        words: What readers said of each fact, as `words_in` returns it.
-    """
+    """Yield the rows of one sample, in the order of its probe's facts; `log` is left empty."""
     sample = ScoredSample(record, [])
     failed = sample.compression_failure is not None
     findings = follow_facts(
@@ -175,12 +169,7 @@ def listing(rows: Sequence[FactRow]) -> str:
 
 
 def totals(rows: Sequence[FactRow], arms: Mapping[str, str]) -> str:
-    """Return the totals of some rows for a terminal, against type, region, age, cycles and arm.
-
-    Args:
-        rows: The rows.
-        arms: The arm of each log, by the log's name.
-    """
+    """Return the totals of some rows for a terminal, against type, region, age, cycles and arm."""
     sections = [Section("", [[_states(rows), *_agreement(rows)]])]
     if len(set(arms.values())) > 1:
         sections.append(_by_arm(rows, arms))

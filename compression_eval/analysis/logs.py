@@ -35,10 +35,6 @@ UNREADABLE = (ValueError, OSError, KeyError, IndexError, BadZipFile)
 def reading(path: str, what: str = "{}") -> Iterator[None]:
     """Name the log where it cannot be read.
 
-    Args:
-        path: The log.
-        what: The error's text, with a place for the reason.
-
     Raises:
         DataError: It cannot be read.
     """

@@ -5,37 +5,20 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from inspect_ai import eval as inspect_eval
 from inspect_ai.log import EvalLog, read_eval_log, write_eval_log
 from inspect_ai.model import GenerateConfig, ModelConfig
 
 from compression_eval.analysis import samples_frame
 from tests.analysis.comparison.arms import as_json, compared, refused
+from tests.analysis.embedded import TAIL, embedded
 from tests.e2e import small
-
-TAIL = {"tail_tokens": 60}
 
 
 @pytest.fixture(scope="module")
 def run(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The log of one arm of the embedded model."""
     folder = tmp_path_factory.mktemp("arms")
-    file = small.write(folder / "data")
-    log = _evaluated(folder / "logs", file, "tail", compressor_args=TAIL)
-    assert log.status == "success"
-    return Path(log.location)
-
-
-def _evaluated(logs: Path, file: Path, compressor: str, **given: object) -> EvalLog:
-    (log,) = inspect_eval(
-        small.TASK,
-        task_args={"fixtures": str(file), "compressor": compressor, **given},
-        model="embedded/lexical",
-        epochs=1,
-        log_dir=str(logs),
-        display="none",
-    )
-    return log
+    return Path(embedded(folder / "logs", small.write(folder / "data"), **TAIL).location)
 
 
 def _copy(run: Path, folder: Path, name: str, change: Callable[[EvalLog], None]) -> Path:
@@ -162,7 +145,7 @@ def test_an_edited_compressor_is_another_arm(run: Path, tmp_path: Path) -> None:
     data = run.parent.parent / "data" / "tiny.json"
     for kept in ("messages[-1:]", "messages[6:7]"):
         code.write_text(f"def mine(messages):\n    return messages[:2] + {kept}\n")
-        _evaluated(tmp_path / "logs", data, f"{code}@mine")
+        embedded(tmp_path / "logs", data, compressor=f"{code}@mine")
     arms = set(samples_frame(tmp_path / "logs")["arm"])
     assert len(arms) == 2
     assert all("compressor's source #" in arm for arm in arms)
@@ -185,5 +168,5 @@ def test_an_arm_of_ones_own_has_the_files_name_without_its_folder(
 
 def test_runs_on_different_conversations_are_one_arm(run: Path, tmp_path: Path) -> None:
     other = small.write(tmp_path, "second")
-    log = _evaluated(tmp_path / "logs", other, "tail", compressor_args=TAIL)
+    log = embedded(tmp_path / "logs", other, **TAIL)
     assert set(samples_frame([run, log.location])["arm"]) == {"tail"}

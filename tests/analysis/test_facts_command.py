@@ -4,25 +4,19 @@ import csv
 import json
 from collections import Counter
 from pathlib import Path
-from typing import Any
 
 import pytest
 from click.testing import CliRunner, Result
-from inspect_ai import Task
-from inspect_ai import eval as inspect_eval
-from inspect_ai.dataset import MemoryDataset, Sample
-from inspect_ai.log import EvalLog, read_eval_log, write_eval_log
+from inspect_ai.log import read_eval_log, write_eval_log
 
-from compression_eval.arguments import TaskArguments
 from compression_eval.cli import main
-from compression_eval.task import compression_task
+from tests.analysis.embedded import TAIL, embedded, foreign
 from tests.e2e import small
 
 COLUMNS = (
     "log,compressor,fixture,cut,probe,type,fact,epoch,replicate,stage,region,fed,in_state,"
     "in_answer,in_state_read,in_answer_read,state_quotes,instead,age_messages,age_share,cycles,status,state_id"
 )
-BUDGETS = {"tail_tokens": 60, "summary_tokens": 200}
 
 
 def run(*arguments: str | Path) -> Result:
@@ -38,29 +32,19 @@ def refused(done: Result, code: int = 1) -> str:
     return done.stderr.removeprefix("Error: ").rstrip("\n")
 
 
-def evaluated(folder: Path, name: str, **given: Any) -> EvalLog:
-    """Run the eval on the embedded model and a small conversation; two epochs."""
-    fixture = small.write(folder / "data", name)
-    task = compression_task(
-        TaskArguments(fixtures=str(fixture), **{"compressor_args": BUDGETS, **given})
-    )
-    logs = inspect_eval(
-        task, model="embedded/lexical", epochs=2, log_dir=str(folder / "logs"), display="none"
-    )
-    # A run in which nothing was graded counts as failed.
-    assert logs[0].status == ("error" if name == "failing" else "success")
-    return logs[0]
-
-
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A folder with the log of a run that went well, of one that failed, and of another eval."""
     folder: Path = tmp_path_factory.mktemp("facts")
-    evaluated(folder, "tiny")
-    evaluated(folder, "tail", compressor="tail", compressor_args={"tail_tokens": 60})
-    evaluated(folder, "failing", compressor="trim", compressor_args={"preserve": 0.9})
-    other = Task(dataset=MemoryDataset([Sample(input="?")]), name="other")
-    inspect_eval(other, model="embedded/lexical", log_dir=str(folder / "others"), display="none")
+    for name, status, given in (
+        ("tiny", "success", {"compressor_args": small.BUDGETS}),
+        ("tail", "success", TAIL),
+        # A run in which nothing was graded counts as failed.
+        ("failing", "error", {"compressor": "trim", "compressor_args": {"preserve": 0.9}}),
+    ):
+        fixture = small.write(folder / "data", name)
+        embedded(folder / "logs", fixture, epochs=2, status=status, **given)
+    foreign(folder / "others")
     return folder
 
 
@@ -140,11 +124,7 @@ def test_a_text_cannot_steer_the_terminal(folder: Path, tmp_path: Path) -> None:
     data = small.bank("evil")
     data["probes"][0]["expected_facts"] = ["\x1b[2Jgone\r"]
     fixture = small.write(tmp_path / "data", "evil", probes=data)
-    task = compression_task(TaskArguments(fixtures=str(fixture), compressor="full"))
-    inspect_eval(
-        task, model="embedded/lexical", epochs=1, log_dir=str(tmp_path / "logs"), display="none"
-    )
-    done = run(tmp_path / "logs", "--rows")
+    done = run(embedded(tmp_path / "logs", fixture, compressor="full").location, "--rows")
     assert done.exit_code == 0
     assert "[2Jgone" in done.stdout
     assert "\x1b" not in done.stdout

@@ -1,11 +1,9 @@
 """Frames of real logs recompute from the logs, and say what failed instead of counting it as 0."""
 
 from pathlib import Path
-from typing import Any
 
 import pytest
-from inspect_ai import eval as inspect_eval
-from inspect_ai.log import EvalLog, read_eval_log, write_eval_log
+from inspect_ai.log import read_eval_log, write_eval_log
 
 from compression_eval.analysis import (
     criteria_frame,
@@ -14,32 +12,22 @@ from compression_eval.analysis import (
     samples_frame,
     states_frame,
 )
-from compression_eval.arguments import TaskArguments
 from compression_eval.fixtures.errors import DataError
 from compression_eval.grading.rubric import structure
-from compression_eval.task import compression_task
+from tests.analysis.embedded import TAIL, embedded
 from tests.e2e import small
-
-
-def _evaluated(folder: Path, status: str = "success", **given: Any) -> EvalLog:
-    fixture = folder / "data" / "tiny.json"
-    task = compression_task(TaskArguments(fixtures=str(fixture), **given))
-    (log,) = inspect_eval(
-        task, model="embedded/lexical", epochs=2, log_dir=str(folder / "logs"), display="none"
-    )
-    assert log.status == status
-    return log
 
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("frames")
-    small.write(folder / "data", "tiny")
-    _evaluated(folder, compressor="tail", compressor_args={"tail_tokens": 60})
-    _evaluated(folder, compressor="tail", compressor_args={"tail_tokens": 90})
-    _evaluated(folder, compressor="anchored", compressor_args=small.BUDGETS)
-    _evaluated(folder, "error", compressor="trim", compressor_args={"preserve": 0.9})
-    return folder / "logs"
+    tiny, logs = small.write(folder / "data"), folder / "logs"
+    embedded(logs, tiny, epochs=2, **TAIL)
+    embedded(logs, tiny, epochs=2, compressor="tail", compressor_args={"tail_tokens": 90})
+    embedded(logs, tiny, epochs=2, compressor="anchored", compressor_args=small.BUDGETS)
+    failing = {"compressor": "trim", "compressor_args": {"preserve": 0.9}}
+    embedded(logs, tiny, epochs=2, status="error", **failing)
+    return logs
 
 
 def test_samples_recompute_what_the_log_says(folder: Path) -> None:

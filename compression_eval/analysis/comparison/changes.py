@@ -193,12 +193,7 @@ def _worst_reasons(side: Side) -> dict[tuple[str, str], str]:
 
 
 def worst_criteria(criteria: "DataFrame", keys: list[str]) -> "DataFrame":
-    """Return, for each value of some columns, the criterion that came out worst.
-
-    Args:
-        criteria: Rows of `criteria_frame`; those of the panel's first grading count.
-        keys: The columns.
-    """
+    """Return, for each value of some columns, the criterion that came out worst."""
     first = (criteria["grader"] == "panel") & (criteria["grading"] == 0)
     rows = criteria[first & criteria["score"].notna()]
     rows = rows.assign(score=rows["score"].astype(float)).sort_values("score", kind="stable")

@@ -372,13 +372,7 @@ def primary(samples: Samples, rules: Rules, *, failed_as_zero: bool = False) -> 
 
 
 def others(samples: Samples, rules: Rules, *, failed_as_zero: bool = False) -> list[Line]:
-    """Return a line for each measure beside it that both sides have; one family of tests.
-
-    Args:
-        samples: Of base and new.
-        rules: What verdicts are given by.
-        failed_as_zero: Count samples that failed as 0.
-    """
+    """Return a line for each measure beside it that both sides have; one family of tests."""
     found = {
         ("", name): _difference(samples, name, failed_as_zero=failed_as_zero)
         for name in HEADLINE
@@ -412,12 +406,11 @@ def _difference(
 
 
 def _judged(found: Mapping[tuple[str, str], Difference | None], rules: Rules) -> list[Line]:
-    keys = {f"{group}\n{measure}": (group, measure) for group, measure in found}
-    known = {key: each for key, pair in keys.items() if (each := found[pair]) is not None}
-    thresholds = {key: threshold_of(keys[key][1], rules.threshold) for key in known}
-    known = known_exactly(known, {key for key in known if keys[key][1] in rules.exact})
+    known = {key: each for key, each in found.items() if each is not None}
+    known = known_exactly(known, {key for key in known if key[1] in rules.exact})
+    thresholds = {key: threshold_of(key[1], rules.threshold) for key in known}
     judged = judge(known, thresholds, failures_rise=rules.failures_rise)
-    return [Line(keys[key][1], each, group=keys[key][0]) for key, each in judged.items()]
+    return [Line(measure, each, group) for (group, measure), each in judged.items()]
 
 
 # ----- how numbers are put, in every form of output alike

@@ -60,12 +60,6 @@ def regraded(
     Criteria and what graders are shown are those of the base. The logs stay as they are. Says on
     stderr how many calls it takes before the first one, then how far it is.
 
-    Args:
-        base: One side.
-        new: The other.
-        models: Who grades; several are a panel.
-        allowed: Conditions that need not hold; names of `sides.CONDITIONS`.
-
     Returns:
         Both sides with the new grades in the place of all earlier ones.
 

@@ -5,38 +5,7 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Literal
 
-from compression_eval.analysis.comparison.changes import (
-    Drift,
-    FactChange,
-    Flip,
-    Noise,
-    SideSpread,
-    drift,
-    fact_changes,
-    flips,
-    noise,
-    side_spread,
-)
-from compression_eval.analysis.comparison.measures import (
-    BREAKDOWNS,
-    Failures,
-    Line,
-    Rules,
-    breakdown,
-    chance_of_rise,
-    compresses_the_same,
-    exact_measures,
-    failures,
-    others,
-    primary,
-    same_answers,
-    shown_change,
-    shown_p,
-    stands_in,
-    too_few_grades,
-    unread_changes,
-    with_states,
-)
+from compression_eval.analysis.comparison import changes, measures
 from compression_eval.analysis.comparison.sides import (
     Side,
     check_comparable,
@@ -65,7 +34,7 @@ class Comparison:
 
     base: Side
     new: Side
-    rules: Rules
+    rules: measures.Rules
     allowed: Mapping[str, str]
     """What differs although it should not, and was allowed to; by name of `sides.CONDITIONS`."""
     knowledge: Difference
@@ -74,19 +43,29 @@ class Comparison:
     """None if nothing failed."""
     same_answers: int
     """How many answers there are if both sides gave the same ones; else 0."""
-    lines: Sequence[Line]
+    lines: Sequence[measures.Line]
     """The measures beside it: exploratory."""
-    failed: tuple[Failures, Failures]
-    bound: Sequence[Line]
+    failed: tuple[measures.Failures, measures.Failures]
+    bound: Sequence[measures.Line]
     """The same with failed samples counted as 0; empty if nothing failed."""
-    breakdowns: Mapping[str, Sequence[Line]]
+    breakdowns: Mapping[str, Sequence[measures.Line]]
     """By column."""
-    facts: Sequence[FactChange]
-    flips: Sequence[Flip]
-    noise: Noise | None
+    facts: Sequence[changes.FactChange]
+    flips: Sequence[changes.Flip]
+    noise: changes.Noise | None
     """None where a conversation was compressed only once, or only the headline was asked for."""
-    spread: tuple[SideSpread, SideSpread] | None
+    spread: tuple[changes.SideSpread, changes.SideSpread] | None
     """None where only the headline was asked for."""
+    same_arm: bool
+    """Whether both sides are runs of one arm."""
+    changed_settings: list[tuple[str, str, str]]
+    """In what the arms differ: setting, value of base, value of new."""
+    mechanical: list[str]
+    """Labels of the sides whose compressions are all the same."""
+    unread: tuple[list[str], bool]
+    """What differs that the embedded compressor never read, and whether nothing else does."""
+    drift: changes.Drift | None
+    """How far the graders are apart; None where both sides were graded again together."""
 
     @cached_property
     def decision(self) -> Decision:
@@ -106,7 +85,7 @@ class Comparison:
 
         That an arm fails more can be: it does not hang on the grades of what did not fail.
         """
-        return self.decision.verdict != "fails more" and too_few_grades(*self.failed)
+        return self.decision.verdict != "fails more" and measures.too_few_grades(*self.failed)
 
     @cached_property
     def more(self) -> More | None:
@@ -115,31 +94,6 @@ class Comparison:
         if told or self.ungraded:
             return None
         return what_would_tell(self.knowledge, self.rules.threshold)
-
-    @property
-    def same_arm(self) -> bool:
-        """Whether both sides are runs of one arm."""
-        return same_arm(self.base, self.new)
-
-    @cached_property
-    def drift(self) -> Drift | None:
-        """How far the graders are apart; None where both sides were graded again together."""
-        return None if self.base.regraded else drift(self.base, self.new)
-
-    @property
-    def mechanical(self) -> list[str]:
-        """Labels of the sides whose compressions are all the same."""
-        return [side.label for side in (self.base, self.new) if compresses_the_same(side)]
-
-    @property
-    def changed_settings(self) -> list[tuple[str, str, str]]:
-        """In what the arms differ: setting, value of base, value of new."""
-        return differences(self.base, self.new)
-
-    @cached_property
-    def unread(self) -> tuple[list[str], bool]:
-        """What differs that the embedded compressor never read, and whether nothing else does."""
-        return unread_changes(self.base, self.new)
 
     @cached_property
     def outcome(self) -> tuple[Outcome, str]:
@@ -172,9 +126,9 @@ class Comparison:
         where = "on this conversation" if one else f"on these {seen.fixtures} conversations"
         if found.over_conversations:
             where += " (compressed once each: decided by the spread between conversations)"
-        size = shown_change(abs(seen.estimate), KNOWLEDGE).lstrip("+")
+        size = measures.shown_change(abs(seen.estimate), KNOWLEDGE).lstrip("+")
         base, new = (f"{each.failed} of {each.samples} samples" for each in self.failed)
-        chance = shown_p(found.p_failing)
+        chance = measures.shown_p(found.p_failing)
         if found.verdict == "fails more":
             return f"it fails more often: {new}, against {base} (p {chance})"
         if found.verdict == "not worse":
@@ -193,7 +147,7 @@ class Comparison:
     def _same_answers(self) -> tuple[Outcome, str]:
         said = f"nothing was compared: all {self.same_answers} answers are byte for byte the same"
         expected = self.same_arm and len(self.mechanical) == 2
-        if expected or not (stands_in(self.base) or stands_in(self.new)):
+        if expected or not (measures.stands_in(self.base) or measures.stands_in(self.new)):
             return "the same answers", said
         return "cannot tell", (
             f"the same answers, {said}; the embedded model, which compressed here, does not tell "
@@ -222,23 +176,23 @@ def compare(
         DataError: They cannot be compared, or have no probe in common.
     """
     differing = check_comparable(base, new, allowed)
-    base, new = (replace(side, samples=with_states(side.samples)) for side in (base, new))
+    base, new = (replace(side, samples=measures.with_states(side.samples)) for side in (base, new))
     # Rates over different probes would let an arm seem to fail less often than it does.
     probes = set(base.samples["sample"]) & set(new.samples["sample"])
     asked = [side.samples[side.samples["sample"].isin(probes)] for side in (base, new)]
-    failed = (failures(asked[0]), failures(asked[1]))
+    failed = (measures.failures(asked[0]), measures.failures(asked[1]))
     rises = failed[1].rate > failed[0].rate
-    rules = Rules(threshold, exact_measures(base, new), failures_rise=rises)
+    rules = measures.Rules(threshold, measures.exact_measures(base, new), failures_rise=rises)
     samples = (base.samples, new.samples)
-    knowledge = primary(samples, rules)
+    knowledge = measures.primary(samples, rules)
     if knowledge is None:
         raise DataError("cannot be compared: no probe has a score on both sides")
     failing = None
     if any(each.failed for each in failed):
-        counted = primary(samples, rules, failed_as_zero=True)
+        counted = measures.primary(samples, rules, failed_as_zero=True)
         # Arms that come out the same every time do not fail by chance.
         exact = KNOWLEDGE in rules.exact
-        chance = float(not rises) if exact else chance_of_rise(asked[0], asked[1])
+        chance = float(not rises) if exact else measures.chance_of_rise(asked[0], asked[1])
         failing = Failing(chance, counted.estimate if counted and rises else 0.0)
     return Comparison(
         base=base,
@@ -247,17 +201,22 @@ def compare(
         allowed=differing,
         knowledge=knowledge,
         failing=failing,
-        same_answers=same_answers(base, new),
-        lines=others(samples, rules),
+        same_answers=measures.same_answers(base, new),
+        lines=measures.others(samples, rules),
         failed=failed,
-        bound=others(samples, rules, failed_as_zero=True) if failing else [],
+        bound=measures.others(samples, rules, failed_as_zero=True) if failing else [],
         breakdowns={
             column: found
-            for column in (BREAKDOWNS if whole else ())
-            if (found := breakdown(samples, column, rules))
+            for column in (measures.BREAKDOWNS if whole else ())
+            if (found := measures.breakdown(samples, column, rules))
         },
-        facts=fact_changes(base, new) if whole else [],
-        flips=flips(base, new) if whole else [],
-        noise=noise((base, new)) if whole else None,
-        spread=(side_spread(base), side_spread(new)) if whole else None,
+        facts=changes.fact_changes(base, new) if whole else [],
+        flips=changes.flips(base, new) if whole else [],
+        noise=changes.noise((base, new)) if whole else None,
+        spread=(changes.side_spread(base), changes.side_spread(new)) if whole else None,
+        same_arm=same_arm(base, new),
+        changed_settings=differences(base, new),
+        mechanical=[side.label for side in (base, new) if measures.compresses_the_same(side)],
+        unread=measures.unread_changes(base, new),
+        drift=None if base.regraded else changes.drift(base, new),
     )

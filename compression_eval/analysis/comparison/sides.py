@@ -188,13 +188,7 @@ def load_sides(
 def read_samples(
     logs: Sequence[Log], arm: str, regradings: Regradings | None = None
 ) -> "DataFrame":
-    """Read all that is needed of some logs at once: opening them is what takes the time.
-
-    Args:
-        logs: Of one arm.
-        arm: Its name.
-        regradings: What takes the place of the grades in the logs.
-    """
+    """Read all that is needed of some logs at once: opening them is what takes the time."""
     return joined([rows_of_log(log, arm, SAMPLE_COLUMNS | FOLDED, regradings) for log in logs])
 
 
@@ -238,11 +232,6 @@ def same_arm(base: Side, new: Side) -> bool:
 
 def check_comparable(base: Side, new: Side, allowed: Collection[str]) -> dict[str, str]:
     """Return what differs but was allowed to, by name of `CONDITIONS`, in a few words each.
-
-    Args:
-        base: One side.
-        new: The other.
-        allowed: Names of `CONDITIONS`.
 
     Raises:
         DataError: Something differs that was not allowed to; the text names all of it.

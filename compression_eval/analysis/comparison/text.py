@@ -60,12 +60,7 @@ MAX_JUNIT_TEXT = 20_000
 
 
 def page(found: Comparison, *, gate: bool = False) -> list[Section]:
-    """Return a comparison as sections.
-
-    Args:
-        found: The comparison.
-        gate: Only the decision.
-    """
+    """Return a comparison as sections."""
     first = [_decision(found), _arms(found)]
     if gate:
         return first
@@ -455,10 +450,6 @@ def as_json(found: Comparison, *, gate: bool = False) -> str:
 
     Scores and their differences are from 0 to 5, shares from 0 to 1, intervals ``[low, high]`` at
     95 %, and what is not known is null.
-
-    Args:
-        found: The comparison.
-        gate: Only the arms, the decision and the measures beside it.
     """
     outcome, why = found.outcome
     by, elsewhere = found.decision, found.elsewhere

@@ -77,12 +77,7 @@ Looks = Mapping[str, Look]
 
 
 def charts(of: Figures, *, narrow: bool = False) -> list[Chart]:
-    """Draw every picture that there are figures for.
-
-    Args:
-        of: The figures.
-        narrow: Draw them for a telephone, all of one width.
-    """
+    """Draw every picture that there are figures for."""
     controls = frozenset(arm.name for arm in of.arms if arm.role)
     look = looks([arm.name for arm in of.arms], controls, narrow=narrow)
     for arm in of.arms:

@@ -110,12 +110,7 @@ def drawing() -> AbstractContextManager[None]:
 
 
 def new_figure(width: float, height: float) -> "Figure":
-    """Return an empty figure, drawn without a screen.
-
-    Args:
-        width: In inches.
-        height: In inches.
-    """
+    """Return an empty figure, drawn without a screen."""
     from matplotlib.backends.backend_agg import FigureCanvasAgg
     from matplotlib.figure import Figure
 
@@ -140,13 +135,7 @@ def finished(figure: "Figure", name: str, title: str, description: str) -> Chart
 
 
 def row_height(labels: Sequence[str], *, least: float = 1.6, each: float = 0.3) -> float:
-    """Return the inches that rows of labels need.
-
-    Args:
-        labels: Of one line or of several.
-        least: The least inches.
-        each: Inches of a row whose label has one line.
-    """
+    """Return the inches that rows of labels need."""
     lines = max((label.count("\n") for label in labels), default=0)
     return max(least, 0.9 + len(labels) * (each + lines * _LABEL_LINE_HEIGHT))
 

@@ -101,11 +101,6 @@ def read_frames(
 ) -> Frames:
     """Read logs, each of them once.
 
-    Args:
-        logs: At least one.
-        processes: How many read at the same time, if there are enough samples for it to pay.
-        progress: Called with the number of logs read so far.
-
     Raises:
         DataError: A log cannot be read, or was written by an incompatible version.
     """
@@ -261,11 +256,7 @@ class Figures:
 
 
 def figures(frames: Frames) -> Figures:
-    """Compute the figures.
-
-    Args:
-        frames: Of all logs; each arm of them has at least one sample.
-    """
+    """Compute the figures."""
     beside, probes = common(frames.samples)
     means = {str(name): values(rows, KNOWLEDGE).mean() for name, rows in beside.groupby("arm")}
     found = [_reported(str(name), rows) for name, rows in frames.samples.groupby("arm", sort=False)]
@@ -414,14 +405,7 @@ def _value(samples: "DataFrame", measure: str) -> Value:
 def misses(
     samples: "DataFrame", criteria: "DataFrame", facts: "DataFrame", line: float = MISS
 ) -> list[Miss]:
-    """Return the misses of one arm, the worst first.
-
-    Args:
-        samples: Rows of the arm.
-        criteria: Rows of the arm.
-        facts: Rows of the arm.
-        line: Scores under this are misses.
-    """
+    """Return the misses of one arm, the worst first."""
     scored = samples[samples[KNOWLEDGE].notna()]
     means = scored.groupby(_PROBE)[KNOWLEDGE].transform("mean")
     missed = scored.assign(mean=means, far=(scored[KNOWLEDGE] - means).abs())[means < line]
@@ -506,10 +490,6 @@ def costs(samples: "DataFrame", states: "DataFrame") -> dict[str, float]:
     compressions; `compressions` counts those that gave a state. `total_tokens` are those of all
     roles over all samples, in and out, and `dollars` those of the whole arm, NaN unless the runs
     knew every price.
-
-    Args:
-        samples: Rows of the arm.
-        states: Rows of the arm.
     """
     fine = states[states["state_status"] == "ok"]
     sizes = {"before": "original", "after": "state"}
@@ -540,12 +520,7 @@ _IN_AND_OUT: tuple[Literal["input", "output"], ...] = ("input", "output")
 
 
 def failures(samples: "DataFrame", states: "DataFrame") -> Failures:
-    """Count what failed in one arm.
-
-    Args:
-        samples: Rows of the arm.
-        states: Rows of the arm.
-    """
+    """Count what failed in one arm."""
     failed = samples.loc[~samples["scored"], "failure"]
     ended = Counter(str(status) for status in states["state_status"] if status != "ok")
     reasons = Counter(" ".join(str(reason).split())[:MAX_FAILURE] for reason in failed)

@@ -4,11 +4,18 @@ import base64
 import hashlib
 import json
 import math
+import os
 import re
+import shlex
 from collections import defaultdict
 from collections.abc import Sequence
+from dataclasses import dataclass
 from importlib.resources import files
+from itertools import takewhile
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
+from urllib.parse import quote, unquote, urlsplit
+from urllib.request import url2pathname
 
 from compression_eval.analysis.comparison.changes import MISS
 from compression_eval.analysis.comparison.measures import HEADLINE
@@ -17,7 +24,6 @@ from compression_eval.analysis.report import sections
 from compression_eval.analysis.report.drawing import Chart
 from compression_eval.analysis.report.figures import Figures, Frames
 from compression_eval.analysis.report.tradeoff import CLOSEST, ReportedArm
-from compression_eval.analysis.report.viewer import Viewer
 from compression_eval.analysis.statistics.significance import DEFAULT_THRESHOLD
 from compression_eval.analysis.tables import clean
 
@@ -41,6 +47,51 @@ MAX_STATES = 4_000_000
 """Characters of all states that a page is made with; those after it cannot be held together."""
 
 
+@dataclass(frozen=True)
+class Viewer:
+    """How the samples of some logs are reached in Inspect's viewer."""
+
+    address: str
+    """Of the viewer, with a slash at its end."""
+    command: str
+    """Starts the viewer, in the folder of the report."""
+    names: dict[str, str]
+    """By the path of a log: what the viewer calls it."""
+
+    def link(self, log_path: str) -> str:
+        """Return the address of a log's samples; a sample's id and epoch follow after a slash."""
+        return f"{self.address}#/logs/{quote(self.names[log_path], safe='/')}/samples/sample"
+
+
+def viewer_of(log_paths: Sequence[str], out: Path, address: str) -> Viewer:
+    """Return how to reach the samples of some logs.
+
+    Args:
+        log_paths: Paths or addresses of the logs.
+        out: The report's folder: the command names the logs as seen from there, so that no path
+            of a machine stands on the page.
+        address: Where the viewer serves.
+    """
+    places = {path: _place(path) for path in log_paths}
+    parts = zip(*(each.split("/")[:-1] for each in places.values()), strict=False)
+    shared = takewhile(lambda same: len(set(same)) == 1, parts)
+    folder = "/".join(part for part, *_ in shared)
+    names = {path: place.removeprefix(folder).lstrip("/") for path, place in places.items()}
+    seen = folder if "://" in folder else os.path.relpath(folder or "/", out.resolve())
+    # Inspect refuses to read below a folder whose address holds "..", so the command goes there.
+    command = f"inspect view --log-dir {shlex.quote(seen)}"
+    if ".." in Path(seen).parts:
+        command = f"cd {shlex.quote(seen)} && inspect view --log-dir ."
+    return Viewer(address.rstrip("/") + "/", command, names)
+
+
+def _place(path: str) -> str:
+    """Return an absolute path, or an address of a remote store as it is."""
+    if path.startswith("file:"):
+        path = url2pathname(urlsplit(path).path)
+    return unquote(path) if "://" in path else Path(path).resolve().as_posix()
+
+
 def html_page(
     of: Figures,
     frames: Frames,
@@ -49,16 +100,7 @@ def html_page(
     viewer: Viewer,
     reference: sections.Published | None,
 ) -> str:
-    """Return the page.
-
-    Args:
-        of: The figures.
-        frames: What they were computed from.
-        logs: The logs that were read.
-        charts: Pictures, in their order, and the same ones for narrow screens.
-        viewer: How samples are reached.
-        reference: Published figures to show beside ours.
-    """
+    """Return the page."""
     from jinja2 import Environment, StrictUndefined
     from markupsafe import Markup
 
@@ -131,14 +173,7 @@ class _Texts(dict[str, int]):
 def probe_data(
     frames: Frames, logs: Sequence[Log], arms: Sequence[ReportedArm], viewer: Viewer
 ) -> dict[str, Any]:
-    """Return what the page's script makes its table of; plain data, texts by number.
-
-    Args:
-        frames: Of all logs.
-        logs: The logs that they were read from.
-        arms: In the order of the page.
-        viewer: How samples are reached.
-    """
+    """Return what the page's script makes its table of; plain data, texts by number."""
     texts = _Texts()
     facts, reasons = _facts(frames.facts, texts), _reasons(frames.criteria, texts)
     arm_place = {arm.name: place for place, arm in enumerate(arms)}

@@ -7,9 +7,8 @@ from pathlib import Path
 from compression_eval.analysis.logs import Log
 from compression_eval.analysis.report.charts import charts
 from compression_eval.analysis.report.figures import as_json, figures, read_frames
-from compression_eval.analysis.report.html_page import html_page
+from compression_eval.analysis.report.html_page import html_page, viewer_of
 from compression_eval.analysis.report.sections import markdown, notes, published
-from compression_eval.analysis.report.viewer import viewer_of
 from compression_eval.fixtures.errors import DataError
 
 
@@ -22,13 +21,6 @@ def report_files(
     progress: Callable[[str], None] = lambda _: None,
 ) -> dict[str, bytes]:
     """Return the files of a report, by name.
-
-    Args:
-        logs: At least one.
-        out: The folder that they will be in.
-        reference: Whether published figures are printed beside ours.
-        viewer: Address of Inspect's viewer, for the links to samples.
-        progress: Told what is being done.
 
     Raises:
         DataError: A log cannot be read, or no sample of any of them has a score.

@@ -494,13 +494,7 @@ def digests(samples: "DataFrame") -> Table:
 
 
 def markdown(of: Figures, said: Iterable[str], beside: Published | None) -> str:
-    """Return the report as Markdown, ready to be pasted into a pull request.
-
-    Args:
-        of: The figures.
-        said: What a reader must know before any figure, one line each.
-        beside: Published figures to print beside ours.
-    """
+    """Return the report as Markdown, ready to be pasted into a pull request."""
     parts = ["## Compression report"]
     parts.append("\n".join(f"- {pasted(line, 2000)}" for line in findings(of.frontier)))
     parts += [f"**{pasted(note, 400)}**" for note in said]

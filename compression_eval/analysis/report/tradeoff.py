@@ -197,12 +197,7 @@ def retained(arms: list[ReportedArm], by_arm: "dict[str, DataFrame]") -> dict[st
 
 
 def frontier(arms: list[ReportedArm], by_arm: "dict[str, DataFrame]") -> Frontier:
-    """Return every arm's size and quality, how the arms differ, and which another one dominates.
-
-    Args:
-        arms: All of them.
-        by_arm: Their samples as from `scores.common`.
-    """
+    """Return every arm's size and quality, how the arms differ, and which another one dominates."""
     scored = {arm.name: values(by_arm[arm.name], KNOWLEDGE) for arm in arms}
     present = [arm for arm in arms if arm.scored and scored[arm.name].by_item]
     left_out = [arm.name for arm in arms if arm not in present]
@@ -270,25 +265,20 @@ def _pairs(arms: Sequence[ReportedArm], kept: Mapping[str, ArmValues]) -> list[P
         for arm in arms
     }
     failing = {arm.name: 1 - arm.scored / arm.samples for arm in arms}
-    chosen: dict[str, tuple[str, str]] = {}
-    for one, other in combinations([arm.name for arm in arms], 2):
-        higher, lower = sorted((one, other), key=lambda name: -kept[name].mean())
-        chosen[f"{len(chosen)}"] = (higher, lower)
-    differences = {
-        key: found
-        for key, (higher, lower) in chosen.items()
-        if (found := paired_difference(kept[lower], kept[higher])) is not None
-    }
-    same = {key for key, pair in chosen.items() if all(exact[name] for name in pair)}
+    differences = {}
+    for two in combinations([arm.name for arm in arms], 2):
+        higher, lower = sorted(two, key=lambda name: -kept[name].mean())
+        if found := paired_difference(kept[lower], kept[higher]):
+            differences[higher, lower] = found
+    same = {pair for pair in differences if all(exact[name] for name in pair)}
     thresholds = dict.fromkeys(differences, DEFAULT_THRESHOLD)
-    differences = known_exactly(differences, same)
-    rising = {key for key, (higher, lower) in chosen.items() if failing[higher] > failing[lower]}
-    judged = judge(differences, thresholds, failures_rise=rising)
+    rising = {(high, low) for high, low in differences if failing[high] > failing[low]}
+    judged = judge(known_exactly(differences, same), thresholds, failures_rise=rising)
     pairs = []
-    for key, each in judged.items():
-        found = each.difference
-        limits = found.here.interval(found.estimate) if found.here and key not in same else None
-        pairs.append(Pair(*chosen[key], found.estimate, limits, each.p_value, each.verdict))
+    for names, each in judged.items():
+        seen = each.difference
+        limits = seen.here.interval(seen.estimate) if seen.here and names not in same else None
+        pairs.append(Pair(*names, seen.estimate, limits, each.p_value, each.verdict))
     return sorted(pairs, key=lambda pair: -pair.change)
 
 

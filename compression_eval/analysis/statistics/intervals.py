@@ -383,14 +383,7 @@ def _retention_elsewhere(arms: Sequence[ArmValues], here: Limits | None) -> Limi
 def _fieller(
     above: float, apart: float, variances: tuple[float, float, float], freedom: float
 ) -> Limits | None:
-    """Return Fieller's limits of a ratio of two means; None if they are unbounded.
-
-    Args:
-        above: Numerator.
-        apart: Denominator.
-        variances: Of the numerator, of the denominator, and their covariance.
-        freedom: Degrees of freedom.
-    """
+    """Return Fieller's limits of a ratio of two means; None if they are unbounded."""
     of_above, of_apart, both = variances
     squared = _student_quantile(0.5 + LEVEL / 2, freedom) ** 2
     denominator = apart**2 - squared * of_apart

@@ -128,10 +128,6 @@ def what_would_tell(difference: Difference, margin: float) -> More:
 
     It is that of the test of `significance.decide` which needs the least. From a single compression
     of each conversation it is not known what more compressions would do.
-
-    Args:
-        difference: What was seen.
-        margin: That of the decision.
     """
     spread, fixtures = difference.here or difference.elsewhere, difference.fixtures
     distances = {"difference": abs(difference.estimate), "margin": difference.estimate + margin}
@@ -173,12 +169,7 @@ def _chance(distance: float, error: float, groups: int, free: int, test: str) ->
 
 @cache
 def _spreads_seen(groups: int, free: int) -> "tuple[NDArray[float64], NDArray[float64]]":
-    """Return what estimates of the standard error come out: its ratio to the true one, and df.
-
-    Args:
-        groups: Fixtures of both arms.
-        free: Degrees of freedom of each.
-    """
+    """Return what estimates of the standard error come out: its ratio to the true one, and df."""
     import numpy
 
     # A fixed seed: the same design has the same power, and it rises with the difference.
@@ -240,9 +231,6 @@ def spread_parts(gradings: Iterable[Graded]) -> SpreadParts:
 
     Probes are crossed with states, answers are within both, gradings within answers. What a run
     did not repeat cannot be split off, and is not.
-
-    Args:
-        gradings: All of them; several with one answer are gradings of it.
     """
     cells: dict[Item, dict[str, dict[str, list[float]]]] = defaultdict(
         lambda: defaultdict(lambda: defaultdict(list))

@@ -1,9 +1,9 @@
 """From differences to verdicts: the one that decides, and those of a family of measures."""
 
 import math
-from collections.abc import Container, Mapping
+from collections.abc import Container, Hashable, Mapping
 from dataclasses import dataclass, replace
-from typing import Literal
+from typing import Literal, TypeVar
 
 from compression_eval.analysis.statistics.intervals import LEVEL, Difference, Spread
 
@@ -11,6 +11,8 @@ DEFAULT_THRESHOLD = 0.3
 """The smallest difference of a score (0 to 5) that counts, and the default margin of a decision."""
 
 _CHANCE = 1 - LEVEL
+
+K = TypeVar("K", bound=Hashable)
 
 Decided = Literal[
     "better", "not worse", "worse, by less than the margin", "worse", "fails more", "cannot tell"
@@ -98,11 +100,11 @@ class Judged:
 
 
 def judge(
-    differences: Mapping[str, Difference],
-    thresholds: Mapping[str, float],
+    differences: Mapping[K, Difference],
+    thresholds: Mapping[K, float],
     *,
-    failures_rise: bool | Container[str] = False,
-) -> dict[str, Judged]:
+    failures_rise: bool | Container[K] = False,
+) -> dict[K, Judged]:
     """Return a verdict on each of several measures that are looked at together.
 
     *Better* and *worse* need a difference of at least the threshold and a p-value, adjusted by
@@ -122,8 +124,9 @@ def judge(
     result = {}
     for name, each in differences.items():
         rise = failures_rise if isinstance(failures_rise, bool) else name in failures_rise
-        verdict, why = _verdict(each, adjusted.get(name), thresholds[name], failures_rise=rise)
-        result[name] = Judged(each, adjusted.get(name), verdict, why)
+        p_value = adjusted.get(name)
+        verdict = _verdict(each, p_value, thresholds[name], failures_rise=rise)
+        result[name] = Judged(each, p_value, *verdict)
     return result
 
 
@@ -146,9 +149,7 @@ def _verdict(
     return "cannot tell", "the interval is too wide for either"
 
 
-def known_exactly(
-    differences: Mapping[str, Difference], exact: Container[str]
-) -> dict[str, Difference]:
+def known_exactly(differences: Mapping[K, Difference], exact: Container[K]) -> dict[K, Difference]:
     """Return the differences, without error where both arms come out the same every time.
 
     One compression is then enough: without this it would count as one that was not repeated.
@@ -161,9 +162,9 @@ def known_exactly(
     }
 
 
-def _holm(p_values: Mapping[str, float]) -> dict[str, float]:
+def _holm(p_values: Mapping[K, float]) -> dict[K, float]:
     """Return p-values adjusted for their number, by Holm's step-down method (1979)."""
-    adjusted: dict[str, float] = {}
+    adjusted: dict[K, float] = {}
     highest = 0.0
     for position, name in enumerate(sorted(p_values, key=lambda name: p_values[name])):
         highest = max(highest, min(1.0, p_values[name] * (len(p_values) - position)))

@@ -11,7 +11,7 @@ import pytest
 from inspect_ai.log import EvalLog, read_eval_log
 
 from tests.analysis.comparison.arms import as_json, compared, evaluated, refused, swinging
-from tests.analysis.comparison.test_output import embedded
+from tests.analysis.embedded import TAIL, embedded
 from tests.e2e import scripted, small
 from tests.e2e.scripted import Call, Script, criteria_in, facts_in, grading
 
@@ -147,10 +147,9 @@ def _without_numbers(text: str) -> str:
 
 
 def test_the_embedded_grader_says_the_same_again(tmp_path: Path) -> None:
-    base = embedded(
-        tmp_path, "base", epochs=2, compressor="tail", compressor_args={"tail_tokens": 60}
-    )
-    new = embedded(tmp_path, "new", epochs=2, compressor="none")
+    tiny = small.write(tmp_path / "data")
+    base = embedded(tmp_path / "base", tiny, epochs=2, **TAIL).location
+    new = embedded(tmp_path / "new", tiny, epochs=2, compressor="none").location
     _, found = as_json(base, "--to", new)
     code, again = as_json(base, "--to", new, "--regrade", "embedded/lexical")
     assert again["base"].pop("regraded")["answers"] == 2 * small.PROBES

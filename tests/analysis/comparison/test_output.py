@@ -9,7 +9,6 @@ from xml.etree.ElementTree import fromstring
 
 import pytest
 from click.testing import CliRunner
-from inspect_ai import eval as inspect_eval
 from inspect_ai import score
 from inspect_ai.log import EvalLog, read_eval_log, write_eval_log
 
@@ -17,10 +16,8 @@ from compression_eval.analysis import samples_frame
 from compression_eval.analysis.comparison.measures import shown_change, shown_interval
 from compression_eval.analysis.comparison.text import FORMULA
 from compression_eval.analysis.statistics.intervals import Spread
-from compression_eval.arguments import TaskArguments
 from compression_eval.cli import main
 from compression_eval.grading.scorers import six_dimensions
-from compression_eval.task import compression, compression_task
 from tests.analysis.comparison.arms import (
     BAD,
     GOOD,
@@ -30,6 +27,7 @@ from tests.analysis.comparison.arms import (
     evaluated,
     swinging,
 )
+from tests.analysis.embedded import TAIL, embedded
 from tests.e2e import scripted, small
 from tests.e2e.scripted import Call, Script
 
@@ -173,35 +171,31 @@ def test_other_graders_are_no_second_grading(folder: Path) -> None:
     assert found["spread"]["base"]["variances"]["overall"]["grading"] is None
 
 
-def embedded(folder: Path, name: str, *, epochs: int = 1, **arguments: Any) -> str:
+def run(folder: Path, name: str, **given: Any) -> str:
     """Run one arm with the embedded model alone; returns where the log is."""
     fixture = folder / "data" / "tiny.json"
     if not fixture.exists():
         small.write(folder / "data")
-    task = compression(fixtures=str(fixture), **arguments)
-    (log,) = inspect_eval(
-        task, model="embedded/lexical", epochs=epochs, log_dir=str(folder / name), display="none"
-    )
-    return log.location
+    return embedded(folder / name, fixture, **given).location
 
 
 def test_the_embedded_compressor_certifies_no_prompt(tmp_path: Path) -> None:
     prompt = tmp_path / "haiku.md"
     prompt.write_text("Write a haiku about the session.", encoding="utf-8")
     given: dict[str, Any] = {"compressor": "regenerative", "compressor_args": small.BUDGETS}
-    base = embedded(tmp_path, "base", **given)
-    new = embedded(tmp_path, "new", prompt=str(prompt), **given)
+    base = run(tmp_path, "base", **given)
+    new = run(tmp_path, "new", prompt=str(prompt), **given)
     done = compared(base, "--to", new, "--gate")
     assert done.exit_code == 3
     assert "cannot tell: the embedded compressor does not read prompts" in done.stdout
     assert "compressor_args.prompt (null -> haiku.md)" in done.stdout
     assert str(tmp_path) not in done.stdout
     # A focus topic is data that the embedded compressor does read where it is handed it as such.
-    focused = embedded(tmp_path, "focused", focus_topic="vendor", **given)
+    focused = run(tmp_path, "focused", focus_topic="vendor", **given)
     assert "does not read prompts" not in compared(base, "--to", focused, "--gate").stdout
     # Nor is a prompt in the way of a change beside it, whose result is about that change alone.
     budgets = {"tail_tokens": 61, "summary_tokens": 200}
-    both = embedded(
+    both = run(
         tmp_path, "both", compressor="regenerative", compressor_args=budgets, prompt=str(prompt)
     )
     beside = compared(base, "--to", both)
@@ -222,8 +216,8 @@ def test_prompts_that_no_model_was_to_read_are_no_obstacle(
     topic: dict[str, Any] = {} if compressor == "tail" else {"focus_topic": "vendor"}
     if compressor == "tail":
         given["compressor_args"] = {"tail_tokens": 60}
-    base = embedded(tmp_path, "base", **given)
-    new = embedded(tmp_path, "new", **given, **topic)
+    base = run(tmp_path, "base", **given)
+    new = run(tmp_path, "new", **given, **topic)
     done = compared(base, "--to", new, "--gate")
     assert ("does not read prompts" not in done.stdout) == told, done.stdout
 
@@ -246,17 +240,17 @@ def test_an_own_compressor_is_exact_where_it_came_out_alike(tmp_path: Path) -> N
         encoding="utf-8",
     )
 
-    def run(name: str, compressor: str, epochs: int, **arguments: int) -> str:
+    def made(name: str, compressor: str, epochs: int, **arguments: int) -> str:
         chosen = f"{own}@{compressor}"
-        return embedded(tmp_path, name, epochs=epochs, compressor=chosen, compressor_args=arguments)
+        return run(tmp_path, name, epochs=epochs, compressor=chosen, compressor_args=arguments)
 
     logs = {
-        "three": run("three", "same", 3, last=4),
-        "one": run("one", "same", 3, last=1),
-        "once": run("once", "same", 1, last=1),
-        "varied": run("varied", "varied", 4),
-        "asked": run("asked", "asking", 2),
-        "asked again": run("again", "asking", 2),
+        "three": made("three", "same", 3, last=4),
+        "one": made("one", "same", 3, last=1),
+        "once": made("once", "same", 1, last=1),
+        "varied": made("varied", "varied", 4),
+        "asked": made("asked", "asking", 2),
+        "asked again": made("again", "asking", 2),
     }
     code, found = as_json(logs["three"], "--to", logs["one"])
     assert code == 1
@@ -302,8 +296,6 @@ def test_junit_says_why_nothing_was_compared(good: EvalLog, tmp_path: Path) -> N
     error = case.find("error")
     assert error is not None
     assert "no such file or folder" in str(error.get("message"))
-    done = compared(good.location, "--to", good.location, "--junit", tmp_path / "no" / "x.xml")
-    assert "--junit: " in done.stderr
 
 
 def test_what_is_less_than_the_threshold_reads_as_less() -> None:
@@ -318,24 +310,10 @@ def test_what_is_less_than_the_threshold_reads_as_less() -> None:
 
 def test_mechanical_arms_need_no_epochs(tmp_path: Path) -> None:
     """The embedded model says the same every time, so one compression is enough."""
-    fixture = small.write(tmp_path / "data")
-    logs: list[str] = []
-    for tokens in (90, 90, 60):
-        task = compression_task(
-            TaskArguments(
-                fixtures=str(fixture),
-                compressor="tail",
-                compressor_args={"tail_tokens": tokens},
-            )
-        )
-        (log,) = inspect_eval(
-            task,
-            model="embedded/lexical",
-            epochs=1,
-            log_dir=str(tmp_path / str(len(logs))),
-            display="none",
-        )
-        logs.append(log.location)
+    logs = [
+        run(tmp_path, str(n), compressor="tail", compressor_args={"tail_tokens": tokens})
+        for n, tokens in enumerate((90, 90, 60))
+    ]
     same = compared(logs[0], "--to", logs[1], "--gate")
     assert same.exit_code == 0
     assert same.stdout.startswith("the same answers: nothing was compared: all 3 answers are")
@@ -349,8 +327,7 @@ def test_mechanical_arms_need_no_epochs(tmp_path: Path) -> None:
 
 
 def test_cuts_under_one_mean_are_pointed_out(tmp_path: Path) -> None:
-    given: dict[str, Any] = {"compressor": "tail", "compressor_args": {"tail_tokens": 60}}
-    base, new = (embedded(tmp_path, name, cut=[6, 11], **given) for name in ("base", "new"))
+    base, new = (run(tmp_path, name, cut=[6, 11], **TAIL) for name in ("base", "new"))
     text = compared(base, "--to", new).stdout
     for side in ("base", "new"):
         assert f"WARNING: {side} mixes cuts: tiny at 6, 11; their probes are averaged" in text
@@ -359,10 +336,7 @@ def test_cuts_under_one_mean_are_pointed_out(tmp_path: Path) -> None:
 def test_survival_is_exact_where_only_the_compression_is_mechanical(folder: Path) -> None:
     logs = [
         evaluated(
-            folder / f"tail{n}",
-            compressor="tail",
-            compressor_args={"tail_tokens": 60},
-            epochs=1,
+            folder / f"tail{n}", compressor="tail", compressor_args={"tail_tokens": 60}, epochs=1
         )
         for n in range(2)
     ]
@@ -399,7 +373,9 @@ def test_a_copy_of_a_log_that_was_graded_again_counts_once(
 
 def test_a_place_that_cannot_be_written_to(good: EvalLog, again: EvalLog, tmp_path: Path) -> None:
     for out, why in ((tmp_path, "is a folder"), (tmp_path / "no" / "x.md", "no such folder")):
-        done = compared(good.location, "--to", again.location, "--out", out)
-        assert (done.exit_code, done.stdout) == (2, "")
-        assert why in done.stderr
+        for option in ("--out", "--junit"):
+            done = compared(good.location, "--to", again.location, option, out)
+            assert (done.exit_code, done.stdout) == (2, "")
+            assert f"{option}: " in done.stderr
+            assert why in done.stderr
     assert not list(tmp_path.iterdir())

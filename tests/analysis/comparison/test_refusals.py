@@ -5,9 +5,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from inspect_ai import Task
-from inspect_ai import eval as inspect_eval
-from inspect_ai.dataset import MemoryDataset, Sample
 from inspect_ai.log import EvalLog
 
 from tests.analysis.comparison.arms import as_json, changed, compared, evaluated, refused
@@ -15,14 +12,9 @@ from tests.e2e import scripted, small
 from tests.e2e.scripted import Script
 
 
-def _graded_elsewhere(folder: Path, **given: Any) -> EvalLog:
-    """Run one epoch with another setting than the base."""
-    return evaluated(folder, epochs=1, **given)
-
-
 @pytest.fixture(scope="module")
 def once(folder: Path) -> EvalLog:
-    return _graded_elsewhere(folder / "plain")
+    return evaluated(folder / "plain", epochs=1)
 
 
 @pytest.mark.parametrize(
@@ -37,7 +29,7 @@ def once(folder: Path) -> EvalLog:
 def test_another_setting(
     folder: Path, once: EvalLog, name: str, given: dict[str, Any], said: str
 ) -> None:
-    other = _graded_elsewhere(folder / f"other_{name}", **given)
+    other = evaluated(folder / f"other_{name}", **given, epochs=1)
     error = refused(compared(once.location, "--to", other.location))
     assert error.startswith("cannot be compared: ")
     assert f"{name} ({said})" in error
@@ -47,7 +39,7 @@ def test_another_setting(
 def test_another_grader_is_named_and_can_be_allowed(folder: Path, once: EvalLog) -> None:
     scripted.SCRIPTS["other"] = Script(scripted.proper_grading)
     roles = {**small.ROLES, "grader": "scripted/other"}
-    other = _graded_elsewhere(folder / "other_grader", model_roles=roles)
+    other = evaluated(folder / "other_grader", model_roles=roles, epochs=1)
     error = refused(compared(once.location, "--to", other.location))
     assert "grader (base scripted/grades, new scripted/other)" in error
     done = compared(once.location, "--to", other.location, "--allow", "grader")
@@ -64,14 +56,14 @@ def test_other_parameters_of_the_same_grader(folder: Path, once: EvalLog) -> Non
 
     warm = get_model("scripted/grades", config=GenerateConfig(temperature=0.7))
     roles = {**small.ROLES, "grader": warm}
-    other = _graded_elsewhere(folder / "warm", model_roles=roles)
+    other = evaluated(folder / "warm", model_roles=roles, epochs=1)
     error = refused(compared(once.location, "--to", other.location))
     assert "grader (" in error
     assert "temperature" in error
 
 
 def test_other_fixtures_and_what_both_have(folder: Path, once: EvalLog) -> None:
-    more = evaluated(folder / "more", "tiny", "other", data=_two(folder / "two"), epochs=1)
+    more = evaluated(folder / "more", "tiny", "other", epochs=1)
     error = refused(compared(once.location, "--to", more.location))
     assert "fixtures (only in new: fixture other)" in error
     assert "probes" not in error.partition("(to compare")[0]
@@ -79,18 +71,11 @@ def test_other_fixtures_and_what_both_have(folder: Path, once: EvalLog) -> None:
     assert found["other_measures"][0]["probes"] == small.PROBES
 
 
-def _two(folder: Path) -> Path:
-    small.write(folder, "tiny")
-    small.write(folder, "other")
-    return folder
-
-
 def test_a_fixture_that_was_edited(folder: Path, once: EvalLog) -> None:
-    data = folder / "edited"
     conversation = small.conversation()
     conversation["messages"][1]["content"] += " Please."
-    small.write(data, "tiny", fixture=conversation)
-    other = _graded_elsewhere(folder / "other_text", data=data)
+    data = small.write(folder / "edited", "tiny", fixture=conversation).parent
+    other = evaluated(folder / "other_text", data=data, epochs=1)
     error = refused(compared(once.location, "--to", other.location))
     assert "fixtures (changed: fixture tiny)" in error
 
@@ -99,49 +84,45 @@ def test_a_probe_that_was_edited_and_one_that_is_gone(folder: Path, once: EvalLo
     bank = small.bank()
     bank["probes"][0]["question"] = "Which code stood in the log of the logins?"
     del bank["probes"][2]
-    data = folder / "asked"
-    small.write(data, "tiny", probes=bank)
-    other = _graded_elsewhere(folder / "other_bank", data=data)
+    data = small.write(folder / "asked", "tiny", probes=bank).parent
+    other = evaluated(folder / "other_bank", data=data, epochs=1)
     error = refused(compared(once.location, "--to", other.location))
     assert "probes (only in base: probe tiny@11 next, changed: probe tiny@11 code)" in error
 
 
-def _status(status: Any) -> Callable[[EvalLog], None]:
-    def change(log: EvalLog) -> None:
-        log.status = status
+def _another_run(change: Callable[[EvalLog], None]) -> Callable[[EvalLog], None]:
+    def both(log: EvalLog) -> None:
         log.eval.task_id = "another"
+        change(log)
 
-    return change
+    return both
+
+
+def _status(status: Any) -> Callable[[EvalLog], None]:
+    return lambda log: setattr(log, "status", status)
 
 
 def _another_rubric(log: EvalLog) -> None:
-    log.eval.task_id = "another"
     for sample in log.samples or []:
-        assert sample.scores is not None
-        metadata = sample.scores["six_dimensions"].metadata
-        assert metadata is not None
+        metadata = (sample.scores or {})["six_dimensions"].metadata or {}
         metadata["rubric_digest"] = "0" * 64
 
 
 def _another_release(log: EvalLog) -> None:
-    log.eval.task_id = "another"
     log.eval.task_version = "1-abc"
 
 
 def _more_cycles(log: EvalLog) -> None:
-    log.eval.task_id = "another"
     for sample in log.samples or []:
         sample.metadata["cycles"] = 2
 
 
 def _another_preamble(log: EvalLog) -> None:
-    log.eval.task_id = "another"
     for sample in log.samples or []:
         sample.store["ProbeRecord:sample"]["digests"]["question_preamble"] = "1" * 64
 
 
 def _older_record(log: EvalLog) -> None:
-    log.eval.task_id = "another"
     for sample in log.samples or []:
         sample.store["ProbeRecord:record_version"] = 0
 
@@ -162,7 +143,7 @@ def _older_record(log: EvalLog) -> None:
 def test_logs_that_do_not_fit(
     once: EvalLog, tmp_path: Path, change: Callable[[EvalLog], None], said: str
 ) -> None:
-    other = changed(once, tmp_path, change)
+    other = changed(once, tmp_path, _another_run(change))
     assert said in refused(compared(once.location, "--to", other))
 
 
@@ -171,7 +152,7 @@ def test_an_unfinished_run_can_be_allowed(once: EvalLog, tmp_path: Path) -> None
         _status("cancelled")(log)
         log.samples = (log.samples or [])[:2]
 
-    other = changed(once, tmp_path, cut)
+    other = changed(once, tmp_path, _another_run(cut))
     error = refused(compared(once.location, "--to", other))
     assert "unfinished" in error
     assert "probes (only in base" in error
@@ -205,17 +186,9 @@ def test_several_arms_on_one_side(folder: Path, once: EvalLog, bad: EvalLog) -> 
     assert error == f"base: no log of the arm 'tail'; the arms are {arms}"
 
 
-def test_no_logs_and_logs_of_another_eval(once: EvalLog, tmp_path: Path) -> None:
-    empty = tmp_path / "empty"
-    empty.mkdir()
-    error = refused(compared(once.location, "--to", empty))
-    assert error == f"{empty}: no log of compression_eval in this folder"
-    task = Task(dataset=MemoryDataset([Sample(input="?")]), name="other")
-    others = str(tmp_path / "others")
-    inspect_eval(task, model="embedded/lexical", log_dir=others, display="none")
-    (other,) = Path(others).glob("*.eval")
-    error = refused(compared(other, "--to", once.location))
-    assert error == f"{other}: a log of 'other', not of compression_eval"
+def test_a_folder_without_logs(once: EvalLog, tmp_path: Path) -> None:
+    error = refused(compared(once.location, "--to", tmp_path))
+    assert error == f"{tmp_path}: no log of compression_eval in this folder"
 
 
 @pytest.mark.parametrize(

@@ -2,16 +2,12 @@
 
 import shutil
 from pathlib import Path
-from typing import Any
 
 import pytest
 from click.testing import CliRunner, Result
-from inspect_ai import eval as inspect_eval
-from inspect_ai.log import EvalLog
 
-from compression_eval.arguments import TaskArguments
 from compression_eval.cli import main
-from compression_eval.task import compression_task
+from tests.analysis.embedded import embedded
 from tests.e2e import small
 
 EVIL = "</script><script>document.title='taken'</script><img src=x onerror=\"document.title='x'\">"
@@ -22,22 +18,6 @@ def report(*arguments: str | Path) -> Result:
     return CliRunner().invoke(main, ["report", *map(str, arguments)])
 
 
-def evaluated(folder: Path, compressor: str, arguments: dict[str, Any]) -> EvalLog:
-    task = compression_task(
-        TaskArguments(
-            fixtures=str(folder / "data" / "tiny.json"),
-            compressor=compressor,
-            compressor_args=arguments,
-        )
-    )
-    (log,) = inspect_eval(
-        task, model="embedded/lexical", epochs=2, log_dir=str(folder / "logs"), display="none"
-    )
-    # A run in which nothing was graded counts as failed.
-    assert log.status == ("error" if compressor == "trim" else "success")
-    return log
-
-
 @pytest.fixture(scope="session")
 def run_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A folder whose ``logs`` hold full, none, tail and a compression that fails."""
@@ -46,11 +26,16 @@ def run_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     conversation["messages"][-1]["content"] += f" The banner is {EVIL} and 日誌 stays."
     bank["probes"][2]["question"] = f"Which document is next, and is <b>{EVIL}</b> 日誌 in it?"
     bank["probes"][2]["expected_facts"].append({"fact": EVIL, "evidence": [10]})
-    small.write(folder / "data", fixture=conversation, probes=bank)
-    evaluated(folder, "full", {})
-    evaluated(folder, "none", {})
-    evaluated(folder, "tail", {"tail_tokens": 120})
-    evaluated(folder, "trim", {"preserve": 0.99})
+    tiny = small.write(folder / "data", fixture=conversation, probes=bank)
+    for compressor, arguments, status in (
+        ("full", {}, "success"),
+        ("none", {}, "success"),
+        ("tail", {"tail_tokens": 120}, "success"),
+        # A run in which nothing was graded counts as failed.
+        ("trim", {"preserve": 0.99}, "error"),
+    ):
+        given = {"compressor": compressor, "compressor_args": arguments}
+        embedded(folder / "logs", tiny, epochs=2, status=status, **given)
     return folder
 
 

@@ -1,21 +1,18 @@
 """`compression-eval report` on logs of real runs: its files, its figures, and what it refuses."""
 
 import json
-import math
 from pathlib import Path
 from typing import Any
 
 import pytest
-from inspect_ai import Task
-from inspect_ai import eval as inspect_eval
-from inspect_ai.dataset import MemoryDataset, Sample
 from inspect_ai.log import EvalError, EvalLog, read_eval_log, write_eval_log
 
 from compression_eval.analysis import commands, facts_frame, samples_frame, states_frame
 from compression_eval.grading.metrics import MEAN
 from compression_eval.grading.rubric import FORMULA, structure
-from compression_eval.task import compression
+from tests.analysis.embedded import embedded
 from tests.analysis.report.conftest import EVIL, report
+from tests.e2e import small
 
 CHARTS = {"frontier", "radar", "dimensions", "survival", "stages", "retention", "costs"}
 
@@ -135,19 +132,10 @@ def test_arms_are_named_by_what_differs_and_by_prompt_files(
 ) -> None:
     prompt = tmp_path / "keep @octocat #12.md"
     prompt.write_text("Keep what @octocat said.", encoding="utf-8")
-    given: dict[str, Any] = {
-        "fixtures": str(run_folder / "data" / "tiny.json"),
-        "compressor": "regenerative",
-        "compressor_args": {"tail_tokens": 60, "summary_tokens": 200},
-    }
+    tiny = run_folder / "data" / "tiny.json"
+    given: dict[str, Any] = {"compressor": "regenerative", "compressor_args": small.BUDGETS}
     for arguments in (given, given | {"prompt": str(prompt)}):
-        inspect_eval(
-            compression(**arguments),
-            model="embedded/lexical",
-            epochs=1,
-            log_dir=str(tmp_path / "logs"),
-            display="none",
-        )
+        embedded(tmp_path / "logs", tiny, **arguments)
     assert report(tmp_path / "logs", "--out", tmp_path / "out").exit_code == 0
     arms = {arm["name"] for arm in figures(tmp_path / "out")["arms"]}
     assert arms == {"regenerative", "regenerative (prompt keep @octocat #12.md)"}
@@ -240,14 +228,6 @@ def test_only_failed_samples(logs: Path, tmp_path: Path) -> None:
     assert not (tmp_path / "out").exists()
 
 
-def test_a_run_that_is_still_going_on(logs: Path, tmp_path: Path) -> None:
-    log = log_of(logs, "tail")
-    log.status = "started"
-    path = tmp_path / "running.eval"
-    write_eval_log(log, str(path))
-    assert "still going on" in refused(path, "--out", tmp_path / "out")
-
-
 def test_a_record_of_another_version(logs: Path, tmp_path: Path) -> None:
     log = log_of(logs, "tail")
     for sample in log.samples or []:
@@ -259,16 +239,10 @@ def test_a_record_of_another_version(logs: Path, tmp_path: Path) -> None:
     assert "record_version: is 0" in error
 
 
-def test_no_log_and_another_eval(tmp_path: Path) -> None:
+def test_no_log(tmp_path: Path) -> None:
     missing = tmp_path / "none.eval"
-    assert (
-        refused(missing, "--out", tmp_path / "o", exit_code=2)
-        == f"{missing}: no such file or folder"
-    )
-    assert "no log of compression_eval" in refused(tmp_path, "--out", tmp_path / "o")
-    other = Task(dataset=MemoryDataset([Sample(input="?")]), name="other")
-    (log,) = inspect_eval(other, model="embedded/lexical", log_dir=str(tmp_path), display="none")
-    assert "a log of 'other'" in refused(log.location, "--out", tmp_path / "o")
+    error = refused(missing, "--out", tmp_path / "o", exit_code=2)
+    assert error == f"{missing}: no such file or folder"
 
 
 def test_where_it_cannot_be_written(logs: Path, tmp_path: Path) -> None:
@@ -288,14 +262,7 @@ def test_a_missing_extra_is_named(
 
 
 def test_nothing_is_nan_in_the_figures(made: Path) -> None:
-    def walk(value: Any) -> None:
-        if isinstance(value, dict):
-            for item in value.values():
-                walk(item)
-        elif isinstance(value, list):
-            for item in value:
-                walk(item)
-        else:
-            assert not (isinstance(value, float) and math.isnan(value))
+    def never(name: str) -> Any:
+        raise AssertionError(name)
 
-    walk(figures(made))
+    json.loads((made / "figures.json").read_text("utf-8"), parse_constant=never)

@@ -1,13 +1,14 @@
-"""Which arms another one dominates and which differ, on probes that all of them have."""
+"""Which arms another one dominates and which differ, and by whose word facts survive."""
 
 import math
 from dataclasses import replace
+from typing import Any
 
 import pytest
 from pandas import DataFrame, concat
 
 from compression_eval.analysis.comparison.measures import HEADLINE
-from compression_eval.analysis.report.figures import common
+from compression_eval.analysis.report.figures import Share, common, survival
 from compression_eval.analysis.report.sections import between, findings
 from compression_eval.analysis.report.tradeoff import (
     Frontier,
@@ -220,3 +221,34 @@ def test_a_size_is_shown_within_its_scale() -> None:
 
 def test_without_a_shared_probe_there_is_no_frontier() -> None:
     assert points(one=({"a": 3.0}, SMALL), other=({"b": 3.0}, SMALL)) == {}
+
+
+def fact(in_state: bool | None, read: str | None, stage: str = "unused") -> dict[str, Any]:
+    return {
+        "stage": stage,
+        "in_state": in_state,
+        "in_state_read": read,
+        "age_share": 0.9,
+        "cycles": 1.0,
+    }
+
+
+def test_the_readers_word_goes_before_the_look_up() -> None:
+    facts = [
+        fact(False, "stated"),
+        fact(True, "absent", "dropped"),
+        fact(None, "derivable"),
+        fact(True, None),
+        fact(True, "stated"),
+        fact(True, "stated", "compression_failed"),
+    ]
+    found = survival(DataFrame(facts))
+    assert found.by_cycle == {"1": Share(4, 6)}
+    assert found.read == 4
+    # Of three that were both read and looked up one is the same.
+    assert found.fact_agreement == 1 / 3
+
+
+def test_without_a_reader_there_is_nothing_to_agree_on() -> None:
+    found = survival(DataFrame([fact(True, None), fact(False, None, "lost")]))
+    assert (found.by_cycle, found.read, found.fact_agreement) == ({"1": Share(1, 2)}, 0, None)
