@@ -36,8 +36,9 @@ class _Refusing(click.Command):
         except BrokenPipeError:
             raise  # the reader of a pipe has seen enough; click ends quietly
         except (DataError, OSError) as error:
-            junit = ctx.params.get("junit")
-            if isinstance(error, DataError) and junit is not None and junit.parent.is_dir():
+            junit: Any = ctx.params.get("junit")
+            writable = junit is not None and junit.parent.is_dir() and not junit.is_dir()
+            if isinstance(error, DataError) and writable:
                 from compression_eval.analysis.comparison.text import refusal_as_junit
 
                 write_whole(junit, refusal_as_junit(str(error)))
