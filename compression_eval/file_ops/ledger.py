@@ -147,7 +147,9 @@ class Ledger:
         )
 
     def read(self, path: str) -> None:
-        """Record that a file's text was shown."""
+        """Record that a file's text was shown; a folder has none."""
+        if self.is_folder(path):
+            return
         if path not in self._known:
             self._note(path, exists=True)
         self._add(FileEvent(self.message, "read", path))
@@ -181,6 +183,7 @@ class Ledger:
 
     def deleted(self, path: str, *, folder: bool = False) -> None:
         """Record that a file is gone, or a folder with all that it holds."""
+        folder = folder or self.is_folder(path)
         self._forget(path)
         self._add(FileEvent(self.message, "deleted", path, folder=folder))
 

@@ -3,21 +3,13 @@
 import itertools
 import posixpath
 import re
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
-from functools import cache
-from importlib.resources import files
-from typing import Any
+from collections.abc import Callable, Iterable, Sequence
 
-from compression_eval.file_ops.calls import Outcome
-from compression_eval.file_ops.ledger import Ledger
+from compression_eval.file_ops.invocation import Invocation, programs
 from compression_eval.file_ops.patches import apply_patch, is_envelope
 from compression_eval.file_ops.python_code import code_effects, record_code
 from compression_eval.file_ops.shell_grammar import Argument
 
-_NO_NAME = re.compile(r"-|\+\d+")
-"""Standard input, and a line to start at."""
-_ENVIRONMENT = re.compile(r"[A-Za-z_]\w*=")
 _PYTHON = re.compile(r"python(?:\d(?:\.\d+)?)?|pypy3?")
 _INLINE_TRACE = re.compile(r'^  File "<(?:stdin|string)>"', re.MULTILINE)
 _UNPRINTED = re.compile(r"-[a-zA-Z]*[clLq][a-zA-Z]*|--(?:count|files-with.*|quiet|silent|files)")
@@ -25,205 +17,29 @@ _SED_SCRIPT = re.compile(r"-[nrsEz]*[ef]|--(?:expression|file)(?:=.*)?", re.DOTA
 _GIT_VALUE_OPTIONS = ("-C", "-c", "--git-dir", "--work-tree")
 
 
-@cache
-def _vocabulary() -> dict[str, Any]:
-    import yaml
-
-    text = (files(__package__) / "programs.yaml").read_text(encoding="utf-8")
-    loaded: dict[str, Any] = yaml.safe_load(text)
-    return loaded
-
-
-@cache
-def _programs(kind: str) -> frozenset[str]:
-    """Return the names of one kind of program."""
-    names = _vocabulary()[kind]
-    return frozenset(names if isinstance(names, list) else names.split())
-
-
-@cache
-def _takes_value(program: str) -> re.Pattern[str]:
-    """Return which options of a program take the word after them."""
-    known = _vocabulary()["takes_value"].items()
-    return re.compile(next((takes for names, takes in known if program in names.split()), "(?!)"))
-
-
-@dataclass
-class Invocation:
-    """One program with its arguments, how sure it is that it ran, and where its deeds are noted.
-
-    Attributes:
-        program: Base name of the program.
-        arguments: What follows it.
-        folder: Where it runs; None where that is not known.
-        ledger: Takes what it did.
-        outcome: How the whole command ended.
-        errors: What the program said went wrong.
-        run_script: Follows a script that is given to another shell.
-        standard_input: Text of a here-document; None without one.
-        input_file: What standard input is redirected from.
-        shown: Whether its output can be read in the result.
-        doubtful: Whether it may not have run, or not to its end.
-        failed: Whether it ran and failed.
-        last: Whether it is the last command of the script.
-        certain: Set by `run`: whether the commands joined to it by ``&&`` can be taken to have
-            run even though the whole command failed.
-        lists: Set by `run`: whether its output lists paths of existing files.
-    """
-
-    program: str
-    arguments: list[Argument]
-    folder: str | None
-    ledger: Ledger
-    outcome: Outcome
-    errors: Sequence[str]
-    run_script: Callable[[str, str | None], None]
-    standard_input: str | None = None
-    input_file: Argument | None = None
-    shown: bool = True
-    doubtful: bool = False
-    failed: bool = False
-    last: bool = False
-    certain: bool = True
-    lists: bool = False
-
-    @property
-    def texts(self) -> list[str]:
-        """The arguments that are known."""
-        return [argument.text for argument in self.arguments if argument.text is not None]
-
-    @property
-    def label(self) -> str:
-        """How it is named where its effect is not known: program and first word."""
-        words = [argument.text or "?" for argument in self.arguments[:2]]
-        named = words[: 2 if words[:1] in (["-m"], ["run"]) else 1]
-        return " ".join(
-            [self.program, *(named if self.arguments and self.arguments[0].text else [])]
-        )
-
-    def operands(self) -> list[Argument]:
-        """Return the arguments that are no options nor values of options."""
-        found: list[Argument] = []
-        skip = ended = False
-        for argument in self.arguments:
-            text = argument.text
-            if skip:
-                skip = False
-            elif ended or text is None or not text.startswith("-") or text == "-":
-                found.append(argument)
-            elif text == "--":
-                ended = True
-            else:
-                skip = bool(_takes_value(self.program).fullmatch(text))
-        return [argument for argument in found if not _NO_NAME.fullmatch(argument.text or "x")]
-
-    def has(self, short: str, *long: str) -> bool:
-        """Return whether it has one of some one-letter options, perhaps joined, or a long one."""
-        return any(
-            text.split("=")[0] in long
-            or (text.startswith("-") and not text.startswith("--") and set(short) & set(text[1:]))
-            for text in self.texts
-        )
-
-    def unknown_path(self, what: str) -> None:
-        """Record that it may have touched files that cannot be known."""
-        self.ledger.unknown("path", what)
-
-    def paths(self, argument: Argument) -> list[str]:
-        """Return the files that an argument names; what cannot be known is recorded as such."""
-        text = argument.text
-        if text is None or (self.folder is None and not text.startswith("/")):
-            self.unknown_path("a name from a variable or folder" if text is None else text)
-            return []
-        if text.startswith("~"):
-            return [text]
-        cleaned = self.ledger.clean(text, self.folder or "")
-        if cleaned is None or not argument.pattern:
-            return [] if cleaned is None else [cleaned]
-        matching = self.ledger.matching(cleaned)
-        if not matching:
-            self.unknown_path(text)
-        return matching
-
-    def touched(self, arguments: Iterable[Argument]) -> Iterator[str]:
-        """Yield the files that arguments name, without those that it failed at or did not reach."""
-        for argument in arguments:
-            for path in self.paths(argument):
-                if self.broke(argument.text):
-                    continue
-                if self.doubtful:
-                    self.ledger.unknown("outcome", f"{self.program} {path}")
-                else:
-                    yield path
-
-    def reads(self, arguments: Iterable[Argument]) -> None:
-        """Record files whose text it printed; folders are left out."""
-        for argument in arguments if self.shown and not self.doubtful else ():
-            if argument.text is None:
-                self.unknown_path(f"{self.program} of a variable")
-                continue
-            for path in self.touched([argument]):
-                if not self.ledger.is_folder(path):
-                    self.ledger.read(path)
-
-    def broke(self, operand: str | None) -> bool:
-        """Return whether it failed at an operand: by its own words, else by the exit code."""
-        if operand is not None and self._named_in_error(operand):
-            return True
-        return self.last and self.outcome.failed and not self.failed_at_some
-
-    @property
-    def failed_at_some(self) -> bool:
-        """Whether its own words name an argument that it failed at."""
-        return bool(self.errors) and any(map(self._named_in_error, self.texts))
-
-    def _named_in_error(self, operand: str) -> bool:
-        whole = rf"(?<![\w./-]){re.escape(operand)}(?![\w-])"
-        return any(operand in line and re.search(whole, line) for line in self.errors)
-
-
-def unwrapped(words: Sequence[Argument]) -> tuple[str, list[Argument]]:
-    """Return the program behind ``sudo``, ``timeout 5``, ``env A=b`` and the like, and the rest."""
-    rest = list(words)
-    wrappers: dict[str, int] = _vocabulary()["wrappers"]
-    while len(rest) > 1:
-        program = posixpath.basename(rest[0].text or "")
-        runs = program in _programs("runners") and rest[1].text == "run"
-        if program not in wrappers and not runs:
-            break
-        rest = rest[2 if runs else 1 :]
-        rest = list(itertools.dropwhile(lambda word: (word.text or "").startswith("-"), rest))
-        rest = rest[wrappers.get(program, 0) :]
-        rest = list(itertools.dropwhile(lambda word: _ENVIRONMENT.match(word.text or ""), rest))
-    if not rest:
-        return "", []
-    name = rest[0].text
-    return "?" if name is None else posixpath.basename(name), rest[1:]
-
-
 def run(call: Invocation) -> None:
     """Record what one program did."""
     program = call.program
-    call.lists = program in _programs("listing")
+    call.lists = program in programs("listing")
     rule = _RULES.get(program)
-    if program in _programs("readers"):
+    if program in programs("readers"):
         rule = _read
     elif _PYTHON.fullmatch(program):
         rule = _python
-    elif program in _programs("shells"):
+    elif program in programs("shells"):
         rule = _shell
-    elif program in _programs("interpreters"):
+    elif program in programs("interpreters"):
         rule = _interpreter
     if rule is not None:
-        tolerant = program in _programs("tolerant") or rule in (_read, _python, _shell)
+        tolerant = program in programs("tolerant") or rule in (_read, _python, _shell)
         call.certain = tolerant or not call.failed
         if call.certain:
             rule(call)
-    elif program in _programs("harmless"):
-        call.certain = program not in _programs("answers")
+    elif program in programs("harmless"):
+        call.certain = program not in programs("answers")
     else:
         call.certain = False
-        if program not in _programs("checks") and call.label not in _programs("check_commands"):
+        if program not in programs("checks") and call.label not in programs("check_commands"):
             call.ledger.unknown("program", call.label)
 
 
@@ -245,8 +61,7 @@ def _diff(call: Invocation) -> None:
     call.failed = False
     for argument in call.operands() if call.shown and not call.doubtful else ():
         for path in call.paths(argument):
-            if not call.ledger.is_folder(path):
-                call.ledger.read(path)
+            call.ledger.read(path)
 
 
 def _grep(call: Invocation) -> None:
@@ -325,10 +140,8 @@ def _remove(call: Invocation) -> None:
     forced = call.has("f", "--force")
     deep = call.has("rR", "--recursive") or call.program == "rmdir"
     for path in call.touched(call.operands()):
-        is_folder = ledger.is_folder(path)
-        if ledger.exists(path) is True or is_folder or not forced:
-            deep_name = deep and "." not in posixpath.basename(path)
-            ledger.deleted(path, folder=deep_name or is_folder)
+        if ledger.exists(path) or ledger.is_folder(path) or not forced:
+            ledger.deleted(path, folder=deep and "." not in posixpath.basename(path))
         elif not path.startswith("/tmp/"):  # noqa: S108 - a path in a conversation
             ledger.unknown("outcome", f"rm -f {path}")
 
@@ -413,8 +226,8 @@ def _find(call: Invocation) -> None:
 
 def _xargs(call: Invocation) -> None:
     words = [argument.text or "?" for argument in call.operands()]
-    if words and (words[0] in _programs("harmless") or words[0] in ("grep", "rg")):
-        call.lists = words[0] in _programs("listing")
+    if words and (words[0] in programs("harmless") or words[0] in ("grep", "rg")):
+        call.lists = words[0] in programs("listing")
     else:
         call.unknown_path(" ".join(["xargs", *words[:1]]))
 
@@ -428,7 +241,7 @@ def _python(call: Invocation) -> None:
         _inline_python(call, texts[texts.index("-c") + 1])
     elif "-m" in texts:
         module = texts[texts.index("-m") + 1] if "-m" in texts[:-1] else "?"
-        if module not in _programs("python_modules"):
+        if module not in programs("python_modules"):
             call.ledger.unknown("program", f"python -m {module}")
     elif call.standard_input is not None and (not names or "-" in texts):
         _inline_python(call, call.standard_input)
@@ -467,11 +280,10 @@ def _shell(call: Invocation) -> None:
         call.run_script(script, call.folder)
         return
     for path in [path for argument in call.operands()[:1] for path in call.paths(argument)]:
-        script = call.ledger.scripts.get(path)
-        if script is None:
-            call.ledger.unknown("program", f"{call.program} {path}")
+        if path in call.ledger.scripts:
+            call.run_script(call.ledger.scripts[path], call.folder)
         else:
-            call.run_script(script, call.folder)
+            call.ledger.unknown("program", f"{call.program} {path}")
 
 
 def _interpreter(call: Invocation) -> None:
@@ -491,8 +303,8 @@ def _git(call: Invocation) -> None:
     command = (call.arguments[0].text or "?") if call.arguments else ""
     call.arguments = call.arguments[1:]
     words = [argument.text for argument in call.arguments]
-    call.certain = command in _programs("git_sure")
-    call.lists = command in _programs("git_listing")
+    call.certain = command in programs("git_sure")
+    call.lists = command in programs("git_listing")
     if call.doubtful and command in ("mv", "rm", "restore", "checkout", "apply"):
         call.ledger.unknown("outcome", f"git {command}")
     elif command == "mv":
@@ -501,7 +313,7 @@ def _git(call: Invocation) -> None:
         _git_files(call, command, words)
     elif command in ("show", "blame", "cat-file"):
         _git_shown(call, command)
-    elif command in _programs("git_rewrites") and not _only_tells(command, words):
+    elif command in programs("git_rewrites") and not _only_tells(command, words):
         call.ledger.unknown("git", f"git {command}")
 
 
@@ -522,7 +334,7 @@ def _git_files(call: Invocation, command: str, words: Sequence[str | None]) -> N
             continue
         for path in call.touched([argument]):
             if command == "rm":
-                call.ledger.deleted(path, folder=call.ledger.is_folder(path))
+                call.ledger.deleted(path)
             else:
                 call.ledger.modified(path)
 

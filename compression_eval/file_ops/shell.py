@@ -10,8 +10,9 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 from compression_eval.file_ops.calls import Outcome
+from compression_eval.file_ops.invocation import Invocation, unwrapped
 from compression_eval.file_ops.ledger import Ledger
-from compression_eval.file_ops.programs import Invocation, run, unwrapped
+from compression_eval.file_ops.programs import run
 from compression_eval.file_ops.shell_grammar import (
     DECIDED,
     JOINED,

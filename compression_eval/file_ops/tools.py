@@ -257,8 +257,7 @@ def _done(ledger: Ledger, call: Call, deed: Deed, path: str, result: str) -> Non
     there = ledger.exists(path) is True
     new = "\n".join(filter(None, (text_of(part, NEW_KEYS) for part in edits_of(call.arguments))))
     if deed == "read":
-        if not ledger.is_folder(path):
-            ledger.read(path)
+        ledger.read(path)
     elif deed == "write":
         first = result.strip().split("\n", 1)[0]
         created: bool | None = None
@@ -268,7 +267,7 @@ def _done(ledger: Ledger, call: Call, deed: Deed, path: str, result: str) -> Non
             created = True
         ledger.written(path, text_of(call.arguments, TEXT_KEYS), created=created)
     elif deed == "delete":
-        ledger.deleted(path, folder=ledger.is_folder(path))
+        ledger.deleted(path)
     elif deed == "edit" and not there and "" in map(call.arguments.get, OLD_KEYS[:3]):
         ledger.written(path, new)  # an edit that replaces nothing is how some tools make a file
     else:
