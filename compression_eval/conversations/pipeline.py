@@ -21,7 +21,7 @@ from compression_eval.conversations.overview import (
     printable,
     skipped_json,
 )
-from compression_eval.conversations.rows import are_rows, read_rows
+from compression_eval.conversations.rows import PARQUET_MAGIC, read_rows
 from compression_eval.conversations.scrubbing import (
     Pseudonyms,
     Report,
@@ -273,11 +273,11 @@ def _opened(item: Input, options: ImportOptions) -> tuple[str, str, Iterator[Con
     """Return the name of a file's format, what marks it in a few words, and what is in it."""
     if not item.is_address and (reason := readable(item.path)):
         raise DataError(reason)
-    if item.is_address or are_rows(item.place, options.columns):
+    source = None if item.is_address else source_file(item.path)
+    if source is None or options.columns or source.magic.startswith(PARQUET_MAGIC):
         if options.format != "auto":
             raise DataError("rows of a dataset are told apart by themselves; leave out --format")
         return "rows", *read_rows(item.place, options.columns)
-    source = source_file(item.path)
     found, seen = format_of(source, options.format)
     return found.name, seen, found.read(source)
 

@@ -29,6 +29,7 @@ PARTS: dict[str, tuple[str, ...]] = {
 }
 """The parts of a conversation, and the columns in which they are looked for unless named."""
 
+PARQUET_MAGIC = b"PAR1"
 _ADDRESS = re.compile(
     r"hf:(?P<name>[\w.-]+/[\w.-]+)(?:@(?P<revision>[\w./-]+?))?(?::(?P<config>[\w.-]+))?"
     r"(?:/(?P<split>[\w.-]+))?"
@@ -56,22 +57,6 @@ class _Row(SourceFile):
 
     def values(self) -> Iterator[Value]:
         yield self.row
-
-
-def are_rows(place: str, columns: Mapping[str, str]) -> bool:
-    """Whether an input is to be read as rows: by what it is, or because columns are named.
-
-    Args:
-        place: A path or an address.
-        columns: For parts of a conversation, the columns that hold them.
-    """
-    if place.startswith("hf:") or columns:
-        return True
-    try:
-        with Path(place).open("rb") as file:
-            return file.read(4) == b"PAR1"
-    except OSError:
-        return False
 
 
 def check_columns(columns: Mapping[str, str]) -> None:
@@ -109,7 +94,7 @@ def read_rows(place: str, columns: Mapping[str, str]) -> tuple[str, Iterator[Con
     if "://" in place:
         raise DataError(f"{shorten(place)}: rows are read from {_EXPECTED} or from a local file")
     source = source_file(Path(place))
-    if source.magic.startswith(b"PAR1"):
+    if source.magic.startswith(PARQUET_MAGIC):
         rows = _dataset_rows(place, "parquet", data_files=place, split="train")
         return "rows of a Parquet file", _conversations(place, rows, columns)
     return "rows of JSON lines", _conversations(place, source.values(), columns)

@@ -16,6 +16,7 @@ from click.testing import CliRunner, Result
 from compression_eval.cli import main
 from compression_eval.conversations import formats, sources
 from compression_eval.conversations.formats import Format
+from compression_eval.conversations.overview import Progress, printable
 from compression_eval.conversations.sources import SourceFile
 from compression_eval.fixtures.loading import load_fixture
 from tests.fixtures.building import assistant, call, plain_messages, result, system, user
@@ -254,15 +255,6 @@ def test_lines_that_cannot_be_read_are_listed() -> None:
     assert shown[20] == "  and 5 more (--explain names them)"
 
 
-def test_a_line_over_the_limit_is_listed_with_its_size(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(sources, "MAX_LINE_BYTES", 2**20)
-    lines = [json.dumps(message) for message in plain_messages()]
-    Path("a.jsonl").write_text("\n".join([*lines, '"' + "x" * 3 * 2**20 + '"', ""]))
-    done = run("a.jsonl")
-    assert done.exit_code == 0, done.output
-    assert "  a.jsonl: line 10: the line has 3,145,731 bytes, more than 1 MiB\n" in done.stdout
-
-
 def test_the_table_says_what_a_conversation_begins_with() -> None:
     notice = user("<system-reminder>not this</system-reminder>")
     words = user("Please mend the\n\x1b[31m parser, which fails on empty files.")
@@ -481,3 +473,25 @@ def test_every_sample_becomes_a_fixture_and_every_line_is_known() -> None:
         assert not recorded or recorded == set(fixture.cuts)
     fates = {json.loads(line)["fate"] for line in Path("account.jsonl").read_text().splitlines()}
     assert fates <= {"message", "merged", "skipped", "added"}
+
+
+def test_where_it_is_and_how_fast(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    now = [100.0]
+    monkeypatch.setattr("time.monotonic", lambda: now[0])
+    shown = Progress(3)
+    shown.show(1, "a.jsonl")
+    assert capsys.readouterr().err == "", "not for an import that is done in a moment"
+    now[0] = 120.0
+    shown.show(2, "b\x1b.jsonl", 4000)
+    shown.clear()
+    said = capsys.readouterr()
+    assert said.err == "[2/3] 4,000 messages, 200 a second: b?.jsonl\n"
+    assert said.out == ""
+
+
+def test_text_from_a_file_cannot_move_the_cursor() -> None:
+    assert printable("a\r\n\x1b[2Jb\u202e") == "a???[2Jb?"
+    assert printable("x" * 300) == "x" * 200 + "…"
+    assert printable("path/to/file", 4, end=True) == "…file"

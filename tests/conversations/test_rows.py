@@ -11,7 +11,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from compression_eval.conversations.building import Built, build
-from compression_eval.conversations.rows import are_rows, read_rows
+from compression_eval.conversations.rows import read_rows
 from compression_eval.fixtures.errors import DataError
 
 CALL = {"id": "c1", "type": "function", "function": {"name": "bash", "arguments": '{"a": 1}'}}
@@ -214,15 +214,6 @@ def test_columns_that_do_not_fit_are_an_error(
 ) -> None:
     with pytest.raises(DataError, match=expected):
         read(lines(tmp_path / "x.jsonl", [{"text": "x"}]), columns)
-
-
-def test_what_is_read_as_rows(tmp_path: Path) -> None:
-    path = lines(tmp_path / "x.jsonl", [{"messages": CHAT}])
-    assert not are_rows(path, {})
-    assert are_rows(path, {"messages": "messages"})
-    assert are_rows("hf:org/talks", {})
-    assert are_rows(parquet(tmp_path / "y", [{"messages": CHAT}]), {})
-    assert not are_rows(str(tmp_path / "nosuch"), {})
 
 
 def test_only_a_row_is_held_at_a_time(tmp_path: Path) -> None:
