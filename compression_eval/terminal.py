@@ -1,7 +1,7 @@
 """What the subcommands of ``compression-eval`` share: clean errors, examples, a model by name."""
 
 import re
-from collections.abc import Callable, Iterator, Sequence, Sized
+from collections.abc import Callable, Container, Iterator, Sequence, Sized
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -77,6 +77,23 @@ def examples(*arguments: str) -> str:
     """Return an epilog of examples that click leaves unwrapped."""
     lines = (f"  compression-eval {line}" for line in arguments)
     return "\b\n" + "\n".join(("Examples:", *lines))
+
+
+def aligned(rows: Sequence[Sequence[str]], right: Container[str] = ()) -> list[str]:
+    """Return a table as lines of text.
+
+    Args:
+        rows: The heads, then the rows.
+        right: Heads of the columns that are set to the right.
+    """
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    return [
+        "  ".join(
+            cell.rjust(width) if head in right else cell.ljust(width)
+            for head, cell, width in zip(rows[0], row, widths, strict=True)
+        ).rstrip()
+        for row in rows
+    ]
 
 
 def say_passed_over(reasons: Sequence[PassedOverError], left: Sized) -> None:

@@ -13,7 +13,7 @@ from compression_eval.compressors.hermes.interpreter import DEFAULT_VERSION
 from compression_eval.compressors.registry import COMPRESSORS, find_compressor
 from compression_eval.compressors.spec import Compressor
 from compression_eval.fixtures.errors import DataError, shorten
-from compression_eval.terminal import CleanGroup
+from compression_eval.terminal import CleanGroup, aligned
 
 _COLUMNS = ("name", "calls a model", "state can be read", "takes a target", "parameters")
 
@@ -43,11 +43,7 @@ def list_command(names: Sequence[str], as_json: bool) -> None:
         click.echo("\n\n".join("\n".join(_details(each)) for each in about))
     else:
         rows = [_COLUMNS, *map(_row, about)]
-        *columns, _ = zip(*rows, strict=True)
-        widths = [*(max(map(len, column)) for column in columns), 0]
-        for row in rows:
-            cells = zip(row, widths, strict=True)
-            click.echo("  ".join(cell.ljust(width) for cell, width in cells))
+        click.echo("\n".join(aligned(rows)))
         click.echo(
             "\nYours: module:name, path/file.py@name (their parameters are those of the code)"
         )

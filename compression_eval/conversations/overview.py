@@ -4,13 +4,14 @@ import json
 import sys
 import time
 from collections import Counter
-from collections.abc import Container, Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import asdict, dataclass, field
 
 import click
 
 from compression_eval.conversations.account import Account
 from compression_eval.fixtures.models import Fixture
+from compression_eval.terminal import aligned
 
 _HEADS = (
     *("fixture", "messages", "calls", "results", "compactions", "cuts", "skipped lines"),
@@ -167,23 +168,6 @@ def explained_json(place: str, fixture: str, account: Account) -> Iterator[str]:
 def skipped_json(place: str, reason: str) -> str:
     """Return a file that nothing was made of as a line of JSON."""
     return json.dumps({"file": place, "fixture": None, "fate": "skipped", "reason": reason})
-
-
-def aligned(rows: Sequence[Sequence[str]], right: Container[str]) -> list[str]:
-    """Return a table as lines of text.
-
-    Args:
-        rows: The heads, then the rows.
-        right: Heads of the columns that are set to the right.
-    """
-    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
-    return [
-        "  ".join(
-            cell.rjust(width) if head in right else cell.ljust(width)
-            for head, cell, width in zip(rows[0], row, widths, strict=True)
-        ).rstrip()
-        for row in rows
-    ]
 
 
 def printable(text: str, characters: int = 200, *, end: bool = False) -> str:

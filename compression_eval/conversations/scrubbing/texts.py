@@ -12,7 +12,6 @@ from dataclasses import dataclass, field
 from functools import cache
 from typing import Any, Literal, get_args, get_origin
 
-from compression_eval.conversations.overview import aligned
 from compression_eval.conversations.scrubbing.passes import (
     ONLY_TEACHES,
     PASSES,
@@ -27,6 +26,7 @@ from compression_eval.conversations.scrubbing.settings import ScrubSettings
 from compression_eval.conversations.scrubbing.vocabulary import Vocabulary
 from compression_eval.fixtures.banks import ProbeBank
 from compression_eval.fixtures.models import IMAGE_DATA, Fixture, Message, Open, Source, ToolCall
+from compression_eval.terminal import aligned
 
 _FIXED: dict[type[Open], tuple[str, ...]] = {
     ToolCall: ("id",),
