@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from tests.e2e import scripted, small
-from tests.e2e.scripted import Script
+from tests.e2e.scripted import Scripts
 
 
 @pytest.fixture(autouse=True)
@@ -31,7 +31,7 @@ def tiny(tmp_path: Path) -> Path:
 
 
 @pytest.fixture
-def scripts() -> Iterator[dict[str, Script]]:
+def scripts() -> Iterator[Scripts]:
     """Well-behaved scripted models by role; a test replaces a reply to make one misbehave."""
     scripted.SCRIPTS.update(scripted.proper_scripts())
     yield scripted.SCRIPTS

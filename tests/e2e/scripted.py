@@ -63,7 +63,9 @@ class Script:
     """How long a call takes."""
 
 
-SCRIPTS: dict[str, Script] = {}
+Scripts = dict[str, Script]
+
+SCRIPTS: Scripts = {}
 
 
 def output(text: str, stop_reason: Any = "stop") -> ModelOutput:
@@ -183,7 +185,7 @@ def proper_compression(call: Call) -> str:
     return operations(text) if call.config.response_schema else text
 
 
-def proper_scripts() -> dict[str, Script]:
+def proper_scripts() -> Scripts:
     """Return one script per role, all of them well behaved."""
     return {
         ANSWERS: Script(proper_answer),

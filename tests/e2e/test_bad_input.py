@@ -10,12 +10,12 @@ import pytest
 
 from compression_eval.fixtures.errors import DataError
 from tests.e2e import small
-from tests.e2e.scripted import Script
+from tests.e2e.scripted import Scripts
 
 Arguments = dict[str, Any]
 
 
-def refused(folder: Path, log_dir: Path, scripts: dict[str, Script], given: Arguments) -> str:
+def refused(folder: Path, log_dir: Path, scripts: Scripts, given: Arguments) -> str:
     """Start a run that must be refused; returns the message."""
     arguments = {"fixtures": str(folder / "tiny.json"), **given}
     if "compressor" in given:
@@ -103,11 +103,7 @@ ARGUMENTS: list[tuple[Arguments, Sequence[str]]] = [
 
 @pytest.mark.parametrize(("given", "said"), ARGUMENTS, ids=[str(given) for given, _ in ARGUMENTS])
 def test_an_argument_is_refused(
-    given: Arguments,
-    said: Sequence[str],
-    tiny: Path,
-    log_dir: Path,
-    scripts: dict[str, Script],
+    given: Arguments, said: Sequence[str], tiny: Path, log_dir: Path, scripts: Scripts
 ) -> None:
     message = refused(tiny.parent, log_dir, scripts, given)
     for part in said:
@@ -115,7 +111,7 @@ def test_an_argument_is_refused(
 
 
 def test_a_strategy_of_a_missing_extra_is_refused(
-    tiny: Path, log_dir: Path, scripts: dict[str, Script], monkeypatch: pytest.MonkeyPatch
+    tiny: Path, log_dir: Path, scripts: Scripts, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setitem(sys.modules, "langchain", None)
     given = {"compressor": "langchain", "compressor_args": {}}
@@ -140,7 +136,7 @@ WRONG_TYPES: list[Arguments] = [
 
 @pytest.mark.parametrize("given", WRONG_TYPES, ids=str)
 def test_an_argument_of_another_type_is_refused(
-    given: Arguments, tiny: Path, log_dir: Path, scripts: dict[str, Script]
+    given: Arguments, tiny: Path, log_dir: Path, scripts: Scripts
 ) -> None:
     assert next(iter(given)) in refused(tiny.parent, log_dir, scripts, given)
 
@@ -205,9 +201,7 @@ FIXTURES: dict[str, tuple[Edit, Sequence[str]]] = {
 
 
 @pytest.mark.parametrize("case", FIXTURES)
-def test_a_fixture_is_refused(
-    case: str, tmp_path: Path, log_dir: Path, scripts: dict[str, Script]
-) -> None:
+def test_a_fixture_is_refused(case: str, tmp_path: Path, log_dir: Path, scripts: Scripts) -> None:
     edit, said = FIXTURES[case]
     data = small.conversation()
     edit(data)
@@ -234,9 +228,7 @@ BANKS: dict[str, tuple[Edit, Sequence[str]]] = {
 
 
 @pytest.mark.parametrize("case", BANKS)
-def test_a_bank_is_refused(
-    case: str, tmp_path: Path, log_dir: Path, scripts: dict[str, Script]
-) -> None:
+def test_a_bank_is_refused(case: str, tmp_path: Path, log_dir: Path, scripts: Scripts) -> None:
     edit, said = BANKS[case]
     data = small.bank()
     edit(data)
@@ -259,7 +251,7 @@ CONTENTS: dict[str, tuple[bytes, str]] = {
 @pytest.mark.parametrize("name", ["tiny.json", "tiny.probes.json"])
 @pytest.mark.parametrize("case", CONTENTS)
 def test_a_file_that_is_no_json_object_is_refused(
-    case: str, name: str, tiny: Path, log_dir: Path, scripts: dict[str, Script]
+    case: str, name: str, tiny: Path, log_dir: Path, scripts: Scripts
 ) -> None:
     content, said = CONTENTS[case]
     (tiny.parent / name).write_bytes(content)
@@ -272,7 +264,7 @@ def test_a_file_that_is_no_json_object_is_refused(
     ("content", "said"), [(b"  \n", "empty"), (b"\xff\xfea", "UTF-8")], ids=["empty", "not UTF-8"]
 )
 def test_a_prompt_file_is_refused(
-    content: bytes, said: str, tiny: Path, log_dir: Path, scripts: dict[str, Script]
+    content: bytes, said: str, tiny: Path, log_dir: Path, scripts: Scripts
 ) -> None:
     prompt = tiny.with_name("prompt.md")
     prompt.write_bytes(content)
@@ -282,18 +274,14 @@ def test_a_prompt_file_is_refused(
     assert said in message
 
 
-def test_a_prompt_given_twice_is_refused(
-    tiny: Path, log_dir: Path, scripts: dict[str, Script]
-) -> None:
+def test_a_prompt_given_twice_is_refused(tiny: Path, log_dir: Path, scripts: Scripts) -> None:
     prompt = tiny.with_name("prompt.md")
     prompt.write_text("Summarise.")
     given = {"prompt": str(prompt), "compressor_args": {"prompt": "Other."}}
     assert "prompt: given both" in refused(tiny.parent, log_dir, scripts, given)
 
 
-def test_a_fixture_without_a_bank_is_refused(
-    tiny: Path, log_dir: Path, scripts: dict[str, Script]
-) -> None:
+def test_a_fixture_without_a_bank_is_refused(tiny: Path, log_dir: Path, scripts: Scripts) -> None:
     tiny.with_name("tiny.probes.json").unlink()
     message = refused(tiny.parent, log_dir, scripts, {})
     assert f"{tiny}: no probe bank" in message
@@ -301,7 +289,7 @@ def test_a_fixture_without_a_bank_is_refused(
 
 
 def test_one_bank_for_several_fixtures_is_refused(
-    tmp_path: Path, log_dir: Path, scripts: dict[str, Script]
+    tmp_path: Path, log_dir: Path, scripts: Scripts
 ) -> None:
     paths = [small.write(tmp_path / "data", name) for name in ("tiny", "other")]
     bank = paths[0].with_name("tiny.probes.json")
@@ -313,7 +301,7 @@ def test_one_bank_for_several_fixtures_is_refused(
 
 
 def test_two_fixtures_of_one_name_are_refused(
-    tmp_path: Path, log_dir: Path, scripts: dict[str, Script]
+    tmp_path: Path, log_dir: Path, scripts: Scripts
 ) -> None:
     paths = [small.write(tmp_path / folder) for folder in ("a", "b")]
     message = refused(tmp_path, log_dir, scripts, {"fixtures": [str(path) for path in paths]})
@@ -321,7 +309,7 @@ def test_two_fixtures_of_one_name_are_refused(
 
 
 def test_one_bad_fixture_among_good_ones_stops_all(
-    tmp_path: Path, log_dir: Path, scripts: dict[str, Script]
+    tmp_path: Path, log_dir: Path, scripts: Scripts
 ) -> None:
     good = small.write(tmp_path / "data", "good")
     bad = small.write(tmp_path / "data", "bad")

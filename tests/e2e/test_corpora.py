@@ -13,9 +13,8 @@ from compression_eval.fixtures.loading import find_sources
 from compression_eval.fixtures.packing import pack
 from compression_eval.task import compression_task
 from tests.e2e import small
-from tests.e2e.scripted import COMPRESSES, Script
+from tests.e2e.scripted import COMPRESSES, Scripts
 
-Scripts = dict[str, Script]
 SUMMARY = {"role": "user", "content": "Summary: E4401 in the log, auth/session.py edited."}
 
 

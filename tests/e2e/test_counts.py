@@ -8,10 +8,8 @@ from inspect_ai import eval as inspect_eval
 from inspect_ai.log import EvalLog
 
 from tests.e2e import small
-from tests.e2e.scripted import ANSWERS, COMPRESSES, GRADES, Script
+from tests.e2e.scripted import ANSWERS, COMPRESSES, GRADES, Scripts
 from tests.e2e.small import EPOCHS, PROBES
-
-Scripts = dict[str, Script]
 
 
 def calls(scripts: Scripts) -> dict[str, int]:

@@ -13,9 +13,8 @@ from compression_eval.facts.matching import Text
 from compression_eval.grading import request as grading_request
 from compression_eval.grading.rubric import Rubric
 from tests.e2e import small
-from tests.e2e.scripted import ANSWERS, COMPRESSES, GRADES, Script, criteria_in
+from tests.e2e.scripted import ANSWERS, COMPRESSES, GRADES, Scripts, criteria_in
 
-Scripts = dict[str, Script]
 Patch = pytest.MonkeyPatch
 Check = Callable[[Scripts, Path, Path], None]
 

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from tests.e2e import small
-from tests.e2e.scripted import COMPRESSES, Call, Script, output, proper_compression
+from tests.e2e.scripted import COMPRESSES, Call, Script, Scripts, output, proper_compression
 
 KEYS = ("overall", "accuracy", "continuity", "fact_recall", "fact_survival", "tokens_removed")
 
@@ -29,7 +29,7 @@ def named(folder: Path, name: str) -> Path:
 
 
 def test_only_the_failed_states_samples_are_unscored(
-    scripts: dict[str, Script], tmp_path: Path, log_dir: Path
+    scripts: Scripts, tmp_path: Path, log_dir: Path
 ) -> None:
     good, bad = (named(tmp_path / "data", name) for name in ("good", "bad"))
     alone = small.means(small.run(log_dir, good))
@@ -56,7 +56,7 @@ def test_only_the_failed_states_samples_are_unscored(
 
 
 def test_one_failed_epoch_does_not_lower_the_others(
-    scripts: dict[str, Script], tiny: Path, log_dir: Path
+    scripts: Scripts, tiny: Path, log_dir: Path
 ) -> None:
     def second_fails(call: Call) -> str:
         return "" if call.number == 1 else proper_compression(call)
@@ -69,7 +69,7 @@ def test_one_failed_epoch_does_not_lower_the_others(
 
 
 def test_a_failing_compression_is_not_tried_again_by_each_probe(
-    scripts: dict[str, Script], tiny: Path, log_dir: Path
+    scripts: Scripts, tiny: Path, log_dir: Path
 ) -> None:
     scripts[COMPRESSES].reply = lambda _: output("", "content_filter")
     log = small.run(log_dir, tiny)
@@ -84,7 +84,7 @@ def test_a_failing_compression_is_not_tried_again_by_each_probe(
     ids=["says nothing", "longer than the history"],
 )
 def test_the_status_says_what_went_wrong(
-    reply: str, status: str, scripts: dict[str, Script], tiny: Path, log_dir: Path
+    reply: str, status: str, scripts: Scripts, tiny: Path, log_dir: Path
 ) -> None:
     scripts[COMPRESSES].reply = lambda _: reply
     log = small.run(log_dir, tiny, compressor="regenerative", epochs=1)
@@ -95,7 +95,7 @@ def test_the_status_says_what_went_wrong(
 
 
 def test_a_budget_that_leaves_nothing_to_compress_is_a_failure(
-    scripts: dict[str, Script], tiny: Path, log_dir: Path
+    scripts: Scripts, tiny: Path, log_dir: Path
 ) -> None:
     log = small.run(log_dir, tiny, compressor_args={"tail_tokens": 100_000}, epochs=1)
     for sample in small.samples(log, "error"):

@@ -7,11 +7,11 @@ from tenacity import wait_fixed
 
 from compression_eval import sharing
 from tests.e2e import small
-from tests.e2e.scripted import ANSWERS, GRADES, Call, Script, ScriptedModel
+from tests.e2e.scripted import ANSWERS, GRADES, Call, ScriptedModel, Scripts
 
 
 def test_one_goes_ahead_and_the_others_follow_together(
-    scripts: dict[str, Script], tiny: Path, log_dir: Path
+    scripts: Scripts, tiny: Path, log_dir: Path
 ) -> None:
     scripts[ANSWERS].seconds = scripts[GRADES].seconds = 0.2
     small.samples(small.run(log_dir, tiny, epochs=1))
@@ -19,7 +19,7 @@ def test_one_goes_ahead_and_the_others_follow_together(
 
 
 def test_without_a_prompt_cache_all_go_at_once(
-    scripts: dict[str, Script], tiny: Path, log_dir: Path, monkeypatch: pytest.MonkeyPatch
+    scripts: Scripts, tiny: Path, log_dir: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(sharing, "has_prompt_cache", lambda _: False)
     scripts[ANSWERS].seconds = 0.2
@@ -28,7 +28,7 @@ def test_without_a_prompt_cache_all_go_at_once(
 
 
 def test_nobody_waits_long_for_a_first_call(
-    scripts: dict[str, Script], tiny: Path, log_dir: Path, monkeypatch: pytest.MonkeyPatch
+    scripts: Scripts, tiny: Path, log_dir: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(sharing, "MAX_WAIT_SECONDS", 0.05)
     scripts[ANSWERS].seconds = 0.3
@@ -37,10 +37,7 @@ def test_nobody_waits_long_for_a_first_call(
 
 
 def test_a_first_attempt_that_fails_lets_the_others_go_ahead(
-    scripts: dict[str, Script],
-    tiny: Path,
-    log_dir: Path,
-    monkeypatch: pytest.MonkeyPatch,
+    scripts: Scripts, tiny: Path, log_dir: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(sharing, "MAX_WAIT_SECONDS", 30)
     monkeypatch.setattr(ScriptedModel, "should_retry", lambda *_: True)
@@ -62,7 +59,7 @@ def test_a_first_attempt_that_fails_lets_the_others_go_ahead(
 
 
 def test_a_first_call_that_fails_lets_the_next_go_ahead(
-    scripts: dict[str, Script], tiny: Path, log_dir: Path
+    scripts: Scripts, tiny: Path, log_dir: Path
 ) -> None:
     answer = scripts[ANSWERS].reply
 

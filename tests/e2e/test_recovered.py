@@ -17,7 +17,7 @@ from compression_eval.analysis.logs import find_logs
 from compression_eval.grading.scorers import fact_retention, six_dimensions
 from compression_eval.record import ProbeRecord
 from tests.e2e import command, small
-from tests.e2e.scripted import COMPRESSES, GRADES, Script, ScriptedModel
+from tests.e2e.scripted import COMPRESSES, GRADES, ScriptedModel, Scripts
 
 
 def without_stores(log: EvalLog, folder: Path, *, events: bool = True) -> str:
@@ -33,7 +33,7 @@ def without_stores(log: EvalLog, folder: Path, *, events: bool = True) -> str:
     return path
 
 
-def requests(scripts: dict[str, Script]) -> list[str]:
+def requests(scripts: Scripts) -> list[str]:
     """Return what the grader was asked, but for where one user message ends and another begins."""
     texts = (call.text.replace("[user]", "") for call in scripts[GRADES].calls)
     return sorted(re.sub(r"(\\n)+", " ", text) for text in texts)
@@ -44,7 +44,7 @@ def requests(scripts: dict[str, Script]) -> list[str]:
 def test_tables_and_scores_are_the_same_without_the_store(
     compressor: str,
     collapses: bool,
-    scripts: dict[str, Script],
+    scripts: Scripts,
     tiny: Path,
     log_dir: Path,
     tmp_path: Path,
@@ -77,11 +77,7 @@ def test_tables_and_scores_are_the_same_without_the_store(
 
 
 def test_what_cannot_be_recovered_is_named(
-    scripts: dict[str, Script],
-    tiny: Path,
-    log_dir: Path,
-    tmp_path: Path,
-    caplog: pytest.LogCaptureFixture,
+    scripts: Scripts, tiny: Path, log_dir: Path, tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     run = small.run(log_dir, tiny, epochs=1)
     path = without_stores(run, tmp_path / "recovered", events=False)
@@ -118,7 +114,7 @@ small.run(Path(log_dir), Path(fixture), options={"max_samples": 1, "log_buffer":
 @pytest.mark.parametrize("stop", ["SIGKILL", "SIGTERM"])
 @pytest.mark.skipif(not hasattr(signal, "SIGKILL"), reason="this system has no SIGKILL")
 def test_samples_recovered_from_the_buffer_of_a_killed_run_keep_their_record(
-    stop: str, scripts: dict[str, Script], tiny: Path, log_dir: Path
+    stop: str, scripts: Scripts, tiny: Path, log_dir: Path
 ) -> None:
     killed = subprocess.run(
         [sys.executable, "-c", RECOVERED, str(log_dir), str(tiny), "6", stop],

@@ -17,7 +17,7 @@ from inspect_ai.log import EvalLog, read_eval_log
 from compression_eval import sharing
 from compression_eval.record import ProbeRecord
 from tests.e2e import command, scripted, small
-from tests.e2e.scripted import ANSWERS, COMPRESSES, Call, Script, proper_answer
+from tests.e2e.scripted import ANSWERS, COMPRESSES, Call, Script, Scripts, proper_answer
 
 
 def random_compression(call: Call) -> str:
@@ -50,7 +50,7 @@ def breaking_at(number: int) -> Script:
 
 @pytest.mark.parametrize("dies_at", [0, 1, 5])
 def test_a_retried_run_goes_on_with_its_states(
-    dies_at: int, scripts: dict[str, Script], tiny: Path, log_dir: Path
+    dies_at: int, scripts: Scripts, tiny: Path, log_dir: Path
 ) -> None:
     scripts[ANSWERS] = breaking_at(dies_at)
     scripts[COMPRESSES].reply = random_compression
@@ -68,7 +68,7 @@ def test_a_retried_run_goes_on_with_its_states(
 
 
 def test_a_retried_run_does_not_try_a_failed_compression_again(
-    scripts: dict[str, Script], tiny: Path, tmp_path: Path, log_dir: Path
+    scripts: Scripts, tiny: Path, tmp_path: Path, log_dir: Path
 ) -> None:
     other = small.write(tmp_path / "data", "other")
     scripts[ANSWERS] = breaking_at(2)
@@ -82,9 +82,7 @@ def test_a_retried_run_does_not_try_a_failed_compression_again(
     assert len(scripts[COMPRESSES].calls) == 2
 
 
-def test_swapped_states_are_computed_anew(
-    scripts: dict[str, Script], tiny: Path, log_dir: Path
-) -> None:
+def test_swapped_states_are_computed_anew(scripts: Scripts, tiny: Path, log_dir: Path) -> None:
     other = small.write(tiny.parent, "other")
     scripts[ANSWERS] = breaking_at(3)
     scripts[COMPRESSES].reply = random_compression
@@ -103,11 +101,7 @@ def test_swapped_states_are_computed_anew(
 
 @pytest.mark.parametrize("moved", ["_PRIVATE_MODULE", "_PRIVATE_NAME"])
 def test_without_the_place_of_the_log_states_are_shared_but_not_kept(
-    moved: str,
-    scripts: dict[str, Script],
-    tiny: Path,
-    log_dir: Path,
-    monkeypatch: pytest.MonkeyPatch,
+    moved: str, scripts: Scripts, tiny: Path, log_dir: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(sharing, moved, "inspect_ai.moved")
     log = small.run(log_dir, tiny)
@@ -150,7 +144,7 @@ def counted(file: Path) -> scripted.Reply:
 @pytest.mark.slow
 @pytest.mark.skipif(not hasattr(signal, "SIGKILL"), reason="this system has no SIGKILL")
 def test_a_killed_run_goes_on_with_its_states(
-    scripts: dict[str, Script], tiny: Path, tmp_path: Path, log_dir: Path
+    scripts: Scripts, tiny: Path, tmp_path: Path, log_dir: Path
 ) -> None:
     count = tmp_path / "count"
     killed = subprocess.run(
@@ -178,7 +172,7 @@ def test_a_killed_run_goes_on_with_its_states(
     assert [len(ids) for ids in over_both.values()] == [1] * small.EPOCHS
 
 
-def died(scripts: dict[str, Script], log_dir: Path, *fixtures: Path) -> EvalLog:
+def died(scripts: Scripts, log_dir: Path, *fixtures: Path) -> EvalLog:
     """Run something whose third answer breaks it."""
     scripts[ANSWERS] = breaking_at(2)
     log = small.run(log_dir, list(fixtures), epochs=1, options={"max_samples": 1})
@@ -186,12 +180,12 @@ def died(scripts: dict[str, Script], log_dir: Path, *fixtures: Path) -> EvalLog:
     return log
 
 
-def calls(scripts: dict[str, Script]) -> int:
+def calls(scripts: Scripts) -> int:
     return sum(len(script.calls) for script in scripts.values())
 
 
 def test_a_retry_after_an_edit_is_refused_before_any_call(
-    scripts: dict[str, Script], tiny: Path, log_dir: Path
+    scripts: Scripts, tiny: Path, log_dir: Path
 ) -> None:
     bank = tiny.with_name("tiny.probes.json")
     before = bank.read_text(encoding="utf-8")
@@ -215,7 +209,7 @@ def test_a_retry_after_an_edit_is_refused_before_any_call(
 
 
 def test_a_retry_without_a_bank_that_was_there_is_refused(
-    scripts: dict[str, Script], tiny: Path, log_dir: Path
+    scripts: Scripts, tiny: Path, log_dir: Path
 ) -> None:
     other = small.write(tiny.parent, "other")
     first = died(scripts, log_dir, tiny, other)
@@ -246,7 +240,7 @@ def small_disk(tmp_path: Path) -> Iterator[Path]:
 @pytest.mark.slow
 @pytest.mark.skipif(shutil.which("mount") is None, reason="this system has no mount")
 def test_a_run_on_a_full_disk_goes_on_once_there_is_room(
-    scripts: dict[str, Script], tiny: Path, small_disk: Path
+    scripts: Scripts, tiny: Path, small_disk: Path
 ) -> None:
     ballast = small_disk / "ballast"
     logs = small_disk / "logs"

@@ -15,6 +15,7 @@ from tests.e2e.scripted import (
     GRADES,
     Call,
     Script,
+    Scripts,
     output,
     proper_answer,
     proper_compression,
@@ -95,11 +96,7 @@ def one_fails(call: Call) -> str:
     ("max_failed", "status"), [(None, "success"), (0.3, "error"), (1 / 3, "success"), (0, "error")]
 )
 def test_so_many_failures_make_an_error(
-    max_failed: float | None,
-    status: str,
-    scripts: dict[str, Script],
-    tiny: Path,
-    log_dir: Path,
+    max_failed: float | None, status: str, scripts: Scripts, tiny: Path, log_dir: Path
 ) -> None:
     scripts[COMPRESSES].reply = one_fails
     given: dict[str, Any] = {} if max_failed is None else {"max_failed": max_failed}
@@ -116,7 +113,7 @@ def test_so_many_failures_make_an_error(
 
 
 def test_answers_and_gradings_are_counted_where_they_failed(
-    scripts: dict[str, Script], tiny: Path, log_dir: Path, caplog: pytest.LogCaptureFixture
+    scripts: Scripts, tiny: Path, log_dir: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     def answer(call: Call) -> str | ModelOutput:
         if "Which error code" in call.last:
@@ -162,7 +159,7 @@ def unreachable(times: int) -> Script:
 @pytest.mark.parametrize("bound", [{}, {"max_retries": 9}])
 def test_what_is_waited_for_is_said_once(
     bound: dict[str, int],
-    scripts: dict[str, Script],
+    scripts: Scripts,
     tiny: Path,
     log_dir: Path,
     caplog: pytest.LogCaptureFixture,
@@ -178,7 +175,7 @@ def test_what_is_waited_for_is_said_once(
 
 
 def test_an_attempt_timeout_does_not_reach_roles(
-    scripts: dict[str, Script], tiny: Path, log_dir: Path, caplog: pytest.LogCaptureFixture
+    scripts: Scripts, tiny: Path, log_dir: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     del scripts
     small.run(log_dir, tiny, epochs=1, options={"attempt_timeout": 30})
@@ -214,7 +211,7 @@ def test_names_and_tags_show_no_paths_or_texts_of_own_code(
 
 
 def test_a_shared_state_names_the_sample_that_made_it(
-    scripts: dict[str, Script], tiny: Path, log_dir: Path
+    scripts: Scripts, tiny: Path, log_dir: Path
 ) -> None:
     del scripts
     log = small.run(log_dir, tiny, epochs=1)

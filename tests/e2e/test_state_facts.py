@@ -13,15 +13,15 @@ from compression_eval.analysis.frames import facts_frame, samples_frame
 from compression_eval.cli import main
 from compression_eval.fixtures.errors import DataError
 from tests.e2e import small
-from tests.e2e.scripted import GRADES, Call, Script, is_reading, proper_grading
+from tests.e2e.scripted import GRADES, Call, Scripts, is_reading, proper_grading
 
 
-def readings(scripts: dict[str, Script]) -> list[Call]:
+def readings(scripts: Scripts) -> list[Call]:
     return [call for call in scripts[GRADES].calls if is_reading(call)]
 
 
 def test_each_state_is_read_once_for_all_probes(
-    tmp_path: Path, log_dir: Path, scripts: dict[str, Script]
+    tmp_path: Path, log_dir: Path, scripts: Scripts
 ) -> None:
     fixture = small.write(tmp_path / "data")
     log = small.run(log_dir, fixture, epochs=2, answers=1, state_facts=None)
@@ -36,7 +36,7 @@ def test_each_state_is_read_once_for_all_probes(
 
 
 def test_the_state_stands_before_everything_that_a_grading_does_not_share(
-    tmp_path: Path, log_dir: Path, scripts: dict[str, Script]
+    tmp_path: Path, log_dir: Path, scripts: Scripts
 ) -> None:
     small.run(log_dir, small.write(tmp_path / "data"), epochs=1, state_facts="reader")
     first, *_, last = scripts[GRADES].calls
@@ -48,7 +48,7 @@ def test_the_state_stands_before_everything_that_a_grading_does_not_share(
 
 
 def test_a_reader_that_fails_is_told_and_costs_no_grade(
-    tmp_path: Path, log_dir: Path, scripts: dict[str, Script]
+    tmp_path: Path, log_dir: Path, scripts: Scripts
 ) -> None:
     scripts[GRADES].reply = lambda call: (
         "I would rather not." if is_reading(call) else proper_grading(call)
@@ -62,9 +62,7 @@ def test_a_reader_that_fails_is_told_and_costs_no_grade(
     assert not math.isnan(means["fact_survival"])
 
 
-def test_matching_alone_asks_nothing_more(
-    tmp_path: Path, log_dir: Path, scripts: dict[str, Script]
-) -> None:
+def test_matching_alone_asks_nothing_more(tmp_path: Path, log_dir: Path, scripts: Scripts) -> None:
     small.run(log_dir, small.write(tmp_path / "data"), epochs=1, state_facts="match")
     assert not readings(scripts)
 
@@ -81,7 +79,7 @@ def test_the_embedded_grader_cannot_be_asked_to_read(tmp_path: Path, log_dir: Pa
 
 
 def test_the_words_are_in_tables_and_frames(
-    tmp_path: Path, log_dir: Path, scripts: dict[str, Script]
+    tmp_path: Path, log_dir: Path, scripts: Scripts
 ) -> None:
     log = small.run(log_dir, small.write(tmp_path / "data"), epochs=1, state_facts="reader")
     table = tmp_path / "facts.csv"

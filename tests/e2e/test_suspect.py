@@ -12,7 +12,7 @@ from compression_eval.analysis import samples_frame, states_frame
 from compression_eval.compressors import running
 from compression_eval.compressors.validity import suspicions
 from tests.e2e import small
-from tests.e2e.scripted import COMPRESSES, Script, output, proper_compression
+from tests.e2e.scripted import COMPRESSES, Scripts, proper_compression
 
 GOOD = "The login failed with E4401; auth/session.py was edited and the retry limit is now 7."
 CHINESE = (
@@ -49,7 +49,7 @@ def facts_everywhere() -> dict[str, object]:
     ],
 )
 def test_the_signs_stand_in_record_score_and_frame(
-    reply: str, signs: set[str], scripts: dict[str, Script], tmp_path: Path, log_dir: Path
+    reply: str, signs: set[str], scripts: Scripts, tmp_path: Path, log_dir: Path
 ) -> None:
     path = small.write(tmp_path / "data", probes=facts_everywhere())
     scripts[COMPRESSES].reply = lambda _: reply
@@ -83,7 +83,7 @@ def test_long_runs_of_blank_lines_are_read_through_once() -> None:
 
 
 def test_signs_are_looked_for_beside_the_event_loop(
-    scripts: dict[str, Script], tiny: Path, log_dir: Path, monkeypatch: pytest.MonkeyPatch
+    scripts: Scripts, tiny: Path, log_dir: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     del scripts
     in_loop: list[bool] = []
@@ -97,18 +97,7 @@ def test_signs_are_looked_for_beside_the_event_loop(
     assert in_loop == [False]
 
 
-def test_a_memory_of_blank_entries_is_a_failure(
-    scripts: dict[str, Script], tiny: Path, log_dir: Path
-) -> None:
-    blank = '{"operations": [{"op": "add", "section": "state", "text": "  "}]}'
-    scripts[COMPRESSES].reply = lambda _: output(blank)
-    log = small.run(log_dir, tiny, epochs=1)
-    assert {small.state(sample).status for sample in small.samples(log, "error")} == {"empty"}
-
-
-def test_operations_are_read_as_what_they_say(
-    scripts: dict[str, Script], tiny: Path, log_dir: Path
-) -> None:
+def test_operations_are_read_as_what_they_say(scripts: Scripts, tiny: Path, log_dir: Path) -> None:
     scripts[COMPRESSES].reply = proper_compression
     log = small.run(log_dir, tiny, epochs=1)
     assert all(not small.state(sample).suspect for sample in small.samples(log))

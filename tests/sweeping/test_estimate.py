@@ -19,7 +19,7 @@ from tests.e2e.scripted import (
     COMPRESSES,
     GRADES,
     Call,
-    Script,
+    Scripts,
     criteria_in,
     facts_in,
     is_reading,
@@ -43,7 +43,7 @@ def estimated(*arguments: str) -> dict[str, Any]:
 @pytest.mark.parametrize("cycles", [1, 2])
 @pytest.mark.parametrize("answers", [1, 2])
 def test_calls_are_exact_and_tokens_nearly(
-    cycles: int, answers: int, scripts: dict[str, Script], tiny: Path, tmp_path: Path
+    cycles: int, answers: int, scripts: Scripts, tiny: Path, tmp_path: Path
 ) -> None:
     # So wordy that there is something to remove at the first of two cuts.
     conversation = small.conversation()
@@ -153,7 +153,7 @@ def test_a_strategy_that_needs_its_vendor_is_assumed_and_says_so(
 
 
 def test_variances_come_from_logs_or_are_said_to_be_assumed(
-    scripts: dict[str, Script], tiny: Path, tmp_path: Path
+    scripts: Scripts, tiny: Path, tmp_path: Path
 ) -> None:
     def grade(call: Call) -> ModelOutput:
         graded = output(proper_grading(call))

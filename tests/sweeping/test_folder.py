@@ -10,11 +10,11 @@ from inspect_ai.log import read_eval_log
 from compression_eval.analysis.logs import find_logs
 from compression_eval.sweeping.folder import folder_logs, fresh_folder, repair, settle
 from tests.e2e import small
-from tests.e2e.scripted import ANSWERS, Call, Script, proper_answer
+from tests.e2e.scripted import ANSWERS, Call, Scripts, proper_answer
 
 
 @pytest.fixture
-def retried(scripts: dict[str, Script], tiny: Path, tmp_path: Path) -> Path:
+def retried(scripts: Scripts, tiny: Path, tmp_path: Path) -> Path:
     """A folder with a run that broke and the one that finished it."""
 
     def breaks(call: Call) -> str:

@@ -12,7 +12,7 @@ from tests.e2e.scripted import (
     COMPRESSES,
     GRADES,
     Call,
-    Script,
+    Scripts,
     is_reading,
     proper_compression,
     proper_grading,
@@ -63,7 +63,7 @@ def test_an_arm_that_gave_nothing_is_an_error_with_its_reason(tiny: Path, tmp_pa
 
 
 def test_a_share_of_failures_can_be_made_an_error(
-    scripts: dict[str, Script], tiny: Path, tmp_path: Path
+    scripts: Scripts, tiny: Path, tmp_path: Path
 ) -> None:
     def grade(call: Call) -> str:
         asked = "Which source file" in call.text and not is_reading(call)
@@ -83,7 +83,7 @@ def test_a_share_of_failures_can_be_made_an_error(
 
 
 def test_what_is_printed_can_be_pasted_and_fits_a_terminal(
-    scripts: dict[str, Script], tiny: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    scripts: Scripts, tiny: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     scripts[COMPRESSES].reply = proper_compression
     monkeypatch.chdir(tmp_path)

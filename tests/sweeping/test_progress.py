@@ -10,7 +10,7 @@ import pytest
 from compression_eval.sweeping import progress
 from compression_eval.sweeping.progress import Pace, duration
 from tests.e2e import small
-from tests.e2e.scripted import ANSWERS, GRADES, Call, Script, proper_answer, proper_grading
+from tests.e2e.scripted import ANSWERS, GRADES, Call, Script, Scripts, proper_answer, proper_grading
 from tests.sweeping.commanding import run, scripted_models, settings_file
 
 ARMS = {"full": 2.0, "none": 4.0, "anchored": 9.0, "pi": 14.0}
@@ -76,7 +76,7 @@ def lines(errors: str) -> list[str]:
 
 @pytest.mark.slow
 def test_without_a_terminal_there_are_lines(
-    scripts: dict[str, Script], tiny: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    scripts: Scripts, tiny: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(progress, "LINE_SECONDS", (0.2,))
     scripts[ANSWERS].seconds = 0.15
@@ -96,7 +96,7 @@ def test_without_a_terminal_there_are_lines(
 
 @pytest.mark.slow
 def test_a_dead_endpoint_is_said_once_and_retries_can_be_bounded(
-    scripts: dict[str, Script], tiny: Path, tmp_path: Path
+    scripts: Scripts, tiny: Path, tmp_path: Path
 ) -> None:
     def back_after(calls: int) -> Callable[[Call], str]:
         def reply(call: Call) -> str:

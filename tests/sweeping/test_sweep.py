@@ -11,7 +11,7 @@ from inspect_ai.log import list_eval_logs, read_eval_log
 from compression_eval.analysis import samples_frame
 from compression_eval.sweeping.folder import locked
 from tests.e2e import small
-from tests.e2e.scripted import ANSWERS, COMPRESSES, Call, Script, proper_answer
+from tests.e2e.scripted import ANSWERS, COMPRESSES, Call, Scripts, proper_answer
 from tests.sweeping.commanding import (
     EMBEDDED,
     run,
@@ -35,7 +35,7 @@ def keys(folder: Path) -> Counter[tuple[str, str, int]]:
 
 
 def test_every_arm_is_run_with_every_model_and_says_who_answered(
-    scripts: dict[str, Script], tiny: Path, tmp_path: Path
+    scripts: Scripts, tiny: Path, tmp_path: Path
 ) -> None:
     models = [f"scripted/{ANSWERS}", EMBEDDED]
     file = settings_file(tmp_path, tiny, **{**scripted_models(), "models": models})
@@ -65,7 +65,7 @@ def test_the_embedded_model_stands_in_where_none_was_chosen(tiny: Path, tmp_path
     assert "no-language-model" in (read_eval_log(tail, header_only=True).eval.tags or [])
 
 
-def test_prices_go_into_the_logs(scripts: dict[str, Script], tiny: Path, tmp_path: Path) -> None:
+def test_prices_go_into_the_logs(scripts: Scripts, tiny: Path, tmp_path: Path) -> None:
     prices = tmp_path / "prices.yaml"
     price = "{input: 1.0, output: 2.0, input_cache_write: 0, input_cache_read: 0}"
     names = (f"scripted/{role}" for role in scripts)
@@ -108,7 +108,7 @@ def test_what_an_arm_passes_over_is_said_and_the_others_take_it(tiny: Path, tmp_
 
 
 def test_what_is_done_is_not_done_again_and_more_epochs_go_on_from_it(
-    scripts: dict[str, Script], tiny: Path, tmp_path: Path
+    scripts: Scripts, tiny: Path, tmp_path: Path
 ) -> None:
     file = str(settings_file(tmp_path, tiny, **scripted_models()))
     assert run("sweep", file).code == 0
@@ -126,7 +126,7 @@ def test_what_is_done_is_not_done_again_and_more_epochs_go_on_from_it(
 
 
 def test_a_task_with_errors_is_taken_up_again_and_the_rest_is_kept(
-    scripts: dict[str, Script], tiny: Path, tmp_path: Path
+    scripts: Scripts, tiny: Path, tmp_path: Path
 ) -> None:
     def breaks(call: Call) -> str:
         if broken and call.number == 2:

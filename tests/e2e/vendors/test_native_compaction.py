@@ -14,7 +14,7 @@ from compression_eval.fixtures.errors import DataError
 from tests.compressors.vendors.anthropic_rules import SUMMARY, AnthropicRules
 from tests.compressors.vendors.openai_rules import ITEM_TOKENS, OpenAIRules
 from tests.e2e import small
-from tests.e2e.scripted import Script
+from tests.e2e.scripted import Scripts
 from tests.e2e.vendors.server import serving
 from tests.e2e.vendors.wire import Asked, Failed, Vendor
 
@@ -61,7 +61,7 @@ class Run:
 
 
 @pytest.fixture
-def openai_run(log_dir: Path, tiny: Path, scripts: dict[str, Script]) -> Iterator[Run]:
+def openai_run(log_dir: Path, tiny: Path, scripts: Scripts) -> Iterator[Run]:
     rules = OpenAIRules()
     vendor = Vendor({GPT: rules.speak})
     with serving(vendor, cast(Any, rules)) as address:
@@ -70,7 +70,7 @@ def openai_run(log_dir: Path, tiny: Path, scripts: dict[str, Script]) -> Iterato
 
 
 @pytest.fixture
-def anthropic_run(log_dir: Path, tiny: Path, scripts: dict[str, Script]) -> Iterator[Run]:
+def anthropic_run(log_dir: Path, tiny: Path, scripts: Scripts) -> Iterator[Run]:
     rules = AnthropicRules()
     vendor = Vendor({CLAUDE: rules.speak})
     with serving(vendor, cast(Any, rules)) as address:
@@ -99,9 +99,7 @@ def test_openai_answers_from_its_own_item(openai_run: Run) -> None:
     assert means["fact_survival"] != means["fact_survival"], "not measurable, so NaN and not 0"
 
 
-def test_the_grader_is_not_shown_what_nobody_can_read(
-    openai_run: Run, scripts: dict[str, Script]
-) -> None:
+def test_the_grader_is_not_shown_what_nobody_can_read(openai_run: Run, scripts: Scripts) -> None:
     openai_run("openai-compact")
     asked = [call.text for call in scripts["grades"].calls]
     assert len(asked) == small.PROBES
@@ -135,7 +133,7 @@ def test_an_outage_of_the_endpoint_is_the_samples_error(
 
 
 def test_another_vendors_model_cannot_answer_from_an_item(
-    openai_run: Run, scripts: dict[str, Script]
+    openai_run: Run, scripts: Scripts
 ) -> None:
     compressing = get_model(f"openai/{GPT}", base_url=openai_run.address, memoize=False)
     roles = {**small.ROLES, "compressor": compressing}
@@ -145,7 +143,7 @@ def test_another_vendors_model_cannot_answer_from_an_item(
 
 
 def test_a_text_projection_can_be_answered_from_by_any_model(
-    anthropic_run: Run, scripts: dict[str, Script]
+    anthropic_run: Run, scripts: Scripts
 ) -> None:
     compressing = get_model(f"anthropic/{CLAUDE}", base_url=anthropic_run.address, memoize=False)
     roles = {**small.ROLES, "compressor": compressing}

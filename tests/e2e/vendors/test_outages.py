@@ -8,7 +8,7 @@ from inspect_ai import eval_retry
 from inspect_ai.model import ModelOutput
 
 from tests.e2e import small
-from tests.e2e.scripted import COMPRESSES, Script, ScriptedModel, output
+from tests.e2e.scripted import COMPRESSES, ScriptedModel, Scripts, output
 from tests.e2e.vendors.conftest import Setup, compress, models_of
 from tests.e2e.vendors.wire import Broken, Failed, Said
 
@@ -86,7 +86,7 @@ def test_a_refused_request_that_speaks_of_billing_is_the_compressions_failure(
 @pytest.mark.parametrize("by_provider", [True, False])
 def test_what_a_provider_may_pass_is_an_outage_only_where_the_provider_met_it(
     by_provider: bool,
-    scripts: dict[str, Script],
+    scripts: Scripts,
     tiny: Path,
     tmp_path: Path,
     log_dir: Path,
@@ -144,7 +144,7 @@ def test_a_reply_without_choices_says_so(
 
 
 def test_inspects_own_summary_of_a_reply_without_choices_says_so(
-    scripts: dict[str, Script], tiny: Path, log_dir: Path
+    scripts: Scripts, tiny: Path, log_dir: Path
 ) -> None:
     scripts[COMPRESSES].reply = lambda _: ModelOutput(usage=output("").usage)
     log = small.run(log_dir, tiny, compressor="summary", compressor_args={}, epochs=1)
