@@ -21,8 +21,9 @@ from inspect_ai.log import EvalLog, EvalSample
 from inspect_ai.model import GenerateConfig, Model, ModelAPI, get_model
 from tenacity import wait_none
 
-from tests.e2e import scripted, small
+from tests.e2e import small
 from tests.e2e.vendors import anthropic_wire, openai_wire
+from tests.e2e.vendors.conftest import answer, compress
 from tests.e2e.vendors.server import serving
 from tests.e2e.vendors.wire import Asked, Vendor
 from tests.faults.table import (
@@ -145,16 +146,6 @@ def model(wire: str, name: str, address: str) -> Model:
         config=config,
         base_url=address if is_anthropic else f"{address}/v1",
     )
-
-
-def answer(asked: Asked) -> str:
-    """Answer any question."""
-    return "The code was E4401."
-
-
-def compress(asked: Asked) -> str:
-    """Add one entry to the anchored memory."""
-    return scripted.operations("Logins failed with E4401.")
 
 
 PROPER: dict[str, Callable[[Asked], Reply]] = {
