@@ -14,8 +14,7 @@ import yaml
 from pydantic import BaseModel, ConfigDict, Field
 
 from compression_eval.authoring.history import History
-from compression_eval.facts.base_names import others
-from compression_eval.facts.matching import normalise
+from compression_eval.facts.matching import normalise, other_paths
 from compression_eval.file_ops.naming import mentioned_files
 from compression_eval.fixtures.banks import AnswerKey, ExpectedFact, Probe, ProbeType
 from compression_eval.fixtures.models import Language
@@ -128,7 +127,7 @@ def path_fact(history: History, path: str, among: Iterable[int]) -> ExpectedFact
     unique = name != path and same <= {path, name}
     if unique:
         bare, paths = normalise(name), [normalise(path)]
-        unique = not any(others(bare, paths, text.normalised) for text in history.texts)
+        unique = not any(other_paths(bare, paths, text.normalised) for text in history.texts)
     return stated_fact(history, path, among, [name] if unique else [])
 
 

@@ -9,8 +9,7 @@ from typing import get_args
 
 from compression_eval.authoring.asking import guessable
 from compression_eval.authoring.history import History, Third
-from compression_eval.facts.base_names import others, paths_of
-from compression_eval.facts.matching import Text, normalise
+from compression_eval.facts.matching import Text, normalise, other_paths, paths_of
 from compression_eval.facts.records import variants
 from compression_eval.fixtures.banks import ExpectedFact, Probe, ProbeType
 from compression_eval.fixtures.errors import shorten
@@ -157,7 +156,7 @@ def _fact_faults(item: ExpectedFact, probe: Probe, history: History) -> Iterator
     for form in item.forms:  # a base name that counts for a path may be that of another file
         name = normalise(form)
         paths = paths_of(name, [normalise(other) for other in item.forms])
-        if paths and any(others(name, paths, text.normalised) for text in history.texts):
+        if paths and any(other_paths(name, paths, text.normalised) for text in history.texts):
             yield f"{shorten(form)} is also the name of another file"
 
 

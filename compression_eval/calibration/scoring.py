@@ -139,9 +139,9 @@ def _score(
     medians = {name: panel.score(name) for name in request.ids} if panel.succeeded else {}
     scores = {name: value for name, value in medians.items() if not math.isnan(value)}
     after = {
-        item.criterion.id: item.score
-        for item in judge(request, sample, panel).scores
-        if not math.isnan(item.score)
+        criterion.id: score
+        for criterion, score in judge(request, sample, panel).scores.items()
+        if not math.isnan(score)
     }
     graders = [
         GraderScores(

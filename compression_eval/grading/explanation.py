@@ -8,9 +8,9 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 
 from compression_eval.facts.life import FactFinding, age_group
-from compression_eval.grading.judgement import CAP, CriterionScore, Judgement
+from compression_eval.grading.judgement import CAP, Judgement
 from compression_eval.grading.markdown import escaped, number, yes_no
-from compression_eval.grading.rubric import FORMULA
+from compression_eval.grading.rubric import FORMULA, Criterion
 from compression_eval.record import StateRecord
 
 
@@ -103,26 +103,28 @@ def _counted(names: Iterable[str]) -> str:
 
 def of_judgement(judgement: Judgement) -> str:
     """Return the criteria of each dimension with their scores, then how they were computed."""
-    panel = len(judgement.panel.gradings) > 1
+    several = len(judgement.panel.gradings) > 1
     lines = []
     for name, value in judgement.dimensions.items():
-        items = [item for item in judgement.scores if item.criterion.dimension == name]
-        if items:
+        of_dimension = [each for each in judgement.scores if each.dimension == name]
+        if of_dimension:
             lines.append(f"- **{name} {number(value)}**")
-        for item in items:
-            spread = f", spread {number(item.spread)}" if panel else ""
+        for each in of_dimension:
+            spread = f", spread {number(judgement.panel.spread(each.id))}" if several else ""
             lines.append(
-                f"  - {item.criterion.id} **{number(item.score)}** (weight "
-                f"{item.criterion.weight:g}{spread}): {escaped(_reason(item, judgement))}"
+                f"  - {each.id} **{number(judgement.scores[each])}** (weight "
+                f"{each.weight:g}{spread}): {escaped(_reason(each, judgement))}"
             )
     return "\n\n".join(["\n".join(lines), *_notes(judgement)])
 
 
-def _reason(item: CriterionScore, judgement: Judgement) -> str:
-    if item.score == item.graded or math.isnan(item.score):
-        return item.reasoning
+def _reason(criterion: Criterion, judgement: Judgement) -> str:
+    score, graded = judgement.scores[criterion], judgement.panel.score(criterion.id)
+    reasoning = judgement.panel.reasoning(criterion.id)
+    if score == graded or math.isnan(score):
+        return reasoning
     rule = "abstained" if judgement.abstained else "wrong value given as current"
-    return f"[{rule}: {number(item.graded)} counts as {number(item.score)}] {item.reasoning}"
+    return f"[{rule}: {number(graded)} counts as {number(score)}] {reasoning}"
 
 
 def _notes(judgement: Judgement) -> list[str]:

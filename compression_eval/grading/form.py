@@ -6,11 +6,9 @@ of any answer.
 
 import json
 import re
-from collections.abc import Sequence
-from typing import Protocol
 
 from compression_eval.facts.matching import Text
-from compression_eval.fixtures.banks import FormatKind
+from compression_eval.fixtures.banks import Constraint, FormatKind, RequestedFormat
 from compression_eval.grading.rubric import MAX_SCORE
 
 _FENCE = re.compile(r"\A```\w*\n(.*?)\n?```\Z", re.DOTALL)
@@ -20,31 +18,7 @@ _RULE = re.compile(r"^\s*\|?\s*:?-{2,}:?\s*(?:\|\s*:?-{2,}:?\s*)*\|?\s*$")
 _COMMAS = re.compile(r"\s*[,，、]\s*")
 
 
-class Form(Protocol):
-    """The form that a question asks for; see `banks.RequestedFormat`."""
-
-    @property
-    def kind(self) -> FormatKind:
-        """What it is."""
-
-    @property
-    def keys(self) -> list[str]:
-        """Keys of a JSON object, or heads of a table."""
-
-    @property
-    def items(self) -> int | None:
-        """How many items were asked for."""
-
-
-class Rule(Protocol):
-    """A standing rule of the user; see `banks.Constraint`."""
-
-    @property
-    def violated_by(self) -> Sequence[str]:
-        """Texts that show that it was broken."""
-
-
-def format_score(answer: str, form: Form | None) -> tuple[float, str]:
+def format_score(answer: str, form: RequestedFormat | None) -> tuple[float, str]:
     """Return the score for the form of an answer, 0 to 5, and the reason.
 
     Args:
@@ -59,7 +33,7 @@ def format_score(answer: str, form: Form | None) -> tuple[float, str]:
     return round(MAX_SCORE * share, 2), reason
 
 
-def constraint_score(answer: str, rule: Rule | None) -> tuple[float | None, str]:
+def constraint_score(answer: str, rule: Constraint | None) -> tuple[float | None, str]:
     """Return 5 for an answer that keeps to a rule and 0 for one that breaks it, and the reason.
 
     Args:

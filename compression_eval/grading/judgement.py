@@ -28,7 +28,6 @@ from compression_eval.grading.rubric import (
     dimension_scores,
     knowledge,
     overall,
-    structure,
 )
 from compression_eval.grading.scored_sample import ScoredSample
 
@@ -47,25 +46,13 @@ _WIDE = re.compile("[\u2e80-\u9fff\uf900-\ufaff\uac00-\ud7af]")
 
 
 @dataclass(frozen=True)
-class CriterionScore:
-    """One criterion's score and how it came about."""
-
-    criterion: Criterion
-    score: float
-    """The score that counts, 0 to 5; NaN if there is none."""
-    graded: float
-    """The median of the graders, before the mechanical rules; NaN if there is none."""
-    spread: float
-    """Highest minus lowest grader; NaN if there is none."""
-    reasoning: str
-
-
-@dataclass(frozen=True)
 class Judgement:
     """Everything that was found out about one answer."""
 
-    scores: tuple[CriterionScore, ...]
+    scores: dict[Criterion, float]
+    """The score of each graded criterion that counts, 0 to 5; NaN if there is none."""
     panel: PanelGrading
+    """What the graders said, before the mechanical rules."""
     abstained: bool
     wanted_tools: bool
     """Whether the model tried to call tools, that is, to fetch something again."""
@@ -79,12 +66,12 @@ class Judgement:
     @property
     def ungraded(self) -> list[str]:
         """Ids of the criteria that were asked for and have no score."""
-        return [item.criterion.id for item in self.scores if math.isnan(item.score)]
+        return [each.id for each, score in self.scores.items() if math.isnan(score)]
 
     @property
     def dimensions(self) -> dict[Dimension, float]:
         """Each dimension's score, 0 to 5; NaN if it has none."""
-        return dimension_scores({item.criterion.id: item.score for item in self.scores})
+        return dimension_scores({each.id: score for each, score in self.scores.items()})
 
     @property
     def knowledge(self) -> float:
@@ -102,31 +89,28 @@ class Judgement:
         Args:
             settings: How the grading was set up; copied as it is.
         """
-        panel = len(self.panel.gradings) > 1
-        apart = self.panel.disagreement
-        dimensions: Mapping[Dimension, float] = (
-            self.dimensions if self.scores else dict.fromkeys(structure().dimensions, math.nan)
-        )
+        panel, several = self.panel, len(self.panel.gradings) > 1
+        apart = panel.disagreement
         return {
             "criterionResults": [
                 {
-                    "criterionId": item.criterion.id,
-                    "score": _or_none(item.score),
-                    "reasoning": item.reasoning,
-                    "graded": _or_none(item.graded),
-                    **({"spread": _or_none(item.spread)} if panel else {}),
+                    "criterionId": criterion.id,
+                    "score": _or_none(score),
+                    "reasoning": panel.reasoning(criterion.id),
+                    "graded": _or_none(panel.score(criterion.id)),
+                    **({"spread": _or_none(panel.spread(criterion.id))} if several else {}),
                 }
-                for item in self.scores
+                for criterion, score in self.scores.items()
             ],
             "ungraded": self.ungraded,
             "facts": [{"fact": fact, "verdict": word} for fact, word in self.facts],
-            "facts_failure": self.panel.facts_failure,
+            "facts_failure": panel.facts_failure,
             "aggregateScore": _or_none(self.overall),
-            "dimensionScores": {name: _or_none(value) for name, value in dimensions.items()},
-            "graders": [_grader(grading, panel=panel) for grading in self.panel.gradings],
-            **({"disagreement": apart and _disagreement(apart)} if panel else {}),
-            "self_graded": self.panel.self_graded,
-            "attempts": self.panel.attempts,
+            "dimensionScores": {name: _or_none(value) for name, value in self.dimensions.items()},
+            "graders": [_grader(grading, with_results=several) for grading in panel.gradings],
+            **({"disagreement": apart and _disagreement(apart)} if several else {}),
+            "self_graded": panel.self_graded,
+            "attempts": panel.attempts,
             "abstained": self.abstained,
             "wanted_tools": self.wanted_tools,
             "cut_off": self.cut_off,
@@ -135,7 +119,7 @@ class Judgement:
         }
 
 
-def _grader(grading: Grading, *, panel: bool) -> dict[str, Any]:
+def _grader(grading: Grading, *, with_results: bool) -> dict[str, Any]:
     """Return one grader's part; a single grader's results already stand beside it."""
     part: dict[str, Any] = {
         "model": grading.grader,
@@ -144,7 +128,7 @@ def _grader(grading: Grading, *, panel: bool) -> dict[str, Any]:
         "attempts": grading.attempts,
         "failure": grading.failure,
     }
-    if panel:
+    if with_results:
         part["criterionResults"] = [item.model_dump() for item in grading.results.values()]
         part["facts"] = grading.facts
     return part
@@ -198,16 +182,10 @@ def judge(request: GradingRequest, sample: ScoredSample, panel: PanelGrading) ->
     wrong = violations(probe, answer, texts.values)
     form = _form(answer, probe) if silent else None
     return Judgement(
-        scores=tuple(
-            CriterionScore(
-                criterion=criterion,
-                score=_final(criterion, panel.score(criterion.id), form, bool(wrong)),
-                graded=panel.score(criterion.id),
-                spread=panel.spread(criterion.id),
-                reasoning=panel.reasoning(criterion.id),
-            )
+        scores={
+            criterion: _final(criterion, panel.score(criterion.id), form, bool(wrong))
             for criterion in (request.criteria if panel.succeeded else ())
-        ),
+        },
         panel=panel,
         abstained=silent,
         wanted_tools=bool(sample.answer.tool_calls),
