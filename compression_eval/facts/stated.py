@@ -42,11 +42,29 @@ _CLAUSE_END = re.compile(r"([!?;。！？；，、（）]|[.,:)](?=\s|$)|\(| [-�
 """What a sign does not reach beyond."""
 
 _LINKS = re.compile(
-    r"\b(?:and|as|because|if|just|only|or|since|so|than|that|unless|until|when|which|while)\b"
+    r"\b(?:and|as|because|but|if|just|now|only|or|since|so|than|that|unless|until|when|which|while)\b"
 )
 """Words behind which a sign before them does not reach ("not only", "not run because")."""
 
 _CLOSED = re.compile(r"\s*(?:$|any ?more|any longer|yet)")
+
+_NEVER = re.compile(
+    r"\bnever (?!(?:exceed|pass|drop|fall|ris|grow|reach)\w*\b)"
+    r"(?:\w+(?:ed|[^s\W]s)|was|were|had|got|ran|went|made|took|came|gave)\b"
+)
+"""What never happened or happens, beside which ``never`` forbids ("never touch", about what is
+forbidden) or sets a limit ("never exceeds")."""
+
+_PAST_AFTER = re.compile(
+    r"until\b.{1,60}\bnow\b|had been (?:considered|discussed|planned|proposed|tried)\b"
+    r"|(?:is|was) (?:closed as )?a duplicate\b"
+)
+"""Said right after a value that no longer holds, or never did, in words with something between."""
+
+_NOT_ONLY = re.compile("不(?=[只仅光])")
+"""In Chinese a fact that begins with "only" is denied by the character before it."""
+
+_SIGNS_IN_CODE = re.compile("|".join(each.pattern for each in (_NEVER, _PAST_AFTER, _NOT_ONLY)))
 
 _RULE = re.compile(r"\s*\|?\s*:?-+:?\s*(?:\|\s*:?-+:?\s*)*\|?\s*")
 _NAMED = re.compile(
@@ -141,7 +159,8 @@ class _Signs:
 
     def any_in(self, text: str) -> bool:
         """Return whether a text has a sign at all."""
-        return self._any.search(normalise(text)) is not None
+        plain = normalise(text)
+        return bool(self._any.search(plain) or _SIGNS_IN_CODE.search(plain))
 
     def asked(self, question: str) -> bool:
         """Return whether a question asks for what is past, or does not hold."""
@@ -151,7 +170,11 @@ class _Signs:
         """Return whether a sign stands close to ``clause[start:end]``."""
         before = clause[max(0, start - 2 * self._gap) : start].rstrip(" '")
         beside = last(self._beside, before)
-        if beside and beside.end() == len(before):
+        if (beside and beside.end() == len(before)) or _NOT_ONLY.match(clause, max(start - 1, 0)):
+            return True
+        never = last(_NEVER, before)
+        never_near = never and never.end() >= len(before) - self._gap
+        if never and never_near and not _LINKS.search(before, never.end()):
             return True
         sign = last(self._before, before)
         # The "not" of "do not" is no sign of its own.
@@ -167,7 +190,11 @@ class _Signs:
         if after.startswith("->"):  # a change of values, but no flow from one thing to the next
             return any(map(str.isdigit, clause[start:end])) and any(map(str.isdigit, after))
         closing = self._after_closing.match(after)
-        return bool(self._after.match(after) or (closing and _CLOSED.match(after, closing.end())))
+        return bool(
+            self._after.match(after)
+            or _PAST_AFTER.match(after)
+            or (closing and _CLOSED.match(after, closing.end()))
+        )
 
 
 @functools.lru_cache(maxsize=8)

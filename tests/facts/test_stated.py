@@ -23,6 +23,11 @@ DENIED: list[tuple[Language, str]] = [
     ("en", "8080 -> 9000"),
     ("en", "8080 was ruled out, it is 9000."),
     ("en", "It was 8080 at first."),
+    ("en", "The gateway never listened on port 8080."),
+    ("en", "It never starts with 8080."),
+    ("en", "It was on 8080 until March and is on 9000 now."),
+    ("en", "8080 had been considered, but 9000 won."),
+    ("en", "8080 is a duplicate of 9000."),
     ("zh", "端口不再是 8080。"),
     ("zh", "8080 改为 9000。"),
     ("ja", "8080ではなく9000です。"),
@@ -38,6 +43,10 @@ STATED: list[tuple[Language, str]] = [
     ("en", "It was 8080 at first, and 8080 it is again."),
     ("en", "The path went from 8080 over 8081 and on."),
     ("en", "Never change 8080."),
+    ("en", "It never exceeds 8080."),
+    ("en", "It never failed because it listens on 8080."),
+    ("en", "It listens on 8080 until the deploy ends."),
+    ("en", "8080 is a port that is now free."),
     ("zh", "端口由 3000 改为 8080。"),
     ("ja", "3000ではなく8080です。"),
 ]
@@ -105,7 +114,17 @@ def test_the_scorer_credits_no_denied_fact(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    "piece", ["not 3, ", "not 3 ", '{"x":', "| a | 3 |\n", "a: 3\n", "from 3 to ", "a/: b, "]
+    "piece",
+    [
+        "not 3, ",
+        "not 3 ",
+        '{"x":',
+        "| a | 3 |\n",
+        "a: 3\n",
+        "from 3 to ",
+        "a/: b, ",
+        "never used 3 ",
+    ],
 )
 def test_hostile_answers_take_linear_time(piece: str) -> None:
     asked = probe(expected_facts=["retries=3", "3"], reference_answer='{"x": 3, "y": 4}')

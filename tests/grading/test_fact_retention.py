@@ -249,7 +249,7 @@ def test_the_graders_words_stand_beside_the_look_up(tmp_path: Path) -> None:
     grader = MockGrader([reply(4, facts=["contradicted", "stated"])])
     made = run(
         [six_dimensions(), fact_retention(state_facts="match")],
-        {("a", 1): record(answer="It never uses 8080, see the gateway's file.")},
+        {("a", 1): record(answer="Nobody should use 8080, see the gateway's file.")},
         log_dir=tmp_path,
         roles={"grader": grader.model},
     )
