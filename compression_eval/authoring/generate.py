@@ -22,10 +22,9 @@ from compression_eval.fixtures.errors import (
     one_line,
     shorten,
 )
-from compression_eval.fixtures.finding_files import BANK_SUFFIX, find_bank
+from compression_eval.fixtures.finding_files import find_bank
 from compression_eval.fixtures.loading import FixtureSource, find_sources
 from compression_eval.fixtures.models import Fixture
-from compression_eval.fixtures.parquet_files import safe_stem
 from compression_eval.fixtures.writing import fixture_text, versioned_json, write_whole
 from compression_eval.terminal import examples, model_by_name, model_options, say_passed_over
 
@@ -387,16 +386,14 @@ def _found(
 def _target(source: FixtureSource, out: Path | None, *, force: bool) -> Path:
     """Return where a fixture's bank goes; one that it has already is not overwritten."""
     if out is not None:
-        if safe_stem(source.stem) is None:
-            raise DataError(f"{source.origin}: {shorten(source.stem)} cannot be the name of a file")
-        target = out / (source.stem + BANK_SUFFIX)
+        target = out / source.bank_name
     elif source.path is None:
         raise DataError(f"{source.origin}: no file can be written beside it; give --out FOLDER")
     else:
         try:
             target = find_bank(source.path, None)
         except PassedOverError:
-            return source.path.with_name(source.stem + BANK_SUFFIX)
+            return source.path.with_name(source.bank_name)
     if target.exists() and not force:
         reason = "exists already; give --force to overwrite it, or --out FOLDER"
         raise PassedOverError(f"{target}: {reason}", target, reason)

@@ -46,7 +46,6 @@ from compression_eval.fixtures.banks import (
 from compression_eval.fixtures.conversation import conversation
 from compression_eval.fixtures.cuts import CutArgument, cut_argument
 from compression_eval.fixtures.errors import DataError, PassedOverError, shorten
-from compression_eval.fixtures.finding_files import BANK_SUFFIX
 from compression_eval.fixtures.loading import (
     FixtureSource,
     FixtureWithBank,
@@ -213,8 +212,7 @@ def qualify_command(
 def _target(source: FixtureSource, pair: FixtureWithBank, out: Path | None) -> Path:
     """Return where the bank of a fixture is written to."""
     if out:
-        name = pair.bank_path.name if pair.bank_path else f"{source.stem}{BANK_SUFFIX}"
-        return out / name
+        return out / (pair.bank_path.name if pair.bank_path else source.bank_name)
     if pair.bank_path is None:
         raise DataError(f"{pair.bank_origin}: the bank has no file of its own; give --out FOLDER")
     return pair.bank_path
@@ -268,9 +266,8 @@ def _tasks(
     for source, pair in pairs:
         banks = None
         if pair.bank_path is not None:
-            named = f"{source.stem}{BANK_SUFFIX}" == pair.bank_path.name
             bank = pair.bank_path.resolve()
-            banks = str(bank.parent if named else bank)
+            banks = str(bank.parent if pair.bank_path.name == source.bank_name else bank)
         groups.setdefault(banks, []).append((source, pair))
     arguments: dict[str, Any] = {
         "compressor": condition,

@@ -8,6 +8,8 @@ from collections import Counter
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 from click.testing import CliRunner, Result
 
@@ -234,3 +236,7 @@ def test_fixtures_in_a_parquet_file_are_asked_about_and_their_banks_checked(
     checked = CliRunner().invoke(main, given)
     assert checked.exit_code == 0, checked.output
     assert "1 checked: 0 errors" in checked.stdout
+    (row,) = pq.read_table(corpus).to_pylist()
+    pq.write_table(pa.Table.from_pylist([row | {"file": "../evil", "probes": ""}]), corpus)
+    refused(generate(corpus, "--out", tmp_path / "b"), "'../evil' cannot be the name of a file")
+    assert not list(tmp_path.rglob("evil*"))
