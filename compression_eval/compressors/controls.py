@@ -1,6 +1,6 @@
 """Controls: compressions with a known meaning, against which the others are read."""
 
-from inspect_ai.model import ChatMessage, ChatMessageUser, CompactionStrategy, Model
+from inspect_ai.model import ChatMessage, ChatMessageUser, Model
 from inspect_ai.tool import ToolInfo
 
 from compression_eval.compressors.budget import filled_tail, room_in_target, split
@@ -9,11 +9,11 @@ from compression_eval.compressors.strategy import Strategy, WindowStrategy, stra
 from compression_eval.compressors.tokens import token_counter
 
 
-class FullContext(CompactionStrategy):
+@strategy
+class FullContext(Strategy):
     """Keep everything: the ceiling. An agent that has to shrink its context cannot use it."""
 
-    def __init__(self) -> None:
-        super().__init__(type="trim", memory=False)
+    kind = "trim"
 
     async def compact(
         self, model: Model, messages: list[ChatMessage], tools: list[ToolInfo]

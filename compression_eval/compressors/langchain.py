@@ -7,49 +7,38 @@ LangChain's own, unless it is replaced.
 from importlib.util import find_spec
 from typing import Literal
 
-from inspect_ai.model import ChatMessage, ChatMessageUser, CompactionStrategy, Model
+from inspect_ai.model import ChatMessage, ChatMessageUser, Model
 from inspect_ai.tool import ToolInfo
-from pydantic import PositiveInt, validate_call
+from pydantic import PositiveInt
 
 from compression_eval.compressors.errors import CompressionError
-from compression_eval.compressors.strategy import Text
+from compression_eval.compressors.strategy import Strategy, Text, strategy
 from compression_eval.fixtures.errors import DataError
 
 _INSTALL = "pip install 'compression_eval[langchain]'"
 
 
-class LangChainCompaction(CompactionStrategy):
+@strategy
+class LangChainCompaction(Strategy):
     """Have LangChain's middleware compress a conversation.
 
-    Args:
-        keep: What is kept at the end: a number of messages, or of tokens as LangChain estimates
-            them.
-        trim_tokens_to_summarize: Tokens that the model is shown of what is removed, the newest;
-            null for all. The default hides most of a long conversation from the model, and all of
-            it where the last user message lies further back: then LangChain calls no model and
-            puts a fixed sentence.
-        prompt: Text that replaces LangChain's prompt; the messages follow it.
-        threshold: When an agent that uses this strategy compresses; see Inspect.
-
     Raises:
-        DataError: LangChain is not installed.
+        ValueError: LangChain is not installed.
     """
 
-    @validate_call
-    def __init__(
-        self,
-        *,
-        keep: tuple[Literal["messages", "tokens"], PositiveInt] = ("messages", 20),
-        trim_tokens_to_summarize: PositiveInt | None = 4_000,
-        prompt: Text | None = None,
-        threshold: int | float = 0.9,
-    ) -> None:
+    keep: tuple[Literal["messages", "tokens"], PositiveInt] = ("messages", 20)
+    """What is kept at the end: a number of messages, or of tokens as LangChain estimates them."""
+    trim_tokens_to_summarize: PositiveInt | None = 4_000
+    """Tokens that the model is shown of what is removed, the newest; null for all. The default
+    hides most of a long conversation from the model, and all of it where the last user message lies
+    further back: then LangChain calls no model and puts a fixed sentence."""
+    prompt: Text | None = None
+    """Text that replaces LangChain's prompt; the messages follow it."""
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
         if find_spec("langchain") is None:
             raise DataError(f"compressor: langchain is not installed; {_INSTALL}")
-        super().__init__(type="summary", threshold=threshold, memory=False)
-        self.keep = keep
-        self.trim_tokens_to_summarize = trim_tokens_to_summarize
-        self.prompt = prompt
 
     async def compact(
         self, model: Model, messages: list[ChatMessage], tools: list[ToolInfo]

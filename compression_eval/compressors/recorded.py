@@ -6,10 +6,11 @@ the product did at the time?" has an answer on the very same probes.
 
 from collections.abc import Sequence
 
-from inspect_ai.model import ChatMessage, ChatMessageUser, CompactionStrategy, Model
+from inspect_ai.model import ChatMessage, ChatMessageUser, Model
 from inspect_ai.tool import ToolInfo
 
 from compression_eval.compressors.errors import CompressionError
+from compression_eval.compressors.strategy import Strategy, strategy
 from compression_eval.compressors.summarising import carrier
 from compression_eval.fixtures.conversation import message_index, recorded_state
 from compression_eval.fixtures.errors import PassedOverError, shorten
@@ -18,16 +19,12 @@ from compression_eval.fixtures.models import Fixture, RecordedCompaction
 _KEY = "compression_eval_recorded"
 
 
-class RecordedState(CompactionStrategy):
-    """Replace a history by the state that the recorded agent's own compaction left.
+@strategy
+class RecordedState(Strategy):
+    """Replace a history by the state that the recorded agent's own compaction left."""
 
-    Args:
-        fixture: The conversation; without one nothing can be compressed.
-    """
-
-    def __init__(self, fixture: Fixture | None = None) -> None:
-        super().__init__(type="summary", memory=False)
-        self.fixture = fixture
+    fixture: Fixture | None = None
+    """The conversation; without one nothing can be compressed."""
 
     async def compact(
         self, model: Model, messages: list[ChatMessage], tools: list[ToolInfo]

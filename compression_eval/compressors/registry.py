@@ -191,19 +191,17 @@ def compressor_spec(name: str, arguments: Mapping[str, Any] | None = None) -> Co
     try:
         spec = CompressorSpec(found, found.arguments.model_validate(dict(arguments or {})))
         spec.build()  # what cannot be built is found here, before anything is paid for
-    except DataError:
-        raise
     except ValidationError as error:
+        details = error.errors(include_url=False, include_input=False)
+        for detail in details:
+            if isinstance(cause := detail.get("ctx", {}).get("error"), DataError):
+                raise cause from None
         problems = "; ".join(
             f"{'.'.join(str(part) for part in detail['loc'])}: {detail['msg']}"
-            for detail in error.errors(include_url=False, include_input=False)
+            for detail in details
         )
-        raise _refused(found, problems) from error
-    except ValueError as error:  # the arguments do not go together
-        raise _refused(found, f": Value error, {error}") from error
+        known = ", ".join(found.arguments.model_fields) or "none"
+        raise DataError(
+            f"compressor_args of {found.name!r}: {problems} (arguments it takes: {known})"
+        ) from error
     return spec
-
-
-def _refused(found: Compressor, problems: str) -> DataError:
-    known = ", ".join(found.arguments.model_fields) or "none"
-    return DataError(f"compressor_args of {found.name!r}: {problems} (arguments it takes: {known})")

@@ -63,33 +63,33 @@ def compressor(
 
     Args:
         name: What it is called on the command line.
-        make: The class, or a function that returns the strategy. A parameter that is called
+        make: The class, or a function that returns the strategy. An argument that is called
             ``fixture`` is given what is to be compressed; ``threshold`` is left to agents.
         summary: What it does, in one line.
         calls_model: Whether it calls a model.
         more: Further fields of `Compressor`.
     """
-    parameters = inspect.signature(make).parameters
+    found = _declared(make) if inspect.isclass(make) else _of_signature(make)
     fields = {
         argument: (field.annotation, field)
-        for argument, field in (_declared(make) or _of_signature(make)).items()
+        for argument, field in found.items()
         if argument not in _NO_ARGUMENTS
     }
 
     def build(given: Arguments, fixture: Fixture | None = None) -> CompactionStrategy:
         values = {field: getattr(given, field) for field in fields}
-        return make(**values, fixture=fixture) if "fixture" in parameters else make(**values)
+        return make(**values, fixture=fixture) if "fixture" in found else make(**values)
 
     own: dict[str, Any] = dict(fields)
     arguments = create_model(f"{make.__name__}Arguments", __base__=Arguments, **own)
     return Compressor(name, summary, arguments, build, calls_model=calls_model, **more)
 
 
-def _declared(make: Callable[..., CompactionStrategy]) -> dict[str, FieldInfo]:
+def _declared(kind: type) -> dict[str, FieldInfo]:
     """Return the fields of a class that `strategy` was made of, those of its bases first."""
     found: dict[str, FieldInfo] = {}
-    for kind in reversed(inspect.getmro(make)) if inspect.isclass(make) else ():
-        for name, field in vars(kind).get("__pydantic_fields__", {}).items():
+    for base in reversed(kind.__mro__):
+        for name, field in vars(base).get("__pydantic_fields__", {}).items():
             # Only the class that declares a field has what is said of it.
             said = field.description or (found[name].description if name in found else "")
             found[name] = copy(field)
@@ -97,20 +97,15 @@ def _declared(make: Callable[..., CompactionStrategy]) -> dict[str, FieldInfo]:
     return found
 
 
-def _of_signature(make: Callable[..., CompactionStrategy]) -> dict[str, FieldInfo]:
-    """Return the parameters of a function or class, with what its docstring says of each."""
-    function: Any = make.__init__ if inspect.isclass(make) else make
+def _of_signature(function: Callable[..., CompactionStrategy]) -> dict[str, FieldInfo]:
+    """Return the parameters of a function, with what its docstring says of each."""
     hints = get_type_hints(function, include_extras=True)
-    meanings = documented(inspect.getdoc(make) or "")
+    meanings = documented(inspect.getdoc(function) or "")
     return {
         each.name: FieldInfo.from_annotated_attribute(
-            hints[each.name],
-            Field(
-                default=... if each.default is inspect.Parameter.empty else each.default,
-                description=meanings.get(each.name),
-            ),
+            hints[each.name], Field(default=each.default, description=meanings.get(each.name))
         )
-        for each in inspect.signature(make).parameters.values()
+        for each in inspect.signature(function).parameters.values()
     }
 
 

@@ -14,13 +14,12 @@ from inspect_ai.log import transcript
 from inspect_ai.model import (
     ChatMessage,
     ChatMessageUser,
-    CompactionStrategy,
     Model,
     messages_from_openai,
     messages_to_openai,
 )
 from inspect_ai.tool import ToolInfo
-from pydantic import AfterValidator, Field, JsonValue, PositiveFloat, PositiveInt, validate_call
+from pydantic import AfterValidator, Field, JsonValue, PositiveFloat, PositiveInt
 
 from compression_eval.compressors.errors import CompressionError
 from compression_eval.compressors.hermes.answering import MODEL_NAME, Answerer
@@ -30,7 +29,7 @@ from compression_eval.compressors.hermes.interpreter import (
     VERSION_PATTERN,
     find_interpreter,
 )
-from compression_eval.compressors.strategy import Text
+from compression_eval.compressors.strategy import Strategy, Text, strategy
 from compression_eval.fixtures.errors import DataError
 
 _EXTRAS = "hermes_extras"
@@ -63,52 +62,43 @@ def _no_wiring(constructor: dict[str, JsonValue]) -> dict[str, JsonValue]:
     return constructor
 
 
-class HermesCompaction(CompactionStrategy):
+@strategy
+class HermesCompaction(Strategy):
     """Compress with Hermes' ``ContextCompressor``.
 
-    Args:
-        version: Version of ``hermes-agent``; each has to be installed once.
-        python: An interpreter of yours that can import Hermes, in place of an installed version.
-        focus_topic: A topic that deserves the most room; without one, Hermes may derive its own.
-        context_length: The context window in tokens that Hermes' own budgets are shares of.
-        constructor: More arguments of ``ContextCompressor``, such as ``protect_last_n``.
-        timeout: Seconds that Hermes may take; the model calls do not count.
-        today: The date that newer versions put into their prompt: fixed, so that a prompt is the
-            same tomorrow.
-        threshold: When an agent that uses this strategy compresses; see Inspect.
-
     Raises:
-        DataError: No interpreter has that version (the text says how to get one), or its
+        ValueError: No interpreter has that version (the text says how to get one), or its
             compressor has no such constructor argument.
     """
 
-    @validate_call
-    def __init__(
-        self,
-        *,
-        version: Annotated[str, Field(pattern=VERSION_PATTERN)] = DEFAULT_VERSION,
-        python: Text | None = None,
-        focus_topic: Text | None = None,
-        context_length: PositiveInt = 200_000,
-        constructor: Annotated[dict[str, JsonValue], AfterValidator(_no_wiring)] = {},  # noqa: B006 - the check makes a copy
-        timeout: PositiveFloat = 300,
-        today: date = date(2026, 9, 1),
-        threshold: int | float = 0.9,
-    ) -> None:
-        super().__init__(type="summary", threshold=threshold, memory=False)
-        self.python, description = find_interpreter(version, python)
+    version: Annotated[str, Field(pattern=VERSION_PATTERN)] = DEFAULT_VERSION
+    """Version of ``hermes-agent``; each has to be installed once."""
+    python: Text | None = None
+    """An interpreter of yours that can import Hermes, in place of an installed version."""
+    focus_topic: Text | None = None
+    """A topic that deserves the most room; without one, Hermes may derive its own."""
+    context_length: PositiveInt = 200_000
+    """The context window in tokens that Hermes' own budgets are shares of."""
+    constructor: Annotated[dict[str, JsonValue], AfterValidator(_no_wiring)] = Field(
+        default_factory=dict
+    )
+    """More arguments of ``ContextCompressor``, such as ``protect_last_n``."""
+    timeout: PositiveFloat = 300
+    """Seconds that Hermes may take; the model calls do not count."""
+    today: date = date(2026, 9, 1)
+    """The date that newer versions put into their prompt: fixed, so that a prompt is the same
+    tomorrow."""
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        self.interpreter, description = find_interpreter(self.version, self.python)
         known = _OF_OTHER_VERSIONS | set(description.constructor)
-        if unknown := sorted(set(constructor) - known):
+        if unknown := sorted(set(self.constructor) - known):
             taken = ", ".join(name for name in description.constructor if name not in _OURS)
             raise DataError(
                 f"hermes: constructor: {', '.join(unknown)}: no such argument of Hermes "
                 f"{description.version}, which takes {taken}"
             )
-        self.focus_topic = focus_topic
-        self.context_length = context_length
-        self.constructor = constructor
-        self.timeout = timeout
-        self.today = today
 
     async def compact(
         self, model: Model, messages: list[ChatMessage], tools: list[ToolInfo]
@@ -139,7 +129,7 @@ class HermesCompaction(CompactionStrategy):
             "compress": {"focus_topic": self.focus_topic},
         }
         answerer = Answerer(model)
-        reply = await run_worker(self.python, request, answerer.answer, self.timeout)
+        reply = await run_worker(self.interpreter, request, answerer.answer, self.timeout)
         report = reply.model_dump(mode="json", exclude={"messages"})
         transcript().info({**report, "messages": len(reply.messages)}, source="hermes")
         _check_outcome(reply, answerer)
