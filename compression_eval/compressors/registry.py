@@ -1,6 +1,7 @@
 """Every strategy that has a name, and what a name with arguments stands for."""
 
 from collections.abc import Mapping
+from dataclasses import replace
 from functools import partial
 from typing import Any
 
@@ -39,120 +40,98 @@ from compression_eval.fixtures.errors import DataError, did_you_mean
 _code = partial(compressor, calls_model=False)
 _model = partial(compressor, calls_model=True)
 
-_ALL = (
-    _code("full", FullContext, "control: keeps everything", exempt=True),
-    _code("none", NoContext, "control: keeps the system prompt only", exempt=True),
-    _code(
-        "tail",
-        TailOnly,
-        "control: keeps what a summarising arm keeps verbatim, without its summary",
+
+_ENTRIES = {
+    "full": _code(FullContext, "control: keeps everything", exempt=True),
+    "none": _code(NoContext, "control: keeps the system prompt only", exempt=True),
+    "tail": _code(
+        TailOnly, "control: keeps what a summarising arm keeps verbatim, without its summary"
     ),
-    _model(
-        "anchored",
+    "anchored": _model(
         AnchoredCompaction,
         "persistent sectioned memory; only the dropped span is summarised, code merges",
     ),
-    _model(
-        "regenerative",
-        RegenerativeCompaction,
-        "the whole summary is written anew at each compression",
+    "regenerative": _model(
+        RegenerativeCompaction, "the whole summary is written anew at each compression"
     ),
-    _model("summary", inspect_summary, "Inspect's CompactionSummary"),
-    _code(
-        "edit",
-        inspect_edit,
-        "Inspect's CompactionEdit: older tool results and thinking are cleared",
+    "summary": _model(inspect_summary, "Inspect's CompactionSummary"),
+    "edit": _code(
+        inspect_edit, "Inspect's CompactionEdit: older tool results and thinking are cleared"
     ),
-    _code(
-        "trim", inspect_trim, "Inspect's CompactionTrim: the newest share of the messages is kept"
+    "trim": _code(
+        inspect_trim, "Inspect's CompactionTrim: the newest share of the messages is kept"
     ),
-    _code(
-        "masking",
+    "masking": _code(
         MaskingCompaction,
         "tool results but for the last few become a note with their number of lines",
     ),
-    _code(
-        "clear-tools",
+    "clear-tools": _code(
         ClearToolsCompaction,
         "Anthropic's tool clearing done locally: all but the newest tool results go",
     ),
-    _model(
-        "claude-code",
-        ClaudeCodeCompaction,
-        "Claude Code's summary in nine sections, then the files used last",
+    "claude-code": _model(
+        ClaudeCodeCompaction, "Claude Code's summary in nine sections, then the files used last"
     ),
-    _model(
-        "codex",
+    "codex": _model(
         CodexCompaction,
         "Codex CLI's local compaction: recent user messages, then a handoff summary",
     ),
-    _model(
-        "pi",
+    "pi": _model(
         PiCompaction,
         "Pi's compaction: recent tokens, an updated summary, lists of files kept by code",
     ),
-    _model(
-        "openhands",
+    "openhands": _model(
         OpenHandsCompaction,
         "OpenHands' summarising condenser: first and last events kept, the range between "
         "summarised",
     ),
-    _model(
-        "langchain",
+    "langchain": _model(
         LangChainCompaction,
-        "LangChain's SummarizationMiddleware as it is; by default it reads the last 4,000 tokens "
-        "only",
+        "LangChain's SummarizationMiddleware as it is; by default it reads the last 4,000 "
+        "tokens only",
     ),
-    _model(
-        "hermes",
-        HermesCompaction,
-        "Hermes' own ContextCompressor, in an interpreter of its own",
+    "hermes": _model(
+        HermesCompaction, "Hermes' own ContextCompressor, in an interpreter of its own"
     ),
-    _model(
-        "openai-compact",
+    "openai-compact": _model(
         OpenAICompaction,
         "OpenAI's /responses/compact: user messages and one encrypted item",
         check_model=require_responses,
         readable=False,
     ),
-    _model(
-        "anthropic-edit",
+    "anthropic-edit": _model(
         AnthropicEditCompaction,
         "Anthropic's threshold edit compact_20260112: the server's block stands for everything",
         check_model=require_client_that_answers,
     ),
-    _model(
-        "anthropic-native",
+    "anthropic-native": _model(
         AnthropicNativeCompaction,
         "Anthropic's compaction on demand; its signed block is sent back",
         check_model=require_client_that_answers,
     ),
-    _model(
-        "anthropic-text-projection",
+    "anthropic-text-projection": _model(
         AnthropicTextCompaction,
         "Anthropic's compaction on demand; its summary as text, for any model",
         check_model=require_client,
     ),
-    _model(
-        "anthropic-clear-tools",
+    "anthropic-clear-tools": _model(
         AnthropicClearToolsCompaction,
         "Anthropic's clear_tool_uses_20250919: the server says which old tool results go",
         check_model=require_client,
     ),
-    _code(
-        "command",
-        CommandCompaction,
-        "yours: a program that reads messages as JSON and writes them",
+    "command": _code(
+        CommandCompaction, "yours: a program that reads messages as JSON and writes them"
     ),
-    _code(
-        "recorded",
+    "recorded": _code(
         RecordedState,
         "what the recorded agent's own compaction left, at the cuts where it happened",
         unsupported=unsupported,
     ),
-)
+}
 
-COMPRESSORS: Mapping[str, Compressor] = {each.name: each for each in _ALL}
+COMPRESSORS: Mapping[str, Compressor] = {
+    name: replace(entry, name=name) for name, entry in _ENTRIES.items()
+}
 """All strategies by name."""
 
 

@@ -52,17 +52,15 @@ class Compressor:
 
 
 def compressor(
-    name: str,
     make: Callable[..., CompactionStrategy],
     summary: str,
     *,
     calls_model: bool,
     **more: Any,
 ) -> Compressor:
-    """Return the entry of a strategy, its arguments as the class or function takes them.
+    """Return the entry of a strategy; the registry names it.
 
     Args:
-        name: What it is called on the command line.
         make: The class, or a function that returns the strategy. An argument that is called
             ``fixture`` is given what is to be compressed; ``threshold`` is left to agents.
         summary: What it does, in one line.
@@ -82,7 +80,7 @@ def compressor(
 
     own: dict[str, Any] = dict(fields)
     arguments = create_model(f"{make.__name__}Arguments", __base__=Arguments, **own)
-    return Compressor(name, summary, arguments, build, calls_model=calls_model, **more)
+    return Compressor("", summary, arguments, build, calls_model=calls_model, **more)
 
 
 def _declared(kind: type) -> dict[str, FieldInfo]:
