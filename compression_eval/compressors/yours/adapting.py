@@ -75,18 +75,13 @@ def adapt(name: str, target: Any) -> Adapted:
         if issubclass(target, CompactionStrategy):
             return _from_factory(name, target)
         if not callable(method):
-            raise DataError(
-                f"compressor: {name}: the class is no CompactionStrategy and has no method "
-                f"{_METHOD}"
-            )
+            raise _unfit(name, f"the class is no CompactionStrategy and has no method {_METHOD}")
         return _from_class(name, target)
     if callable(method):
         return _from_function(name, method)
     if not callable(target):
-        raise DataError(
-            f"compressor: {name}: a {type(target).__name__} cannot be called and has no method "
-            f"{_METHOD}"
-        )
+        kind = type(target).__name__
+        raise _unfit(name, f"a {kind} cannot be called and has no method {_METHOD}")
     signature = _Signature(name, target)
     made = signature.hints.get("return")
     makes_compressor = inspect.isclass(made) and (
@@ -95,6 +90,10 @@ def adapt(name: str, target: Any) -> Adapted:
     if makes_compressor or not signature.takes_messages:
         return _from_factory(name, target)
     return _from_function(name, target)
+
+
+def _unfit(name: str, problem: str) -> DataError:
+    return DataError(f"compressor: {name}: {problem}")
 
 
 def given(arguments: Arguments, model: type[UserArguments]) -> dict[str, Any]:
@@ -124,7 +123,7 @@ class _Signature:
         try:
             self.parameters = list(inspect.signature(call).parameters.values())
         except (TypeError, ValueError) as error:
-            raise DataError(f"compressor: {name}: its signature cannot be read") from error
+            raise _unfit(name, "its signature cannot be read") from error
         function: Any = call.__init__ if inspect.isclass(call) else call
         if not inspect.isroutine(function):
             function = type(function).__call__
@@ -153,10 +152,8 @@ class _Signature:
             positional = parameter.kind is Parameter.POSITIONAL_ONLY
             hidden = parameter.kind in _NAMED and parameter.name.startswith("_")
             if (positional or hidden) and parameter.default is Parameter.empty:
-                raise DataError(
-                    f"compressor: {self.name}: parameter {parameter.name!r} has no default and "
-                    "cannot be given by name"
-                )
+                problem = "has no default and cannot be given by name"
+                raise _unfit(self.name, f"parameter {parameter.name!r} {problem}")
         return [p for p in rest if p.kind in _NAMED and not p.name.startswith("_")]
 
 
@@ -181,10 +178,8 @@ def _arguments_model(
             warnings.simplefilter("ignore")
             model = create_model(f"Arguments of {name}", __base__=base, **fields)
     except Exception as error:
-        raise DataError(
-            f"compressor: {name}: its parameters {', '.join(fields)} cannot be arguments "
-            f"({type(error).__name__}: {error})"
-        ) from error
+        problem = f"cannot be arguments ({type(error).__name__}: {error})"
+        raise _unfit(name, f"its parameters {', '.join(fields)} {problem}") from error
     return cast(type[UserArguments], model)
 
 
@@ -202,9 +197,7 @@ def _field(parameter: Parameter, hint: Any) -> tuple[Any, Any]:
 def _from_function(name: str, function: Callable[..., Any]) -> Adapted:
     signature = _Signature(name, function)
     if not signature.takes_messages:
-        raise DataError(
-            f"compressor: {name}: wrong signature; the first parameter must take the messages"
-        )
+        raise _unfit(name, "wrong signature; the first parameter must take the messages")
     keywords = signature.keywords(skip_messages=True)
     lock = anyio.Lock()
     return Adapted(
@@ -215,7 +208,7 @@ def _from_function(name: str, function: Callable[..., Any]) -> Adapted:
 
 def _from_factory(name: str, factory: Callable[..., Any]) -> Adapted:
     if inspect.isabstract(factory):
-        raise DataError(f"compressor: {name}: the class is abstract, it does not define compact")
+        raise _unfit(name, "the class is abstract, it does not define compact")
     signature = _Signature(name, factory)
     lock = anyio.Lock()
 
@@ -228,10 +221,10 @@ def _from_factory(name: str, factory: Callable[..., Any]) -> Adapted:
             return CallableCompaction(name, method, {}, lock, seconds)
         if inspect.iscoroutine(made):
             made.close()
-        raise DataError(
-            f"compressor: {name}: wrong signature; it takes no messages, so it should return a "
-            f"CompactionStrategy or something with a method {_METHOD}(messages), "
-            f"not {type(made).__name__}"
+        raise _unfit(
+            name,
+            "wrong signature; it takes no messages, so it should return a CompactionStrategy or "
+            f"something with a method {_METHOD}(messages), not {type(made).__name__}",
         )
 
     return Adapted(_arguments_model(name, (signature, signature.keywords())), build)
@@ -248,10 +241,8 @@ def _from_class(name: str, target: type[Any]) -> Adapted:
     if not isinstance(inspect.getattr_static(target, _METHOD), staticmethod | classmethod):
         method.parameters = method.parameters[1:]
     if not method.takes_messages:
-        raise DataError(
-            f"compressor: {name}: wrong signature; the first parameter of {_METHOD} must take "
-            "the messages"
-        )
+        problem = f"the first parameter of {_METHOD} must take the messages"
+        raise _unfit(name, f"wrong signature; {problem}")
     of_maker, of_method = maker.keywords(), method.keywords(skip_messages=True)
     made_with, called_with = ({each.name for each in some} for some in (of_maker, of_method))
     lock = anyio.Lock()
@@ -272,9 +263,8 @@ def _made(name: str, factory: Callable[..., Any], values: dict[str, Any]) -> Any
         return factory(**values)
     except (Exception, SystemExit) as error:
         text = " ".join(str(error).split())[:500]
-        raise DataError(
-            f"compressor: {name}: making it failed with {type(error).__name__}: {text}"
-        ) from error
+        problem = f"making it failed with {type(error).__name__}: {text}"
+        raise _unfit(name, problem) from error
 
 
 class CallableCompaction(CompactionStrategy):
