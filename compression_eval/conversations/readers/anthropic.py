@@ -20,8 +20,13 @@ from compression_eval.conversations.sources import SourceFile, Value
 
 _THINKING = ("thinking", "redacted_thinking")
 _CALLS = ("tool_use", "server_tool_use", "mcp_tool_use")
-_RESULTS = tuple(f"{what}_result" for what in ("tool", "web_search_tool", "web_fetch_tool"))
-_RESULTS += ("code_execution_tool_result", "mcp_tool_result")
+_RESULTS = (
+    "tool_result",
+    "web_search_tool_result",
+    "web_fetch_tool_result",
+    "code_execution_tool_result",
+    "mcp_tool_result",
+)
 _ENCRYPTED = ("encrypted_content", "encrypted_index", "encrypted_stdout")
 _WRAPPERS = ("request", "params", "body")
 _OWN_FIELDS = {"system", "messages", "tools", "model", "response", *_WRAPPERS}
@@ -261,16 +266,16 @@ class _Thread:
     def feed(self, value: Value) -> None:
         """Take a request, or name what is none."""
         enter = self._conversation.ledger.enter
-        line, request = self._conversation.ledger.enter_value(value, "request"), None
-        if not value.problem:
-            request = _request(value.value)
-            if request is None:
-                line.is_unknown("expected an object with the list messages, or a message")
-            elif _is_message(value.value):
-                line.kind = label(value.value["role"])
-                self._message(value.value, line)
-                return
+        line = self._conversation.ledger.enter_value(value, "request")
+        request = _request(value.value)
+        if value.problem:
+            return
         if request is None:
+            line.is_unknown("expected an object with the list messages, or a message")
+            return
+        if _is_message(value.value):
+            line.kind = label(value.value["role"])
+            self._message(value.value, line)
             return
         line.merge(*self._read)
         line.skip("its parts are entered one by one")

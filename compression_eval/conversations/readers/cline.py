@@ -96,26 +96,27 @@ class _Task(Reader):
     def take(self, line: Line, entry: Json) -> None:
         message = _Message(line, entry)
         self._messages.append(message)
-        role, summary = entry.text("role"), _called(entry)[1] if _is_message(entry) else ""
-        reason = RECORDED
+        role = entry.text("role")
         if not role and entry.text("type") == "reasoning":
             line.skip(NO_THINKING)
-            return
-        if not _is_message(entry):
+        elif not _is_message(entry):
             line.is_unknown("expected the role user or assistant, and content as text or blocks")
-            return
-        if entry.at("isTruncationMarker") is True:
+        elif entry.at("isTruncationMarker") is True:
             line.skip(RECORDED)
-            return
-        if not (message.sums_up and self._replaces(entry.text("condenseId"))):
-            if role == "assistant" and summary:
-                message.call = summary
-            elif role == "user" and self._goes_on(message):
-                reason = "what a compaction put behind its summary, recorded beside the messages"
-            else:
-                self._say(message)
-                return
-        line.skip(reason)
+        elif message.sums_up and self._replaces(entry.text("condenseId")):
+            self._hide(message, RECORDED)
+        elif role == "assistant" and (summary := _called(entry)[1]):
+            message.call = summary
+            self._hide(message, RECORDED)
+        elif role == "user" and self._goes_on(message):
+            why = "what a compaction put behind its summary, recorded beside the messages"
+            self._hide(message, why)
+        else:
+            self._say(message)
+
+    def _hide(self, message: _Message, reason: str) -> None:
+        """Take a message that a compaction made: it is one of a state only."""
+        message.line.skip(reason)
         message.made = self._drafts(message, Line())
 
     def _say(self, message: _Message) -> None:

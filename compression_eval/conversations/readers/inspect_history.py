@@ -48,6 +48,11 @@ class Call:
         """The message that came of it."""
         return self.event.output.message
 
+    @property
+    def ending(self) -> list["ChatMessage"]:
+        """What the conversation was once it was answered."""
+        return [*self.event.input, self.answer]
+
 
 @dataclass(eq=False)
 class Thread:
@@ -101,7 +106,7 @@ def threads_of(sample: "EvalSample") -> list[Thread]:
     breaks: list[_Break] = [(index, event.span_id) for index, event in compactions]
     main = Thread(messages=list(sample.messages))
     if main.messages or calls:
-        main.calls = _chain(calls, main.messages or _ending(calls[-1]), breaks)
+        main.calls = _chain(calls, main.messages or calls[-1].ending, breaks)
     threads, taken = [main], set(main.calls)
     own = {call.agent for call in taken}
     by_agent: dict[str, list[Call]] = {}
@@ -109,7 +114,7 @@ def threads_of(sample: "EvalSample") -> list[Thread]:
         if call not in taken and call.agent is not None and call.agent not in own:
             by_agent.setdefault(call.agent, []).append(call)
     for group in by_agent.values():
-        threads.append(Thread(_chain(group, _ending(group[-1]), breaks)))
+        threads.append(Thread(_chain(group, group[-1].ending, breaks)))
     for index, event in compactions:
         thread, following = _owner(index, event, threads)
         thread.compactions.append((index, event, following))
@@ -131,10 +136,6 @@ def _calls(events: Sequence["Event"]) -> list[Call]:
     return calls
 
 
-def _ending(call: Call) -> list["ChatMessage"]:
-    return [*call.event.input, call.answer]
-
-
 def _chain(
     calls: Sequence[Call], messages: Iterable["ChatMessage"], breaks: Sequence[_Break]
 ) -> list[Call]:
@@ -149,7 +150,7 @@ def _chain(
     for call in reversed(calls):
         goes_on = bool(chain) and _goes_on(call, chain[-1], breaks)
         if goes_on or key_of(call.answer) in known:
-            known.update(map(key_of, _ending(call)))
+            known.update(map(key_of, call.ending))
             chain.append(call)
     return chain[::-1]
 
@@ -392,18 +393,14 @@ class History:
             return False
         if (message.metadata or {}).get("summary"):
             return True
-        return message.text.lstrip().startswith(_summary_starts())
+        return message.text.lstrip().startswith(marks_of("inspect")["summary_starts"])
 
 
 def _summary(text: str) -> str:
     """Return a summary without the message that it was joined to, as some providers demand."""
-    places = [place for start in _summary_starts() if (place := text.find(start)) >= 0]
+    starts = marks_of("inspect")["summary_starts"]
+    places = [place for start in starts if (place := text.find(start)) >= 0]
     return text[min(places, default=0) :]
-
-
-def _summary_starts() -> tuple[str, ...]:
-    starts: tuple[str, ...] = marks_of("inspect")["summary_starts"]
-    return starts
 
 
 def drafts_of(message: "ChatMessage", line: Line) -> list[Draft]:

@@ -28,6 +28,7 @@ from compression_eval.fixtures.markers import NOT_RUN
 class _Session(Reader):
     format = "pi"
     unknown = "a kind of entry that Pi is not known to write"
+    no_object = "expected a JSON object"
     expected = "expected lines of type session or message, found none"
 
     def __init__(self) -> None:
@@ -47,8 +48,6 @@ class _Session(Reader):
         if not value.problem:
             self._numbered.append(None)
         super().feed(value)
-
-    no_object = "expected a JSON object"
 
     def take(self, line: Line, entry: Json) -> None:
         if entry.text("type") != "session":
