@@ -7,7 +7,7 @@ of which repeat an item. A message of the user may stand in either, or in both.
 from collections import defaultdict
 from typing import Any, ClassVar
 
-from compression_eval.conversations.account import NO_THINKING, Line
+from compression_eval.conversations.account import Line
 from compression_eval.conversations.drafts import (
     NO_SYSTEM_PROMPT,
     NO_TOOLS,
@@ -40,46 +40,6 @@ _KEPT_TOKENS = 20_000
 _BYTES_PER_TOKEN = 4
 """By which Codex estimates them."""
 
-_OF_THE_SCREEN = {
-    "a mark of a turn's course": "task_started turn_started task_complete turn_complete",
-    "a mark that the turn was interrupted": "turn_aborted",
-    "an account of tokens": "token_count",
-    "a notice of a compaction": "context_compacted",
-    NO_THINKING: "agent_reasoning agent_reasoning_raw_content agent_reasoning_section_break",
-    "a piece of a message that follows whole": "agent_message_delta",
-    "a mark of a review, which is a thread of its own": "entered_review_mode exited_review_mode",
-    "a goal's state; the model got it as a message of its own": "thread_goal_updated",
-    "a title": "thread_name_updated",
-    "settings": "thread_settings_applied session_configured",
-    "how an item was shown": "item_started item_completed",
-    "what a sub-agent did, which is a thread of its own": "sub_agent_activity",
-    "how a plan was shown": "plan_update",
-    "the changed files, as shown": "turn_diff",
-    "a notice for the screen": "background_event error warning guardian_warning "
-    "guardian_assessment stream_error deprecation_notice model_reroute model_verification "
-    "shutdown_complete",
-    "a mark that files were put back": "undo_started undo_completed",
-}
-"""Why events hold nothing of the conversation, with their names."""
-_SKIPPED = {name: why for why, names in _OF_THE_SCREEN.items() for name in names.split()}
-
-_OF_CALLS = {
-    "exec": "command_begin command_end command_output_delta approval_request",
-    "apply_patch": "approval_request",
-    "patch_apply": "begin end updated",
-    "mcp_tool_call": "begin end",
-    "web_search": "begin end",
-    "view_image": "tool_call",
-    "image_generation": "begin end",
-    "dynamic_tool_call": "request response",
-    "terminal": "interaction",
-    "request": "user_input",
-    "elicitation": "request",
-    "collab_agent": "spawn_begin spawn_end interaction_begin interaction_end",
-    "collab": "waiting_begin waiting_end close_begin close_end resume_begin resume_end",
-}
-_RUNS = {f"{what}_{step}" for what, steps in _OF_CALLS.items() for step in steps.split()}
-"""Events that show the run of a tool call."""
 _RUN = "how a tool call was shown; the conversation holds no such call"
 
 
@@ -377,12 +337,13 @@ class _Display:
                 self._shown[text].append(line)
         elif kind == "web_search_end":
             self._searches.append((line, payload))
-        elif kind in _RUNS:
+        elif kind in marks_of("codex")["call_events"]:
             self._of_calls.append((line, payload.text("call_id")))
-        elif kind in _SKIPPED:
-            line.skip(_SKIPPED[kind])
         else:
-            return False
+            reasons = marks_of("codex")["screen_events"].items()
+            why = next((why for why, kinds in reasons if kind in kinds), "")
+            line.skip(why)
+            return bool(why)
         return True
 
     def said(self, draft: Draft, text: str) -> None:

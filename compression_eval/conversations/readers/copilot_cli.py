@@ -24,6 +24,7 @@ from compression_eval.conversations.readers.base import (
     Table,
     call_arguments,
     marked,
+    marks_of,
     mcp_content,
     summary_draft,
 )
@@ -31,29 +32,6 @@ from compression_eval.conversations.sources import SourceFile, Value
 from compression_eval.fixtures.errors import DataError
 
 _SPOKEN = ("user.message", "assistant.message", "tool.execution_start", "tool.execution_complete")
-
-_UNSEEN = {
-    "session": "start resume remote_steerable_changed error idle title_changed info warning "
-    "model_change mode_changed permissions_changed plan_changed todos_changed shutdown handoff "
-    "workspace_file_changed usage_checkpoint usage_info context_changed task_complete "
-    "schedule_created schedule_cancelled auto_mode_resolved limits_changed tools_updated "
-    "background_tasks_changed skills_loaded custom_agents_updated mcp_servers_loaded "
-    "mcp_server_status_changed extensions_loaded custom_notification binary_asset",
-    "assistant": "intent message_start message_delta reasoning_delta streaming_delta usage "
-    "tool_call_delta idle",
-    "tool": "execution_partial_result execution_progress",
-    "subagent": "started configured completed failed selected deselected",
-    "hook": "start end progress",
-    "permission": "requested completed",
-    "user_input": "requested completed",
-    "elicitation": "requested completed",
-    "external_tool": "requested completed",
-    "exit_plan_mode": "requested completed",
-    "command": "queued execute completed",
-    "model": "call_failure call_finished",
-    "pending_messages": "modified",
-}
-"""Events that only tell how the client went on; what came of them is a message or a result."""
 
 _STATE = (
     "a recorded state holds the summary and what came after it was begun; Copilot also puts back "
@@ -226,11 +204,10 @@ class _Thread(Reader):
         line.skip("a mark that the user went back; what came since is left out")
 
     kinds: ClassVar[Table] = {
-        **{
-            f"{room}.{name}": "how the client went on; the model did not see it"
-            for room, names in _UNSEEN.items()
-            for name in names.split()
-        },
+        **dict.fromkeys(
+            marks_of("copilot_cli")["unseen_events"],
+            "how the client went on; the model did not see it",
+        ),
         "user.message": user,
         "assistant.message": assistant,
         "system.message": system,

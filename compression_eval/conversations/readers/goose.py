@@ -32,9 +32,13 @@ from compression_eval.conversations.sources import SourceFile
 from compression_eval.fixtures.errors import DataError
 
 _FOR_USERS = (
-    "systemNotification", "conversationCompacted", "contextLengthExceeded",
-    "summarizationRequested", "toolConfirmationRequest", "actionRequired",
-)  # fmt: skip
+    "systemNotification",
+    "conversationCompacted",
+    "contextLengthExceeded",
+    "summarizationRequested",
+    "toolConfirmationRequest",
+    "actionRequired",
+)
 
 
 class _Session(Reader):

@@ -23,6 +23,7 @@ from compression_eval.conversations.readers.base import (
     Reader,
     Table,
     marked,
+    marks_of,
     with_replaced,
     without_thinking,
 )
@@ -32,9 +33,6 @@ from compression_eval.fixtures.errors import DataError
 
 _EVENT_FILE = re.compile(r"event-(\d+)-[\w-]+\.json", re.ASCII)
 _EXPECTED = "events of the OpenHands SDK, each with a kind such as MessageEvent or ActionEvent"
-_REASONING = (
-    "reasoning_content", "thinking_blocks", "responses_reasoning_item", "reasoning_details",
-)  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -236,7 +234,7 @@ def _without_kind(fields: Json) -> Json:
 
 
 def _leave_out_reasoning(holder: Json, line: Line) -> None:
-    if any(holder.get(key) for key in _REASONING):
+    if any(holder.get(key) for key in marks_of("openhands")["reasoning"]):
         line.leave_out_thinking()
 
 

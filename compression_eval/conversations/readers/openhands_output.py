@@ -16,6 +16,7 @@ from compression_eval.conversations.readers.base import (
     Table,
     command_text,
     marked,
+    marks_of,
     threads,
     without_thinking,
 )
@@ -23,21 +24,7 @@ from compression_eval.conversations.readers.openai import content_of
 from compression_eval.conversations.readers.openhands_events import OpenHandsReader
 from compression_eval.conversations.sources import SourceFile, Value
 
-_CALLS = (
-    "run", "run_ipython", "read", "write", "edit", "browse", "browse_interactive", "call_tool_mcp",
-    "mcp", "delegate", "think", "task_tracking", "push", "send_pr",
-)  # fmt: skip
-"""Actions that are tool calls, each answered by an observation."""
-_RESULTS = (
-    "run", "run_ipython", "read", "write", "edit", "browse", "mcp", "delegate", "think", "error",
-    "user_rejected", "success", "chat", "task_tracking", "download", "loop_detection", "message",
-)  # fmt: skip
-"""Observations that the model sees."""
-_NOT_ARGUMENTS = (
-    "action", "id", "timestamp", "source", "message", "thought", "keep_prompt", "is_confirmed",
-    "confirmation_state", "action_risk", "security_risk", "kernel_init_code", "hidden", "cause",
-    "tool_call_metadata", "timeout", "include_extra", "llm_metrics", "args", "extras",
-)  # fmt: skip
+_MARKS = marks_of("openhands")
 _LOOKED_UP = ("recall", "workspace_context", "microagent")
 _CLICK = "a click of the user, without words"
 _STATE = "state of the program, not of the conversation"
@@ -148,7 +135,7 @@ class _Run(OpenHandsReader):
         given = {
             key: value
             for key, value in fields.items()
-            if key not in _NOT_ARGUMENTS and value is not None
+            if key not in _MARKS["not_arguments"] and value is not None
         }
         thought = {"thought": fields["thought"]} if fields.at("thought") else {}
         arguments = as_text(given or thought)
@@ -235,9 +222,9 @@ class _Run(OpenHandsReader):
         "action:system": system,
         "action:message": message,
         "action:condensation": condensation,
-        **dict.fromkeys((f"action:{name}" for name in _CALLS), call),
+        **dict.fromkeys((f"action:{name}" for name in _MARKS["calls"]), call),
         **dict.fromkeys(("action:finish", "action:reject"), end),
-        **dict.fromkeys((f"observation:{name}" for name in _RESULTS), result),
+        **dict.fromkeys((f"observation:{name}" for name in _MARKS["results"]), result),
         "action:null": "nothing was done",
         "action:change_agent_state": _STATE,
         "action:start": _CLICK,
