@@ -5,6 +5,7 @@ calls say it exactly, so code can keep it, without a model and without loss from
 """
 
 import hashlib
+import itertools
 import json
 import re
 from collections import Counter
@@ -358,43 +359,29 @@ def _with_index(
 ) -> CompactionResult:
     kept = {"index": index.model_dump(mode="json"), "text": text}
     messages = list(result.input)
-    carrier = _carrier(before, messages)
-    if carrier is None:
+    texts = {message.id: message_text(message) for message in before}
+    rewritten = [
+        position
+        for position, message in enumerate(messages)
+        if message.role != "system" and texts.get(message.id) != message_text(message)
+    ]
+    summaries = [
+        at for at in rewritten if messages[at].role == "user" and messages[at].id not in texts
+    ]
+    if not summaries or _is_vendors(messages[summaries[-1]]):
         alone = ChatMessageUser(content=text, metadata={_KEY: {**kept, "alone": True}})
-        messages.insert(_place(before, messages), alone)
+        messages.insert(_place(before, messages, rewritten), alone)
         return result._replace(input=messages, message=result.message or alone)
-    old = messages[carrier]
-    content = old.content
-    extended: Any = (
-        content + _section(text) if isinstance(content, str) else [*content, ContentText(text=text)]
-    )
+    old = messages[summaries[-1]]
+    content: Any = old.content
+    content = content + (_section(text) if isinstance(content, str) else [ContentText(text=text)])
     metadata = {**(old.metadata or {}), _KEY: {**kept, "alone": False}}
-    new = old.model_copy(update={"content": extended, "metadata": metadata})
-    messages[carrier] = new
+    new = old.model_copy(update={"content": content, "metadata": metadata})
+    messages[summaries[-1]] = new
     # The message that goes into an agent's history has to be the one in the state.
     same = result.message is not None and result.message.id == old.id
     message = new if same and isinstance(new, ChatMessageUser) else result.message
     return result._replace(input=messages, message=message)
-
-
-def _rewritten(before: list[ChatMessage], after: list[ChatMessage]) -> list[int]:
-    """Return the positions of messages that the inner strategy wrote or changed."""
-    texts = {message.id: message_text(message) for message in before}
-    return [
-        position
-        for position, message in enumerate(after)
-        if message.role != "system" and texts.get(message.id) != message_text(message)
-    ]
-
-
-def _carrier(before: list[ChatMessage], after: list[ChatMessage]) -> int | None:
-    """Return the position of the user message that the inner strategy wrote last, if any."""
-    known = {message.id for message in before}
-    for position in reversed(_rewritten(before, after)):
-        message = after[position]
-        if message.role == "user" and message.id not in known:
-            return None if _is_vendors(message) else position
-    return None
 
 
 def _is_vendors(message: ChatMessage) -> bool:
@@ -405,24 +392,16 @@ def _is_vendors(message: ChatMessage) -> bool:
     return not all(isinstance(part, ContentText) for part in parts)
 
 
-def _place(before: list[ChatMessage], after: list[ChatMessage]) -> int:
+def _place(before: list[ChatMessage], after: list[ChatMessage], rewritten: list[int]) -> int:
     """Return where a message of its own goes: after what was rewritten, else after the head.
 
     It never parts a call from its result.
     """
-    rewritten = _rewritten(before, after)
-    if rewritten:
-        least = rewritten[-1] + 1
-    else:
-        least = 0
-        while least < min(len(before), len(after)) and after[least].id == before[least].id:
-            least += 1
-    position = 0
-    for group in groups(after):
-        if position >= least:
-            break
-        position += len(group)
-    return position
+    pairs = zip(before, after, strict=False)
+    head = sum(1 for _ in itertools.takewhile(lambda pair: pair[0].id == pair[1].id, pairs))
+    least = rewritten[-1] + 1 if rewritten else head
+    ends = itertools.accumulate((len(group) for group in groups(after)), initial=0)
+    return next((end for end in ends if end >= least), len(after))
 
 
 def with_artifacts(compressor: Compressor) -> Compressor:
