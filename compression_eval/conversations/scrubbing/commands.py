@@ -12,7 +12,6 @@ import click
 
 from compression_eval.conversations.scrubbing.pseudonyms import DEFAULT_KEY, Pseudonyms
 from compression_eval.conversations.scrubbing.scrubber import (
-    AuditFinding,
     Scrubbed,
     audit,
     paraphrase_first_message,
@@ -137,7 +136,10 @@ def scrub_command(
         made = [made for made in (scrubbed.fixture, bank) if made is not None]
         if findings := [each for one in made for each in audit(one, settings, scrubbed)]:
             refused += 1
-            _show(path, findings)
+            shown = [f"still found: {finding}" for finding in findings[:_MAX_FINDINGS]]
+            if len(findings) > _MAX_FINDINGS:
+                shown.append(f"and {len(findings) - _MAX_FINDINGS} more")
+            click.echo("\n".join(f"{path}: {line}" for line in shown), err=True)
             continue
         # The stem of the file to write is that of the input, scrubbed as well.
         stem = re.sub(r"[^\w.,()@+~=-]", "-", scrubbed.scrub_text(path.stem)).lstrip(".")
@@ -231,13 +233,6 @@ def _scrubbed_pair(
         if str(finding) not in known:
             click.echo(f"after scrubbing: {finding}", err=True)
     return scrubbed, bank
-
-
-def _show(path: Path, findings: list[AuditFinding]) -> None:
-    for finding in findings[:_MAX_FINDINGS]:
-        click.echo(f"{path}: still found: {finding}", err=True)
-    if len(findings) > _MAX_FINDINGS:
-        click.echo(f"{path}: and {len(findings) - _MAX_FINDINGS} more", err=True)
 
 
 def _bank_beside(path: Path) -> Path | None:

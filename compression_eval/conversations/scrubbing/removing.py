@@ -42,25 +42,30 @@ def _without_images(message: Json) -> Json:
     return {**message, "content": [part if part["type"] == "text" else note for part in content]}
 
 
-def _without_thoughts(message: Json) -> Json:
-    return _with_texts(message, without_reasoning) if message["role"] == "assistant" else message
-
-
 def _with_generic_prompt(message: Json) -> Json:
     """Replace a system prompt by one that says nothing about who wrote it."""
     return {**message, "content": generic_prompt()} if message["role"] == "system" else message
 
 
-def _with_short_output(message: Json) -> Json:
-    """Cut a long tool output, and say how much is left out."""
-    return _with_texts(message, _shortened) if message["role"] == "tool" else message
+def _with_texts(message: Json, role: str, change: Callable[[str], str]) -> Json:
+    """Change the texts of a message of one role."""
+    content = message.get("content")
+    if message["role"] != role or not content:
+        return message
+    if isinstance(content, str):
+        return {**message, "content": change(content)}
+    parts = [
+        {**part, "text": change(part["text"])} if part["type"] == "text" else part
+        for part in content
+    ]
+    return {**message, "content": parts}
 
 
 PER_MESSAGE: dict[str, Callable[[Json], Json]] = {
     "images": _without_images,
-    "reasoning": _without_thoughts,
+    "reasoning": lambda message: _with_texts(message, "assistant", without_reasoning),
     "system_prompt": _with_generic_prompt,
-    "truncation": _with_short_output,
+    "truncation": lambda message: _with_texts(message, "tool", _shortened),
 }
 """The passes for single messages by name, in the order they run."""
 
@@ -71,20 +76,8 @@ def generic_prompt() -> str:
     return (files(__package__) / "generic_system_prompt.md").read_text(encoding="utf-8").strip()
 
 
-def _with_texts(message: Json, change: Callable[[str], str]) -> Json:
-    content = message.get("content")
-    if isinstance(content, str):
-        return {**message, "content": change(content)}
-    if isinstance(content, list):
-        parts = [
-            {**part, "text": change(part["text"])} if part["type"] == "text" else part
-            for part in content
-        ]
-        return {**message, "content": parts}
-    return message
-
-
 def _shortened(text: str) -> str:
+    """Cut a long tool output, and say how much is left out."""
     total = len(text)
     if total <= MAX_OUTPUT_CHARACTERS:
         return text

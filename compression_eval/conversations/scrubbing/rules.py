@@ -167,23 +167,15 @@ def _is_word(part: str) -> bool:
         return False
     if len(stem) < 3 or is_account(part) or words("common") & {part, stem}:
         return True
+    # What it may be a form of; most of these are no words.
+    bases = {stem, *(ending.sub(instead, stem) for ending, instead in _INFLECTIONS)}
     return not _is_name(stem) and any(
-        base in words("common") or (base in _dictionary() and not _is_name(base))
-        for base in _base_forms(stem)
+        base in words("common") or (base in _dictionary() and not _is_name(base)) for base in bases
     )
 
 
 def _is_name(word: str) -> bool:
     return word in words("names") or word.capitalize() in _dictionary()
-
-
-def _base_forms(word: str) -> Iterator[str]:
-    """Yield a word, and what it may be a form of; most of these are no words."""
-    yield word
-    for ending, instead in _INFLECTIONS:
-        base, changed = ending.subn(instead, word)
-        if changed:
-            yield base
 
 
 @cache
