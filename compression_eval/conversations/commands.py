@@ -51,9 +51,7 @@ class _FormatOption(click.Option):
 @click.option("--cut", "cuts", multiple=True, metavar="CUT", help=f"{EXPECTED}; may be repeated.")
 @click.option("--scrub", "profile", metavar="PROFILE", help="Scrub on the way, by this profile.")
 @click.option("--names", type=_PATH, help="With --scrub: a file of names that no rule can know.")
-@click.option(
-    "--key-file", type=_PATH, help="With --scrub: a file whose bytes are the key of the stand-ins."
-)
+@click.option("--key-file", type=_PATH, help="With --scrub: a file with the key of the stand-ins.")
 @click.option(
     "--images",
     type=click.Choice(get_args(Images)),

@@ -72,12 +72,7 @@ def scrubbing_of(
         return None
     settings = ScrubSettings.of(profile, listed=read_names(names) if names else ())
     _ = settings.scrubber  # a missing package shows before anything is read
-    if key_file is None:
-        return settings, Pseudonyms()
-    key = key_file.read_bytes()
-    if not key.strip():
-        raise DataError(f"--key-file: {key_file}: the file is empty")
-    return settings, Pseudonyms(key)
+    return settings, Pseudonyms.of_file(key_file) if key_file else Pseudonyms()
 
 
 @dataclass(frozen=True)

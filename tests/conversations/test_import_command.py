@@ -415,6 +415,16 @@ def test_a_name_that_one_file_gives_away_goes_from_the_others_in_whatever_order(
     assert "mmuster" not in " ".join(texts[0])
 
 
+def test_a_key_gives_the_same_stand_ins_as_it_does_to_scrub() -> None:
+    path = chat("a.json", [user("ls /home/mmuster/api"), assistant("Done.")])
+    Path("key").write_text("my own\n")
+    assert run(path, "--scrub", "default", "--key-file", "key").exit_code == 0
+    run(path, "--out", "plain")
+    CliRunner().invoke(main, ["scrub", "plain", "--out", "later", "--key-file", "key"])
+    ((now,), (later,)) = (written(), written("later"))
+    assert load_fixture(now).messages == load_fixture(later).messages
+
+
 def test_what_the_audit_still_finds_is_not_written(monkeypatch: pytest.MonkeyPatch) -> None:
     from compression_eval.conversations import pipeline
     from compression_eval.conversations.scrubbing import AuditFinding

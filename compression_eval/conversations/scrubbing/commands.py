@@ -10,7 +10,7 @@ from typing import Any
 import anyio
 import click
 
-from compression_eval.conversations.scrubbing.pseudonyms import DEFAULT_KEY, Pseudonyms
+from compression_eval.conversations.scrubbing.pseudonyms import Pseudonyms
 from compression_eval.conversations.scrubbing.scrubber import (
     Scrubbed,
     audit,
@@ -116,7 +116,7 @@ def scrub_command(
     written; one in which anything is still found is not written, and the command exits with 1.
     The report on what was replaced is for a person to read: rules find much, not everything.
     """
-    pseudonyms = Pseudonyms(_key(key, key_file))
+    pseudonyms = Pseudonyms.of_file(key_file) if key_file else Pseudonyms((key or "").encode())
     files = find_fixtures(inputs)
     out.mkdir(parents=True, exist_ok=True)
     total = Report()
@@ -197,15 +197,6 @@ def audit_command(settings: ScrubSettings, paths: tuple[str, ...]) -> None:
     click.echo(f"{len(files)} audited: {count} findings")
     if count:
         raise click.exceptions.Exit(1)
-
-
-def _key(key: str | None, key_file: Path | None) -> bytes:
-    if key_file is None:
-        return key.encode() if key else DEFAULT_KEY
-    found = key_file.read_bytes().strip()
-    if not found:
-        raise DataError(f"{key_file}: the key is empty")
-    return found
 
 
 def _scrubbed_pair(

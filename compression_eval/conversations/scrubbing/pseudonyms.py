@@ -13,6 +13,9 @@ import hashlib
 import hmac
 import re
 from collections.abc import Iterator
+from pathlib import Path
+
+from compression_eval.fixtures.errors import DataError
 
 DEFAULT_KEY = b"compression_eval"
 """The key that is used if none is given. Public, so it hides nothing from who can guess."""
@@ -56,11 +59,24 @@ class Pseudonyms:
     """Makes stand-ins; a pure function of the key.
 
     Args:
-        key: Any bytes. Who knows it can test whether a guessed value was replaced.
+        key: Any bytes, or none for the public key. Who knows it can test whether a guessed value
+            was replaced.
     """
 
     def __init__(self, key: bytes = DEFAULT_KEY) -> None:
-        self._key = key
+        self._key = key or DEFAULT_KEY
+
+    @classmethod
+    def of_file(cls, path: Path) -> "Pseudonyms":
+        """Return those of the key in a file; white space around it is no part of it.
+
+        Raises:
+            DataError: The file holds no key.
+        """
+        key = path.read_bytes().strip()
+        if not key:
+            raise DataError(f"--key-file: {path}: the key is empty")
+        return cls(key)
 
     def of(self, kind: str, value: str, attempt: int = 0) -> str:
         """Return the stand-in of a value.
