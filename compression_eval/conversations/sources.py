@@ -263,18 +263,14 @@ def _line(file: BinaryIO, raw: bytes, place: str) -> Iterator[Value]:
                 break
         most = f"{MAX_LINE_BYTES // 2**20} MiB"
         yield Value(place, problem=f"the line has {size:,} bytes, more than {most}")
-    elif raw.strip():
-        yield from _decoded(raw, place)
-
-
-def _decoded(raw: bytes, place: str) -> Iterator[Value]:
+        return
     replaced = False
     try:
         text = raw.decode("utf-8-sig")
     except UnicodeDecodeError:
         text, replaced = raw.decode("utf-8-sig", errors="replace"), True
-    text, count = text.lstrip(_SPACE), 0
-    start = 0
+    text = text.lstrip(_SPACE)
+    start = count = 0
     while start < len(text):
         count += 1
         where = place if count == 1 else f"{place}, value {count}"

@@ -124,11 +124,13 @@ def _tag(form: str) -> re.Pattern[str]:
 
 def orphans(messages: list[Json]) -> set[int]:
     """Return the indices of empty assistant turns, and of trailing results that answer no call."""
-    gone = {
-        index
-        for index, message in enumerate(messages)
-        if message["role"] == "assistant" and not message.get("tool_calls") and _is_empty(message)
-    }
+    gone = set()
+    for index, message in enumerate(messages):
+        content = message.get("content") or ""
+        parts = [{"type": "text", "text": content}] if isinstance(content, str) else content
+        empty = all(part["type"] == "text" and not part["text"].strip() for part in parts)
+        if message["role"] == "assistant" and not message.get("tool_calls") and empty:
+            gone.add(index)
     last = len(messages)
     while last and messages[last - 1]["role"] == "tool":
         last -= 1
@@ -139,13 +141,6 @@ def orphans(messages: list[Json]) -> set[int]:
         else:
             gone.add(index)
     return gone
-
-
-def _is_empty(message: Json) -> bool:
-    content = message.get("content") or ""
-    if isinstance(content, list):
-        return all(part["type"] == "text" and not part["text"].strip() for part in content)
-    return not content.strip()
 
 
 def without_messages(data: Json, gone: set[int]) -> tuple[Json, dict[int, int]]:
@@ -164,23 +159,19 @@ def without_messages(data: Json, gone: set[int]) -> tuple[Json, dict[int, int]]:
         cuts = sorted({moved_count(moved, cut) for cut in data["cuts"]})
         first = next((i for i, message in enumerate(messages) if message["role"] == "user"), 0)
         data["cuts"] = [cut for cut in cuts if cut > first]
+    compactions = []
+    for item in data.get("recorded_compactions") or ():
+        left = {**item, "cut": moved_count(moved, item["cut"])}
+        if item.get("state") is not None:
+            state = (moved.get(one) if isinstance(one, int) else one for one in item["state"])
+            left["state"] = [one for one in state if one is not None]
+        if left["cut"] > 0:
+            compactions.append(left)
     if data.get("recorded_compactions"):
-        compactions = [_moved_compaction(item, moved) for item in data["recorded_compactions"]]
-        data["recorded_compactions"] = [item for item in compactions if item["cut"] > 0]
+        data["recorded_compactions"] = compactions
     return data, moved
 
 
 def moved_count(moved: dict[int, int], count: int) -> int:
     """Return how many messages are left of the first ``count``."""
     return sum(old < count for old in moved)
-
-
-def _moved_compaction(compaction: Json, moved: dict[int, int]) -> Json:
-    result = {**compaction, "cut": moved_count(moved, compaction["cut"])}
-    if compaction.get("state") is not None:
-        result["state"] = [
-            moved[item] if isinstance(item, int) else item
-            for item in compaction["state"]
-            if not isinstance(item, int) or item in moved
-        ]
-    return result

@@ -128,17 +128,16 @@ def read_names(path: Path) -> tuple[Learnt, ...]:
         entry = line.split("#", 1)[0].strip()
         if not entry:
             continue
-        given = _GIVEN_KIND.fullmatch(entry)
-        kind, value = (given[1], given[2]) if given else (_kind(entry), entry.removeprefix("@"))
+        if given := _GIVEN_KIND.fullmatch(entry):
+            kind, value = given.groups()
+        elif "@" in entry[1:]:
+            kind, value = "email", entry.removeprefix("@")
+        elif _DOMAIN.fullmatch(entry):
+            kind, value = "host", entry
+        else:
+            is_person = " " in entry and not entry.startswith("@")
+            kind, value = "person" if is_person else "user", entry.removeprefix("@")
         if len(value) < 2:
             raise DataError(f"{path}: line {number}: {shorten(value)} is too short to look for")
         found.append(Learnt(value, kind, "listed", any_case=kind != "secret"))
     return tuple(found)
-
-
-def _kind(entry: str) -> str:
-    if "@" in entry[1:]:
-        return "email"
-    if _DOMAIN.fullmatch(entry):
-        return "host"
-    return "person" if " " in entry and not entry.startswith("@") else "user"
