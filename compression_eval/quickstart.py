@@ -39,10 +39,10 @@ from compression_eval.fixtures.finding_files import BANK_SUFFIX
 from compression_eval.fixtures.loading import load_fixture, load_pair
 from compression_eval.fixtures.writing import fixture_text, write_whole
 from compression_eval.sweeping.commands import refuse_unfinished
+from compression_eval.sweeping.costs import read_prices
 from compression_eval.sweeping.estimate import estimate, role_lines
 from compression_eval.sweeping.folder import finished_samples, refuse_other_work
 from compression_eval.sweeping.planning import SweepPlan, named_model, sweep_plan
-from compression_eval.sweeping.prices import read_prices
 from compression_eval.sweeping.running import (
     RunOptions,
     arm_results,

@@ -11,10 +11,10 @@ from inspect_ai.log import EvalLog
 
 from compression_eval.fixtures.errors import DataError, passed_over
 from compression_eval.fixtures.writing import versioned_json
+from compression_eval.sweeping.costs import read_prices
 from compression_eval.sweeping.estimate import as_text, estimate
 from compression_eval.sweeping.folder import finished_samples, fresh_folder, refuse_other_work
 from compression_eval.sweeping.planning import SweepPlan, sweep_plan
-from compression_eval.sweeping.prices import read_prices
 from compression_eval.sweeping.running import (
     RunOptions,
     arm_results,

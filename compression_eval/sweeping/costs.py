@@ -1,17 +1,32 @@
-"""Calls and tokens of one arm, from its states and its questions."""
+"""Calls and tokens of one arm, from its states and its questions; and what models charge.
+
+Inspect has a place for prices (`ModelInfo.cost`) and ships none, so they come from a file, or from
+whoever registered them with `set_model_cost`. What is not known is said to be unknown.
+"""
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import astuple, dataclass, field
+from pathlib import Path
 from typing import Literal
 
-from inspect_ai.model import ChatMessage, ContentText, Model
+from inspect_ai.model import (
+    ChatMessage,
+    ContentText,
+    Model,
+    ModelCost,
+    ModelInfo,
+    get_model_info,
+    set_model_info,
+)
+from pydantic import TypeAdapter, ValidationError
 
 from compression_eval.calibration.anchors import chosen_anchors
 from compression_eval.compressors.running import CompressionPlan
 from compression_eval.compressors.state import State
 from compression_eval.compressors.summarising import one_line_json
 from compression_eval.compressors.tokens import token_counter
+from compression_eval.fixtures.errors import DataError, describe_validation_error
 from compression_eval.fixtures.tokens import MESSAGE_OVERHEAD
 from compression_eval.grading.request import GradingRequest, grading_request
 from compression_eval.grading.rubric import load_rubric
@@ -20,7 +35,7 @@ from compression_eval.record import StateRecord, render_messages
 from compression_eval.solver import ProbePlan, question_preamble
 from compression_eval.sweeping.arms import Arm
 from compression_eval.sweeping.rehearsal import TOO_LARGE, rehearse
-from compression_eval.sweeping.settings import SweepSettings
+from compression_eval.sweeping.settings import SweepSettings, read_yaml
 from compression_eval.sweeping.spreads import Assumptions
 
 Basis = Literal["computed", "rehearsed", "assumed"]
@@ -211,3 +226,47 @@ class _AboutState:
 
 def _context_tokens(messages: Sequence[ChatMessage]) -> int:
     return token_counter().count(one_line_json({"compacted_context": render_messages(messages)}))
+
+
+_PRICES: TypeAdapter[dict[str, ModelCost]] = TypeAdapter(dict[str, ModelCost])
+
+
+def read_prices(file: Path | None) -> dict[str, ModelCost]:
+    """Return the prices of a file by model; empty without a file."""
+    if file is None:
+        return {}
+    try:
+        found = _PRICES.validate_python(read_yaml(file))
+    except ValidationError as error:
+        raise DataError(describe_validation_error(file, error)) from error
+    for name, cost in found.items():
+        if any(not 0 <= price < 1e6 for price in cost.model_dump().values()):
+            raise DataError(f"{file}: {name}: a price is below 0 or not a price")
+    return found
+
+
+def price_of(model: str, prices: Mapping[str, ModelCost]) -> ModelCost | None:
+    """Return a model's prices in dollars per million tokens; None if they are not known."""
+    if model in prices:
+        return prices[model]
+    if model.startswith("embedded/"):
+        return ModelCost(input=0, output=0, input_cache_write=0, input_cache_read=0)
+    info = _known(model)
+    return info.cost if info else None
+
+
+def register_prices(prices: Mapping[str, ModelCost]) -> None:
+    """Tell Inspect the prices, so that logs hold what each call cost.
+
+    Its own ``model_cost_config`` would refuse models that it has never heard of.
+    """
+    for model, cost in prices.items():
+        info = _known(model) or ModelInfo()
+        set_model_info(model, info.model_copy(update={"cost": cost}))
+
+
+def _known(model: str) -> ModelInfo | None:
+    try:
+        return get_model_info(model)
+    except Exception:  # a provider's package may be missing, which is no matter here
+        return None

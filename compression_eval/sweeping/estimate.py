@@ -30,9 +30,8 @@ from compression_eval.grading.rubric import MAX_SCORE
 from compression_eval.offline.registration import EMBEDDED_MODEL
 from compression_eval.sharing import has_prompt_cache
 from compression_eval.solver import ProbePlan
-from compression_eval.sweeping.costs import ArmCosts, Tokens, arm_costs
+from compression_eval.sweeping.costs import ArmCosts, Tokens, arm_costs, price_of
 from compression_eval.sweeping.planning import SweepPlan
-from compression_eval.sweeping.prices import price_of
 from compression_eval.sweeping.rehearsal import rehearsing_model
 from compression_eval.sweeping.spreads import Assumptions, shipped, spreads_of
 

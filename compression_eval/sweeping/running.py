@@ -30,6 +30,7 @@ from compression_eval.grading.metrics import MEAN, STDERR
 from compression_eval.grading.rubric import KNOWLEDGE
 from compression_eval.run_hooks import too_many_failed
 from compression_eval.sweeping.arms import task_key
+from compression_eval.sweeping.costs import register_prices
 from compression_eval.sweeping.folder import (
     finished_samples,
     locked,
@@ -40,7 +41,6 @@ from compression_eval.sweeping.folder import (
     write_manifest,
 )
 from compression_eval.sweeping.planning import SweepPlan
-from compression_eval.sweeping.prices import register_prices
 from compression_eval.sweeping.progress import progress
 from compression_eval.terminal import plain_error
 
