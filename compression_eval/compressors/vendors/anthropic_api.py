@@ -27,6 +27,7 @@ from inspect_ai.tool import ToolInfo
 
 from compression_eval.compressors.errors import CompressionError, is_outage
 from compression_eval.compressors.prompts import prompt
+from compression_eval.compressors.state import StateStatus
 from compression_eval.compressors.vendors.calls import VendorCall, require_vendor_to_answer
 from compression_eval.fixtures.message_text import vendor_summary
 
@@ -43,6 +44,13 @@ ON_DEMAND_BETA = "compact-2026-09-04"
 _MAX_RETRIES = 4
 _UNKNOWN = ("does not support", "not supported", "unexpected value", "extra inputs")
 """What a refusal says if the model or the service does not know the feature."""
+
+_ENDINGS: dict[str, tuple[StateStatus, str]] = {
+    "refusal": ("aborted", "the vendor's summary was refused"),
+    "model_context_window_exceeded": ("error", "the conversation does not fit the model's window"),
+    "max_tokens": ("error", "the summary was cut off"),
+}
+"""By stop reason, what a reply without a summary means."""
 
 Block = dict[str, Any]
 
@@ -214,18 +222,12 @@ def compaction_block(reply: "BetaMessage", if_blank: str) -> "BetaCompactionBloc
 
 def no_summary(reply: "BetaMessage") -> CompressionError:
     """Return the failure of a reply with status 200 that holds no summary."""
-    reason = reply.stop_reason
-    if reason == "refusal":
-        return CompressionError("aborted", "the vendor's summary was refused (stop reason refusal)")
-    if reason == "model_context_window_exceeded":
-        return CompressionError(
-            "error", f"the conversation does not fit the model's window (stop reason {reason})"
-        )
-    if reason == "max_tokens":
-        return CompressionError("error", "the summary was cut off (stop reason max_tokens)")
-    return CompressionError(
-        "empty", f"the vendor answered with success but without a summary (stop reason {reason})"
+    otherwise: tuple[StateStatus, str] = (
+        "empty",
+        "the vendor answered with success but without a summary",
     )
+    status, what = _ENDINGS.get(reply.stop_reason or "", otherwise)
+    return CompressionError(status, f"{what} (stop reason {reply.stop_reason})")
 
 
 def wire_messages(messages: Sequence[ChatMessage]) -> list[dict[str, Any]]:
