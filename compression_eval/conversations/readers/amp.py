@@ -31,8 +31,6 @@ _OUTCOMES = {
 
 
 class _Thread(Reader):
-    """A thread that is being read."""
-
     format = "amp"
     key = "role"
     unknown = "expected the role user, assistant or info, and content as a list"

@@ -290,7 +290,6 @@ class _Thread:
             self._response(request.entry("response"), enter(f"{value.place}, response", "response"))
 
     def _head(self, request: Json, place: str) -> None:
-        """Take the system prompt, the tools and the model."""
         conversation = self._conversation
         conversation.model = request.text("model") or conversation.model
         if request.at("system"):

@@ -63,13 +63,7 @@ class _Trajectory(Reader):
         self.add(document, start)
 
     def add(self, document: Json, start: str, *, continues: bool = False) -> None:
-        """Take the steps of a file.
-
-        Args:
-            document: The file.
-            start: What stands before a step's number in its place.
-            continues: Whether the file before has been read, so that copies tell its compaction.
-        """
+        """Take the steps of a file; copies in one that continues another tell its compaction."""
         conversation, copied = self.conversation, list[Draft]()
         before = list(conversation.drafts)
         unsettled = [item for item in conversation.compactions if item.state is None]
@@ -121,13 +115,7 @@ class _Trajectory(Reader):
         self.models[origin(step.text("model_name"))] += 1
 
     def _leave(self, copied: list[Draft], before: list[Draft], last: Compaction | None) -> None:
-        """Say of a compaction what the agent went on with.
-
-        Args:
-            copied: The copies that a continuation begins with.
-            before: The messages before it.
-            last: What the file before ended with; None if it did not say that it compacted.
-        """
+        """Say of the last compaction what the agent went on with, as its copies tell."""
         compaction = last or self.conversation.compact(after=before[-1] if before else None)
         known = KnownDrafts(before)
         state = [(known.match(draft), draft) for draft in copied if draft.role != "system"]
@@ -138,20 +126,13 @@ class _Trajectory(Reader):
 
 
 def _drafts(step: Json, line: Line, *, opening: bool) -> list[Draft]:
-    """Return the messages of a step: what was said, then what was observed.
-
-    Args:
-        step: A step that is no compaction.
-        line: Settled if there is no message.
-        opening: Whether nobody has spoken yet, so that a step of the system is the prompt. In the
-            middle of a conversation it is a note of the environment.
-    """
+    """Return the messages of a step: what was said, then what was observed."""
     source = step.text("source")
     if source not in ("system", "user", "agent"):
         line.is_unknown("expected a step of the source system, user or agent")
         return []
     said = Draft("user", _content(step.at("message"), line))
-    if source == "system" and opening:
+    if source == "system" and opening:  # later it is a note of the environment
         said.role = "system"
     elif source == "agent":
         said.role, said.content = "assistant", without_thinking(said.content, line)
@@ -169,7 +150,6 @@ def _drafts(step: Json, line: Line, *, opening: bool) -> list[Draft]:
 
 
 def _content(value: Any, line: Line) -> Content:
-    """Return texts and images of a message, a text or a list of parts."""
     if isinstance(value, str):
         return [value] if value else []
     if value is not None and not isinstance(value, list):

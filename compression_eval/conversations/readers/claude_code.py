@@ -99,7 +99,6 @@ class ThreadReader:
         return conversation
 
     def _take(self, index: int, item: Record, line: Line) -> None:
-        """Settle one line."""
         others = marks_of("claude_code")["other_lines"]
         self._restarted = self._restarted or item.restart
         if item.problem:
@@ -119,7 +118,6 @@ class ThreadReader:
             self._queue.spoken(index, self._drafts.get(index, ()), line.reason or "")
 
     def _take_linked(self, index: int, item: Record, line: Line) -> None:
-        """Settle a line of the tree."""
         repeats = self._tree.repeats(index)
         if repeats is not None:
             why = "repeats an earlier line that is left out"
@@ -288,8 +286,6 @@ def _pieces(value: Any) -> Content:
 
 @dataclass(eq=False)
 class _Waiting:
-    """A prompt in the queue."""
-
     index: int
     line: Line
     draft: Draft
@@ -337,13 +333,7 @@ class _Queue:
         return []
 
     def spoken(self, index: int, drafts: Sequence[Draft], reason: str) -> None:
-        """Take what became of a line, which may hold queued prompts.
-
-        Args:
-            index: Of the line.
-            drafts: The messages that it became or repeats.
-            reason: Why there are none.
-        """
+        """Take what became of a line that may hold queued prompts, or why nothing did."""
         if self._records[index].said:
             self._outcomes[index] = drafts, reason
             for line in self._claims.pop(index, ()):

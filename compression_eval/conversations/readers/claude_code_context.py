@@ -135,7 +135,6 @@ class Context:
         self._leave(compaction, [draft], line)
 
     def _leave(self, compaction: Compaction, state: list[Draft], line: Line) -> None:
-        """Go on with the state that a compaction left."""
         compaction.state = state
         self._messages = list(state)
         self._restoring, self._awaited = compaction, None

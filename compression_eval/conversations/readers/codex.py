@@ -347,7 +347,6 @@ class _Display:
         return True
 
     def said(self, draft: Draft, text: str) -> None:
-        """Say that the model said a text."""
         for line in self._shown.pop(text, ()):
             line.merge(draft)
         self._said = draft, text
@@ -362,7 +361,6 @@ class _Display:
         return Json({**item, **missing})
 
     def answered(self, draft: Draft | None) -> None:
-        """Say that the search of the event before was read."""
         for line, _ in self._searches:
             line.merge_or_skip([draft] if draft else [], _RUN)
         self._searches.clear()
@@ -395,7 +393,6 @@ def _same(item: Draft, event: Draft) -> bool:
 
 
 def _replayed(history: list[Any], line: Line) -> list[Draft]:
-    """Return the messages of a replacement history."""
     scratch = Conversation("codex")
     reader = ItemReader(scratch)
     for item in history:
@@ -408,7 +405,6 @@ def _replayed(history: list[Any], line: Line) -> list[Draft]:
 
 
 def _shortened(text: str, tokens: int) -> str:
-    """Cut the middle out of a text."""
     data = text.encode(errors="replace")
     half = tokens * _BYTES_PER_TOKEN // 2
     gone = (len(data) - 2 * half) // _BYTES_PER_TOKEN

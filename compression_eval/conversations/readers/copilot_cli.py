@@ -118,7 +118,6 @@ class _Thread(Reader):
             line.is_unknown("expected the field content as text")
 
     def assistant(self, line: Line, event: Json) -> None:
-        """Take an answer of the model, with its calls."""
         data = event.entry("data")
         if data.first("reasoningText", "reasoningOpaque", "encryptedContent"):
             line.leave_out_thinking()
@@ -195,7 +194,6 @@ class _Thread(Reader):
         line.skip(RECORDED)
 
     def rewound(self, line: Line, event: Json) -> None:
-        """Drop what the user took back."""
         place = self._places.get(event.text("data", "upToEventId"))
         if place is None:
             line.is_unknown("a rewind to an event that is not in the file")
@@ -241,7 +239,6 @@ class _Session:
         """Unreadable lines before the first event, which says whose thread it is."""
 
     def feed(self, value: Value) -> None:
-        """Enter an event and take what it holds."""
         event = Json.of(value.value)
         kind = event.text("type")
         if kind == "session.start":
@@ -272,7 +269,6 @@ class _Session:
             opened.take(line, Json(type="user.message", data={"content": first}))
 
     def _thread_of(self, event: Json, kind: str) -> str:
-        """Return which thread an event belongs to."""
         agent, caller = event.text("agentId"), event.text("data", "parentToolCallId")
         if kind.startswith("subagent."):  # what is told of a sub-agent, not by it
             if kind == "subagent.started" and agent:

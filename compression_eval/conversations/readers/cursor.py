@@ -167,7 +167,6 @@ class _Composer(Reader):
         self._latest = data.entry("latestConversationSummary")
 
     def bubble(self, place: str, bubble: Json, problem: str) -> None:
-        """Enter a bubble and take what it holds."""
         kind, conversation, tool = (
             bubble.at("type"),
             self.conversation,

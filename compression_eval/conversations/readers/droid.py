@@ -21,8 +21,6 @@ from compression_eval.conversations.sources import SourceFile
 
 
 class _Session(Reader):
-    """A session that is being read."""
-
     format = "droid"
     unknown = "a kind of line that Droid is not known to write"
     expected = "expected lines of type session_start, message or compaction_state"

@@ -164,12 +164,7 @@ class _Session(Reader):
 
 
 def _drafts(record: Json, line: Line) -> list[Draft]:
-    """Return the messages of a record: a turn, and the results of its calls.
-
-    Args:
-        record: One message of the file.
-        line: Settled if there is no message.
-    """
+    """Return the messages of a record, a turn and the results of its calls, or settle its line."""
     kind = record.text("type")
     if kind in _FOR_THE_SCREEN:
         line.skip("a notice on the screen, which the model does not see")

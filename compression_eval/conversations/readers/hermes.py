@@ -64,7 +64,6 @@ class _Session:
 
     @classmethod
     def of(cls, number: int, value: Json) -> "_Session":
-        """Return a session as stored or exported."""
         config, started = value.at("model_config"), value.at("started_at")
         config = Json.of(from_json(config) if isinstance(config, str) else config)
         is_number = isinstance(started, int | float) and not isinstance(started, bool)

@@ -180,11 +180,7 @@ def _summary_in(row: Row) -> tuple[str, str | None] | None:
 
 
 def _find_blocks(rows: Sequence[Row]) -> tuple[list[_Block], bool]:
-    """Return what compactions wrote, and whether messages before one of them are lost.
-
-    Args:
-        rows: All messages of a lineage, in the order in which they were stored.
-    """
+    """Return what compactions wrote, and whether messages before one of them are lost."""
     blocks: list[_Block] = []
     lost = False
     view_begin = view_end = 0
@@ -230,13 +226,7 @@ def _head(rows: Sequence[Row], view_begin: int, view_end: int, position: int) ->
 
 
 def _add_tail(block: _Block, rows: Sequence[Row], view: Sequence[Row]) -> None:
-    """Find the kept tail behind a summary; it is the end of what the agent saw before it.
-
-    Args:
-        block: To which it is added.
-        rows: All that stands behind the summary.
-        view: What the agent saw before.
-    """
+    """Find the kept tail behind a summary; it is the end of what the agent saw before it."""
     session = list(takewhile(lambda row: row.session == block.row.session, rows))
     behind = [row for row in session if row.draft.role != "tool"]
     before = [row for row in view if row.draft.role != "tool"]
@@ -336,7 +326,6 @@ class History:
             self._said.add(row)
 
     def _write(self, block: _Block, rows: Sequence[Row]) -> None:
-        """Settle what a compaction wrote."""
         head = rows[: rows.index(block.row)]
         for row in rows:
             original = block.copies.get(row)

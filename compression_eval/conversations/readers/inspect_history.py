@@ -383,12 +383,10 @@ class History:
         return [draft for draft in made if draft.content or draft.calls or draft.role == "tool"]
 
     def _before(self, call: Call | None) -> Draft | None:
-        """Return the last message before a compaction."""
         end = len(self._order) if call is None else self._places[key_of(call.answer)]
         return self._drafts[self._order[end - 1]][-1] if end else None
 
     def _is_summary(self, message: "ChatMessage") -> bool:
-        """Whether a message carries the summary of a compaction."""
         if message.role != "user" or not self._thread.compactions:
             return False
         if (message.metadata or {}).get("summary"):

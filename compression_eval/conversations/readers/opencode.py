@@ -68,13 +68,7 @@ class _Thread(Reader):
         self._count = 0
 
     def message(self, info: Json, parts: list[Json], problem: str = "") -> None:
-        """Enter a message and its parts.
-
-        Args:
-            info: The message as it is stored.
-            parts: Its parts.
-            problem: Why it cannot be read; empty if it can.
-        """
+        """Enter a message and its parts, or why it cannot be read."""
         enter, role, name = self.conversation.ledger.enter, info.text("role"), info.text("id")
         self._count += 1
         self.recognised = True

@@ -37,8 +37,6 @@ _EXPECTED = "events of the OpenHands SDK, each with a kind such as MessageEvent 
 
 @dataclass(frozen=True)
 class _Seen:
-    """An event in the view."""
-
     event: str
     draft: Draft | None
     summary: bool = False
@@ -131,8 +129,6 @@ class OpenHandsReader(Reader):
 
 
 class _Events(OpenHandsReader):
-    """Events of version 1."""
-
     format = "openhands-events"
     key = "kind"
     unknown = "expected an object with a kind of event that is known"
@@ -156,7 +152,6 @@ class _Events(OpenHandsReader):
             line.is_unknown("expected a text in the field system_prompt")
 
     def message(self, line: Line, event: Json) -> None:
-        """Take a message of the user, or one of the agent without a call."""
         said = event.entry("llm_message")
         role = said.text("role")
         if role not in ("user", "assistant"):
@@ -239,12 +234,7 @@ def _leave_out_reasoning(holder: Json, line: Line) -> None:
 
 
 def _content(value: Any, line: Line) -> Content:
-    """Return texts and images in their order; an image may have several addresses.
-
-    Args:
-        value: A text, a part, a list of parts, or nothing.
-        line: Where what is not carried over is entered.
-    """
+    """Return texts and images in their order; an image may have several addresses."""
     found: Content = []
     for part in value if isinstance(value, list) else [value]:
         if Json.of(part).text("type") == "image":

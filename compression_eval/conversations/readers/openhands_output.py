@@ -90,7 +90,6 @@ class _Run(OpenHandsReader):
         return conversation
 
     def _record(self, record: Json, start: str) -> None:
-        """Take what a record says beside its history."""
         conversation = self.conversation
         issue = "/".join(record.name("issue", key) for key in ("owner", "repo", "number"))
         conversation.session = record.name("instance_id") or issue.strip("/")
@@ -161,7 +160,6 @@ class _Run(OpenHandsReader):
         self._call_of[event_id] = self._waiting = call_id
 
     def _turn(self, line: Line, event: Json, message: Json, reply: str) -> Draft:
-        """Return the turn of a call."""
         if reply in self.turns:
             return self.add_to_turn(event, line, reply, [])
         text = as_text(message.at("content") or "")

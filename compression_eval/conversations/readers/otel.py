@@ -96,7 +96,6 @@ class _Thread:
             self.reader.read(line, part)
 
     def take(self, request: _Request, sent: list[Any], keys: list[str], back: list[Any]) -> None:
-        """Take what a request adds."""
         conversation, attributes = self.conversation, request.attributes
         line = conversation.ledger.enter(request.place, "request")
         line.skip("a request; the messages that it adds are entered one by one")
@@ -336,7 +335,6 @@ class _File:
         request.group = next(filter(None, named), ids[0])
 
     def conversations(self) -> Iterator[Conversation]:
-        """Yield the conversations of the file."""
         groups: dict[str, list[_Request]] = defaultdict(list)
         for request in sorted(self.requests.values(), key=lambda known: known.start):
             groups[request.group].append(request)

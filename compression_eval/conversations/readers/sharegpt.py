@@ -63,7 +63,6 @@ class _Turns:
         self._count = 0
 
     def add(self, line: Line, turn: Json) -> None:
-        """Add a turn and settle its line."""
         name, text = turn.text("from"), turn.at("value")
         role = _ROLES.get(name)
         if role is None or not isinstance(text, str):
