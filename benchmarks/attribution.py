@@ -69,7 +69,7 @@ from compression_eval.fixtures.loading import FixtureWithBank, load_pairs
 from compression_eval.fixtures.message_text import message_text
 from compression_eval.fixtures.models import Language
 from compression_eval.grading.rubric import value_markers
-from compression_eval.grading.state_reader import read_state
+from compression_eval.grading.state_reader import StateQuestion, read_state
 from compression_eval.record import AskedProbe
 
 SHARE_GIVEN_UP = 0.6
@@ -350,11 +350,9 @@ async def _read(states: list[LabelledState], model: Model) -> list[dict[str, Any
     for state in states:
         reading = await read_state(
             model,
-            context=state.context,
-            regions=state.regions,
-            asked=state.asked,
-            language="en",
-            state_id=f"{state.fixture} {state.arm}",
+            StateQuestion(
+                state.context, state.regions, state.asked, "en", f"{state.fixture} {state.arm}"
+            ),
         )
         failure = f"; failed: {reading.failure}" if reading.failure else ""
         print(f"read {state.fixture} {state.arm}: {reading.calls} calls{failure}", file=sys.stderr)

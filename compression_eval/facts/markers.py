@@ -4,16 +4,16 @@ import re
 from collections.abc import Iterable, Iterator
 from typing import Annotated
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import Field
+
+from compression_eval.fixtures.models import Strict
 
 Phrase = Annotated[str, Field(min_length=1)]
 Phrases = Annotated[tuple[Phrase, ...], Field(min_length=1)]
 
 
-class ValueMarkers(BaseModel):
+class ValueMarkers(Strict):
     """How a text in one language names a value as an earlier one, or denies it."""
-
-    model_config = ConfigDict(extra="forbid", frozen=True)
 
     window_before: int = Field(gt=0)
     """How far before a value a marker may begin, in characters."""

@@ -17,12 +17,12 @@ from importlib.resources import files
 from typing import Annotated, Literal, Self, TypeVar, get_args
 
 import yaml
-from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
+from pydantic import BaseModel, Field, ValidationError, model_validator
 
 from compression_eval.facts.markers import Phrase, Phrases, ValueMarkers
 from compression_eval.fixtures.banks import Probe, ProbeType
 from compression_eval.fixtures.errors import DataError, describe_validation_error
-from compression_eval.fixtures.models import Language
+from compression_eval.fixtures.models import Language, Strict
 
 CriteriaMode = Literal["by_type", "all"]
 
@@ -64,11 +64,7 @@ _STRUCTURE = "structure.yaml"
 ModelT = TypeVar("ModelT", bound=BaseModel)
 
 
-class _Strict(BaseModel):
-    model_config = ConfigDict(extra="forbid", frozen=True)
-
-
-class CriterionStructure(_Strict):
+class CriterionStructure(Strict):
     """What a criterion is in every language."""
 
     id: Phrase
@@ -87,7 +83,7 @@ class CriterionStructure(_Strict):
         return not self.needs or any(carried[name] for name in self.needs)
 
 
-class Structure(_Strict):
+class Structure(Strict):
     """The criteria and dimensions, in the order in which tables show them."""
 
     dimensions: list[Dimension]
@@ -105,7 +101,7 @@ class Structure(_Strict):
         return self
 
 
-class CriterionText(_Strict):
+class CriterionText(Strict):
     """A criterion in words."""
 
     question: Phrase
@@ -114,14 +110,14 @@ class CriterionText(_Strict):
     score_5: Phrase
 
 
-class GraderText(_Strict):
+class GraderText(Strict):
     """What the grader is told."""
 
     instructions: Phrase
     rubric_heading: Phrase
 
 
-class Corrections(_Strict):
+class Corrections(Strict):
     """What a grader is told about an unusable reply.
 
     ``{detail}`` stands for what was wrong, ``{ids}`` for the requested criteria and ``{facts}`` for
@@ -140,7 +136,7 @@ class Corrections(_Strict):
     again: Phrase
 
 
-class StateReaderText(_Strict):
+class StateReaderText(Strict):
     """What a model is told that says which facts a state holds."""
 
     instructions: Phrase
@@ -153,7 +149,7 @@ class StateReaderText(_Strict):
     """``{ids}`` stands for the facts that are asked for once more."""
 
 
-class Abstention(_Strict):
+class Abstention(Strict):
     """How an answer says that it does not know."""
 
     phrases: Phrases
@@ -162,7 +158,7 @@ class Abstention(_Strict):
     """Words that say so when they are the whole answer."""
 
 
-class RubricText(_Strict):
+class RubricText(Strict):
     """One language's texts."""
 
     language: Language

@@ -48,7 +48,12 @@ from compression_eval.grading.rubric import (
     value_markers,
 )
 from compression_eval.grading.scored_sample import ScoredSample, nothing_recorded, read_sample
-from compression_eval.grading.state_reader import SharedReadings, StateFacts, StateReading
+from compression_eval.grading.state_reader import (
+    SharedReadings,
+    StateFacts,
+    StateQuestion,
+    StateReading,
+)
 from compression_eval.record import AskedProbe
 
 COMPRESSION_KEYS = ("tokens_removed", "tokens_retained", "failed_states")
@@ -209,14 +214,11 @@ async def _reading(
     if reader.embedded:
         failure = "the embedded model is no language model"
         return StateReading(reader.name, 0, failure=failure) if state_facts else None, True
-    return await readings.get(
-        reader.model,
-        context=sample.context,
-        regions=state.regions,
-        asked=state.asked or [AskedProbe.of(sample.probe)],
-        language=sample.record.language,
-        state_id=state.state_id,
+    asked = state.asked or [AskedProbe.of(sample.probe)]
+    about = StateQuestion(
+        sample.context, state.regions, asked, sample.record.language, state.state_id
     )
+    return await readings.get(reader.model, about)
 
 
 def _findings(

@@ -71,6 +71,22 @@ class StateReading:
     """Why the reader, or one of its calls, came to nothing; empty if none failed."""
 
 
+@dataclass(frozen=True)
+class StateQuestion:
+    """What a reader is asked about one state."""
+
+    context: Sequence[ChatMessage]
+    """The messages of the state."""
+    regions: Sequence[Region]
+    """The region of each of them."""
+    asked: Sequence[AskedProbe]
+    """The questions with their expected facts."""
+    language: Language
+    """Language of the instructions."""
+    state_id: str = ""
+    """Names the state among calls that begin alike."""
+
+
 @dataclass
 class _Slot:
     lock: anyio.Lock = field(default_factory=anyio.Lock)
@@ -87,69 +103,37 @@ class SharedReadings:
     def __init__(self) -> None:
         self._slots: dict[str, _Slot] = {}
 
-    async def get(
-        self,
-        model: Model,
-        *,
-        context: Sequence[ChatMessage],
-        regions: Sequence[Region],
-        asked: Sequence[AskedProbe],
-        language: Language,
-        state_id: str,
-    ) -> tuple[StateReading, bool]:
-        """Return the reading of a state, and whether this call made it; see `read_state`."""
-        asking = json.dumps([probe.model_dump() for probe in asked])
-        parts = (str(model), language, asking, render_messages(context))
+    async def get(self, model: Model, about: StateQuestion) -> tuple[StateReading, bool]:
+        """Return the reading of a state, and whether this call made it."""
+        asking = json.dumps([probe.model_dump() for probe in about.asked])
+        parts = (str(model), about.language, asking, render_messages(about.context))
         key = hashlib.sha256("\0".join(parts).encode("utf-8", "surrogatepass")).hexdigest()
         slot = self._slots.setdefault(key, _Slot())
         async with slot.lock:
             if slot.reading is not None:
                 return slot.reading, False
-            slot.reading = await read_state(
-                model,
-                context=context,
-                regions=regions,
-                asked=asked,
-                language=language,
-                state_id=state_id,
-            )
+            slot.reading = await read_state(model, about)
             return slot.reading, True
 
 
-async def read_state(
-    model: Model,
-    *,
-    context: Sequence[ChatMessage],
-    regions: Sequence[Region],
-    asked: Sequence[AskedProbe],
-    language: Language,
-    state_id: str = "",
-) -> StateReading:
+async def read_state(model: Model, about: StateQuestion) -> StateReading:
     """Ask a model which facts a state holds.
 
     A word whose quotes do not stand in the state is asked for once more, and then counts as not
     known.
-
-    Args:
-        model: The reader.
-        context: The messages of the state.
-        regions: The region of each of them.
-        asked: The questions with their expected facts.
-        language: Language of the instructions.
-        state_id: Names the state among calls that begin alike.
     """
-    rubric = load_rubric(language)
-    passages = Passages(context, regions)
-    findings: dict[str, list[StateFinding]] = {probe.probe_id: [] for probe in asked}
+    rubric = load_rubric(about.language)
+    passages = Passages(about.context, about.regions)
+    findings: dict[str, list[StateFinding]] = {probe.probe_id: [] for probe in about.asked}
     calls, failures = 0, []
-    for batch in _batches(asked):
+    for batch in _batches(about.asked):
         reading = _Reading(rubric, passages, batch)
         outcome = await ask(
             model,
-            _request(rubric, context, batch),
+            _request(rubric, about.context, batch),
             role="state reader",
             schema=_response_schema(),
-            prefix_key=f"grade:{language}:{state_id}",
+            prefix_key=f"grade:{about.language}:{about.state_id}",
             take=reading.take,
             correction=reading.correction,
         )

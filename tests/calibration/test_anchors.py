@@ -84,13 +84,7 @@ def test_a_number_that_cannot_be_had_is_refused(number: Any) -> None:
 
 def test_a_run_has_them_graded_beside_its_own_answers(tmp_path: Path) -> None:
     exact = MockGrader(by_the_key(0))
-    log = run(
-        six_dimensions(anchors=3),
-        records(4, epochs=2),
-        log_dir=tmp_path,
-        roles={"grader": exact.model},
-        epochs=2,
-    )
+    log = run(six_dimensions(anchors=3), records(4, epochs=2), tmp_path, exact, epochs=2)
     found = graded_anchors(log)
     assert set(found) == {each.id for each in chosen_anchors(3)}
     assert len(exact.requests) == 4 * 2 + 3
@@ -111,9 +105,7 @@ def test_a_run_has_them_graded_beside_its_own_answers(tmp_path: Path) -> None:
 
 def test_a_lenient_grader_is_seen(tmp_path: Path) -> None:
     lenient = MockGrader(by_the_key(2.2))
-    log = run(
-        six_dimensions(anchors=6), records(6), log_dir=tmp_path, roles={"grader": lenient.model}
-    )
+    log = run(six_dimensions(anchors=6), records(6), tmp_path, lenient)
     found = anchor_metrics(log)
     differences = [each.difference["knowledge"] for each in graded_anchors(log).values()]
     assert found["off_by"] == pytest.approx(sum(differences) / 6)
@@ -124,7 +116,7 @@ def test_a_lenient_grader_is_seen(tmp_path: Path) -> None:
 
 def test_the_grader_cannot_tell_them_from_other_answers(tmp_path: Path) -> None:
     grader = MockGrader(by_the_key(0))
-    run(six_dimensions(anchors=3), records(3), log_dir=tmp_path, roles={"grader": grader.model})
+    run(six_dimensions(anchors=3), records(3), tmp_path, grader)
     shapes = set()
     for request in grader.requests:
         said = [message.text for message in request]
@@ -144,9 +136,7 @@ def test_a_grader_that_fails_on_an_anchor_leaves_the_answer_its_score(tmp_path: 
         return "No." if unusable else by_the_key(0)(request)
 
     grader = MockGrader(answer)
-    log = run(
-        six_dimensions(anchors=2), records(2), log_dir=tmp_path, roles={"grader": grader.model}
-    )
+    log = run(six_dimensions(anchors=2), records(2), tmp_path, grader)
     failed, graded = sorted(graded_anchors(log).values(), key=lambda each: not each.failure)
     assert (failed.failure, failed.attempts, failed.difference) == ("not_json", 3, {})
     assert not graded.failure
@@ -160,15 +150,15 @@ def test_a_failed_compression_still_carries_one(tmp_path: Path) -> None:
     log = run(
         six_dimensions(anchors=1),
         {("a", 1): record(state=state), ("b", 1): record()},
-        log_dir=tmp_path,
-        roles={"grader": grader.model},
+        tmp_path,
+        grader,
     )
     assert len(graded_anchors(log)) == 1
 
 
 def test_a_log_is_scored_again_with_anchors(tmp_path: Path) -> None:
     first = MockGrader([reply(4)] * 2)
-    made = run(six_dimensions(), records(2), log_dir=tmp_path, roles={"grader": first.model})
+    made = run(six_dimensions(), records(2), tmp_path, first)
     assert graded_anchors(made) == {}
     assert anchor_metrics(made) == {}
     second = MockGrader(by_the_key(0.5))

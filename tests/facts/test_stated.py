@@ -52,14 +52,10 @@ STATED: list[tuple[Language, str]] = [
 ]
 
 
-@pytest.mark.parametrize(("language", "answer"), DENIED)
+@pytest.mark.parametrize(("language", "answer"), DENIED + STATED)
 def test_a_denied_fact_is_not_stated(language: Language, answer: str) -> None:
-    assert stated_facts(probe(), answer, value_markers(language)) == [False, False]
-
-
-@pytest.mark.parametrize(("language", "answer"), STATED)
-def test_other_signs_deny_nothing(language: Language, answer: str) -> None:
-    assert stated_facts(probe(), answer, value_markers(language)) == [True, False]
+    stated = (language, answer) in STATED
+    assert stated_facts(probe(), answer, value_markers(language)) == [stated, False]
 
 
 @pytest.mark.parametrize(
@@ -102,11 +98,7 @@ def test_values_stand_under_their_keys(
 
 
 def test_the_scorer_credits_no_denied_fact(tmp_path: Path) -> None:
-    log = run(
-        fact_retention(),
-        {("a", 1): record(answer="Not 8080 any more; see gateway.toml.")},
-        log_dir=tmp_path,
-    )
+    log = run(fact_retention(), record(answer="Not 8080 any more; see gateway.toml."), tmp_path)
     score = only_score(log, "fact_retention")
     assert values(score)["fact_recall"] == 0.5
     facts = {item["fact"]: item["in_answer"] for item in (score.metadata or {})["facts"]}

@@ -154,33 +154,34 @@ def fill_record(records: Records) -> Solver:
 
 def run(
     scorer: Scorer | list[Scorer],
-    records: Records,
-    *,
+    records: Records | dict[str, Any],
     log_dir: Path,
-    roles: dict[str, Any] | None = None,
+    *graders: "MockGrader | Model | str",
     model: Model | str | None = None,
     epochs: Any = None,
 ) -> EvalLog:
-    """Evaluate a tiny task over ``records`` and return its log."""
-    names = list(dict.fromkeys(name for name, _ in records))
-    fixtures = {name: records[name, 1].get("fixture", "one") for name in names}
-    task = Task(
-        dataset=[
-            Sample(
-                id=name,
-                input="probe",
-                metadata={"fixture": fixtures[name], "cluster": fixtures[name]},
-            )
-            for name in names
-        ],
-        solver=fill_record(records),
-        scorer=scorer,
-        epochs=epochs,
-    )
+    """Evaluate a tiny task and return its log.
+
+    Args:
+        scorer: What scores it.
+        records: By sample id and epoch, or that of the only sample ``a``.
+        log_dir: Where the log is written.
+        *graders: What is bound to the role; without any nothing is.
+        model: Who is said to have answered.
+        epochs: As of the task.
+    """
+    by_sample: Records = {("a", 1): records} if "fixture" in records else records  # type: ignore[dict-item, assignment]
+    names = list(dict.fromkeys(name for name, _ in by_sample))
+    fixtures = {name: by_sample[name, 1].get("fixture", "one") for name in names}
+    dataset = [
+        Sample(id=id_, input="probe", metadata={"fixture": own, "cluster": own})
+        for id_, own in fixtures.items()
+    ]
+    bound = [each.model if isinstance(each, MockGrader) else each for each in graders]
     (log,) = eval(
-        task,
+        Task(dataset=dataset, solver=fill_record(by_sample), scorer=scorer, epochs=epochs),
         model=model or get_model(ANSWERER, memoize=False),
-        model_roles=roles,
+        model_roles={"grader": bound if len(bound) > 1 else bound[0]} if bound else None,
         log_dir=str(log_dir),
         display="none",
     )

@@ -40,11 +40,9 @@ SPOKEN: list[tuple[Language, str]] = [
 ]
 
 
-@pytest.mark.parametrize(("language", "answer"), SILENT)
-def test_saying_nothing_or_that_one_does_not_know(language: Language, answer: str) -> None:
-    assert abstained(answer, probe(), load_rubric(language).text.abstention)
-
-
-@pytest.mark.parametrize(("language", "answer"), SPOKEN)
-def test_saying_something(language: Language, answer: str) -> None:
-    assert not abstained(answer, probe(), load_rubric(language).text.abstention)
+@pytest.mark.parametrize(("language", "answer"), SILENT + SPOKEN)
+def test_only_saying_nothing_or_not_to_know_is_an_abstention(
+    language: Language, answer: str
+) -> None:
+    found = abstained(answer, probe(), load_rubric(language).text.abstention)
+    assert found == ((language, answer) in SILENT)

@@ -40,7 +40,7 @@ def asked(**changes: Any) -> Any:
 
 def scored(tmp_path: Path, answer: Any, **changes: Any) -> Score:
     given = record(**({"asked": asked(), "answer": answer, "files": HISTORY} | changes))
-    return only_score(run(artifact_files(), {("a", 1): given}, log_dir=tmp_path), "artifact_files")
+    return only_score(run(artifact_files(), given, tmp_path), "artifact_files")
 
 
 @pytest.mark.parametrize(
@@ -125,7 +125,7 @@ def test_a_failed_compression_and_a_missing_record_are_unscored(tmp_path: Path) 
     assert score.reason == "compression_failed: empty"
     assert math.isnan(score.as_float())
     given = record() | {"probe": None}
-    log = run(artifact_files(), {("a", 1): given}, log_dir=tmp_path)
+    log = run(artifact_files(), given, tmp_path)
     assert only_score(log, "artifact_files").reason == "scoring_failed: no record"
 
 
@@ -135,7 +135,7 @@ def test_means_are_over_the_artifact_probes_alone(tmp_path: Path) -> None:
         ("b", 1): record(),
         ("c", 1): record(asked=asked(id="c"), answer="src/pool.py, app.py", files=HISTORY),
     }
-    log = run(artifact_files(), records, log_dir=tmp_path)
+    log = run(artifact_files(), records, tmp_path)
     assert metric(log, "artifact_recall") == pytest.approx(0.5, abs=1e-3)
 
 

@@ -10,7 +10,7 @@ from tests.grading.samples import metric, only_score, record, run, samples, stat
 
 
 def figures(tmp_path: Path, given: dict[str, Any]) -> Score:
-    log = run(compression(), {("a", 1): given}, log_dir=tmp_path)
+    log = run(compression(), given, tmp_path)
     return only_score(log, "compression")
 
 
@@ -61,7 +61,7 @@ def test_failed_states_are_counted_not_samples(tmp_path: Path) -> None:
         ("b", 2): sample(1, ok=False),
         ("c", 2): sample(1, ok=False, fixture="two"),
     }
-    log = run(compression(), records, log_dir=tmp_path, epochs=Epochs(2, "mean"))
+    log = run(compression(), records, tmp_path, epochs=Epochs(2, "mean"))
     assert len(samples(log)) == 6
     assert metric(log, "failed_states", "compression_eval/failed_states") == 3
     assert metric(log, "tokens_removed") == 0.9
@@ -74,10 +74,6 @@ def test_failed_states_are_counted_not_samples(tmp_path: Path) -> None:
 
 
 def test_a_sample_without_a_record_is_unscored(tmp_path: Path) -> None:
-    log = run(
-        compression(),
-        {("a", 1): record() | {"state": None}, ("b", 1): record()},
-        log_dir=tmp_path,
-    )
+    log = run(compression(), {("a", 1): record() | {"state": None}, ("b", 1): record()}, tmp_path)
     assert metric(log, "tokens_removed") == 0.9
     assert metric(log, "failed_states", "compression_eval/failed_states") == 0

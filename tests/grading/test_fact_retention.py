@@ -25,7 +25,7 @@ from tests.grading.samples import (
 
 
 def retention(tmp_path: Path, given: dict[str, Any]) -> Score:
-    log = run(fact_retention("match"), {("a", 1): given}, log_dir=tmp_path)
+    log = run(fact_retention("match"), given, tmp_path)
     return only_score(log, "fact_retention")
 
 
@@ -140,7 +140,7 @@ def test_failed_epochs_move_no_mean(tmp_path: Path) -> None:
         ("a", 2): record(answer="8080"),
         ("a", 3): record(state=state_record(status="empty")),
     }
-    log = run(fact_retention("match"), records, log_dir=tmp_path, epochs=Epochs(3, "mean"))
+    log = run(fact_retention("match"), records, tmp_path, epochs=Epochs(3, "mean"))
     assert metric(log, "fact_recall") == 0.5
     assert metric(log, "fact_survival") == 0.5
 
@@ -249,9 +249,9 @@ def test_the_graders_words_stand_beside_the_look_up(tmp_path: Path) -> None:
     grader = MockGrader([reply(4, facts=["contradicted", "stated"])])
     made = run(
         [six_dimensions(), fact_retention(state_facts="match")],
-        {("a", 1): record(answer="Nobody should use 8080, see the gateway's file.")},
-        log_dir=tmp_path,
-        roles={"grader": grader.model},
+        record(answer="Nobody should use 8080, see the gateway's file."),
+        tmp_path,
+        grader,
     )
     expected = [("8080", True, "contradicted"), ("gateway.toml", False, "stated")]
     assert fact_words(made, "fact_retention") == expected

@@ -36,12 +36,7 @@ BAD = "Five out of five!"
 
 
 def grade_once(tmp_path: Path, grader: MockGrader, language: Language = "en") -> Score:
-    log = run(
-        six_dimensions(language=language),
-        {("a", 1): record()},
-        log_dir=tmp_path,
-        roles={"grader": grader.model},
-    )
+    log = run(six_dimensions(language=language), record(), tmp_path, grader)
     return only_score(log)
 
 
@@ -114,12 +109,7 @@ def test_after_three_calls_the_sample_is_unscored(
 
 def test_a_criterion_that_cannot_apply_is_not_graded(tmp_path: Path) -> None:
     given = dict.fromkeys(ids(), 4) | {"instruction_format": None, "accuracy_factual": 1}
-    log = run(
-        six_dimensions(),
-        {("a", 1): record()},
-        log_dir=tmp_path,
-        roles={"grader": MockGrader([reply(given)]).model},
-    )
+    log = run(six_dimensions(), record(), tmp_path, MockGrader([reply(given)]))
     score = only_score(log)
     assert math.isnan(values(score)["instruction_following"])
     assert values(score)["accuracy"] == pytest.approx(0.6 * 1 + 0.4 * 4)
@@ -152,12 +142,7 @@ def test_a_missing_score_needs_a_reason(tmp_path: Path) -> None:
 def test_without_a_score_for_what_is_known_the_sample_is_unscored(tmp_path: Path) -> None:
     given = dict.fromkeys(ids(mode="all")) | {"instruction_format": 5}
     grader = MockGrader([reply(given)])
-    log = run(
-        six_dimensions(criteria="all"),
-        {("a", 1): record()},
-        log_dir=tmp_path,
-        roles={"grader": grader.model},
-    )
+    log = run(six_dimensions(criteria="all"), record(), tmp_path, grader)
     score = only_score(log)
     assert score.reason == "grader_failed: no criterion of knowledge has a value"
     assert math.isnan(float(score.as_float()))
@@ -257,12 +242,7 @@ def test_cancellation_goes_through() -> None:
 
 def test_the_embedded_grader_leaves_out_what_it_has_no_formula_for(tmp_path: Path) -> None:
     asked = probe(expected_facts=["gateway"])
-    log = run(
-        six_dimensions(),
-        {("a", 1): record(asked=asked)},
-        log_dir=tmp_path,
-        roles={"grader": "embedded/lexical"},
-    )
+    log = run(six_dimensions(), record(asked=asked), tmp_path, "embedded/lexical")
     score = only_score(log)
     by_id = {item["criterionId"]: item for item in (score.metadata or {})["criterionResults"]}
     assert by_id["accuracy_factual"]["score"] == 5
@@ -293,8 +273,8 @@ def test_the_first_call_about_a_state_goes_ahead(
     run(
         six_dimensions(),
         {(name, 1): record() for name in "abcd"},
-        log_dir=tmp_path,
-        roles={"grader": get_model("mockllm/slow", custom_outputs=slow, memoize=False)},
+        tmp_path,
+        get_model("mockllm/slow", custom_outputs=slow, memoize=False),
     )
     assert seen[:2] == [1, 1]
     assert max(seen) > 1
@@ -308,7 +288,7 @@ def test_self_grading_is_marked_and_warned_of_once(
         log = run(
             six_dimensions(),
             {("a", 1): record(), ("b", 1): record()},
-            log_dir=tmp_path,
+            tmp_path,
             model=answerer.model,
         )
     assert log.samples

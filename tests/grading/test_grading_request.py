@@ -7,11 +7,7 @@ from inspect_ai.model import ChatMessage, ChatMessageAssistant, ChatMessageUser
 from compression_eval.compressors.summarising import one_line_json
 from compression_eval.fixtures.banks import Probe
 from compression_eval.fixtures.models import Language
-from compression_eval.grading.request import (
-    GraderContext,
-    GradingRequest,
-    grading_request,
-)
+from compression_eval.grading.request import GraderContext, GradingRequest, grading_request
 from compression_eval.grading.rubric import load_rubric
 from compression_eval.record import StateRecord
 from tests.grading.samples import LANGUAGES, context, probe, state_record, texts
@@ -120,12 +116,7 @@ def test_two_arms_with_equal_state_and_answer_ask_the_same() -> None:
         ChatMessageUser(id="a", content="same", metadata={"anchored_iterative": {"k": 1}}),
         ChatMessageAssistant(id="b", content="text", model="openai/gpt", source="generate"),
     ]
-    two = state_record(
-        state_id="opaque-2",
-        regions=["tail", "tail"],
-        cycles=[],
-        state_tokens=7,
-    )
+    two = state_record(state_id="opaque-2", regions=["tail", "tail"], cycles=[], state_tokens=7)
     shown_two: list[ChatMessage] = [
         ChatMessageUser(id="c", content="same"),
         ChatMessageAssistant(id="d", content="text", model="anthropic/claude"),

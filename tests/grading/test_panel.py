@@ -5,36 +5,24 @@ from inspect_ai.log import EvalLog
 from inspect_ai.scorer import Score
 
 from compression_eval.grading.scorers import six_dimensions
-from tests.grading.samples import (
-    MockGrader,
-    ids,
-    only_score,
-    record,
-    reply,
-    run,
-    samples,
-    values,
-)
+from tests.grading.samples import MockGrader, ids, only_score, record, reply, run, samples, values
 
 
-def grade(tmp_path: Path, *graders: MockGrader) -> Score:
-    log = run(
-        six_dimensions(),
-        {("a", 1): record()},
-        log_dir=tmp_path,
-        roles={"grader": [grader.model for grader in graders]},
-    )
-    return only_score(log)
+def panel(*said: str | MockGrader) -> list[MockGrader]:
+    """Return a grader for each reply, ``g1`` and up."""
+    return [
+        each if isinstance(each, MockGrader) else MockGrader([each], name=f"mockllm/g{n}")
+        for n, each in enumerate(said, start=1)
+    ]
+
+
+def grade(tmp_path: Path, *said: str | MockGrader) -> Score:
+    return only_score(run(six_dimensions(), record(), tmp_path, *panel(*said)))
 
 
 def test_the_median_of_each_criterion_counts(tmp_path: Path) -> None:
     low = dict.fromkeys(ids(), 1) | {"accuracy_factual": 5}
-    graders = [
-        MockGrader([reply(low)], name="mockllm/g1"),
-        MockGrader([reply(4)], name="mockllm/g2"),
-        MockGrader([reply(2)], name="mockllm/g3"),
-    ]
-    score = grade(tmp_path, *graders)
+    score = grade(tmp_path, reply(low), reply(4), reply(2))
     metadata = score.metadata or {}
     by_id = {item["criterionId"]: item for item in metadata["criterionResults"]}
     assert by_id["accuracy_factual"]["score"] == 4
@@ -69,29 +57,22 @@ def test_the_median_of_each_criterion_counts(tmp_path: Path) -> None:
 def test_most_graders_decide_on_a_fact(
     tmp_path: Path, words: list[str], expected: str | None
 ) -> None:
-    graders = [
-        MockGrader([reply(4, facts=["stated", word])], name=f"mockllm/g{n}")
-        for n, word in enumerate(words)
-    ]
-    metadata = grade(tmp_path, *graders).metadata or {}
+    said = [reply(4, facts=["stated", word]) for word in words]
+    metadata = grade(tmp_path, *said).metadata or {}
     assert [row["verdict"] for row in metadata["facts"]] == ["stated", expected]
     assert [grader["facts"]["f2"] for grader in metadata["graders"]] == words
 
 
 def test_a_member_without_words_leaves_them_to_the_others(tmp_path: Path) -> None:
-    mute = MockGrader([reply(4, facts=["stated"])], name="mockllm/g1")
-    other = MockGrader([reply(4, facts=["stated", "missing"])], name="mockllm/g2")
+    mute = reply(4, facts=["stated"])
+    other = reply(4, facts=["stated", "missing"])
     metadata = grade(tmp_path, mute, other).metadata or {}
     assert [row["verdict"] for row in metadata["facts"]] == ["stated", "missing"]
     assert metadata["facts_failure"] == "facts: missing: f2"
 
 
 def test_two_graders_meet_in_the_middle(tmp_path: Path) -> None:
-    score = grade(
-        tmp_path,
-        MockGrader([reply(1)], name="mockllm/g1"),
-        MockGrader([reply(4)], name="mockllm/g2"),
-    )
+    score = grade(tmp_path, reply(1), reply(4))
     assert values(score)["overall"] == 2.5
 
 
@@ -104,7 +85,7 @@ def test_all_graders_read_the_same(tmp_path: Path) -> None:
 
 def test_a_member_that_fails_is_recorded_and_left_out(tmp_path: Path) -> None:
     broken = MockGrader(["no"], name="mockllm/g1")
-    score = grade(tmp_path, broken, MockGrader([reply(4)], name="mockllm/g2"))
+    score = grade(tmp_path, broken, reply(4))
     assert values(score)["overall"] == 4
     first, second = (score.metadata or {})["graders"]
     assert (first["failure"], first["attempts"]) == ("not_json", 3)
@@ -117,16 +98,12 @@ def test_a_member_that_fails_is_recorded_and_left_out(tmp_path: Path) -> None:
 
 def test_a_failed_member_does_not_mark_self_grading(tmp_path: Path) -> None:
     own = MockGrader(["no"], name="mockllm/answerer")
-    score = grade(tmp_path, own, MockGrader([reply(4)], name="mockllm/g2"))
+    score = grade(tmp_path, own, reply(4))
     assert (score.metadata or {})["self_graded"] is False
 
 
 def test_if_all_fail_the_sample_is_unscored(tmp_path: Path) -> None:
-    score = grade(
-        tmp_path,
-        MockGrader(["no"], name="mockllm/g1"),
-        MockGrader([""], name="mockllm/g2"),
-    )
+    score = grade(tmp_path, "no", "")
     assert score.reason == "grader_failed: empty, not_json"
     assert score.value != score.value
     assert "mockllm/g1: " in (score.explanation or "")
@@ -142,22 +119,14 @@ def alphas(log: EvalLog) -> dict[str, float]:
     }
 
 
-def panel_log(tmp_path: Path, *graders: MockGrader) -> EvalLog:
-    return run(
-        six_dimensions(),
-        {("a", 1): record(), ("b", 1): record()},
-        log_dir=tmp_path,
-        roles={"grader": [grader.model for grader in graders]},
-    )
+def panel_log(tmp_path: Path, *said: str) -> EvalLog:
+    records = {("a", 1): record(), ("b", 1): record()}
+    return run(six_dimensions(), records, tmp_path, *panel(*said))
 
 
 def test_graders_that_agree_have_an_alpha_of_one(tmp_path: Path) -> None:
     mixed = {name: n % 6 for n, name in enumerate(ids())}
-    log = panel_log(
-        tmp_path,
-        MockGrader([reply(mixed)], name="mockllm/g1"),
-        MockGrader([reply(mixed)], name="mockllm/g2"),
-    )
+    log = panel_log(tmp_path, reply(mixed), reply(mixed))
     found = alphas(log)
     assert found["overall"] == found["accuracy"] == 1
 
@@ -165,11 +134,7 @@ def test_graders_that_agree_have_an_alpha_of_one(tmp_path: Path) -> None:
 def test_alpha_is_computed_over_the_criteria_of_a_dimension(tmp_path: Path) -> None:
     one = dict.fromkeys(ids(), 2) | {"accuracy_factual": 1, "accuracy_technical": 4}
     two = dict.fromkeys(ids(), 2) | {"accuracy_factual": 2, "accuracy_technical": 5}
-    log = panel_log(
-        tmp_path,
-        MockGrader([reply(one)], name="mockllm/g1"),
-        MockGrader([reply(two)], name="mockllm/g2"),
-    )
+    log = panel_log(tmp_path, reply(one), reply(two))
     # Four units (two criteria, two samples): ratings 1,2 and 4,5, each twice. Observed: every
     # pair differs by 1. Expected: mean squared difference over all ordered pairs of 8 ratings.
     ratings = [1, 2, 4, 5] * 2
@@ -179,7 +144,7 @@ def test_alpha_is_computed_over_the_criteria_of_a_dimension(tmp_path: Path) -> N
 
 
 def test_a_single_grader_has_no_alpha(tmp_path: Path) -> None:
-    log = panel_log(tmp_path, MockGrader([reply(4)], name="mockllm/g1"))
+    log = panel_log(tmp_path, reply(4))
     assert alphas(log) == {}
     (first, _) = samples(log)
     assert first.scores
@@ -189,11 +154,7 @@ def test_a_single_grader_has_no_alpha(tmp_path: Path) -> None:
 def test_disagreement_is_shown_for_each_answer(tmp_path: Path) -> None:
     high = dict.fromkeys(ids(), 4) | {"continuity_work_state": 5}
     low = dict.fromkeys(ids(), 3) | {"continuity_work_state": 1}
-    score = grade(
-        tmp_path,
-        MockGrader([reply(low)], name="mockllm/g1"),
-        MockGrader([reply(high)], name="mockllm/g2"),
-    )
+    score = grade(tmp_path, reply(low), reply(high))
     found = (score.metadata or {})["disagreement"]
     assert (found["criterion"], found["largest"]) == ("continuity_work_state", 4)
     # Continuity is that one criterion here, of five dimensions: (4 * 1 + 4) / 5.
@@ -207,11 +168,7 @@ def test_disagreement_is_shown_for_each_answer(tmp_path: Path) -> None:
 def test_a_member_that_fails_is_warned_of_once(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
-    panel_log(
-        tmp_path,
-        MockGrader(["no"], name="mockllm/g1"),
-        MockGrader([reply(4)], name="mockllm/g2"),
-    )
+    panel_log(tmp_path, "no", reply(4))
     messages = [item.getMessage() for item in caplog.records]
     warned = [text for text in messages if "as one of 2 graders" in text]
     assert len(warned) == 1

@@ -23,8 +23,8 @@ def log(tmp_path: Path) -> EvalLog:
     made = run(
         [six_dimensions(), fact_retention(), compression()],
         {("a", 1): record(), ("b", 1): record(answer="It uses 3000.", fixture="two")},
-        log_dir=tmp_path,
-        roles={"grader": grader.model},
+        tmp_path,
+        grader,
     )
     return read_eval_log(made.location)
 
@@ -71,10 +71,7 @@ def test_appending_keeps_the_first_grading(log: EvalLog) -> None:
         for item in again.results.scores
         if item.name == "overall"
     }
-    assert means == {
-        "six_dimensions": pytest.approx((4 + 19 / 5) / 2),
-        "six_dimensions1": 2,
-    }
+    assert means == {"six_dimensions": pytest.approx((4 + 19 / 5) / 2), "six_dimensions1": 2}
 
 
 def test_a_vendor_model_can_grade_a_log_again(

@@ -28,12 +28,7 @@ from tests.grading.samples import (
 
 def grade(tmp_path: Path, given: dict[str, Any], said: str | None = None, **args: Any) -> Score:
     grader = MockGrader([said or reply(5, given["probe"])])
-    log = run(
-        six_dimensions(**args),
-        {("a", 1): given},
-        log_dir=tmp_path,
-        roles={"grader": grader.model},
-    )
+    log = run(six_dimensions(**args), given, tmp_path, grader)
     return only_score(log)
 
 
@@ -98,7 +93,7 @@ def test_failures_are_unscored_and_not_graded(
     tmp_path: Path, given: dict[str, Any], reason: str
 ) -> None:
     grader = MockGrader([reply(5)])
-    log = run(six_dimensions(), {("a", 1): given}, log_dir=tmp_path, roles={"grader": grader.model})
+    log = run(six_dimensions(), given, tmp_path, grader)
     score = only_score(log)
     assert score.reason == reason
     assert math.isnan(float(score.as_float()))
@@ -142,11 +137,7 @@ def test_an_abstention_gets_nothing_but_for_instructions(tmp_path: Path) -> None
     ],
 )
 def test_the_form_of_an_abstention_is_not_the_graders_to_judge(
-    tmp_path: Path,
-    answer: str,
-    given: dict[str, Any],
-    expected: float | None,
-    graded: float | None,
+    tmp_path: Path, answer: str, given: dict[str, Any], expected: float | None, graded: float | None
 ) -> None:
     asked = probe(**given)
     said = dict.fromkeys(ids(asked), 4) | {"instruction_format": graded}
@@ -193,18 +184,8 @@ def test_all_criteria_on_request(tmp_path: Path) -> None:
 
 def test_language_and_context_are_chosen(tmp_path: Path) -> None:
     grader = MockGrader([reply(3)])
-    run(
-        six_dimensions(grader_context="none"),
-        {("a", 1): record(language="ja")},
-        log_dir=tmp_path,
-        roles={"grader": grader.model},
-    )
-    run(
-        six_dimensions(language="zh"),
-        {("a", 1): record(language="ja")},
-        log_dir=tmp_path,
-        roles={"grader": grader.model},
-    )
+    run(six_dimensions(grader_context="none"), record(language="ja"), tmp_path, grader)
+    run(six_dimensions(language="zh"), record(language="ja"), tmp_path, grader)
     japanese, chinese = (texts(request) for request in grader.requests)
     assert "評価基準：" in japanese[0]
     assert len(japanese) == 2
@@ -223,7 +204,7 @@ def test_two_arms_with_equal_state_and_answer_get_equal_requests(tmp_path: Path)
             replicate=len(requests),
             digests={"prompt": name},
         )
-        run(six_dimensions(), {("a", 1): given}, log_dir=tmp_path, roles={"grader": grader.model})
+        run(six_dimensions(), given, tmp_path, grader)
         requests.append(texts(grader.requests[0]))
     assert requests[0] == requests[1]
     assert "anchored" not in "".join(requests[0])
@@ -252,13 +233,7 @@ def test_failed_epochs_move_no_mean(tmp_path: Path) -> None:
         ("c", 2): failed,
         ("c", 3): mute,
     }
-    log = run(
-        six_dimensions(),
-        records,
-        log_dir=tmp_path,
-        roles={"grader": grader.model},
-        epochs=Epochs(3, "mean"),
-    )
+    log = run(six_dimensions(), records, tmp_path, grader, epochs=Epochs(3, "mean"))
     assert log.reductions
     reduced = {item.sample_id: item.value for item in log.reductions[0].samples}
     assert isinstance(reduced["a"], dict)
@@ -278,8 +253,8 @@ def test_every_sample_has_every_key(tmp_path: Path) -> None:
     log = run(
         six_dimensions(),
         {("a", 1): record(state=state_record(status="error")), ("b", 1): record()},
-        log_dir=tmp_path,
-        roles={"grader": grader.model},
+        tmp_path,
+        grader,
     )
     assert log.results
     assert [item.name for item in log.results.scores] == list(DIMENSION_KEYS)

@@ -14,7 +14,7 @@ from inspect_ai.tool import ToolCall
 from compression_eval.facts.records import FactRecord
 from compression_eval.fixtures.errors import DataError
 from compression_eval.grading.scorers import READ_KEYS, fact_retention
-from compression_eval.grading.state_reader import FACTS_PER_CALL, read_state
+from compression_eval.grading.state_reader import FACTS_PER_CALL, StateQuestion, read_state
 from compression_eval.record import AskedProbe
 from tests.grading.samples import (
     LANGUAGES,
@@ -62,12 +62,7 @@ BOTH = findings({"f1": PORT_STATED, "f2": ("absent",)})
 
 
 def read(tmp_path: Path, grader: MockGrader, given: dict[str, Any] | None = None) -> Score:
-    log = run(
-        fact_retention(),
-        {("a", 1): given or record()},
-        log_dir=tmp_path,
-        roles={"grader": grader.model},
-    )
+    log = run(fact_retention(), given or record(), tmp_path, grader)
     return only_score(log, "fact_retention")
 
 
@@ -251,13 +246,7 @@ def readings(log: EvalLog) -> list[tuple[list[str | None], int]]:
 
 def test_one_call_serves_all_samples_and_epochs_of_a_state(tmp_path: Path) -> None:
     grader = MockGrader([ALL])
-    log = run(
-        fact_retention(),
-        asking_twice(),
-        log_dir=tmp_path,
-        roles={"grader": grader.model},
-        epochs=2,
-    )
+    log = run(fact_retention(), asking_twice(), tmp_path, grader, epochs=2)
     assert len(grader.requests) == 1
     assert [len(words) for words, _ in readings(log)] in ([2, 1, 2, 1], [2, 2, 1, 1])
     assert sorted(calls for _, calls in readings(log)) == [0, 0, 0, 1]
@@ -279,18 +268,13 @@ def test_another_state_is_read_by_itself(tmp_path: Path) -> None:
     grader = MockGrader([ALL])
     other = one | {"language": "ja"}
     log_records = {("a", 1): one, ("c", 1): other}
-    run(fact_retention(), log_records, log_dir=tmp_path, roles={"grader": grader.model})
+    run(fact_retention(), log_records, tmp_path, grader)
     assert len(grader.requests) == 2
 
 
 def test_the_first_of_a_panel_reads(tmp_path: Path) -> None:
     first, second = MockGrader([BOTH]), MockGrader([BOTH], name="mockllm/second")
-    run(
-        fact_retention(),
-        {("a", 1): record()},
-        log_dir=tmp_path,
-        roles={"grader": [first.model, second.model]},
-    )
+    run(fact_retention(), record(), tmp_path, first, second)
     assert (len(first.requests), len(second.requests)) == (1, 0)
 
 
@@ -307,24 +291,16 @@ def test_states_that_are_not_read(
     tmp_path: Path, given: dict[str, Any], scorer: Callable[[], Any]
 ) -> None:
     grader = MockGrader([BOTH])
-    log = run(scorer(), {("a", 1): given}, log_dir=tmp_path, roles={"grader": grader.model})
+    log = run(scorer(), given, tmp_path, grader)
     assert not grader.requests
     assert "state_reader" not in (only_score(log, "fact_retention").metadata or {})
 
 
 def test_the_embedded_model_never_reads(tmp_path: Path) -> None:
-    log = run(
-        fact_retention(),
-        {("a", 1): record()},
-        log_dir=tmp_path,
-        roles={"grader": "embedded/lexical"},
-    )
+    log = run(fact_retention(), record(), tmp_path, "embedded/lexical")
     assert "state_reader" not in (only_score(log, "fact_retention").metadata or {})
     log = run(
-        fact_retention("reader"),
-        {("a", 1): record(answer=answer_record())},
-        log_dir=tmp_path,
-        roles={"grader": "embedded/lexical"},
+        fact_retention("reader"), record(answer=answer_record()), tmp_path, "embedded/lexical"
     )
     told = only_score(log, "fact_retention").metadata or {}
     assert told["state_reader_failure"] == "the embedded model is no language model"
@@ -379,13 +355,8 @@ PASSAGES: list[ChatMessage] = [
 async def test_where_a_quote_stands(quote: str, stands: bool) -> None:
     grader = MockGrader([findings({"f1": ("stated", quote)})])
     asked = AskedProbe(probe_id="p", question="?", facts=[["250 ms", "before", "say"]])
-    reading = await read_state(
-        grader.model,
-        context=PASSAGES,
-        regions=["head", "tail"],
-        asked=[asked],
-        language="en",
-    )
+    about = StateQuestion(PASSAGES, ["head", "tail"], [asked], "en")
+    reading = await read_state(grader.model, about)
     (finding,) = reading.findings["p"]
     assert (finding.word == "stated") is stands
 
@@ -403,9 +374,8 @@ async def test_many_facts_are_split_over_calls(language: Any) -> None:
         AskedProbe(probe_id=f"p{n}", question="?", facts=[[f"fact {n}.{m}"] for m in range(9)])
         for n in range(10)
     ]
-    reading = await read_state(
-        grader.model, context=PASSAGES, regions=["head", "tail"], asked=asked, language=language
-    )
+    about = StateQuestion(PASSAGES, ["head", "tail"], asked, language)
+    reading = await read_state(grader.model, about)
     sizes = [
         sum(len(question["expected_facts"]) for question in asked_of(request))
         for request in grader.requests
