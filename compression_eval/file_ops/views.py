@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 
 from inspect_ai.model import ChatMessage
 
-from compression_eval.file_ops.calls import Call, calls_of_messages
+from compression_eval.file_ops.calls import Call, calls_of_messages, file_outcome
 from compression_eval.file_ops.tools import (
     NEW_KEYS,
     OLD_KEYS,
@@ -59,10 +59,13 @@ def file_views(messages: Sequence[ChatMessage], earlier: Sequence[FileView] = ()
     """
     views = {view.path: view for view in earlier}
     for call, deed, path in file_calls(messages):
-        if call.result is not None and not call.error:
-            # Taken out first, so that the last file touched stands last.
-            known = views.pop(path, None)
-            views[path] = _after(call, deed, path, known, call.result)
+        if call.result is None:
+            continue
+        if file_outcome(call.result, call.error, shows_content=deed == "read").failed:
+            continue
+        # Taken out first, so that the last file touched stands last.
+        known = views.pop(path, None)
+        views[path] = _after(call, deed, path, known, call.result)
     return [view for view in reversed(views.values()) if view.text.strip()]
 
 

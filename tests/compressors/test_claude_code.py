@@ -152,6 +152,8 @@ def edits(*pairs: tuple[str, str]) -> dict[str, Any]:
         ("str_replace_editor", {"command": "undo_edit", "path": "f"}, "ok", "a\nb1\nb2"),
         ("bash", {"command": "cat f", "path": "f"}, "other", "a\nb1\nb2"),
         ("read_file", {"path": 7}, "other", "a\nb1\nb2"),
+        ("read_file", {"path": "f"}, "f: no such file", "a\nb1\nb2"),
+        ("edit_file", {"path": "f", "old": "a", "new": "c"}, "f: was found 2 times", "a\nb1\nb2"),
     ],
 )
 def test_what_is_known_of_a_file_after_a_call(
