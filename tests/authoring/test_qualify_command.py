@@ -352,18 +352,18 @@ def test_a_conversation_shorter_than_the_tail_is_all_tail(path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("arguments", "expected"),
+    ("arguments", "expected", "code"),
     [
-        (["--threshold", "3"], "--threshold: only with --grader"),
-        (["--cut", "middle"], "cut: "),
-        (["--probes", "nowhere"], "nowhere: no such file or folder"),
+        (["--threshold", "3"], "--threshold: only with --grader", 1),
+        (["--cut", "middle"], "cut: ", 1),
+        (["--probes", "nowhere"], "nowhere: no such file or folder", 2),
     ],
 )
 def test_bad_arguments_end_before_anything_is_asked(
-    path: Path, script: Script, arguments: list[str], expected: str
+    path: Path, script: Script, arguments: list[str], expected: str, code: int
 ) -> None:
     done = qualify(path, *arguments)
-    assert done.exit_code == 1
+    assert done.exit_code == code
     assert done.stderr.splitlines()[-1].startswith("Error: ")
     assert expected in done.stderr
     assert not script.calls
