@@ -1,4 +1,4 @@
-"""``probes check``: what makes a probe a poor measure, beyond what `fixtures.bank_checks` finds.
+"""``probes check``: what makes a probe a poor measure, beyond what `fixtures.checking` finds.
 
 Every check is a function in `CHECKS`: its docstring says what it asks and why, and it yields the
 place in the probe and the reason of each warning. Wording that checks go by is data, in
