@@ -269,7 +269,7 @@ def _line(file: BinaryIO, raw: bytes, place: str) -> Iterator[Value]:
         text = raw.decode("utf-8-sig")
     except UnicodeDecodeError:
         text, replaced = raw.decode("utf-8-sig", errors="replace"), True
-    text = text.lstrip(_SPACE)
+    text = text.lstrip(_SPACE) if raw.strip() else ""
     start = count = 0
     while start < len(text):
         count += 1

@@ -17,9 +17,9 @@ def _read(tmp_path: Path, content: bytes) -> list[tuple[str, object, str]]:
     return [(item.place, item.value, item.problem) for item in source_file(path).values()]
 
 
-def test_lines_end_at_line_feeds_only(tmp_path: Path) -> None:
-    found = _read(tmp_path, '{"a": "x\u2028y"}\n\n[1]\r\n'.encode())
-    assert found == [("line 1", {"a": "x\u2028y"}, ""), ("line 3", [1], "")]
+def test_lines_end_at_line_feeds_only_and_empty_ones_are_passed_over(tmp_path: Path) -> None:
+    found = _read(tmp_path, '{"a": "x\u2028y"}\n\n \f\n[1]\r\n'.encode())
+    assert found == [("line 1", {"a": "x\u2028y"}, ""), ("line 4", [1], "")]
 
 
 def test_two_values_on_a_line_are_both_read(tmp_path: Path) -> None:

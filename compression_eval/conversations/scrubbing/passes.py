@@ -431,6 +431,10 @@ def _is_card(digits: str) -> bool:
     return (sum(map(int, digits[-1::-2])) + sum(doubled)) % 10 == 0
 
 
+def _mentions(text: str) -> Iterator[Hit]:
+    return (hit for _, _, hit in matches("mentions", text))
+
+
 def _teach_mentions(text: str, hits: Sequence[Hit]) -> Taught:
     for hit in hits:
         if hit.kind == "mention" and hit.end - hit.start >= 8:
@@ -445,8 +449,6 @@ PASSES = {
     "hosts": Pass(_hosts, _teach_hosts),
     "addresses": Pass(_addresses),
     "numbers": Pass(_numbers),
-    "mentions": Pass(
-        lambda text: (hit for _, _, hit in matches("mentions", text)), _teach_mentions
-    ),
+    "mentions": Pass(_mentions, _teach_mentions),
 }
 """The passes by name, in the order they run."""
