@@ -146,6 +146,11 @@ def decisive(given: Mapping[str, Any]) -> dict[str, Any]:
     return {name: _without_secrets(name, value) for name, value in kept.items()}
 
 
+def with_settings(model: ModelConfig) -> str:
+    """Return a model with the settings that decide what it says, secrets as their digests."""
+    return _with_settings(model.model, _model_settings(model))
+
+
 def _own_settings(log: Log) -> dict[str, str]:
     spec = log.header.eval
     return _model_settings(

@@ -11,10 +11,11 @@ from typing import Any, cast
 import anyio
 import click
 from inspect_ai.log import read_eval_log_sample_async
-from inspect_ai.model import Model
+from inspect_ai.model import Model, ModelConfig
 from inspect_ai.scorer import Score
 from inspect_ai.util import collect
 
+from compression_eval.analysis.arms import with_settings
 from compression_eval.analysis.columns import Regradings, Seen
 from compression_eval.analysis.comparison.sides import (
     Regraded,
@@ -152,5 +153,11 @@ def _with(side: Side, scores: Regradings, graders: Sequence[Model]) -> Side:
     return replace(
         side,
         samples=read_samples(side.logs, side.arm, scores),
-        regraded=Regraded(tuple(map(str, graders)), len(scores), failed, calls),
+        regraded=Regraded(tuple(map(_named, graders)), len(scores), failed, calls),
     )
+
+
+def _named(model: Model) -> str:
+    """Return a model with its settings, arguments and address as arms name it."""
+    given = {"config": model.config, "args": model.model_args, "base_url": model.api.base_url}
+    return with_settings(ModelConfig(model=str(model), **given))

@@ -42,6 +42,7 @@ CONDITIONS: Mapping[str, str] = {
     "criteria": "the same choice of criteria",
     "grader": "the same graders with the same parameters",
     "grader_context": "graders saw the state on both sides, or on neither",
+    "state_facts": "a model read which facts states hold on both sides, or on neither",
 }
 """What has to hold for a comparison, by the name under which it can be allowed not to."""
 
@@ -261,6 +262,8 @@ def _obstacles(base: Side, new: Side) -> dict[str, str]:
         "min_removed": _two(_gates(base), _gates(new)),
         **{name: _per_unit(base, new, column) for name, column in _BY_COLUMN.items()},
     }
+    read = (samples["fact_survival_read"].notna().any() for samples in both)
+    details["state_facts"] = _two(*({"read by a model" if r else "looked up"} for r in read))
     if not base.regraded:
         bound = ({graders_of(log) for log in side.logs} for side in (base, new))
         details["grader"] = details["grader"] or _two(*bound)

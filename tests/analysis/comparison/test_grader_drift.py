@@ -83,6 +83,15 @@ def test_without_anchors_a_drift_is_not_measured(
     assert "not measured: no anchors in base; run both" in one
 
 
+def test_one_anchor_is_too_few(folder: Path) -> None:
+    base, new = (
+        evaluated(folder / f"lone anchor {n}", answer=answers(f"{n}"), anchors=1, epochs=1)
+        for n in range(2)
+    )
+    text = compared(base.location, "--to", new.location).stdout
+    assert "too few anchors to see a drift of 0.3 of knowledge" in text
+
+
 def test_other_graders_are_warned_of(folder: Path, harsh: EvalLog) -> None:
     roles = {**small.ROLES, "grader": "scripted/other"}
     scripted.SCRIPTS["other"] = Script(swinging(3.5, 2.0))
@@ -182,6 +191,20 @@ def test_what_failed_before_is_not_graded_and_keeps_its_reason(
     assert found["regraded"]["answers"] == SAMPLES - len(kept)
     assert found["failures"]["failed"] == len(kept)
     assert set(found["failures"]["reasons"]) == set(kept)
+
+
+def test_the_settings_of_who_graded_again_are_told(
+    lenient: EvalLog, harsh: EvalLog, again: Script
+) -> None:
+    done = compared(
+        *(lenient.location, "--to", harsh.location, "--regrade", "scripted/again"),
+        *("--temperature", "0.5", "--max-connections", "3", "--format", "json"),
+        *("--model-base-url", "https://me:hunter2@example.org/v1"),
+    )
+    (named,) = json.loads(done.stdout)["new"]["regraded"]["graders"]
+    name = "scripted/again temperature=0.5 base_url=https://example.org/v1 #"
+    assert named.startswith(name)
+    assert "hunter2" not in done.output
 
 
 def test_gradings_that_fail_are_failures(lenient: EvalLog, harsh: EvalLog, again: Script) -> None:

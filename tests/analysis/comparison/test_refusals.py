@@ -24,6 +24,11 @@ def once(folder: Path) -> EvalLog:
         ("criteria", {"criteria": "all"}, "base by_type, new all"),
         ("grader_context", {"grader_context": "none"}, "base state, new none"),
         ("min_removed", {"min_removed": 0.05}, "base 0.1, new 0.05"),
+        (
+            "state_facts",
+            {"state_facts": "reader", "grader": scripted.proper_grading},
+            "base looked up, new read by a model",
+        ),
     ],
 )
 def test_another_setting(
@@ -34,6 +39,9 @@ def test_another_setting(
     assert error.startswith("cannot be compared: ")
     assert f"{name} ({said})" in error
     assert f"--allow {name}" in error
+    if name == "state_facts":
+        text = compared(once.location, "--to", other.location, "--allow", name).stdout
+        assert "WARNING only in new a model read which facts are there" in text
 
 
 def test_another_grader_is_named_and_can_be_allowed(folder: Path, once: EvalLog) -> None:

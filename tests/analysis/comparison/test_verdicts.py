@@ -193,6 +193,12 @@ def test_what_cannot_be_told_says_what_would_tell_and_more_epochs_are_added(fold
     assert wanted > 4
     text = compared(sides[0], "--to", sides[1]).stdout
     assert f"(run both again with --epochs {wanted - 4} into their folders)" in text
+    evaluated(folder / "wide2", epochs=2, grader=wide)
+    code, found = as_json(sides[0], "--to", str(folder / "wide2"))
+    more = found["decision"]["would_tell"]["states"]
+    text = compared(sides[0], "--to", str(folder / "wide2")).stdout
+    assert "of each conversation and side instead of 4 of base and 2 of new (run again into" in text
+    assert f"base with --epochs {max(0, more - 4)}, new with {more - 2})" in text
     as_json.cache_clear()
     for side in sides:
         evaluated(Path(side), epochs=wanted - 4, grader=wide)
@@ -300,6 +306,18 @@ def test_an_arm_never_wins_by_failing(folder: Path) -> None:
     # The one that fails less is compared on what both have, and wins nothing by it either.
     code, found = as_json(runs["fails"], "--to", runs["holds"])
     assert (code, verdicts(found)["overall"]) == (0, "no change")
+
+
+def test_failures_decide_for_new_conversations_too(folder: Path) -> None:
+    def failing(call: Call) -> str:
+        return "" if call.number % 2 else proper_compression(call)
+
+    base, new = (
+        evaluated(folder / name, *("first", "second", "third"), compresses=compresses).location
+        for name, compresses in (("sound", proper_compression), ("prone", failing))
+    )
+    decision = as_json(base, "--to", new)[1]["decision"]
+    assert decision["verdict"] == decision["verdict_for_new_conversations"] == "fails more"
 
 
 def test_higher_scores_are_not_better_if_failures_rise(folder: Path) -> None:
