@@ -7,13 +7,21 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from compression_eval.analysis.arms import ARGUMENT
-from compression_eval.analysis.comparison.sides import Side, differences, states_in
+from compression_eval.analysis.comparison.sides import (
+    CONTROLS,
+    Side,
+    differences,
+    read_samples,
+    states_in,
+)
 from compression_eval.analysis.statistics.intervals import (
     ArmValues,
     Difference,
     Observation,
+    Retention,
     Spread,
     paired_difference,
+    retention,
 )
 from compression_eval.analysis.statistics.significance import (
     DEFAULT_THRESHOLD,
@@ -46,6 +54,9 @@ BREAKDOWNS: Mapping[str, str] = {
     "qualified": "verdict on the probe",
 }
 """Columns that results are broken down by, with what they are called."""
+
+CLOSEST = 0.5
+"""Floor and ceiling nearer than this (0 to 5; shares the same part of their range) are close."""
 
 GRADER_FAILED = ("grader_failed", "not scored", "no score")
 """Reasons that say nothing of an arm begin so: its answer is there, but has no grade."""
@@ -411,6 +422,23 @@ def _judged(found: Mapping[tuple[str, str], Difference | None], rules: Rules) ->
     thresholds = {key: threshold_of(key[1], rules.threshold) for key in known}
     judged = judge(known, thresholds, failures_rise=rules.failures_rise)
     return [Line(measure, each, group) for (group, measure), each in judged.items()]
+
+
+def retentions(base: Side, new: Side) -> tuple[Retention | None, Retention | None] | None:
+    """Return where both sides stand in knowledge between the arms none and full.
+
+    Returns:
+        None where the logs that were named hold no such arms by the same models.
+    """
+    kept = []
+    for side in (base, new):
+        logs = [[each for each in side.controls if each.compressor == name] for name in CONTROLS]
+        if side.regraded or not all(logs):
+            return None
+        read = (with_states(read_samples(own, side.arm)) for own in logs)
+        floor, ceiling = (values(samples, KNOWLEDGE) for samples in read)
+        kept.append(retention(values(side.samples, KNOWLEDGE), floor, ceiling, closest=CLOSEST))
+    return kept[0], kept[1]
 
 
 # ----- how numbers are put, in every form of output alike

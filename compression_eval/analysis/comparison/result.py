@@ -12,7 +12,7 @@ from compression_eval.analysis.comparison.sides import (
     differences,
     same_arm,
 )
-from compression_eval.analysis.statistics.intervals import Difference
+from compression_eval.analysis.statistics.intervals import Difference, Retention
 from compression_eval.analysis.statistics.power import More, what_would_tell
 from compression_eval.analysis.statistics.significance import Decision, Failing, decide
 from compression_eval.fixtures.errors import DataError
@@ -56,6 +56,8 @@ class Comparison:
     """None where a conversation was compressed only once, or only the headline was asked for."""
     spread: tuple[changes.SideSpread, changes.SideSpread] | None
     """None where only the headline was asked for."""
+    retention: tuple[Retention | None, Retention | None] | None
+    """None without controls, or where only the headline was asked for."""
     same_arm: bool
     """Whether both sides are runs of one arm."""
     changed_settings: list[tuple[str, str, str]]
@@ -214,6 +216,7 @@ def compare(
         flips=changes.flips(base, new) if whole else [],
         noise=changes.noise((base, new)) if whole else None,
         spread=(changes.side_spread(base), changes.side_spread(new)) if whole else None,
+        retention=measures.retentions(base, new) if whole else None,
         same_arm=same_arm(base, new),
         changed_settings=differences(base, new),
         mechanical=[side.label for side in (base, new) if measures.compresses_the_same(side)],

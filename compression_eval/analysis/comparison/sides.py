@@ -6,7 +6,13 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
-from compression_eval.analysis.arms import ARGUMENT, arm_names, arm_settings, graders_of
+from compression_eval.analysis.arms import (
+    ARGUMENT,
+    answered_by,
+    arm_names,
+    arm_settings,
+    graders_of,
+)
 from compression_eval.analysis.columns import (
     CRITERIA,
     FOLDED,
@@ -60,6 +66,9 @@ _BY_COLUMN = {
 _GRADING = ("graded by", "criteria", "grader_context")
 """Settings of an arm that say how it was graded."""
 
+CONTROLS = ("none", "full")
+"""Strategies that keep nothing and all."""
+
 MAX_NAMED = 5
 
 
@@ -87,6 +96,8 @@ class Side:
     """As from `samples_frame`, one row per sample and epoch, with what is folded into a cell."""
     regraded: Regraded | None = None
     """None where the grades are those of the logs."""
+    controls: tuple[Log, ...] = ()
+    """Logs of the arms none and full by the same models, among all that were named."""
 
     @cached_property
     def facts(self) -> "DataFrame":
@@ -180,10 +191,16 @@ def load_sides(
             raise DataError(f"{log.path}: the same run stands on both sides")
     sides = []
     for label, (arm, logs) in chosen.items():
-        sides.append(Side(label, arm, logs, read_samples(logs, arm)))
+        controls = tuple(log for log in every if _is_control_of(log, logs[0]))
+        sides.append(Side(label, arm, logs, read_samples(logs, arm), controls=controls))
         if scored:
             _refuse_without_scores(sides[-1])
     return sides[0], sides[1]
+
+
+def _is_control_of(control: Log, log: Log) -> bool:
+    models = [(answered_by(each), graders_of(each)) for each in (control, log)]
+    return control.compressor in CONTROLS and models[0] == models[1]
 
 
 def read_samples(

@@ -67,6 +67,7 @@ def page(found: Comparison, *, gate: bool = False) -> list[Section]:
     return [
         *first,
         _others(found),
+        *_retention(found),
         *_noise_floor(found),
         _failures(found),
         *([_drift(found.drift)] if found.drift else []),
@@ -260,6 +261,23 @@ def _line_cells(line: Line, threshold: float) -> list[str]:
         shown_p(line.judged.p_value),
         {"no change": f"within {limit}", "cannot tell": "unclear"}.get(verdict, verdict),
     ]
+
+
+def _retention(found: Comparison) -> Iterator[Section]:
+    """Say where both sides stand between the controls, where there are some."""
+    rows = []
+    for label, kept in zip(("base", "new"), found.retention or (), strict=False):
+        if kept is None or kept.share is None:
+            rows.append([label, "close" if kept else "-", "-", "-"])
+            continue
+        limits = (
+            f"{each[0]:.0%} to {each[1]:.0%}" if each else "-"
+            for each in (kept.here, kept.elsewhere)
+        )
+        rows.append([label, f"{kept.share:.0%}", *limits])
+    heads = ("", "retained", "on these conversations", "for new conversations")
+    if rows:
+        yield Section("Retention of knowledge between none (0 %) and full", [Table(heads, rows)])
 
 
 def _noise_floor(found: Comparison) -> Iterator[Section]:
@@ -486,6 +504,7 @@ def as_json(found: Comparison, *, gate: bool = False) -> str:
     }
     if not gate:
         data |= {
+            "retention": [each and asdict(each) for each in found.retention or ()] or None,
             "by_chance": asdict(found.noise) if found.noise else None,
             "failed_as_0": [_line_data(line) for line in found.bound],
             "exploratory": {

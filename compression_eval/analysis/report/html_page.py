@@ -18,12 +18,12 @@ from urllib.parse import quote, unquote, urlsplit
 from urllib.request import url2pathname
 
 from compression_eval.analysis.comparison.changes import MISS
-from compression_eval.analysis.comparison.measures import HEADLINE
+from compression_eval.analysis.comparison.measures import CLOSEST, HEADLINE
 from compression_eval.analysis.logs import Log
 from compression_eval.analysis.report import sections
 from compression_eval.analysis.report.drawing import Chart
 from compression_eval.analysis.report.figures import Figures, Frames
-from compression_eval.analysis.report.tradeoff import CLOSEST, ReportedArm
+from compression_eval.analysis.report.tradeoff import ReportedArm
 from compression_eval.analysis.statistics.significance import DEFAULT_THRESHOLD
 from compression_eval.analysis.tables import clean
 

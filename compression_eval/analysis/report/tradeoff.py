@@ -6,7 +6,13 @@ from dataclasses import dataclass, replace
 from itertools import combinations
 from typing import TYPE_CHECKING, Literal
 
-from compression_eval.analysis.comparison.measures import HEADLINE, SHARES, exact_of, values
+from compression_eval.analysis.comparison.measures import (
+    CLOSEST,
+    HEADLINE,
+    SHARES,
+    exact_of,
+    values,
+)
 from compression_eval.analysis.statistics.intervals import (
     LEVEL,
     ArmValues,
@@ -26,9 +32,6 @@ from compression_eval.grading.rubric import KNOWLEDGE, MAX_SCORE, structure
 
 if TYPE_CHECKING:
     from pandas import DataFrame
-
-CLOSEST = 0.5
-"""Ceiling and floor nearer than this (0 to 5; shares the same part of their range) are close."""
 
 SAME_SIZE = 0.05
 """States whose sizes differ by less than this share are as large as each other."""

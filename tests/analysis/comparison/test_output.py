@@ -326,6 +326,22 @@ def test_mechanical_arms_need_no_epochs(tmp_path: Path) -> None:
     assert code in (0, 1)
 
 
+def test_both_sides_stand_between_the_controls(tmp_path: Path) -> None:
+    arms = [("none", {}), ("full", {}), *(("tail", {"tail_tokens": n}) for n in (60, 90))]
+    for compressor, given in arms:
+        run(tmp_path, "logs", epochs=2, compressor=compressor, compressor_args=given)
+    logs = tmp_path / "logs"
+    sides = (logs, "--base-arm", "tail (tail_tokens=60)", "--to", logs)
+    done = compared(*sides, "--new-arm", "tail (tail_tokens=90)")
+    assert "Retention of knowledge between none (0 %) and full" in done.stdout
+    _, found = as_json(*sides, "--new-arm", "tail (tail_tokens=90)")
+    means = samples_frame(logs).groupby("arm")["knowledge"].mean()
+    low, high = means["none"], means["full"]
+    for tokens, kept in zip((60, 90), found["retention"], strict=True):
+        expected = (means[f"tail (tail_tokens={tokens})"] - low) / (high - low)
+        assert kept["share"] == pytest.approx(expected)
+
+
 def test_cuts_under_one_mean_are_pointed_out(tmp_path: Path) -> None:
     base, new = (run(tmp_path, name, cut=[6, 11], **TAIL) for name in ("base", "new"))
     text = compared(base, "--to", new).stdout
