@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import asdict, dataclass, field
 from multiprocessing import get_context
-from typing import TYPE_CHECKING, Any, Literal, get_args
+from typing import TYPE_CHECKING, Any, get_args
 
 from compression_eval.analysis.arms import arm_names
 from compression_eval.analysis.columns import CRITERIA, FACTS, FOLDED, SAMPLE_COLUMNS
@@ -69,6 +69,23 @@ _SAME_PER_UNIT: Mapping[str, str] = {
     "question_digest": "words around the question",
 }
 _SAME_PER_PROBE: Mapping[str, str] = {"probe_digest": "probe"}
+
+_SIZES = {
+    "tokens_before": "tokens_original",
+    "tokens_after": "tokens_state",
+    "removed": "tokens_removed",
+}
+_PER_COMPRESSION = ("calls", "input_tokens", "output_tokens", "seconds")
+_PER_ANSWER = {
+    "answer_input_tokens": "answer_input_tokens",
+    "answer_output_tokens": "answer_output_tokens",
+    "answer_cached_tokens": "answer_cache_read_tokens",
+    "grader_input_tokens": "grader_input_tokens",
+    "grader_output_tokens": "grader_output_tokens",
+    "grader_cached_tokens": "grader_cache_read_tokens",
+    "sample_seconds": "total_seconds",
+}
+"""What an arm costs, by the column that it is a mean of."""
 
 _LOST = ("never_fed", "superseded", "distorted", "dropped", "lost", "unused", "unanswered")
 """Stages at which a fact did not get into the answer."""
@@ -492,31 +509,15 @@ def costs(samples: "DataFrame", states: "DataFrame") -> dict[str, float]:
     knew every price.
     """
     fine = states[states["state_status"] == "ok"]
-    sizes = {"before": "original", "after": "state"}
-    per_conversation = {f"tokens_{name}": f"tokens_{of}" for name, of in sizes.items()}
-    per_conversation["removed"] = "tokens_removed"
-    each = ("calls", "input_tokens", "output_tokens", "seconds")
-    per_answer = {
-        f"{role}_{name}_tokens": f"{role}_{of}_tokens"
-        for role in ("answer", "grader")
-        for name, of in (("input", "input"), ("output", "output"), ("cached", "cache_read"))
-    }
-    summed = [f"{role}_{kind}_tokens" for role in ("answer", "grader") for kind in _IN_AND_OUT]
-    # Each compression stands on one sample, so that these can be added up.
-    summed += [f"compress_{kind}_tokens" for kind in _IN_AND_OUT]
-    found = {
-        "compressions": len(fine),
-        **{k: fine.groupby("fixture")[of].mean().mean() for k, of in per_conversation.items()},
-        **{name: fine[f"compress_{name}"].mean() for name in each},
-        **{name: samples[of].mean() for name, of in per_answer.items()},
-        "sample_seconds": samples["total_seconds"].mean(),
-        "total_tokens": samples[summed].sum().sum(),
-        "dollars": samples["dollars"].sum(min_count=len(samples)),
-    }
-    return {name: n if isinstance(n, int) else float(n) for name, n in found.items()}
-
-
-_IN_AND_OUT: tuple[Literal["input", "output"], ...] = ("input", "output")
+    kinds = ("answer_input", "answer_output", "grader_input", "grader_output")
+    # Each compression stands on one sample, so that its tokens can be added up.
+    summed = [f"{kind}_tokens" for kind in (*kinds, "compress_input", "compress_output")]
+    found = {name: fine.groupby("fixture")[of].mean().mean() for name, of in _SIZES.items()}
+    found |= {name: fine[f"compress_{name}"].mean() for name in _PER_COMPRESSION}
+    found |= {name: samples[of].mean() for name, of in _PER_ANSWER.items()}
+    found["total_tokens"] = samples[summed].sum().sum()
+    found["dollars"] = samples["dollars"].sum(min_count=len(samples))
+    return {"compressions": len(fine), **{name: float(value) for name, value in found.items()}}
 
 
 def failures(samples: "DataFrame", states: "DataFrame") -> Failures:

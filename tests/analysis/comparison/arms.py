@@ -36,9 +36,6 @@ def in_turns(mark: str) -> Callable[[Call], str]:
     """Return a summariser that numbers its calls apart for two conversations.
 
     However their calls interleave, half of the states of each are even.
-
-    Args:
-        mark: A word that only one of the two holds.
     """
     numbers = {True: count(), False: count()}
 
@@ -51,13 +48,7 @@ def in_turns(mark: str) -> Callable[[Call], str]:
 def swinging(
     good: float = 4.0, bad: float = 3.0, more: Mapping[str, float] | None = None
 ) -> Callable[[Call], str]:
-    """Return a grader that gives as much more to even states as it gives less to odd ones.
-
-    Args:
-        good: What it gives answers that hold the error code.
-        bad: What it gives the others.
-        more: How much more or less, by the beginning of a criterion's id; 0.1 for the others.
-    """
+    """Return a grader that gives as much more to even states as it gives less to odd ones."""
     swings = more or {}
 
     def reply(call: Call) -> str:
@@ -88,18 +79,7 @@ def evaluated(
     status: str = "success",
     **given: Any,
 ) -> EvalLog:
-    """Run one arm on small conversations; the log goes to a folder of its own.
-
-    Args:
-        folder: Where the log goes.
-        names: Of the conversations.
-        answer: What the model under test says.
-        grader: Replies of the grader; `swinging` by default.
-        compresses: Replies of the summarising model.
-        data: Folder of the conversations; they are written there if it is not given.
-        status: How the run is to end.
-        given: As for `small.run`.
-    """
+    """Run one arm on small conversations; the log goes to a folder of its own."""
     run = next(_RUNS)
     scripted.SCRIPTS.update(
         {

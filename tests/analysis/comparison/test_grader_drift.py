@@ -58,20 +58,17 @@ def test_a_drift_is_measured_on_the_anchors_that_both_have(
     assert leading["drift"] == pytest.approx(-1, abs=1e-3)
     assert leading["interval"] == pytest.approx([-1, -1], abs=0.02)
     assert leading["drift"] == pytest.approx(leading["new"] - leading["base"])
-    text = compared(lenient.location, "--to", harsh.location, "--gate").stdout
+    # It is warned of whatever the margin is.
+    text = compared(lenient.location, "--to", harsh.location, "--threshold", "1.5").stdout
     assert (
         "WARNING the grader changed: on the same 2 answers of known worth that of new gives -1.00 "
         "knowledge; --regrade MODEL" in text
     )
-
-
-def test_a_drift_is_warned_of_whatever_the_margin_is(lenient: EvalLog, harsh: EvalLog) -> None:
-    text = compared(lenient.location, "--to", harsh.location, "--threshold", "1.5").stdout
-    assert "WARNING the grader changed" in text
     section = text.split("Did the grader")[1].partition("\n\n")[0]
-    (row,) = [line for line in section.splitlines() if "knowledge" in line]
-    assert " 2 " in row
-    assert " -1.00 " in row
+    (row,) = [line.split() for line in section.splitlines() if "knowledge" in line]
+    assert (row[1], row[4]) == ("2", "-1.00")
+    gate = compared(lenient.location, "--to", harsh.location, "--gate").stdout
+    assert "WARNING the grader changed" in gate
 
 
 def test_without_anchors_a_drift_is_not_measured(

@@ -206,18 +206,20 @@ def test_what_cannot_be_told_says_what_would_tell_and_more_epochs_are_added(fold
     assert (code, found["decision"]["compressions"]) == (0, [wanted, wanted])
 
 
-def test_the_same_answers_are_no_comparison(folder: Path) -> None:
+def test_the_same_answers_are_no_comparison_and_hide_no_loss(folder: Path) -> None:
     """Grades differ by the state that they were given with; what was said does not."""
-    logs = [
-        evaluated(folder / f"same{n}", answer=lambda _: GOOD, grader=swinging(4 - n / 10))
-        for n in range(2)
-    ]
-    code, found = as_json(logs[0].location, "--to", logs[1].location)
+    base, near, far = (
+        evaluated(folder / f"same{n}", answer=lambda _: GOOD, grader=swinging(4 - n)).location
+        for n in (0, 0.1, 1)
+    )
+    code, found = as_json(base, "--to", near)
     assert (code, found["outcome"]) == (0, "the same answers")
     assert found["decision"]["same_answers"] == 12
-    text = compared(logs[0].location, "--to", logs[1].location).stdout
     said = "nothing was compared: all 12 answers are byte for byte the same"
-    assert text.startswith(f"the same answers: {said}\n")
+    assert compared(base, "--to", near).stdout.startswith(f"the same answers: {said}\n")
+    code, found = as_json(base, "--to", far)
+    assert (code, found["decision"]["verdict"]) == (1, "worse")
+    assert found["decision"]["same_answers"] == 12
 
 
 def test_answers_that_come_more_often_are_not_the_same(folder: Path) -> None:
@@ -233,16 +235,6 @@ def test_answers_that_come_more_often_are_not_the_same(folder: Path) -> None:
     logs = [evaluated(folder / f"often{n}", answer=mostly(n)) for n in (1, 3)]
     _, found = as_json(logs[0].location, "--to", logs[1].location)
     assert found["decision"]["same_answers"] == 0
-
-
-def test_the_same_answers_do_not_hide_a_loss(folder: Path) -> None:
-    logs = [
-        evaluated(folder / f"hidden{n}", answer=lambda _: GOOD, grader=swinging(4 - n))
-        for n in range(2)
-    ]
-    code, found = as_json(logs[0].location, "--to", logs[1].location)
-    assert (code, found["decision"]["verdict"]) == (1, "worse")
-    assert found["decision"]["same_answers"] == 12
 
 
 def test_a_fact_that_comes_and_goes_is_chance(folder: Path) -> None:

@@ -153,16 +153,11 @@ def test_retention_counts_the_conversations_that_it_rests_on() -> None:
     assert retained(arms, by_arm)["one"].conversations == 1
 
 
-def test_equal_arms_do_not_dominate_each_other() -> None:
-    found = points(one=({"a": 3, "b": 3}, SMALL), other=({"a": 3, "b": 3}, SMALL))
-    assert {point.dominated_by for point in found.values()} == {""}
-
-
 def test_a_token_or_a_hundredth_dominates_nobody() -> None:
     """Which two runs of one arm differ by as well."""
+    alike = ({"a": 2.96, "b": 2.96}, {"a": 101, "b": 301})
     found = points(
-        one=({"a": 3.0, "b": 3.0}, SMALL),
-        other=({"a": 2.96, "b": 2.96}, {"a": 101, "b": 301}),
+        one=({"a": 3.0, "b": 3.0}, SMALL), same=({"a": 3.0, "b": 3.0}, SMALL), alike=alike
     )
     assert {point.dominated_by for point in found.values()} == {""}
 

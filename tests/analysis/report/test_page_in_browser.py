@@ -19,36 +19,18 @@ pytestmark = pytest.mark.slow
 
 
 def seen(chromium: str, page: Path | str, scratch: Path, address: str = "") -> str:
-    """Return the page as the browser has it after its script ran.
-
-    Args:
-        chromium: The browser.
-        page: A file, seen without any network, or an address on this machine.
-        scratch: Where the browser keeps what it must.
-        address: What follows the page in its address.
-    """
+    """Return the page as the browser has it after its script ran."""
     local = isinstance(page, Path)
-    done = subprocess.run(
-        [
-            chromium,
-            "--headless",
-            "--no-sandbox",
-            "--disable-gpu",
-            "--no-first-run",
-            "--disable-background-networking",
-            f"--user-data-dir={scratch / 'profile'}",
-            "--disable-component-update",
-            "--disable-sync",
-            f"--host-resolver-rules=MAP * ~NOTFOUND{'' if local else ', EXCLUDE 127.0.0.1'}",
-            f"--virtual-time-budget={4000 if local else 20000}",
-            "--dump-dom",
-            (page.resolve().as_uri() if isinstance(page, Path) else page) + address,
-        ],
-        capture_output=True,
-        text=True,
-        timeout=120,
-        check=True,
-    )
+    options = [
+        *("--headless", "--no-sandbox", "--disable-gpu", "--no-first-run", "--disable-sync"),
+        *("--disable-background-networking", "--disable-component-update", "--dump-dom"),
+        f"--user-data-dir={scratch / 'profile'}",
+        f"--host-resolver-rules=MAP * ~NOTFOUND{'' if local else ', EXCLUDE 127.0.0.1'}",
+        f"--virtual-time-budget={4000 if local else 20000}",
+    ]
+    place = (page.resolve().as_uri() if isinstance(page, Path) else page) + address
+    command = [chromium, *options, place]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=120, check=True)
     return done.stdout
 
 

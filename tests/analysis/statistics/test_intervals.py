@@ -147,25 +147,6 @@ def test_new_conversations_are_never_known_better_than_these() -> None:
     assert 0 < narrower < 200
 
 
-def test_probes_of_one_state_are_not_taken_for_independent() -> None:
-    """Ten probes that move together with their state say no more than one."""
-    rng = random.Random(5)
-    moves = {(f, s): rng.gauss(0, 1) for f in range(4) for s in range(3)}
-
-    def arm(probes: int) -> ArmValues:
-        return ArmValues.of(
-            Observation(f"f{f}", f"f{f}", f"p{p}", f"s{s}", moves[f, s])
-            for f in range(4)
-            for p in range(probes)
-            for s in range(3)
-        )
-
-    one, ten = _found(arm(1), arm(1)), _found(arm(10), arm(10))
-    assert one.here is not None
-    assert ten.here is not None
-    assert ten.here.error == pytest.approx(one.here.error)
-
-
 def test_answers_from_one_state_do_not_count_as_states() -> None:
     def arm(answers: int) -> ArmValues:
         return ArmValues.of(
@@ -357,21 +338,16 @@ def test_no_value_is_no_mean() -> None:
     assert retention(arm({}), random_arm(1, 1), random_arm(2, 4), closest=0.5) is None
 
 
-def test_floor_and_ceiling_are_nothing_and_all() -> None:
+def test_a_share_lies_between_floor_and_ceiling() -> None:
     floor, ceiling = random_arm(1, 1), random_arm(2, 4)
     low, high = (retention(each, floor, ceiling, closest=0.5) for each in (floor, ceiling))
     assert low is not None
     assert high is not None
     assert (low.share, high.share) == pytest.approx((0, 1))
-
-
-def test_close_controls_give_no_share() -> None:
-    found = retention(random_arm(1, 2), random_arm(2, 2), random_arm(3, 2.1), closest=0.5)
-    assert found is not None
-    assert (found.share, found.here, found.elsewhere) == (None, None, None)
-
-
-def test_only_shared_probes_count() -> None:
+    close = retention(random_arm(1, 2), random_arm(2, 2), random_arm(3, 2.1), closest=0.5)
+    assert close is not None
+    assert (close.share, close.here, close.elsewhere) == (None, None, None)
+    # Only the probes that all three have count.
     one = arm({("f", "p", "s"): 2.0, ("f", "q", "s"): 5.0})
     floor, ceiling = arm({("f", "p", "s"): 1.0}), arm({("f", "p", "s"): 5.0})
     found = retention(one, floor, ceiling, closest=0.5)
