@@ -91,11 +91,7 @@ def criteria_frame(logs: Logs) -> "DataFrame":
     for what the graders came to together), `score` (0 to 5, what counts), `graded` (before the
     mechanical rules) and `reasoning`.
 
-    Args:
-        logs: As in `samples_frame`.
-
-    Raises:
-        DataError: As `samples_frame`.
+    Arguments and errors are those of `samples_frame`.
     """
     return unfold_criteria(_table(logs, _columns(*_NAMES, CRITERIA)))
 
@@ -108,11 +104,7 @@ def gradings_frame(logs: Logs) -> "DataFrame":
     `rubric_digest`), `knowledge`, `overall` and the dimensions (0 to 5, missing where there is no
     value).
 
-    Args:
-        logs: As in `samples_frame`.
-
-    Raises:
-        DataError: As `samples_frame`.
+    Arguments and errors are those of `samples_frame`.
     """
     return unfold_gradings(_table(logs, _columns(*_NAMES, GRADINGS)))
 
@@ -120,11 +112,7 @@ def gradings_frame(logs: Logs) -> "DataFrame":
 def facts_frame(logs: Logs) -> "DataFrame":
     """Return one row per expected fact, sample and epoch; columns are those of `facts.FactRow`.
 
-    Args:
-        logs: As in `samples_frame`.
-
-    Raises:
-        DataError: As `samples_frame`.
+    Arguments and errors are those of `samples_frame`.
     """
     return unfold_facts(_table(logs, _columns("sample", FACTS)))
 
@@ -132,11 +120,7 @@ def facts_frame(logs: Logs) -> "DataFrame":
 def states_frame(logs: Logs) -> "DataFrame":
     """Return one row per compression: its size, cost and how it ended.
 
-    Args:
-        logs: As in `samples_frame`.
-
-    Raises:
-        DataError: As `samples_frame`.
+    Arguments and errors are those of `samples_frame`.
     """
     return states_of(samples_frame(logs))
 
