@@ -155,7 +155,7 @@ def test_retention_counts_the_conversations_that_it_rests_on() -> None:
 
 def test_a_token_or_a_hundredth_dominates_nobody() -> None:
     """Which two runs of one arm differ by as well."""
-    alike = ({"a": 2.96, "b": 2.96}, {"a": 101, "b": 301})
+    alike = ({"a": 2.96, "b": 2.96}, {"a": 101.0, "b": 301.0})
     found = points(
         one=({"a": 3.0, "b": 3.0}, SMALL), same=({"a": 3.0, "b": 3.0}, SMALL), alike=alike
     )
