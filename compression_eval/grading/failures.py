@@ -119,9 +119,8 @@ def run_failures(summaries: Iterable[EvalSampleSummary]) -> RunFailures | None:
             continue
         reading = (scores[_FACTS].metadata or {}) if _FACTS in scores else {}
         if reading.get("state_reader"):
-            read[key] = (
-                _short(reading["state_reader_failure"]) if reading["state_reader_failure"] else ""
-            )
+            why = reading["state_reader_failure"]
+            read[key] = _short(why) if why else ""
         found.answers.total += 1
         if kind in ("answer_failed", "asked_to_fetch"):
             asked = kind == "asked_to_fetch"
@@ -132,10 +131,9 @@ def run_failures(summaries: Iterable[EvalSampleSummary]) -> RunFailures | None:
             found.graded += 1
         else:
             found.gradings.reasons[_short(reason or kind)] += 1
-    found.compressions.total = len(states)
-    found.compressions.reasons.update(reason for reason in states.values() if reason)
-    found.readings.total = len(read)
-    found.readings.reasons.update(reason for reason in read.values() if reason)
+    for kind_of, by_state in ((found.compressions, states), (found.readings, read)):
+        kind_of.total = len(by_state)
+        kind_of.reasons.update(filter(None, by_state.values()))
     return found if scored or found.errors.count else None
 
 

@@ -123,7 +123,7 @@ def test_an_abstention_gets_nothing_but_for_instructions(tmp_path: Path) -> None
     assert "abstained: 5.00 counts as 0.00" in (score.explanation or "")
 
 
-@pytest.mark.parametrize("graded", [0, 3.5, 5, None])
+@pytest.mark.parametrize("graded", [0, 5, None])
 @pytest.mark.parametrize(
     ("answer", "given", "expected"),
     [
@@ -165,15 +165,16 @@ def test_a_wrong_value_caps_accuracy_and_nothing_else(tmp_path: Path) -> None:
     assert "Given as current, but not so: 3000" in (score.explanation or "")
 
 
-def test_the_cap_raises_nothing(tmp_path: Path) -> None:
-    score = grade(tmp_path, record(answer="It uses 3000."), reply(1))
-    assert values(score)["accuracy"] == 1
-
-
-def test_a_value_named_as_past_is_not_capped(tmp_path: Path) -> None:
-    score = grade(tmp_path, record(answer="It changed from 3000 to 8080."))
-    assert values(score)["accuracy"] == 5
-    assert (score.metadata or {})["violations"] == []
+@pytest.mark.parametrize(
+    ("answer", "graded", "accuracy", "violations"),
+    [("It uses 3000.", 1, 1, ["3000"]), ("It changed from 3000 to 8080.", 5, 5, [])],
+)
+def test_the_cap_raises_nothing_and_a_value_named_as_past_is_not_capped(
+    tmp_path: Path, answer: str, graded: float, accuracy: float, violations: list[str]
+) -> None:
+    score = grade(tmp_path, record(answer=answer), reply(graded))
+    assert values(score)["accuracy"] == accuracy
+    assert (score.metadata or {})["violations"] == violations
 
 
 def test_all_criteria_on_request(tmp_path: Path) -> None:
