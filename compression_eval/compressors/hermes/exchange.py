@@ -142,7 +142,10 @@ async def run_worker(
     with _scratch_home() as (home, environment), TemporaryFile() as errors:
         command = [str(python), *_WORKER]
         try:
-            process = await anyio.open_process(command, stderr=errors, env=environment, cwd=home)
+            with anyio.CancelScope(shield=True):  # else a cancelled start may leave it running
+                process = await anyio.open_process(
+                    command, stderr=errors, env=environment, cwd=home
+                )
         except OSError as error:
             raise CompressionError("error", f"Hermes' interpreter {python}: {error}") from error
         try:

@@ -121,12 +121,14 @@ class CommandCompaction(Strategy):
         """Return what the program writes to standard output, and the end of its standard error."""
         mark = uuid4().hex
         try:
-            process = await anyio.open_process(
-                [_program(self.command) or self.command[0], *self.command[1:]],
-                cwd=invoked_folder(self.command),
-                env=plain_environment(self.environment) | {MARK: mark},
-                start_new_session=os.name == "posix",
-            )
+            # A program that has begun to run when the sample is cancelled has to be ended, too.
+            with anyio.CancelScope(shield=True):
+                process = await anyio.open_process(
+                    [_program(self.command) or self.command[0], *self.command[1:]],
+                    cwd=invoked_folder(self.command),
+                    env=plain_environment(self.environment) | {MARK: mark},
+                    start_new_session=os.name == "posix",
+                )
         except (OSError, ValueError) as error:
             raise CompressionError("error", f"the command could not be started: {error}") from error
         output, errors = bytearray(), bytearray()
