@@ -164,6 +164,7 @@ def compression_task(arguments: TaskArguments) -> Task:
             answers=arguments.answers,
             version=version,
         ),
+        # In this order: `fact_retention` reads the grader's words in the score of `six_dimensions`.
         scorer=[
             six_dimensions(
                 criteria=arguments.criteria,

@@ -13,8 +13,8 @@ from inspect_ai.scorer import Score
 
 from compression_eval.analysis.arms import decisive
 from compression_eval.analysis.facts import rows_of_record, words_in
-from compression_eval.calibration.anchors import anchor_of
 from compression_eval.fixtures.digests import digest
+from compression_eval.grading.anchors import anchor_of
 from compression_eval.grading.judgement import SIX_DIMENSIONS
 from compression_eval.grading.rubric import KNOWLEDGE, OVERALL, knowledge, structure
 from compression_eval.grading.scorers import DIMENSION_KEYS, NO_KNOWLEDGE, READ_KEYS

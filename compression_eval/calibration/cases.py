@@ -11,20 +11,16 @@ import yaml
 from inspect_ai.scorer import SampleScore
 from pydantic import BaseModel, Field
 
-from compression_eval.calibration.answers import Kind
 from compression_eval.fixtures.banks import Probe
 from compression_eval.fixtures.models import Language, NonEmpty, Strict
+from compression_eval.grading.graded_answers import Kind, by_key
 from compression_eval.grading.rubric import (
+    OVERALL,
     Criterion,
     Rubric,
-    dimension_scores,
     load_rubric,
-    overall,
     structure,
 )
-from compression_eval.record import StateRecord
-
-OVERALL = "overall"
 
 KEYS: tuple[str, ...] = (OVERALL, *structure().dimensions)
 """What is compared with the reference: the overall score and each dimension."""
@@ -100,12 +96,6 @@ def case_of(item: SampleScore) -> Case | None:
     )
 
 
-def by_key(scores: Mapping[str, float]) -> dict[str, float]:
-    """Return the dimensions and the overall score of scores by criterion; NaN without a value."""
-    dimensions = dimension_scores(scores)
-    return {OVERALL: overall(dimensions)} | {str(key): each for key, each in dimensions.items()}
-
-
 def _over_both(
     one: Mapping[str, float], other: Mapping[str, float]
 ) -> tuple[dict[str, float], dict[str, float]]:
@@ -132,13 +122,6 @@ def moved(cases: Sequence[Case]) -> dict[Variant, dict[str, list[float]]]:
             if not math.isnan(shift := abs(after[key] - before[key])):
                 shifts[key].append(shift)
     return result
-
-
-def shown_state(fixture: str) -> StateRecord:
-    """Return the record of a context that was written instead of compressed."""
-    return StateRecord(
-        state_id=f"calibration-{fixture}", status="ok", message_count=1, regions=["summary"]
-    )
 
 
 class Trap(Strict):

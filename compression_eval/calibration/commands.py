@@ -16,7 +16,6 @@ from compression_eval.analysis.tables import Table, printable, table_lines
 from compression_eval.calibration.agreement import agreement
 from compression_eval.calibration.cases import (
     KEYS,
-    OVERALL,
     Case,
     GraderScores,
     Reference,
@@ -25,6 +24,7 @@ from compression_eval.calibration.cases import (
 from compression_eval.calibration.task import MARK
 from compression_eval.fixtures.errors import DataError, NotFoundError
 from compression_eval.fixtures.writing import versioned_json
+from compression_eval.grading.rubric import OVERALL
 from compression_eval.terminal import CleanCommand
 
 

@@ -10,17 +10,16 @@ from inspect_ai.solver import TaskState
 from compression_eval.calibration.agreement import agreement
 from compression_eval.calibration.cases import (
     KEYS,
-    OVERALL,
     Case,
     GraderScores,
     Reference,
-    by_key,
     case_of,
     moved,
     varied_rubric,
 )
 from compression_eval.fixtures.errors import DataError
 from compression_eval.fixtures.models import Language
+from compression_eval.grading.graded_answers import by_key
 from compression_eval.grading.judgement import judge
 from compression_eval.grading.markdown import number, table
 from compression_eval.grading.panel import (
@@ -30,7 +29,7 @@ from compression_eval.grading.panel import (
     graders_for,
 )
 from compression_eval.grading.request import GraderContext, GradingRequest, grading_request
-from compression_eval.grading.rubric import rubric_digest
+from compression_eval.grading.rubric import OVERALL, rubric_digest
 from compression_eval.grading.scored_sample import ScoredSample, nothing_recorded, read_sample
 
 TRAP = "trap"

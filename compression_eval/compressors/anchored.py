@@ -112,7 +112,7 @@ class Memory(_Model):
             target = None if isinstance(operation, Add) else known.get(operation.id)
             if isinstance(operation, Close) and target:
                 target.closed = True
-                if operation.text:
+                if text:
                     target.text = f"{target.text} -> {text}"
             elif isinstance(operation, Supersede) and target and text:
                 target.text, target.closed, target.cycle = text, False, memory.cycle

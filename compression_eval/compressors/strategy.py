@@ -1,5 +1,6 @@
 """What our own strategies have in common: keyword arguments that are checked and kept."""
 
+from dataclasses import fields
 from typing import Annotated, Any, ClassVar, Literal, TypeVar, dataclass_transform
 
 from inspect_ai.model import CompactionStrategy
@@ -40,6 +41,10 @@ class Strategy(CompactionStrategy):
 
     def __post_init__(self) -> None:
         super().__init__(type=self.kind, threshold=self.threshold, memory=False)
+
+    def _repr_params_(self) -> dict[str, Any]:
+        kept = {field.name: getattr(self, field.name) for field in fields(self)}
+        return super()._repr_params_() | kept
 
 
 @strategy

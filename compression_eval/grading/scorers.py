@@ -13,17 +13,17 @@ import anyio
 from inspect_ai.scorer import Metric, Score, Scorer, Target, mean, scorer
 from inspect_ai.solver import TaskState
 
-from compression_eval.calibration.anchors import (
-    ANCHOR,
-    anchor_difference,
-    chosen_anchors,
-    grade_anchor,
-)
 from compression_eval.facts.life import FactFinding, FactWords, follow_facts
 from compression_eval.facts.stale import violations, wrong_values
 from compression_eval.fixtures.errors import DataError
 from compression_eval.fixtures.models import Language
 from compression_eval.grading import explanation
+from compression_eval.grading.anchors import (
+    ANCHOR,
+    anchor_difference,
+    chosen_anchors,
+    grade_anchor,
+)
 from compression_eval.grading.judgement import answer_words, judge
 from compression_eval.grading.markdown import escaped
 from compression_eval.grading.metrics import (

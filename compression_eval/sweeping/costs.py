@@ -21,13 +21,13 @@ from inspect_ai.model import (
 )
 from pydantic import TypeAdapter, ValidationError
 
-from compression_eval.calibration.anchors import chosen_anchors
 from compression_eval.compressors.running import CompressionPlan
 from compression_eval.compressors.state import State
 from compression_eval.compressors.summarising import one_line_json
 from compression_eval.compressors.tokens import token_counter
 from compression_eval.fixtures.errors import DataError, describe_validation_error
 from compression_eval.fixtures.tokens import MESSAGE_OVERHEAD
+from compression_eval.grading.anchors import chosen_anchors
 from compression_eval.grading.request import GradingRequest, grading_request
 from compression_eval.grading.rubric import load_rubric
 from compression_eval.grading.state_reader import reading_requests

@@ -5,15 +5,16 @@ from typing import Any
 
 import pytest
 
-from compression_eval.calibration.answers import (
+from compression_eval.calibration.cases import sprung, traps
+from compression_eval.fixtures.errors import DataError
+from compression_eval.grading.graded_answers import (
     AnswerSet,
     CalibrationSet,
+    by_key,
     faults,
     load_set,
     load_sets,
 )
-from compression_eval.calibration.cases import by_key, sprung, traps
-from compression_eval.fixtures.errors import DataError
 
 
 @pytest.fixture(scope="module")

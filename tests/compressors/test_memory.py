@@ -115,3 +115,11 @@ def test_a_blank_entry_is_none() -> None:
     memory = Memory().merged(Operations.model_validate(blank))
     assert memory.refused == 1
     assert not any(memory.sections.values())
+
+
+def test_an_entry_is_closed_without_an_outcome() -> None:
+    memory = memory_with("mend login")
+    (entry,) = memory.sections["files"]
+    close = {"operations": [{"op": "close", "id": entry.id, "text": " "}]}
+    (closed,) = memory.merged(Operations.model_validate(close)).sections["files"]
+    assert (closed.text, closed.closed) == ("mend login", True)

@@ -12,7 +12,7 @@ from compression_eval.analysis.comparison.measures import shown_change
 from compression_eval.analysis.comparison.sides import Side
 from compression_eval.analysis.statistics.intervals import Spread
 from compression_eval.analysis.statistics.power import Graded, SpreadParts, spread_parts
-from compression_eval.calibration.anchors import AnchorGrading, off_by
+from compression_eval.grading.anchors import AnchorGrading, off_by
 from compression_eval.grading.rubric import KNOWLEDGE, OVERALL, structure
 from compression_eval.grading.scorers import DIMENSION_KEYS
 

@@ -16,12 +16,16 @@ from inspect_ai.model import ChatMessage, ChatMessageUser
 from inspect_ai.scorer import Metric, SampleScore, Score, Value, metric
 from pydantic import BaseModel, Field
 
-from compression_eval.calibration.answers import GradedAnswer, load_sets
-from compression_eval.calibration.cases import by_key, shown_state
 from compression_eval.fixtures.banks import Probe, ProbeType
 from compression_eval.fixtures.digests import digest
 from compression_eval.fixtures.errors import DataError
 from compression_eval.fixtures.models import Language
+from compression_eval.grading.graded_answers import (
+    GradedAnswer,
+    by_key,
+    load_sets,
+    shown_state,
+)
 from compression_eval.grading.panel import grade_with_panel, graders_for
 from compression_eval.grading.request import GraderContext, GradingRequest, grading_request
 from compression_eval.grading.rubric import (

@@ -12,8 +12,8 @@ import pytest
 from inspect_ai import score
 from inspect_ai.log import EvalLog, read_eval_log
 
-from compression_eval.calibration.anchors import AnchorGrading, anchor_of, chosen_anchors
 from compression_eval.fixtures.errors import DataError
+from compression_eval.grading.anchors import AnchorGrading, anchor_of, chosen_anchors
 from compression_eval.grading.scorers import DIMENSION_KEYS, six_dimensions
 from tests.e2e import scripted, small
 from tests.e2e.scripted import GRADES, Call, Script, criteria_in, facts_in, grading

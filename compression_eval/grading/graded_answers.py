@@ -1,7 +1,7 @@
 """Answers with the scores that a careful reader gives them: their files, read and checked."""
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Literal
@@ -17,7 +17,14 @@ from compression_eval.fixtures.loading import load_pair, parsed, refuse
 from compression_eval.fixtures.locations import data_folder
 from compression_eval.fixtures.models import Language, NonEmpty, Strict
 from compression_eval.grading.judgement import CAP, abstained
-from compression_eval.grading.rubric import load_rubric, structure
+from compression_eval.grading.rubric import (
+    OVERALL,
+    dimension_scores,
+    load_rubric,
+    overall,
+    structure,
+)
+from compression_eval.record import StateRecord
 
 Kind = Literal[
     "perfect",
@@ -189,3 +196,16 @@ def _kind_faults(item: GradedAnswer, probe: Probe, language: Language) -> Iterat
 
 def _of(dimension: str) -> list[str]:
     return [c.id for c in structure().criteria if c.dimension == dimension]
+
+
+def by_key(scores: Mapping[str, float]) -> dict[str, float]:
+    """Return the dimensions and the overall score of scores by criterion; NaN without a value."""
+    dimensions = dimension_scores(scores)
+    return {OVERALL: overall(dimensions)} | {str(key): each for key, each in dimensions.items()}
+
+
+def shown_state(fixture: str) -> StateRecord:
+    """Return the record of a context that was written instead of compressed."""
+    return StateRecord(
+        state_id=f"calibration-{fixture}", status="ok", message_count=1, regions=["summary"]
+    )
