@@ -2,12 +2,20 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import Any, Literal, TypeVar, get_args
+from typing import Annotated, Any, Literal, TypeVar, get_args
 
 import click
 import yaml
 from inspect_ai.model import GenerateConfig
-from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator
+from pydantic import (
+    AfterValidator,
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    Field,
+    ValidationError,
+    field_validator,
+)
 
 from compression_eval.arguments import ArgumentFields
 from compression_eval.fixtures.errors import DataError, describe_validation_error, shorten
@@ -27,11 +35,28 @@ _ALWAYS_PASSED = {
 }
 """Arguments that tasks are given even where they are the default, as in all folders there are."""
 
-_LISTS = ("arms", "models", "fixtures", "probe_types")
 _MAPPINGS = ("roles", "generate", "model_args")
 
 MAX_FILE_BYTES = 1_000_000
 """A longer YAML file is something else."""
+
+
+def _items(value: Any) -> Any:
+    """Part a text at its commas; leave anything else for pydantic to look at."""
+    return [item.strip() for item in value.split(",")] if isinstance(value, str) else value
+
+
+def _each_once(names: list[Any]) -> list[Any]:
+    for position, name in enumerate(names):
+        if name == "":
+            raise ValueError("an empty name")
+        if name in names[:position]:
+            raise ValueError(f"{str(name)[:60]!r} stands there twice")
+    return names
+
+
+Names = Annotated[list[str], BeforeValidator(_items)]
+NamesOnce = Annotated[Names, AfterValidator(_each_once)]
 
 
 class ArmSettings(BaseModel):
@@ -51,17 +76,19 @@ class SweepSettings(ArgumentFields):
 
     model_config = ConfigDict(extra="forbid")
 
-    arms: list[str | ArmSettings] = Field(min_length=1)
-    models: list[str] = Field(default_factory=list)
+    arms: Annotated[
+        list[str | ArmSettings], BeforeValidator(_items), AfterValidator(_each_once)
+    ] = Field(min_length=1)
+    models: NamesOnce = Field(default_factory=list)
     """Models under test; Inspect's own choice, or the embedded model, if there are none."""
-    roles: dict[Role, list[str]] = Field(default_factory=dict)
+    roles: dict[Role, Names] = Field(default_factory=dict)
     controls: bool = True
     budgets: list[int] = Field(default_factory=list)
     """Values of ``target_tokens``; each arm that takes it is run with each."""
     epochs: int = Field(default=3, ge=1)
     """Fresh compressions per fixture and cut."""
-    fixtures: list[str] = Field(default_factory=lambda: list(DEFAULT_FIXTURES), min_length=1)
-    probe_types: list[str] | None = None
+    fixtures: NamesOnce = Field(default_factory=lambda: list(DEFAULT_FIXTURES), min_length=1)
+    probe_types: Names | None = None
     generate: dict[str, Any] = Field(default_factory=dict)
     """Generation options by Inspect's names (``temperature``, ``max_connections`` …)."""
     model_args: dict[str, Any] = Field(default_factory=dict)
@@ -84,21 +111,6 @@ class SweepSettings(ArgumentFields):
     def _of_an_arm(cls, _value: Any) -> Any:
         raise ValueError("is given for each of the arms, not beside them")
 
-    @field_validator(*_LISTS, mode="before")
-    @classmethod
-    def _one_or_several(cls, value: Any) -> Any:
-        return _items(value) if isinstance(value, str) else value
-
-    @field_validator("roles", mode="before")
-    @classmethod
-    def _one_model_or_several(cls, value: Any) -> Any:
-        if not isinstance(value, Mapping):
-            return value
-        return {
-            role: _items(names) if isinstance(names, str) else names
-            for role, names in value.items()
-        }
-
     @field_validator("roles")
     @classmethod
     def _one_compressor(cls, value: dict[str, list[str]]) -> dict[str, list[str]]:
@@ -114,16 +126,6 @@ class SweepSettings(ArgumentFields):
         if any(budget < 1 for budget in value):
             raise ValueError("each is a number of tokens of at least 1")
         return sorted(set(value))
-
-    @field_validator("models", "arms", "fixtures")
-    @classmethod
-    def _each_once(cls, value: list[Any]) -> list[Any]:
-        for position, item in enumerate(value):
-            if item == "":
-                raise ValueError("an empty name")
-            if item in value[:position]:
-                raise ValueError(f"{str(item)[:60]!r} stands there twice")
-        return value
 
     @field_validator("generate")
     @classmethod
@@ -251,10 +253,6 @@ def settings_of(file: Path | None, options: dict[str, Any]) -> SweepSettings:
         if options[name] is not None:
             given.setdefault("generate", {})[name] = options[name]
     return read_settings(file, given)
-
-
-def _items(text: str) -> list[str]:
-    return [item.strip() for item in text.split(",")]
 
 
 def _number(flag: str, text: str) -> int:
