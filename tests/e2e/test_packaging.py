@@ -54,8 +54,8 @@ def installed(distribution: Path, folder: Path) -> Path:
     )
     packages = Path(found.stdout.strip())
     (packages / "dependencies.pth").write_text(sysconfig.get_path("purelib") + "\n")
-    program = [sys.executable, "-m", "pip", "--python", str(python), "install", "--quiet"]
-    program += ["--no-deps", "--no-index", "--no-build-isolation", "--ignore-installed"]
+    program = [sys.executable, "-m", "uv", "pip", "install", "--quiet", "--python", str(python)]
+    program += ["--no-deps", "--offline", "--no-build-isolation", "--reinstall"]
     subprocess.run([*program, str(distribution)], check=True, capture_output=True, timeout=300)
     return python
 
