@@ -9,14 +9,15 @@ from hashlib import blake2b
 
 import numpy as np
 
-from compression_eval.file_ops.ledger import Action, FileEvent
 from compression_eval.fixtures.banks import FormatKind, RequestedFormat
 from compression_eval.offline.conversation import (
+    Action,
+    FileAction,
     Utterance,
     beginning,
     by_action,
     cut,
-    file_events,
+    file_actions,
 )
 from compression_eval.offline.language import estimate_tokens, is_wide, phrase
 from compression_eval.offline.retrieval import Index, Query, analyse, cues_of
@@ -102,7 +103,7 @@ class _Source:
     """A conversation made ready for questions."""
 
     index: Index
-    files: list[FileEvent]
+    files: list[FileAction]
 
 
 class Answerer:
@@ -140,7 +141,7 @@ class Answerer:
         for utterance in history:
             state.update(repr((utterance.role, utterance.text, utterance.calls)).encode())
         key = state.digest()
-        source = self._sources.pop(key, None) or _Source(Index(cut(history)), file_events(history))
+        source = self._sources.pop(key, None) or _Source(Index(cut(history)), file_actions(history))
         self._sources[key] = source
         while len(self._sources) > _MAX_SOURCES:
             self._sources.popitem(last=False)
@@ -235,20 +236,20 @@ def _is_answer(index: Index, whole: Query, extracts: list[int]) -> bool:
     return bool(extracts) and common > 0 and common >= share * size(asked)
 
 
-def _file_listing(events: list[FileEvent], question: Query) -> list[str]:
+def _file_listing(actions: list[FileAction], question: Query) -> list[str]:
     """Return one line per kind of file operation that the question asks about."""
     if "files" not in question.cues:
         return []
     colon, comma = ("：", "、") if is_wide(question.text) else (": ", ", ")
     return [
         f"{phrase(action, question.text)}{colon}{comma.join(paths[-_MAX_FILES:])}"
-        for action, paths in _asked_files(events, question.cues).items()
+        for action, paths in _asked_files(actions, question.cues).items()
     ]
 
 
-def _asked_files(events: list[FileEvent], cues: frozenset[str]) -> dict[Action, list[str]]:
+def _asked_files(actions: list[FileAction], cues: frozenset[str]) -> dict[Action, list[str]]:
     """Return the paths of those kinds of file operation that cues name, none empty."""
-    done = by_action(events)
+    done = by_action(actions)
     asked = [name for cue, names in _ACTIONS.items() if cue in cues for name in names]
     return {name: done[name] for name in asked if done.get(name)}
 

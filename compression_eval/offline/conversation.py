@@ -6,16 +6,13 @@ It may come as Inspect messages or as JSON Lines.
 import json
 import re
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
 from inspect_ai.model import ChatMessage, ChatMessageAssistant, ChatMessageUser, ContentText
 
-from compression_eval.file_ops.calls import Call as FileCall
-from compression_eval.file_ops.ledger import Action, FileEvent
-from compression_eval.file_ops.tools import read_calls
-
 Kind = Literal["said", "called", "returned"]
+Action = Literal["created", "modified", "read", "deleted", "renamed"]
 
 _ROLES = ("system", "user", "assistant", "tool")
 
@@ -30,6 +27,30 @@ _SENTENCE_END = re.compile(r"(?<=[.!?;])\s+|(?<=[。！？；])")
 _HAS_CONTENT = re.compile(r"\w")
 _PARTED = re.compile(r"[A-Za-z0-9_]{2}")
 _SPACES = re.compile(r"\s+")
+
+_PATH_KEYS = ("file_path", "path", "filename", "file", "target_file", "filepath", "notebook_path")
+_NEW_KEYS = ("new_string", "new_str", "new", "replacement", "insert_text", "newText", "content")
+_COMMAND_KEYS = ("command", "cmd", "script", "input", "patch")
+_TOOLS: tuple[tuple[re.Pattern[str], Action], ...] = (
+    (re.compile(r"edit|replace|patch|insert|modify|update", re.IGNORECASE), "modified"),
+    (re.compile(r"write|create", re.IGNORECASE), "created"),
+    (re.compile(r"read|view|open|cat", re.IGNORECASE), "read"),
+    (re.compile(r"delete|remove", re.IGNORECASE), "deleted"),
+)
+_PATCH = re.compile(r"^\*\*\* (Add|Update|Delete) File: (.+)$", re.MULTILINE)
+_PATCH_ACTIONS: dict[str, Action] = {"Add": "created", "Update": "modified", "Delete": "deleted"}
+_MOVE = re.compile(r"\b(?:git )?mv(?: -\w+)* (\S+) (\S+)")
+_COMMANDS: tuple[tuple[re.Pattern[str], Action], ...] = (
+    (re.compile(r"\b(?:git )?rm(?: -\w+)* ([^\s;&|-][^\s;&|]*)"), "deleted"),
+    (re.compile(r"(?<![\d&>])>{1,2} ?(?!/dev/)([\w./-]+\.\w+)"), "created"),
+    (re.compile(r"\bsed -i\S* .*?([\w./-]+\.\w+)\s*(?:$|[;&|])", re.MULTILINE), "modified"),
+    (re.compile(r"\bcp(?: -\w+)* \S+ ([\w./-]+\.\w+)"), "created"),
+)
+_PRINT = re.compile(r"(?:^|[;&|(]\s*)(?:cat|head|tail|nl|less|sed -n|grep)\b([^|;&<>\n]*)")
+_PATH = re.compile(r"(?<![\w./'\"-])[\w./-]*\w\.[A-Za-z]\w{0,5}(?![\w/])")
+_NAMED = re.compile(r"\b(?:def|class|func|fn|function|const|struct|type|interface) +(\w+)")
+_MAX_PATH = 200
+_MAX_DETAIL = 90
 
 
 @dataclass(frozen=True)
@@ -252,30 +273,77 @@ def beginning(text: str, length: int) -> str:
     return text[: next(between, length)]
 
 
-def file_events(utterances: list[Utterance]) -> list[FileEvent]:
-    """Return what the calls of a conversation did to files, in order.
+@dataclass(frozen=True)
+class FileAction:
+    """One file operation: the message it stands in, what was done, the path, what changed."""
 
-    A result is told from its place: it belongs to the first call before it that has none.
+    message: int
+    action: Action
+    path: str
+    detail: str = ""
+    """Names that the new text defines, or its first telling line; the new path of a rename."""
+
+
+def file_actions(utterances: list[Utterance]) -> list[FileAction]:
+    """Return the file operations of a conversation in order.
+
+    A file that is written after it was read, changed or written before counts as modified.
     """
-    calls: list[FileCall] = []
-    waiting: list[FileCall] = []
+    known: set[str] = set()
+    result = []
     for utterance in utterances:
-        made = [FileCall(utterance.index, call.name, call.arguments) for call in utterance.calls]
-        calls += made
-        if utterance.role == "tool" and waiting:
-            waiting.pop(0).result = utterance.text
-        elif utterance.role != "tool":
-            waiting = made
-    return [event for event in read_calls(calls).events if not event.folder]
+        for call in utterance.calls:
+            for item in _of_call(utterance.index, call):
+                again = item.action == "created" and item.path in known
+                result.append(replace(item, action="modified") if again else item)
+                known.add(item.detail if item.action == "renamed" else item.path)
+    return result
 
 
-def by_action(events: list[FileEvent]) -> dict[Action, list[str]]:
+def _of_call(message: int, call: Call) -> Iterator[FileAction]:
+    texts = {key: value for key, value in call.arguments.items() if isinstance(value, str)}
+    for key in _COMMAND_KEYS:
+        yield from _of_command(message, texts.get(key, ""))
+    path = next((texts[key] for key in _PATH_KEYS if texts.get(key)), "")
+    if not path or len(path) > _MAX_PATH or "\n" in path:
+        return
+    action = next((action for pattern, action in _TOOLS if pattern.search(call.name)), None)
+    if action:
+        new = next((texts[key] for key in _NEW_KEYS if texts.get(key)), "")
+        yield FileAction(message, action, path, "" if action == "read" else _detail(new))
+
+
+def _of_command(message: int, command: str) -> Iterator[FileAction]:
+    for kind, path in _PATCH.findall(command):
+        yield FileAction(message, _PATCH_ACTIONS[kind], path.strip())
+    head = command.split("<<", 1)[0]
+    for old, new in _MOVE.findall(head):
+        yield FileAction(message, "renamed", old, new)
+    for pattern, action in _COMMANDS:
+        for path in pattern.findall(head):
+            yield FileAction(message, action, path)
+    for operands in _PRINT.findall(head):
+        for path in _PATH.findall(operands):
+            yield FileAction(message, "read", path)
+
+
+def _detail(text: str) -> str:
+    """Return what a new piece of a file is about: the names it defines, else its first line."""
+    if names := list(dict.fromkeys(_NAMED.findall(text))):
+        return beginning(", ".join(names[:6]), _MAX_DETAIL)
+    lines = (line.strip() for line in text.splitlines())
+    return beginning(next((line for line in lines if len(line) > 3), ""), _MAX_DETAIL)
+
+
+def by_action(actions: list[FileAction]) -> dict[Action, list[str]]:
     """Return the paths per kind of operation, each once, a changed one not again as read."""
-    result: dict[Action, dict[str, None]] = {}
-    for event in events:
-        shown = f"{event.path} -> {event.to}" if event.action == "renamed" else event.path
-        result.setdefault(event.action, {})[shown] = None
-    changed = {*result.get("created", {}), *result.get("modified", {})}
-    unchanged = [path for path in result.pop("read", {}) if path not in changed]
-    found = {action: list(paths) for action, paths in result.items()}
-    return found | ({"read": unchanged} if unchanged else {})
+    result: dict[Action, list[str]] = {}
+    for item in actions:
+        paths = result.setdefault(item.action, [])
+        shown = f"{item.path} -> {item.detail}" if item.action == "renamed" else item.path
+        if shown not in paths:
+            paths.append(shown)
+    changed = {*result.get("created", []), *result.get("modified", [])}
+    if "read" in result:
+        result["read"] = [path for path in result["read"] if path not in changed]
+    return {action: paths for action, paths in result.items() if paths}

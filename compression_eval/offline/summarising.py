@@ -7,13 +7,13 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import Any
 
-from compression_eval.file_ops.ledger import FileEvent
 from compression_eval.offline.conversation import (
+    FileAction,
     Segment,
     Utterance,
     beginning,
     cut,
-    file_events,
+    file_actions,
     from_records,
     leaves,
 )
@@ -242,7 +242,7 @@ def _notes(utterances: list[Utterance], records: list[dict[str, Any]]) -> list[N
         elif utterance.role == "tool":
             said.extend(_of_result(own, place))
     notes = [replace(n, weight=n.weight + _richness(n.text, frequency)) for n in said]
-    notes.extend(_of_files(file_events(utterances)))
+    notes.extend(_of_files(file_actions(utterances)))
     distinct: dict[tuple[str, str], Note] = {}
     for note in notes:
         distinct.setdefault((note.section, " ".join(note.text.casefold().split())), note)
@@ -315,16 +315,15 @@ def _todos(utterance: Utterance, place: float, position: int) -> Iterator[Note]:
                     yield Note("next_steps", text, position, 0.6 + place)
 
 
-def _of_files(events: list[FileEvent]) -> Iterator[Note]:
+def _of_files(actions: list[FileAction]) -> Iterator[Note]:
     """Yield one note per file that was created, changed, renamed or deleted."""
-    grouped: dict[str, list[FileEvent]] = {}
-    for event in events:
-        if event.action != "read":
-            grouped.setdefault(event.path, []).append(event)
+    grouped: dict[str, list[FileAction]] = {}
+    for action in actions:
+        if action.action != "read":
+            grouped.setdefault(action.path, []).append(action)
     for path, done in grouped.items():
-        details = dict.fromkeys(", ".join(event.names) or event.to for event in done)
-        details.pop("", None)
-        verbs = "/".join(dict.fromkeys(event.action for event in done))
+        details = dict.fromkeys(action.detail for action in done if action.detail)
+        verbs = "/".join(dict.fromkeys(action.action for action in done))
         text = f"{path}: {verbs}" + (f" ({'; '.join(list(details)[-4:])})" if details else "")
         yield Note("files", beginning(text, _MAX_NOTE), done[-1].message, 1.8 + 0.1 * len(done))
 
