@@ -149,7 +149,7 @@ class ArgumentFields(BaseModel):
     answer or a grading failed; more make the run an error, and so does a run without a single
     grade."""
     criteria: Literal["by_type", "all"] = "by_type"
-    """``by_type`` grades the criteria that fit a probe's type, ``all`` all 14."""
+    """``by_type`` grades the criteria that fit a probe's type, ``all`` every one."""
     grader_context: Literal["state", "none"] = "state"
     """``state`` shows the grader the compressed state, ``none`` does not."""
     state_facts: Literal["reader", "match"] | None = None

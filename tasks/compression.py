@@ -53,7 +53,7 @@ def compression(
         max_failed: Share of the samples (0 to 1) that may stay without a grade, because a
             compression, an answer or a grading failed; more make the run an error, and so does
             a run without a single grade.
-        criteria: ``by_type`` grades the criteria that fit a probe's type, ``all`` all 14.
+        criteria: ``by_type`` grades the criteria that fit a probe's type, ``all`` every one.
         grader_context: ``state`` shows the grader the compressed state, ``none`` does not.
         state_facts: ``reader`` has the grader say which facts each state holds, in one call per
             state beside the look-ups; ``match`` looks up only. If not given, ``reader`` where the

@@ -116,7 +116,7 @@ class Seen:
         if role != "answer":
             return self.sample.role_usage.get(role)
         output = self.recorded.output if self.recorded else self.sample.output
-        return output.usage or ModelUsage()
+        return output.usage
 
 
 def number(score: Score | None, key: str) -> float | None:

@@ -1,4 +1,4 @@
-"""The rubric: 14 criteria in six dimensions, in the languages of the conversations.
+"""The rubric: criteria in six dimensions, in the languages of the conversations.
 
 Its words and weights are data beside this module. A score is computed in two steps, and only here.
 A dimension is the weighted mean of those of its criteria that were graded. Knowledge is the

@@ -295,7 +295,7 @@ def six_dimensions(
     with a reason; none of them is ever a low score. Values that were not graded are NaN.
 
     Args:
-        criteria: ``by_type`` grades the criteria that fit the probe, ``all`` all 14.
+        criteria: ``by_type`` grades the criteria that fit the probe, ``all`` every one.
         grader_context: ``state`` shows the grader the compressed context, ``none`` does not.
         language: Language of the rubric; by default that of the fixture.
         anchors: How many answers of known worth the run has graded too, one beside each of the

@@ -221,7 +221,7 @@ _MODEL_OPTIONS = (
 def _option(name: str) -> Callable[[F], F]:
     """Return the option for an argument of the task; a list is separated by commas."""
     field = ArgumentFields.model_fields[name]
-    kind = field.annotation if field.annotation in (int, float) else str
+    kind = field.annotation if field.annotation in (int, float, bool) else str
     described = str(field.description).replace("``", "'")
     default = "" if field.default is None else f"  [default: {field.default}]"
     return click.option(f"--{name.replace('_', '-')}", type=kind, help=described + default)

@@ -67,6 +67,7 @@ def test_a_failed_compression_is_a_reason_and_never_a_number(folder: Path) -> No
     assert failed["failure"].str.startswith("compression_failed").all()
     assert failed["overall"].isna().all()
     assert failed["tokens_removed"].isna().all()
+    assert failed["answer_output_tokens"].isna().all()
 
 
 def test_the_cost_of_a_compression_stands_on_one_sample(folder: Path) -> None:
