@@ -1,4 +1,4 @@
-"""What became of each expected fact: what look-ups found, and the words of readers where given."""
+"""What became of each expected fact, by look-up and by the words of readers."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -43,10 +43,10 @@ look-up. What a reader can only derive counts as in the state.
 
 
 StateWord = Literal["stated", "derivable", "absent"]
-"""How a state stands to a fact, as a reader says."""
+"""Whether a state holds a fact, according to a reader."""
 
 AnswerWord = Literal["stated", "contradicted", "missing"]
-"""How an answer stands to a fact, as its grader says."""
+"""Whether an answer states a fact, according to its grader."""
 
 AGE_GROUPS = ("first quarter", "second quarter", "third quarter", "last quarter", "unknown")
 """Parts of the history, the oldest first."""
@@ -57,9 +57,9 @@ class StateFinding:
     """What a reader says of one fact in a state."""
 
     word: StateWord | None
-    """None if the reader gave none that can be used."""
+    """None if the reader gave no usable word."""
     quotes: tuple[str, ...] = ()
-    """Passages of the state that it rests on, as the reader copied them."""
+    """Passages of the state that support it, as the reader copied them."""
     regions: tuple[Region, ...] = ()
     """Where in the state they stand."""
     problem: str = ""
@@ -67,7 +67,7 @@ class StateFinding:
 
 
 class FactWords(NamedTuple):
-    """What readers say of one fact, beside the look-up; None where they do not say."""
+    """What readers say about one fact; None where they say nothing."""
 
     state: StateFinding | None = None
     answer: AnswerWord | None = None
@@ -85,7 +85,7 @@ NO_WORDS = FactWords()
 
 
 class Age(NamedTuple):
-    """How long before the cut a fact was first said."""
+    """How long before the cut a fact was first stated."""
 
     messages: int
     """Messages from its first evidence to the cut; 1 is the last message before it."""
@@ -133,7 +133,7 @@ class FactFinding:
 
     @property
     def agreed(self) -> bool | None:
-        """Whether look-up and reader say the same of the state; None if one says nothing."""
+        """Whether look-up and reader agree about the state; None if one says nothing."""
         if self.in_state is None or self.in_state_read is None:
             return None
         return self.in_state == self.in_state_read
@@ -176,12 +176,12 @@ class FactFinding:
 
     @property
     def region(self) -> str:
-        """The same joined by ``+``; empty if none does."""
+        """`regions` joined by ``+``; empty if no region holds it."""
         return "+".join(self.regions)
 
     @property
     def instead(self) -> list[str]:
-        """What the state says in the fact's place."""
+        """What the state says instead of the fact."""
         if self.record is None:
             return []
         return [*self.record.superseded_in_state, *self.record.variants_in_state]
@@ -199,15 +199,15 @@ class FactFinding:
         Args:
             cut: Where the history ended.
         """
-        record, age, said = self.record, self.age(cut), self.words.state
+        record, age, reading = self.record, self.age(cut), self.words.state
         return {
             "fact": self.fact.fact,
             "in_history": record.in_history if record else None,
             "fed": record.fed if record else None,
             "in_state": self.in_state,
-            "in_state_read": said.word if said else None,
-            "state_quotes": list(said.quotes) if said else [],
-            "state_read_problem": said.problem if said else "",
+            "in_state_read": reading.word if reading else None,
+            "state_quotes": list(reading.quotes) if reading else [],
+            "state_read_problem": reading.problem if reading else "",
             "regions": list(self.regions),
             "cycles": record.cycles if record else None,
             "age_messages": age.messages if age else None,
@@ -249,8 +249,8 @@ def follow_facts(
     unknown: list[bool | None] = [None] * len(facts)
     stated = unknown if answer is None else stated_facts(probe, answer, markers)
     return [
-        FactFinding(fact, by_fact.get(fact.fact), in_answer, failed, said)
-        for fact, in_answer, said in zip(
+        FactFinding(fact, by_fact.get(fact.fact), in_answer, failed, fact_words)
+        for fact, in_answer, fact_words in zip(
             facts, stated, words or [NO_WORDS] * len(facts), strict=True
         )
     ]

@@ -1,4 +1,4 @@
-"""Words by which a text says that a value does not hold, as the rubric's data lists them."""
+"""Words that mark a value as past or denied, from the rubric's data."""
 
 import re
 from collections.abc import Iterable, Iterator
@@ -20,7 +20,7 @@ class ValueMarkers(Strict):
     window_after: int = Field(gt=0)
     """How far after a value a marker may begin, in characters."""
     word_boundaries: bool
-    """Whether a marker must stand as whole words; not so where words are not set apart."""
+    """Whether a marker must match whole words; false for scripts without spaces."""
     past_before: Phrases
     weak_past_before: tuple[Phrase, ...] = ()
     current_before: Phrases
@@ -34,16 +34,16 @@ class ValueMarkers(Strict):
     Fewer than the other lists: what was removed or replaced may be what was asked for.
     """
     denied_beside: tuple[Phrase, ...] = ()
-    """Markers that deny only what follows at once: to forbid a thing is not to deny its object."""
+    """Markers that deny only what follows at once: forbidding a thing does not deny its object."""
     denied_from: tuple[Phrase, ...] = ()
-    """Markers that deny what stands between them and one of ``denied_to``."""
+    """Markers that deny what lies between them and one of ``denied_to``."""
     denied_to: tuple[Phrase, ...] = ()
     denied_after: Phrases
     """Markers that deny the fact right before them."""
     denied_after_closing: tuple[Phrase, ...] = ()
     """The same where they end a clause."""
     denied_asked: tuple[Phrase, ...] = ()
-    """Words of a question that asks for what does not hold or was given up, beside the markers."""
+    """Further words of questions that ask for what does not hold or was given up."""
 
     def pattern(self, phrases: Iterable[str], *, joining: str = "a-z0-9") -> re.Pattern[str]:
         """Return a pattern for some of the markers in normalised text, the longest first.

@@ -1,4 +1,4 @@
-"""What is recorded of every expected fact at compression time: history, summariser, state."""
+"""What is recorded about every expected fact at compression time: history, summariser, state."""
 
 import re
 from collections.abc import Iterator, Sequence
@@ -15,7 +15,7 @@ from compression_eval.fixtures.message_text import decoded_text
 from compression_eval.fixtures.models import Fixture
 
 Region = Literal["head", "summary", "tail"]
-"""Where in a state something stands: kept verbatim at the start, rewritten, kept at the end."""
+"""Part of a state: kept verbatim at the start, rewritten, or kept at the end."""
 
 
 class FactRecord(BaseModel):
@@ -34,18 +34,18 @@ class FactRecord(BaseModel):
     """Whether it is in the state; None if the state cannot be read."""
     regions: list[Region] = Field(default_factory=list)
     cycles: int = 0
-    """How many compressions it has been through: those whose input held its first evidence."""
+    """Number of compressions whose input held its first evidence."""
     superseded_in_state: list[str] = Field(default_factory=list)
-    """Superseded values that the state gives as current; looked for only if the fact is missing."""
+    """Superseded values that the state gives as current; searched only if the fact is missing."""
     variants_in_state: list[str] = Field(default_factory=list)
     """The fact's own names with other values in rewritten messages; only if it is missing."""
 
 
 def track(fixture: Fixture, cut: int, probes: Sequence[Probe]) -> list[Probe]:
-    """Return some probes with the evidence that the history before a cut has for each fact.
+    """Return the probes with the evidence that the history before a cut holds for each fact.
 
-    Evidence that the bank names is taken as far as it lies before the cut; without any, the
-    history is searched. A fact that is left without evidence is nowhere before the cut.
+    Evidence that the bank names counts if it lies before the cut; without any, the history is
+    searched. A fact without evidence after that does not occur before the cut.
     """
     texts: list[Text] = []
 
@@ -79,37 +79,39 @@ def fact_records(
         probes: What is asked, with the evidence that `track` found.
         cuts: The compression points of the chain.
         fed: Texts that summarising models were given, over all cycles; None if no model was
-            called, so that nothing can be said.
+            called.
         state: The messages left.
         regions: Their regions.
         readable: Whether the state's text can be read at all.
         markers: Signs by which a superseded value is named as one; without them none is looked for.
     """
     fed_text = Text("\n".join(fed)) if fed is not None else None
-    said = [
+    parts = [
         (region, message.role, decoded_text(message))
         for message, region in zip(state, regions, strict=True)
     ]
     by_region = {
-        region: Text("\n".join(text for place, _, text in said if place == region))
+        region: Text("\n".join(text for place, _, text in parts if place == region))
         for region in dict.fromkeys(regions)
     }
     # A kept result shows what a file or a command held when it was recorded; it claims nothing.
-    claims = "\n".join(text for place, role, text in said if place == "summary" or role != "tool")
+    claims = "\n".join(text for place, role, text in parts if place == "summary" or role != "tool")
     # What was kept cannot have been distorted.
-    rewritten = "\n".join(text for place, _, text in said if place == "summary")
+    rewritten = "\n".join(text for place, _, text in parts if place == "summary")
 
     def record(probe: Probe, fact: ExpectedFact) -> FactRecord:
-        found: list[Region] = [name for name, text in by_region.items() if text.has_any(fact.forms)]
-        missing = readable and not found
+        in_regions: list[Region] = [
+            name for name, text in by_region.items() if text.has_any(fact.forms)
+        ]
+        missing = readable and not in_regions
         return FactRecord(
             probe_id=probe.id,
             fact=fact.fact,
             evidence=fact.evidence,
             in_history=bool(fact.evidence),
             fed=fed_text.has_any(fact.forms) if fed_text is not None else None,
-            in_state=bool(found) if readable else None,
-            regions=found if readable else [],
+            in_state=bool(in_regions) if readable else None,
+            regions=in_regions if readable else [],
             cycles=sum(1 for cut in cuts if fact.evidence and fact.evidence[0] < cut),
             superseded_in_state=stale_values(fact, claims, markers) if missing and markers else [],
             variants_in_state=variants(fact.forms, rewritten) if missing else [],
@@ -129,7 +131,7 @@ _WHOLE = r"(?![\d_a-z]|\.\d)"
 
 
 def variants(forms: Sequence[str], text: str) -> list[str]:
-    """Return each name of a fact with another value that stands in a text, in order.
+    """Return each name of a fact that a text gives another value, with that value, in order.
 
     Only settings can be told apart from coincidence by look-ups. A fact has a name if one of its
     forms is ``name=value``, ``name: value``, or a name with ``_`` or ``-`` inside followed by a
@@ -146,7 +148,7 @@ def variants(forms: Sequence[str], text: str) -> list[str]:
     """
     settings = list(_settings(forms))
     accepted = {value for _, value in settings}
-    found: list[str] = []
+    named: list[str] = []
     searched = normalise(text) if settings else ""
     for name in dict.fromkeys(name for name, _ in settings):
         pattern = re.compile(rf"(?<![\w.-]){re.escape(name)}{_BETWEEN}(?P<value>{_NUMBER}){_WHOLE}")
@@ -154,8 +156,8 @@ def variants(forms: Sequence[str], text: str) -> list[str]:
             changed = _CHANGED_TO.match(searched[match.end() : match.end() + 30])
             value = changed["value"] if changed else match["value"]
             if float(value) not in accepted:
-                found.append(f"{name} {value}")
-    return list(dict.fromkeys(found))
+                named.append(f"{name} {value}")
+    return list(dict.fromkeys(named))
 
 
 def _settings(forms: Sequence[str]) -> Iterator[tuple[str, float]]:

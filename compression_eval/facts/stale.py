@@ -23,13 +23,13 @@ from compression_eval.facts.matching import Text, normalise
 from compression_eval.fixtures.banks import ExpectedFact, Probe
 
 _SENTENCE_END = re.compile(r"(?<=[!?。！？;；])|(?<=\.)(?=\s)|\n+|(?<=,)(?=\s*\")")
-"""Ends of sentences, lines and fields of JSON: a sign does not reach beyond them."""
+"""Ends of sentences, lines and JSON fields, which bound the reach of a sign."""
 
 _CLAUSE_END = re.compile(r"\s*(?:[,.;:)\]}'，。；、）]|$|but\b|and\b|then\b)")
 _NUMBER = re.compile(r"(?<![\w.])-?\d+(?:\.\d+)?(?![\d_]|\.\d)")
 _NAME = re.compile(r"[^\W\d_]{3,}")
 _HIDDEN = "\ue001"
-"""Stands for a right form that has a wrong one inside."""
+"""Placeholder for a right form that contains a wrong one."""
 
 
 @dataclass(frozen=True)
@@ -78,7 +78,7 @@ def stale_values(fact: ExpectedFact, state: str, markers: ValueMarkers) -> list[
         return []
     text = Text(state)
     wrong = [WrongValue(old, stale_forms(fact, old), tuple(fact.forms)) for old in fact.superseded]
-    # Most values are nowhere: one look-up spares the reading of every sentence.
+    # Most values do not occur: one look-up saves reading every sentence.
     return [
         each.value
         for each in wrong
@@ -147,7 +147,7 @@ def _as_current(text: str, wrong: WrongValue, markers: ValueMarkers) -> bool:
 
 
 def _followed(sentence: str, spans: Sequence[tuple[int, int]], right: Sequence[str]) -> int:
-    """Return after how many of some occurrences a right value follows: the first so many.
+    """Return how many of the occurrences, from the first, have a right value after them.
 
     A sentence may repeat a value thousands of times, and each look to its end reads all of it.
     """
@@ -177,7 +177,7 @@ class _Signs:
         self._after_closing = pattern(markers.past_after_closing)
 
     def past(self, sentence: str, start: int, end: int, *, contrasted: bool) -> bool:
-        """Return whether ``sentence[start:end]`` is named as something that does not hold.
+        """Return whether ``sentence[start:end]`` is marked as past or ruled out.
 
         Args:
             sentence: A normalised sentence.
@@ -208,5 +208,5 @@ def _signs(markers: ValueMarkers) -> _Signs:
 
 
 def _end(pattern: re.Pattern[str], text: str) -> int:
-    found = last(pattern, text)
-    return found.end() if found else -1
+    match = last(pattern, text)
+    return match.end() if match else -1

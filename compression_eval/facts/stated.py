@@ -1,6 +1,6 @@
 """Which expected facts an answer states.
 
-A fact is looked up in the whole answer (`facts.matching`), and then two things are taken back:
+A fact is looked up in the whole answer (`facts.matching`). Two kinds of matches do not count:
 
 * Where a sign of denial or of the past stands close by ("not FER-512", "up from 250 ms",
   "Postgres was ruled out"). The signs are words in the rubric's data. An answer may be asked for
@@ -30,7 +30,7 @@ MAX_CLAUSES = 5_000
 """In an answer of more clauses no denial is looked for."""
 
 MAX_PLACES = 1_000
-"""So many places in a clause decide whether it denies a fact."""
+"""Occurrences in a clause that are examined for a denial."""
 
 MAX_CELLS = 1_000
 """In an answer of more values no key is looked at."""
@@ -39,7 +39,7 @@ MAX_CELL = 60
 """A longer value of a table or list is prose, which need not stay in its place, in characters."""
 
 _CLAUSE_END = re.compile(r"([!?;。！？；，、（）]|[.,:)](?=\s|$)|\(| [-–—] |\n)")
-"""What a sign does not reach beyond."""
+"""Boundaries of a sign's reach."""
 
 _LINKS = re.compile(
     r"\b(?:and|as|because|but|if|just|now|only|or|since|so|than|that|unless|until|when|which|while)\b"
@@ -84,20 +84,20 @@ def stated_facts(probe: Probe, answer: str, markers: ValueMarkers) -> list[bool]
         answer: What the model said.
         markers: The signs of denial in the answer's language.
     """
-    said = _Denials(answer, markers)
+    denials = _Denials(answer, markers)
     reference = _Denials(probe.reference_answer, markers)
-    # What is to be done next is told by what is not there yet.
-    denial_is_right = probe.type == "continuation" or said.signs.asked(probe.question)
+    # What to do next is described by what is missing so far.
+    denial_is_right = probe.type == "continuation" or denials.signs.asked(probe.question)
     given_cells, right_cells = _cells(answer), _cells(probe.reference_answer)
 
     def stated(fact: ExpectedFact) -> bool:
         forms = fact.forms
-        if not said.whole.has_any(forms) or _is_elsewhere(fact, given_cells, right_cells):
+        if not denials.whole.has_any(forms) or _is_elsewhere(fact, given_cells, right_cells):
             return False
         return (
             denial_is_right
-            or any(map(said.signs.any_in, forms))
-            or not said.deny(forms)
+            or any(map(denials.signs.any_in, forms))
+            or not denials.deny(forms)
             or (reference.whole.has_any(forms) and reference.deny(forms))
         )
 
@@ -119,7 +119,7 @@ class _Denials:
         }
 
     def deny(self, forms: Sequence[str]) -> bool:
-        """Return whether forms that stand in the text stand only where they are denied."""
+        """Return whether every occurrence of the forms in the text is denied."""
         denying = {number for number, text in self._signed.items() if self._denies(text, forms)}
         if not denying:
             return False
@@ -127,7 +127,7 @@ class _Denials:
         return not Text("".join(left)).has_any(forms)
 
     def _denies(self, clause: Text, forms: Sequence[str]) -> bool:
-        # Not every place is one that counts: a base name may stand below another folder.
+        # Not every occurrence counts: a base name may lie below another folder.
         if not clause.has_any(forms):
             return False
         places = list(itertools.islice(clause.places(forms), MAX_PLACES))
@@ -202,12 +202,12 @@ def _signs(markers: ValueMarkers) -> _Signs:
     return _Signs(markers)
 
 
-def _is_elsewhere(fact: ExpectedFact, given: Cells, right: Cells) -> bool:
+def _is_elsewhere(fact: ExpectedFact, cells: Cells, right: Cells) -> bool:
     """Return whether an answer gives a fact only under keys of other values of the reference."""
-    right_keys = _keys_of(fact, right) if given else set()
+    right_keys = _keys_of(fact, right) if cells else set()
     if not right_keys:
         return False
-    keys = _keys_of(fact, given)
+    keys = _keys_of(fact, cells)
     return bool(keys) and keys.isdisjoint(right_keys) and keys <= {key for key, _ in right}
 
 

@@ -96,19 +96,19 @@ class Invocation:
 
     def operands(self) -> list[Argument]:
         """Return the arguments that are no options nor values of options."""
-        found: list[Argument] = []
+        operands: list[Argument] = []
         skip = ended = False
         for argument in self.arguments:
             text = argument.text
             if skip:
                 skip = False
             elif ended or text is None or not text.startswith("-") or text == "-":
-                found.append(argument)
+                operands.append(argument)
             elif text == "--":
                 ended = True
             else:
                 skip = bool(_takes_value(self.program).fullmatch(text))
-        return [argument for argument in found if not _NO_NAME.fullmatch(argument.text or "x")]
+        return [argument for argument in operands if not _NO_NAME.fullmatch(argument.text or "x")]
 
     def has(self, short: str, *long: str) -> bool:
         """Return whether it has one of some one-letter options, perhaps joined, or a long one."""

@@ -275,8 +275,8 @@ class Ledger:
 
 def _defined_names(text: str) -> tuple[str, ...]:
     """Return the names that a piece of source defines: functions and types that tell something."""
-    found = dict.fromkeys(_DEFINED.findall(text[:_MAX_SCRIPT]))
-    return tuple(name for name in found if not _TELLS_NOTHING.match(name))[:_MAX_NAMES]
+    names = dict.fromkeys(_DEFINED.findall(text[:_MAX_SCRIPT]))
+    return tuple(name for name in names if not _TELLS_NOTHING.match(name))[:_MAX_NAMES]
 
 
 def _shortened(text: str, limit: int) -> str:

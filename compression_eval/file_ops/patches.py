@@ -61,15 +61,15 @@ def apply_patch(ledger: Ledger, text: str, folder: str | None = "") -> None:
 
 
 def _envelope(text: str) -> list[_FilePatch]:
-    found: list[_FilePatch] = []
+    patches: list[_FilePatch] = []
     for line in text.splitlines():
         if match := _ENVELOPE.match(line):
-            found.append(_FilePatch(_KINDS[match[1]], match[2]))
-        elif found and (match := _MOVE.match(line)):
-            found[-1].kind, found[-1].to = "move", match[1]
-        elif found and line.startswith("+"):
-            found[-1].added.append(line[1:])
-    return found
+            patches.append(_FilePatch(_KINDS[match[1]], match[2]))
+        elif patches and (match := _MOVE.match(line)):
+            patches[-1].kind, patches[-1].to = "move", match[1]
+        elif patches and line.startswith("+"):
+            patches[-1].added.append(line[1:])
+    return patches
 
 
 def _diff(text: str) -> Iterator[_FilePatch]:

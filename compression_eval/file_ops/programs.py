@@ -45,12 +45,12 @@ def run(call: Invocation) -> None:
 
 def _read(call: Invocation) -> None:
     """Record files that a program prints, whole or in part."""
-    found = call.operands()
+    files = call.operands()
     if call.program in ("tr", "jq", "yq"):
-        found = [] if call.program == "tr" else found[1:]
-    if not found and call.input_file is not None:
-        found = [call.input_file]
-    call.reads(found)
+        files = [] if call.program == "tr" else files[1:]
+    if not files and call.input_file is not None:
+        files = [call.input_file]
+    call.reads(files)
 
 
 def _diff(call: Invocation) -> None:
@@ -70,21 +70,23 @@ def _grep(call: Invocation) -> None:
     if any(map(_UNPRINTED.fullmatch, call.texts)):
         call.lists = True
         return
-    given = any(text in ("-e", "-f") or text.startswith("--regexp") for text in call.texts)
-    found = call.operands()[0 if given else 1 :]
+    has_pattern_option = any(
+        text in ("-e", "-f") or text.startswith("--regexp") for text in call.texts
+    )
+    files = call.operands()[0 if has_pattern_option else 1 :]
     if call.program in ("rg", "ag", "ack") or call.has("rR", "--recursive"):
         # A folder is searched, and its files are not opened one by one.
-        found = [f for f in found if f.text and "." in posixpath.basename(f.text.rstrip("."))]
-    call.reads(found)
+        files = [f for f in files if f.text and "." in posixpath.basename(f.text.rstrip("."))]
+    call.reads(files)
 
 
 def _sed(call: Invocation) -> None:
     """Record files that sed changes in place, else those it prints."""
     in_place = any(re.match(r"-[nrsEz]*i|--in-place", text) for text in call.texts)
-    found = call.operands()
-    if in_place and found and found[0].text == "":
-        found = found[1:]  # BSD sed takes an empty suffix as a word of its own
-    _edited(call, found[0 if any(map(_SED_SCRIPT.fullmatch, call.texts)) else 1 :], in_place)
+    files = call.operands()
+    if in_place and files and files[0].text == "":
+        files = files[1:]  # BSD sed takes an empty suffix as a word of its own
+    _edited(call, files[0 if any(map(_SED_SCRIPT.fullmatch, call.texts)) else 1 :], in_place)
 
 
 def _perl(call: Invocation) -> None:
@@ -98,11 +100,11 @@ def _perl(call: Invocation) -> None:
 
 def _awk(call: Invocation) -> None:
     """Record files that awk changes in place, else those it prints."""
-    found = [argument for argument in call.operands() if argument.text != "inplace"]
+    files = [argument for argument in call.operands() if argument.text != "inplace"]
     in_place = "inplace" in call.texts
-    if not in_place and found and re.search(r">\s*\"", found[0].text or ""):
+    if not in_place and files and re.search(r">\s*\"", files[0].text or ""):
         call.ledger.unknown("code", "awk with its own output file")
-    _edited(call, found[0 if "-f" in call.texts and not in_place else 1 :], in_place)
+    _edited(call, files[0 if "-f" in call.texts and not in_place else 1 :], in_place)
 
 
 def _edited(call: Invocation, arguments: Iterable[Argument], in_place: bool) -> None:
@@ -180,8 +182,8 @@ def _copy_or_move(call: Invocation) -> None:
 
 
 def _link(call: Invocation) -> None:
-    found = call.operands()
-    _writes(call, found[1:] if len(found) == 2 else [])
+    operands = call.operands()
+    _writes(call, operands[1:] if len(operands) == 2 else [])
 
 
 def _truncate(call: Invocation) -> None:
@@ -192,9 +194,9 @@ def _download(call: Invocation) -> None:
     """Record the file that a download goes to."""
     call.certain = False
     names = ("-o", "--output") if call.program == "curl" else ("-O", "--output-document")
-    found = [b for a, b in itertools.pairwise(call.arguments) if a.text in names]
-    _writes(call, found)
-    if not found and (call.program == "wget" or call.has("O", "--remote-name")):
+    targets = [b for a, b in itertools.pairwise(call.arguments) if a.text in names]
+    _writes(call, targets)
+    if not targets and (call.program == "wget" or call.has("O", "--remote-name")):
         call.unknown_path(f"{call.program} names the file itself")
 
 
@@ -320,14 +322,14 @@ def _git(call: Invocation) -> None:
 def _git_files(call: Invocation, command: str, words: Sequence[str | None]) -> None:
     """Record files that git removes, or puts back as they were."""
     spared = {"rm": ("--cached",), "restore": ("--staged", "-S")}
-    given = call.arguments[words.index("--") + 1 :] if "--" in words else []
-    if command in ("checkout", "switch") and not given:
+    after_dashes = call.arguments[words.index("--") + 1 :] if "--" in words else []
+    if command in ("checkout", "switch") and not after_dashes:
         if not {"-b", "-B", "-c", "-C", "--orphan"} & set(words):
             call.ledger.unknown("git", " ".join(["git checkout", *filter(None, words[:1])]))
         return
     if set(spared.get(command, ())) & set(words):
         return
-    for argument in given or call.operands():
+    for argument in after_dashes or call.operands():
         if argument.text in (".", "./"):
             action = "deleted" if command == "rm" else "modified"
             call.ledger.unknown("git", f"git, the whole folder {action}")

@@ -204,34 +204,34 @@ class _Follower(ast.NodeVisitor):
 
     def _values(self, node: ast.expr | None) -> list[_Value]:
         """Return the texts that an expression may stand for; empty if that is not known."""
-        found: list[_Value] = []
+        values: list[_Value] = []
         match node:
             case ast.Constant(value=str(text)):
-                found = [_Value(text)]
+                values = [_Value(text)]
             case ast.Name(id=name):
-                found = self._names.get(name, [])
+                values = self._names.get(name, [])
             case ast.JoinedStr(values=parts):
-                found = self._joined(parts, is_path=False)
+                values = self._joined(parts, is_path=False)
             case ast.FormattedValue(value=inner):
-                found = self._values(inner)
+                values = self._values(inner)
             case ast.BinOp(left=left, op=ast.Div(), right=right):
-                found = self._joined([left, right])
+                values = self._joined([left, right])
             case ast.BinOp(left=left, op=ast.Add(), right=right):
-                found = self._joined([left, right], is_path=False)
+                values = self._joined([left, right], is_path=False)
             case ast.Attribute(value=inner, attr="parent"):
                 folders = [posixpath.dirname(value.text) for value in self._values(inner)]
-                found = [_Value(folder or ".", is_path=True) for folder in folders]
+                values = [_Value(folder or ".", is_path=True) for folder in folders]
             case ast.Call(func=ast.Attribute(inner, method), args=args) if method in _FROM_PATH:
-                found = self._joined([inner, *args])
+                values = self._joined([inner, *args])
             case ast.Call(func=function, args=args):
                 name = _dotted(function)
                 if name.split(".")[-1] in _PATHS:
-                    found = self._joined(args) if args else [_Value(".", is_path=True)]
+                    values = self._joined(args) if args else [_Value(".", is_path=True)]
                 elif name == "os.path.join":
-                    found = self._joined(args)
+                    values = self._joined(args)
                 elif name == "str" and len(args) == 1:
-                    found = self._values(args[0])
-        return found
+                    values = self._values(args[0])
+        return values
 
     def _joined(self, nodes: Iterable[ast.expr], *, is_path: bool = True) -> list[_Value]:
         choices = [[value.text for value in self._values(node)] for node in nodes]
@@ -300,11 +300,13 @@ class _Follower(ast.NodeVisitor):
             return
         outer = dict(self._names), dict(self._collections)
         parameters = [*function.args.posonlyargs, *function.args.args]
-        given: dict[str, ast.expr | None] = {parameter.arg: None for parameter in parameters}
-        given.update(zip(given, node.args, strict=False))
-        given.update({item.arg: item.value for item in node.keywords if item.arg})
-        self._names |= {name: self._values(value) for name, value in given.items()}
-        self._collections = {n: items for n, items in self._collections.items() if n not in given}
+        by_parameter: dict[str, ast.expr | None] = {parameter.arg: None for parameter in parameters}
+        by_parameter.update(zip(by_parameter, node.args, strict=False))
+        by_parameter.update({item.arg: item.value for item in node.keywords if item.arg})
+        self._names |= {name: self._values(value) for name, value in by_parameter.items()}
+        self._collections = {
+            n: items for n, items in self._collections.items() if n not in by_parameter
+        }
         self._depth += 1
         for statement in function.body:
             self.visit(statement)
@@ -327,7 +329,7 @@ def _literal(node: ast.expr) -> str:
 
 def _mode(node: ast.Call, rest: Sequence[ast.expr]) -> str:
     """Return the mode that a call opens a file in; a question mark if it is not written out."""
-    given = next((item.value for item in node.keywords if item.arg == "mode"), None)
-    if given is None and not rest:
+    mode = next((item.value for item in node.keywords if item.arg == "mode"), None)
+    if mode is None and not rest:
         return "r"
-    return _literal(given or rest[0]) or "?"
+    return _literal(mode or rest[0]) or "?"

@@ -234,7 +234,7 @@ class ShellReader:
         """Return the program of a command after expansion, and what it is given to read."""
         scope = place.scope
         words = _words(node, scope)
-        given: str | None = None
+        here_document: str | None = None
         input_file: Argument | None = None
         for redirect in place.redirects:
             targets = redirect.children_by_field_name("destination")
@@ -243,7 +243,9 @@ class ShellReader:
             if operator_of(redirect) == "<" and targets:
                 (source, *_) = expand(targets[0], scope.variables) or [Argument(None)]
                 text = here_text(source.text)
-                given, input_file = (given, source) if text is None else (text, input_file)
+                here_document, input_file = (
+                    (here_document, source) if text is None else (text, input_file)
+                )
         program, arguments = unwrapped(words)
         return Invocation(
             program,
@@ -253,7 +255,7 @@ class ShellReader:
             self._outcome,
             [line for name, line in self._errors if name == program],
             self._script,
-            standard_input=given,
+            standard_input=here_document,
             input_file=input_file,
             shown=place.shown and not hides_output(place.redirects),
         )

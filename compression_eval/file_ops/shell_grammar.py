@@ -163,9 +163,9 @@ def hides_output(redirects: "Sequence[Node]") -> bool:
 
 def all_known(nodes: "Sequence[Node]", variables: Variables) -> list[str] | None:
     """Return what some words stand for; None if one is not known or is a pattern."""
-    found = [word for node in nodes for word in expand(node, variables)]
-    texts = [word.text for word in found if word.text is not None and not word.pattern]
-    return texts if texts and len(texts) == len(found) else None
+    expanded = [word for node in nodes for word in expand(node, variables)]
+    texts = [word.text for word in expanded if word.text is not None and not word.pattern]
+    return texts if texts and len(texts) == len(expanded) else None
 
 
 def expand(node: "Node", variables: Variables) -> list[Argument]:

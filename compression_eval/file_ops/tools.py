@@ -136,8 +136,8 @@ def read_calls(calls: Sequence[Call], *, root: str = "", existing: Iterable[str]
     """
     existing = list(existing)
     reading = _read(calls, root, existing)
-    if not root and (found := _root(calls, reading)):
-        reading = _read(calls, found, existing)
+    if not root and (recorded_root := _root(calls, reading)):
+        reading = _read(calls, recorded_root, existing)
     return reading
 
 

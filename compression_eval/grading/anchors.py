@@ -89,11 +89,11 @@ class Anchor:
 
 
 class AnchorGrading(BaseModel):
-    """What the graders made of an anchor, as a score's metadata holds it."""
+    """The grades of an anchor, as a score's metadata holds them."""
 
     id: str
     digest: str
-    """Of the anchor; see `Anchor.digest`."""
+    """The anchor's digest; see `Anchor.digest`."""
     expected: dict[str, float]
     """What it is worth, 0 to 5, by criterion id."""
     graded: dict[str, float] = Field(default_factory=dict)
@@ -105,21 +105,20 @@ class AnchorGrading(BaseModel):
     attempts: int = 0
     """Calls that it took."""
     failure: str = ""
-    """Why it has no grades; empty if it has."""
+    """Why there are no grades; empty if there are."""
 
 
 def chosen_anchors(number: int) -> list[Anchor]:
-    """Return some of the shipped graded answers, the same ones whenever as many are asked for.
+    """Return a fixed selection of the shipped graded answers.
 
-    They are taken from one probe type after another, and in each from the middle of the scale
-    outwards, because there a grader has room to change both ways. A smaller number gives the
-    beginning of a larger one.
+    They alternate between probe types, and within each go from the middle of the scale outwards,
+    where a grader can change both ways. A smaller selection is the beginning of a larger one.
 
     Args:
         number: How many; 0 or more.
 
     Raises:
-        DataError: It is no such number, or more than there are.
+        DataError: The number is negative, no integer, or more than there are.
     """
     if not isinstance(number, int) or isinstance(number, bool) or number < 0:
         raise DataError(f"anchors: {number!r} is not a whole number of at least 0")
@@ -179,7 +178,7 @@ async def grade_anchor(
 ) -> AnchorGrading:
     """Have the models of the role ``grader`` judge an anchor as they judge any answer.
 
-    The mechanical rules are left out: they would hide what a grader would say today.
+    The mechanical rules are not applied: they would hide changes of the grader.
 
     Args:
         anchor: What to grade.
@@ -191,7 +190,7 @@ async def grade_anchor(
     medians = {name: panel.score(name) for name in request.ids} if panel.succeeded else {}
     graded = {name: score for name, score in medians.items() if not math.isnan(score)}
     failure = panel.failure or ("" if graded else "no criterion has a value")
-    given = _by_key(graded)
+    grades = _by_key(graded)
     right = _by_key({name: anchor.answer.scores[name] for name in graded})
     return AnchorGrading(
         id=anchor.id,
@@ -199,7 +198,7 @@ async def grade_anchor(
         expected=anchor.answer.scores,
         graded=graded,
         difference={
-            key: round(given[key] - right[key], 3) for key in given if not math.isnan(given[key])
+            key: round(grades[key] - right[key], 3) for key in grades if not math.isnan(grades[key])
         },
         graders=[each.grader for each in panel.gradings],
         attempts=panel.attempts,
@@ -213,8 +212,8 @@ def _by_key(scores: Mapping[str, float]) -> dict[str, float]:
 
 def anchor_of(score: Score) -> AnchorGrading | None:
     """Return the anchor that was graded beside an answer; None if there was none."""
-    found = (score.metadata or {}).get(ANCHOR)
-    return AnchorGrading.model_validate(found) if isinstance(found, dict) else None
+    grading = (score.metadata or {}).get(ANCHOR)
+    return AnchorGrading.model_validate(grading) if isinstance(grading, dict) else None
 
 
 def off_by(gradings: Iterable[AnchorGrading], key: str = KNOWLEDGE) -> dict[str, float]:
@@ -227,11 +226,11 @@ def off_by(gradings: Iterable[AnchorGrading], key: str = KNOWLEDGE) -> dict[str,
     Returns:
         Graded minus expected in points; anchors without a value are left out.
     """
-    found: dict[str, list[float]] = {}
+    differences: dict[str, list[float]] = {}
     for each in gradings:
         if key in each.difference:
-            found.setdefault(each.digest, []).append(each.difference[key])
-    return {name: statistics.fmean(values) for name, values in found.items()}
+            differences.setdefault(each.digest, []).append(each.difference[key])
+    return {name: statistics.fmean(values) for name, values in differences.items()}
 
 
 @metric(name="anchors")
@@ -243,17 +242,17 @@ def anchor_difference() -> Metric:
     """
 
     def compute(scores: list[SampleScore]) -> Value:
-        found = [each for item in scores if (each := anchor_of(item.score)) is not None]
-        if not found:
+        gradings = [each for item in scores if (each := anchor_of(item.score)) is not None]
+        if not gradings:
             return {}
-        values = list(off_by(found).values())
-        failed = sum(bool(each.failure) for each in found)
+        values = list(off_by(gradings).values())
+        failed = sum(bool(each.failure) for each in gradings)
         return {
             "off_by": statistics.fmean(values) if values else math.nan,
             "stderr": (
                 statistics.stdev(values) / math.sqrt(len(values)) if len(values) > 1 else math.nan
             ),
-            "graded": len(found) - failed,
+            "graded": len(gradings) - failed,
             "failed": failed,
         }
 

@@ -1,4 +1,4 @@
-"""The scorer that compares the files an answer names with those that the tool calls touched."""
+"""The scorer that compares the files an answer names with those the tool calls touched."""
 
 import math
 import posixpath
@@ -18,7 +18,7 @@ KEYS = ("artifact_precision", "artifact_recall")
 
 _MAX_SHOWN = 40
 _GONE = ("deleted", "former", "temporary")
-"""What a key has no place for, so that naming it is neither right nor wrong."""
+"""Outcomes that no key lists, so that naming such a file is neither right nor wrong."""
 
 
 @dataclass
@@ -79,8 +79,8 @@ def file_findings(probe: Probe, answer: str, history: dict[str, str]) -> FileFin
     Args:
         probe: A probe whose key lists files.
         answer: What the model said.
-        history: Every file that the history names, with what became of it; empty if that was not
-            recorded: then nothing is called made up, and names outside of the key count as others.
+        history: Every file that the history names, with what became of it; empty if not recorded:
+            then no name counts as made up, and names outside the key count as others.
     """
     key = key_of(probe)
     in_key = {path for paths in key.values() for path in paths}
@@ -156,8 +156,13 @@ def _scored(findings: FileFindings, answer: str) -> Score:
 
 def _explanation(findings: FileFindings) -> str:
     rows = [
-        [kind, str(len(found.named + found.missed)), _listed(found.named), _listed(found.missed)]
-        for kind, found in findings.kinds.items()
+        [
+            kind,
+            str(len(finding.named + finding.missed)),
+            _listed(finding.named),
+            _listed(finding.missed),
+        ]
+        for kind, finding in findings.kinds.items()
     ]
     others = [f"{path} ({what})" if what else path for path, what in findings.others.items()]
     notes = {
@@ -166,7 +171,7 @@ def _explanation(findings: FileFindings) -> str:
         "Fits several files, not counted": findings.ambiguous,
         "Gone by now or named by the question, not counted": findings.not_judged,
     }
-    lines = [f"{said}: {escaped(_listed(paths))}." for said, paths in notes.items() if paths]
+    lines = [f"{label}: {escaped(_listed(paths))}." for label, paths in notes.items() if paths]
     if findings.made_up is None:
         unknown = "Whether names are made up is not known: the log holds no list of files."
         lines.insert(1 if others else 0, unknown)

@@ -1,7 +1,7 @@
-"""Ask a model for JSON in an agreed shape, check what it says, and ask again if that is no use.
+"""Ask a model for JSON in an agreed shape, check the reply, and ask again if it is unusable.
 
-Not every provider keeps to a schema, so the JSON may stand in a code fence or among prose. How
-strict its content is taken is for the caller to say.
+Not every provider enforces a schema, so the JSON may be in a code fence or within prose. The caller
+decides how strictly its content is checked.
 """
 
 import json
@@ -27,7 +27,7 @@ from compression_eval.sharing import prefix_first
 logger = logging.getLogger(__name__)
 
 MAX_ATTEMPTS = 3
-"""Calls for one reply before the model has failed."""
+"""Calls for one reply before it counts as failed."""
 
 MAX_ECHO = 20_000
 """Characters of an unusable reply that are sent back."""
@@ -55,7 +55,7 @@ class ReplyError(ValueError):
 
 @dataclass(frozen=True)
 class Asked:
-    """How often a model was asked, and what was wrong the last time that something was."""
+    """How often a model was asked, and the last problem."""
 
     calls: int
     failure: ReplyError
@@ -73,20 +73,20 @@ async def ask(
     take: Callable[[ModelOutput], ReplyError | None],
     correction: Callable[[ReplyError], str],
 ) -> Asked:
-    """Ask a model until its reply is taken as whole, at most `MAX_ATTEMPTS` times.
+    """Ask a model until its reply is complete, at most `MAX_ATTEMPTS` times.
 
-    A reply that cannot be used, a refusal and an error of the provider are answered by asking
-    again. Cancellation and Inspect's limits are no failures of the model and go through.
+    Unusable replies, refusals and provider errors are retried. Cancellation and Inspect's limits
+    are no failures of the model and propagate.
 
     Args:
-        model: Who is asked.
+        model: The model to ask.
         request: The messages; a correction comes after them.
         role: What the model does, for the log.
         schema: For providers that can hold a model to one.
-        prefix_key: Equal for requests that begin alike; see `sharing.prefix_first`.
+        prefix_key: Equal for requests with a shared prefix; see `sharing.prefix_first`.
         take: Keeps what a reply says, and returns what is still wrong with it, or None; raises
             `ReplyError` if nothing of it can be used.
-        correction: What the model is told about that.
+        correction: Returns the message that tells the model about that.
     """
     messages = list(request)
     config = GenerateConfig(response_schema=schema)
@@ -97,7 +97,7 @@ async def ask(
                 output = await model.generate(messages, config=config)
         except LimitExceededError:
             raise
-        except Exception as error:  # a provider raises whatever it likes
+        except Exception as error:  # providers raise all kinds of errors
             failure = ReplyError("error", f"{type(error).__name__}: {error}")
             logger.info("%s %s: attempt %d: %s", role, model, attempt, failure.detail)
             # The schema may be what the provider refuses, and the reply can be read without.
@@ -134,7 +134,7 @@ def objects_with(text: str, key: str) -> Iterator[dict[str, Any]]:
         if key in value:
             yield value
         else:
-            end = at + 1  # the object that counts may be wrapped in another
+            end = at + 1  # the wanted object may be nested in another
         at = text.find("{", end)
 
 

@@ -1,6 +1,6 @@
-"""What came of a sample, as people read it in the log viewer: Markdown for each scorer.
+"""Markdown for each scorer's explanation in the log viewer.
 
-Criteria and facts are lists and no tables, because the viewer's narrow columns break words inside.
+Criteria and facts are lists, not tables, because the viewer's narrow columns break words.
 """
 
 import math
@@ -15,7 +15,7 @@ from compression_eval.record import StateRecord
 
 
 def of_compression(state: StateRecord, removed: float) -> str:
-    """Return a line per compression of a chain, and how the whole of it went.
+    """Return a line per compression of a chain, and the overall outcome.
 
     Args:
         state: What the record says of the state.
@@ -72,14 +72,14 @@ def of_facts(
 
 
 def _fact(finding: FactFinding, cut: int) -> str:
-    record, age, said = finding.record, finding.age(cut), finding.words.state
+    record, age, reading = finding.record, finding.age(cut), finding.words.state
     read = ""
-    if said and said.word is None:
-        read = f", read: not known ({escaped(said.problem, 80)})"
-    elif said:
-        quote = f' ("{escaped(said.quotes[0], 80)}")' if said.quotes else ""
-        read = f", read: {said.word}{quote}"
-    told = [
+    if reading and reading.word is None:
+        read = f", read: not known ({escaped(reading.problem, 80)})"
+    elif reading:
+        quote = f' ("{escaped(reading.quotes[0], 80)}")' if reading.quotes else ""
+        read = f", read: {reading.word}{quote}"
+    parts = [
         f"history {yes_no(record.in_history if record else None)}"
         + (f", {age.messages} messages ago ({age.share:.0%})" if age else ""),
         f"fed to summariser {yes_no(record.fed if record else None)}",
@@ -90,11 +90,11 @@ def _fact(finding: FactFinding, cut: int) -> str:
         + (f", graded {finding.words.answer}" if finding.words.answer else ""),
     ]
     if finding.instead:
-        told.append(f"instead: {escaped(', '.join(finding.instead))}")
+        parts.append(f"instead: {escaped(', '.join(finding.instead))}")
     stage: str = finding.stage
-    if stage == "answered_not_found":  # the name alone would not be understood
+    if stage == "answered_not_found":  # the name alone is unclear
         stage = "answered though not found in the state"
-    return f"- **{escaped(finding.fact.fact)}** {stage}: {'; '.join(told)}"
+    return f"- **{escaped(finding.fact.fact)}** {stage}: {'; '.join(parts)}"
 
 
 def _counted(names: Iterable[str]) -> str:

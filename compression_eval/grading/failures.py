@@ -1,4 +1,4 @@
-"""Count what failed in a run, and say it in one line each, from the summaries of its samples."""
+"""Count what failed in a run, from the summaries of its samples, and describe it in a line each."""
 
 from collections import Counter
 from collections.abc import Iterable
@@ -97,19 +97,19 @@ def run_failures(summaries: Iterable[EvalSampleSummary]) -> RunFailures | None:
     Returns:
         The counts; None for a run that was not scored (``--no-score``).
     """
-    found = RunFailures()
+    failures = RunFailures()
     states: dict[tuple[object, ...], str] = {}
     read: dict[tuple[object, ...], str] = {}
     scored = False
     for summary in summaries:
-        found.samples += 1
-        found.errors.total += 1
+        failures.samples += 1
+        failures.errors.total += 1
         scores = summary.scores or {}
         grade, state = scores.get(_GRADES), scores.get(_STATES)
         scored = scored or grade is not None
         if grade is None or state is None or not (about := state.metadata or {}).get("state_id"):
             if grade is not None or summary.error or summary.limit:
-                found.errors.reasons[_short(summary.error or summary.limit or "no record")] += 1
+                failures.errors.reasons[_short(summary.error or summary.limit or "no record")] += 1
             continue
         key = tuple(about.get(part) for part in ("fixture", "cut", "replicate"))
         kind, _, reason = (grade.reason or "").partition(": ")
@@ -121,20 +121,22 @@ def run_failures(summaries: Iterable[EvalSampleSummary]) -> RunFailures | None:
         if reading.get("state_reader"):
             why = reading["state_reader_failure"]
             read[key] = _short(why) if why else ""
-        found.answers.total += 1
+        failures.answers.total += 1
         if kind in ("answer_failed", "asked_to_fetch"):
             asked = kind == "asked_to_fetch"
-            found.answers.reasons[_short(f"asked to fetch with {reason}" if asked else reason)] += 1
+            failures.answers.reasons[
+                _short(f"asked to fetch with {reason}" if asked else reason)
+            ] += 1
             continue
-        found.gradings.total += 1
+        failures.gradings.total += 1
         if isinstance(grade.value, dict):
-            found.graded += 1
+            failures.graded += 1
         else:
-            found.gradings.reasons[_short(reason or kind)] += 1
-    for kind_of, by_state in ((found.compressions, states), (found.readings, read)):
+            failures.gradings.reasons[_short(reason or kind)] += 1
+    for kind_of, by_state in ((failures.compressions, states), (failures.readings, read)):
         kind_of.total = len(by_state)
         kind_of.reasons.update(filter(None, by_state.values()))
-    return found if scored or found.errors.count else None
+    return failures if scored or failures.errors.count else None
 
 
 _GRADES = "six_dimensions"

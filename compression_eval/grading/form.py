@@ -1,7 +1,7 @@
-"""Checking mechanically whether an answer has the form that was asked for, and keeps to a rule.
+"""Mechanical checks of whether an answer has the requested form and respects a rule.
 
-It is the whole judgement of an abstention, on which graders differ most, and the embedded grader's
-of any answer.
+They alone judge the form of an abstention, on which graders differ most, and of any answer that the
+embedded grader judges.
 """
 
 import json
@@ -41,7 +41,7 @@ def constraint_score(answer: str, rule: Constraint | None) -> tuple[float | None
         rule: The user's; None if there is none.
 
     Returns:
-        None for the score where there is no rule, or nothing known that would break it.
+        None for the score if there is no rule, or no known sign that it was broken.
     """
     if rule is None:
         return None, "No constraint was stated."

@@ -1,4 +1,4 @@
-"""Answers with the scores that a careful reader gives them: their files, read and checked."""
+"""Answers with the scores that a careful reader gives them, loaded from files and checked."""
 
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
@@ -47,7 +47,7 @@ _WHOLE = ("perfect", "lucky_guess", "wrong_format")
 """Kinds of answers that hold everything the probe expects."""
 
 _MAX_IGNORED = 2.0
-"""Most that a criterion gives where the answer's kind says that it was ignored."""
+"""Maximum score of a criterion that the answer's kind says was ignored."""
 
 
 ScoreValue = Annotated[float, Field(ge=0, le=5)]
@@ -60,7 +60,7 @@ class GradedAnswer(Strict):
     probe: NonEmpty
     """Id of the probe in the fixture's bank."""
     kind: Kind
-    """What is special about it; most kinds are a trap for graders."""
+    """What is special about it; most kinds test a weakness of graders."""
     answer: NonEmpty
     scores: dict[str, ScoreValue] = Field(min_length=1)
     """By criterion id, 0 to 5: exactly the criteria that fit the probe."""
@@ -162,7 +162,7 @@ def faults(answers: AnswerSet, probes: dict[str, Probe], language: Language) -> 
 
 
 def _kind_faults(item: GradedAnswer, probe: Probe, language: Language) -> Iterator[str]:
-    """Yield what the rules of grading, or the answer's own kind, do not allow."""
+    """Yield scores that the grading rules or the answer's kind do not allow."""
     text = load_rubric(language).text
     facts = stated_facts(probe, item.answer, text.values)
     accuracy = max(item.scores.get(name, 0) for name in _of("accuracy"))

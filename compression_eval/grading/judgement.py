@@ -1,8 +1,7 @@
-"""From what the graders said to the scores that count.
+"""Combine the graders' scores with mechanical rules into the final scores.
 
-The graders' scores are not the last word on what can be decided without them: an answer that says
-nothing gets nothing but what its form is worth, and one that gives a value as current which is not
-so gets no more than `CAP` for accuracy.
+What can be decided without graders overrides them: an abstention scores only for its form, and an
+answer that gives a wrong value as current gets at most `CAP` for accuracy.
 """
 
 import math
@@ -32,10 +31,10 @@ from compression_eval.grading.rubric import (
 from compression_eval.grading.scored_sample import ScoredSample
 
 CAP = 3.0
-"""Most that the accuracy criteria give an answer with a wrong value among right ones."""
+"""Maximum accuracy score of an answer with a wrong value among right ones."""
 
 MAX_ABSTENTION = 600
-"""An answer longer than this, in letters of the Latin script, says more than not to know."""
+"""An answer with more characters (in Latin script) says more than that it does not know."""
 
 SIX_DIMENSIONS = re.compile(r"six_dimensions-?(\d*)")
 """Names of the scorer in a log: its own, and with a number those of gradings that were appended."""
@@ -47,21 +46,21 @@ _WIDE = re.compile("[\u2e80-\u9fff\uf900-\ufaff\uac00-\ud7af]")
 
 @dataclass(frozen=True)
 class Judgement:
-    """Everything that was found out about one answer."""
+    """Everything known about one graded answer."""
 
     scores: dict[Criterion, float]
-    """The score of each graded criterion that counts, 0 to 5; NaN if there is none."""
+    """Each graded criterion's final score, 0 to 5; NaN if there is none."""
     panel: PanelGrading
-    """What the graders said, before the mechanical rules."""
+    """The graders' results, before the mechanical rules."""
     abstained: bool
     wanted_tools: bool
     """Whether the model tried to call tools, that is, to fetch something again."""
     cut_off: bool
-    """Whether the answer ended in the middle, for want of tokens."""
+    """Whether the answer was cut off by the token limit."""
     violations: tuple[str, ...]
     """Superseded or forbidden values that the answer gives as current."""
     facts: tuple[tuple[str, AnswerWord | None], ...]
-    """Each expected fact, and how the graders read the answer on it; None if they do not say."""
+    """Each expected fact with the graders' word on the answer; None if they give none."""
 
     @property
     def ungraded(self) -> list[str]:
@@ -87,7 +86,7 @@ class Judgement:
         """Return the judgement as the log keeps it, in the shape that graders' replies have too.
 
         Args:
-            settings: How the grading was set up; copied as it is.
+            settings: The settings of the grading; copied unchanged.
         """
         panel, several = self.panel, len(self.panel.gradings) > 1
         apart = panel.disagreement
@@ -165,17 +164,17 @@ def answer_words(scores: Mapping[str, Score] | None, probe: Probe) -> list[Answe
         if (match := SIX_DIMENSIONS.fullmatch(name))
     }
     metadata = (gradings[max(gradings)].metadata or {}) if gradings else {}
-    said = {item["fact"]: item["verdict"] for item in metadata.get("facts") or []}
-    return [said.get(fact.fact) for fact in probe.expected_facts]
+    verdicts = {item["fact"]: item["verdict"] for item in metadata.get("facts") or []}
+    return [verdicts.get(fact.fact) for fact in probe.expected_facts]
 
 
 def judge(request: GradingRequest, sample: ScoredSample, panel: PanelGrading) -> Judgement:
     """Combine the graders' scores with what can be decided mechanically.
 
     Args:
-        request: What the graders were asked.
+        request: The request to the graders.
         sample: The probe and the answer.
-        panel: What the graders said.
+        panel: The graders' results.
     """
     texts, probe, answer = request.rubric.text, sample.probe, sample.answer.text
     silent = abstained(answer, probe, texts.abstention)
@@ -199,7 +198,7 @@ def judge(request: GradingRequest, sample: ScoredSample, panel: PanelGrading) ->
 
 
 def _form(answer: str, probe: Probe) -> dict[str, float]:
-    """Return what the form of an abstention is worth, by the criteria of instruction following."""
+    """Return the form scores of an abstention, by criterion of instruction following."""
     kept, _ = constraint_score(answer, probe.constraint)
     return {
         "instruction_format": format_score(answer, probe.format)[0],
@@ -227,7 +226,7 @@ def abstained(answer: str, probe: Probe, abstention: Abstention) -> bool:
     Args:
         answer: What the model said.
         probe: The question with its expected facts.
-        abstention: How the answer's language says so.
+        abstention: The abstention phrases of the answer's language.
     """
     plain = answer.strip(_EDGES).casefold()
     if not plain or plain in {word.casefold() for word in abstention.whole}:

@@ -1,4 +1,4 @@
-"""Markdown for the log viewer, out of texts that nobody vouches for."""
+"""Markdown for the log viewer from untrusted text."""
 
 import math
 import re
@@ -14,14 +14,14 @@ _CALLS = re.compile(
     r"(?<!\w)@(?=\w)|@(?=[\w-]+\.\w)|#(?=\d)|\bGH-(?=\d)|(?<=:)/(?=/)|(?<=\bwww)(?=\.)",
     re.IGNORECASE,
 )
-"""Where a forge would make a mention, a reference or a link of a text."""
+"""Text that a forge would turn into a mention, a reference or a link."""
 
 _EMPHASIS = re.compile(r"(?<![^\W_])_|_(?![^\W_])")
 """Underscores that are not within a word."""
 
 
 def escaped(text: str, limit: int = 600) -> str:
-    """Return ``text`` as it is read, on one line, with no power over the page or the table.
+    """Return ``text`` on one line, escaped so that it cannot alter the page or the table.
 
     Args:
         text: Any text.
@@ -32,7 +32,7 @@ def escaped(text: str, limit: int = 600) -> str:
 
 
 def pasted(text: str, limit: int = 600) -> str:
-    """Return ``text`` as `escaped` does, fit to be pasted into a pull request.
+    """Return ``text`` as `escaped` does, safe to paste into a pull request.
 
     There it also mentions nobody, refers to no issue and links nothing.
     """
@@ -47,7 +47,7 @@ def table(
     rows: Sequence[Sequence[str]],
     cell: Callable[[str], str] = escaped,
 ) -> str:
-    """Return a Markdown table; the cells are escaped here, as ``cell`` does it."""
+    """Return a Markdown table; ``cell`` escapes the cells."""
     lines = [_row(heads), _row(["---"] * len(heads))]
     lines.extend(_row([cell(text) for text in row]) for row in rows)
     return "\n".join(lines)

@@ -1,4 +1,4 @@
-"""The metrics of the scorers, of which the mean over conversations is the one point estimate."""
+"""The scorers' metrics; the mean over conversations is the only point estimate."""
 
 import math
 import statistics
@@ -74,13 +74,13 @@ def by_verdict() -> Metric:
     def apart(scores: list[SampleScore]) -> Value:
         groups: dict[str, list[SampleScore]] = {name: [] for name in get_args(Verdict)}
         for item in scores:
-            found = (item.sample_metadata or {}).get(VERDICT, NO_VERDICT)
-            groups.setdefault(str(found), []).append(item)
+            verdict = (item.sample_metadata or {}).get(VERDICT, NO_VERDICT)
+            groups.setdefault(str(verdict), []).append(item)
         present = {name: items for name, items in groups.items() if items}
         if set(present) <= {NO_VERDICT}:
             return {}
         means = {name: cast(Mapping[str, float], compute(own)) for name, own in present.items()}
-        return {name: found["mean"] for name, found in means.items()}
+        return {name: verdict["mean"] for name, verdict in means.items()}
 
     return apart
 
@@ -112,8 +112,8 @@ def ungraded_criteria() -> Metric:
     """
 
     def count(scores: list[SampleScore]) -> Value:
-        found = sum(len((item.score.metadata or {}).get("ungraded") or []) for item in scores)
-        return {"count": found} if found else {}
+        ungraded = sum(len((item.score.metadata or {}).get("ungraded") or []) for item in scores)
+        return {"count": ungraded} if ungraded else {}
 
     return count
 

@@ -1,4 +1,4 @@
-"""The graders of an answer: who they are, what each says, and what counts of it."""
+"""The graders of an answer, their gradings, and how a panel's gradings are combined."""
 
 import logging
 import math
@@ -65,24 +65,24 @@ class Grader:
 
 @dataclass(frozen=True)
 class Grading:
-    """What one grader made of one answer."""
+    """One grader's grading of one answer."""
 
     grader: str
     self_graded: bool
     attempts: int
     """Calls that it took."""
     parameters: dict[str, Any] = field(default_factory=dict)
-    """Generation settings that its role was given, so that a score tells how it came about."""
+    """Generation settings of its role, to make a score reproducible."""
     results: dict[str, CriterionResult] = field(default_factory=dict)
     """By criterion id; empty if the grader failed."""
     failure: str = ""
     """Why there are no results, as a word that can be counted; empty if there are."""
     detail: str = ""
-    """The failure at more length."""
+    """The failure in more detail."""
     facts: dict[str, AnswerWord] = field(default_factory=dict)
     """How the answer stands to each expected fact, by fact id; empty if that is not known."""
     facts_failure: str = ""
-    """Why it is not known, though it was asked for."""
+    """Why the words on the facts are missing, though they were asked for."""
 
     @property
     def cause(self) -> str:
@@ -94,12 +94,12 @@ class Grading:
 
 @dataclass(frozen=True)
 class Disagreement:
-    """How far a panel is apart on one answer, in points of the rubric."""
+    """How far a panel disagrees on one answer, in points of the rubric."""
 
     overall: dict[int, float]
     """Overall score by the number of the grader, from 1; those that failed left out."""
     criterion: str
-    """The criterion on which they are furthest apart."""
+    """The criterion with the largest disagreement."""
     largest: float
     """Highest minus lowest score there."""
 
@@ -112,7 +112,7 @@ class Disagreement:
 
 @dataclass(frozen=True)
 class PanelGrading:
-    """What a panel of graders made of one answer; a single grader is a panel of one."""
+    """A panel's gradings of one answer; a single grader is a panel of one."""
 
     gradings: tuple[Grading, ...]
 
@@ -146,8 +146,8 @@ class PanelGrading:
 
     def scores(self, criterion: str) -> list[float]:
         """Return the graders' scores for one criterion, those without a value left out."""
-        given = (grading.results[criterion].score for grading in self.succeeded)
-        return [score for score in given if score is not None]
+        scores = (grading.results[criterion].score for grading in self.succeeded)
+        return [score for score in scores if score is not None]
 
     def score(self, criterion: str) -> float:
         """Return the median over the graders, 0 to 5; NaN if none gave a value."""
@@ -221,8 +221,8 @@ async def grade_with_panel(request: GradingRequest, graders: Sequence[Grader]) -
     """Have every grader judge the answer, at the same time.
 
     Args:
-        request: What to grade.
-        graders: Who grades; at least one.
+        request: The request to send.
+        graders: The graders; at least one.
     """
     if len(graders) == 1:
         return PanelGrading((await grade(request, graders[0]),))
@@ -232,12 +232,12 @@ async def grade_with_panel(request: GradingRequest, graders: Sequence[Grader]) -
 async def grade(request: GradingRequest, grader: Grader) -> Grading:
     """Ask one grader about one answer.
 
-    If only what it says of the facts cannot be used, it is asked again as well, and its grading
-    counts even if that never can.
+    If only its words on the facts are unusable, it is asked again too, and its grading counts even
+    if they stay so.
 
     Args:
-        request: What to grade.
-        grader: Who grades it.
+        request: The request to send.
+        grader: The grader to ask.
     """
     # The embedded model says nothing of facts, and its formulas have no score where the ground
     # truth has nothing that they could compute one from.

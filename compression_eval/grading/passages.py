@@ -1,4 +1,4 @@
-"""Whether a passage that a reader quotes stands in a state, and may show a fact at all."""
+"""Whether a quote of a reader occurs in a state, and can support a fact at all."""
 
 import re
 from collections.abc import Mapping, Sequence
@@ -11,14 +11,14 @@ from compression_eval.facts.records import Region
 from compression_eval.record import render_messages
 
 MIN_CHARACTERS = 3
-"""Letters and digits in the quotes for a fact, unless they hold a whole word of the fact."""
+"""Minimum letters and digits of a fact's quotes that hold no whole word of the fact."""
 
 MIN_WORDS = 4
-"""Words of a quote that may put a fact in wholly other words."""
+"""Minimum words of a quote that may paraphrase a fact."""
 
 _ESCAPES_AND_SPACE = re.compile(r"\\+u([0-9a-fA-F]{4})|\\+[nrt]|\\+|\s+")
-"""What a passage may gain or lose when it is copied: line breaks and blanks, and the backslashes
-of the JSON in which the reader sees it, or in which tool calls stand in it."""
+"""What copying may add to or remove from a passage: white space, and the backslashes of the JSON in
+which the reader sees it, or in which it holds tool calls."""
 
 _UNSPACED = "\u2e80-\u30ff\u3400-\u9fff\uf900-\ufaff"
 _WORDS = re.compile(rf"(?=([{_UNSPACED}]{{2}}))|[^\W_{_UNSPACED}]+")
@@ -28,7 +28,7 @@ _FILLING = {
     *("a", "an", "and", "are", "as", "at", "be", "but", "by", "for", "from", "has", "in", "is"),
     *("it", "its", "not", "of", "on", "or", "that", "the", "this", "to", "was", "were", "with"),
 }
-"""Words that tell nothing about what a passage says."""
+"""Words that carry no content."""
 
 
 class Passages:
@@ -49,21 +49,21 @@ class Passages:
         ]
 
     def places(self, quote: str) -> list[Region | None]:
-        """Return the region of each message that holds a quote, None where it is not known."""
+        """Return the region of each message that contains a quote, None where it is unknown."""
         wanted = _folded(quote)
         return [region for region, text in self._texts if text.holds(wanted)]
 
 
 def says_anything(quote: str) -> bool:
-    """Return whether a quote is more than blanks and escapes."""
+    """Return whether a quote has more than white space and escapes."""
     return bool(_folded(quote).text)
 
 
 def may_show(quotes: Sequence[str], forms: Sequence[str], *, stated: bool) -> bool:
-    """Say whether quotes may show a fact at all: a reader is not believed for any passage.
+    """Return whether quotes can support a fact at all, so that a reader cannot quote just anything.
 
-    Those for a stated fact must have it in one of its notations, share a telling word with it, or
-    be long enough to say it in other words. Those for a derived one need not.
+    For a stated fact they must contain it in some notation, share a content word with it, or be
+    long enough to paraphrase it. For a derived one they need not.
     """
     quoted = [_words(quote) for quote in quotes]
     of_fact: set[str] = set().union(*(_words(form) for form in forms))
@@ -81,7 +81,7 @@ def _words(text: str) -> list[str]:
 
 @dataclass(frozen=True)
 class _Folded:
-    """A text without the blanks and escapes that copying may change, and where they stood."""
+    """A text without the white space and escapes that copying may change, and their places."""
 
     text: str
     gaps: Mapping[int, bool]
@@ -89,7 +89,7 @@ class _Folded:
     line break may."""
 
     def holds(self, wanted: "_Folded") -> bool:
-        """Say whether another text stands in this one, as whole words."""
+        """Return whether this text contains another one as whole words."""
         at = self.text.find(wanted.text)
         while at >= 0:
             if self._holds_at(wanted, at):
@@ -109,7 +109,7 @@ class _Folded:
         return True
 
     def _inside(self, place: int) -> bool:
-        """Say whether a place is between two characters of a word."""
+        """Return whether a place is between two characters of a word."""
         return 0 < place < len(self.text) and all(map(joins, self.text[place - 1 : place + 1]))
 
 

@@ -1,8 +1,7 @@
-"""Reading a grader's reply: tolerant about its wrapping, strict about its content.
+"""Read a grader's reply: tolerant about its wrapping, strict about its content.
 
-What it says must be complete: each requested criterion exactly once, nothing else, every score a
-number from 0 to 5 or null; and each expected fact exactly once. Whatever a grader adds up itself is
-ignored.
+It must be complete: each requested criterion exactly once and no other, every score a number from
+0 to 5 or null; and each expected fact exactly once. Totals that a grader computes are ignored.
 """
 
 import json
@@ -20,7 +19,7 @@ from compression_eval.grading.asking import ReplyError, list_schema, object_sche
 from compression_eval.grading.rubric import MAX_SCORE, structure
 
 MAX_SHOWN = 80
-"""Characters of something that a grader made up that are sent back."""
+"""Characters of an invented id that are sent back."""
 
 
 class _Lenient(BaseModel):
@@ -49,14 +48,14 @@ class _Fact(_Lenient):
 
 @dataclass(frozen=True)
 class Reply:
-    """What a grader said, as far as it can be used."""
+    """The usable part of a grader's reply."""
 
     results: dict[str, CriterionResult]
     """By criterion id, in the order requested."""
     facts: dict[str, AnswerWord] | None = None
     """By fact id, in the order requested; None if none were asked for or they cannot be used."""
     problem: ReplyError | None = None
-    """Why the facts cannot be used. The criteria are whole all the same."""
+    """Why the facts are unusable; the criteria are complete regardless."""
 
     @property
     def scores(self) -> list[float | None]:
@@ -95,10 +94,10 @@ def read_reply(
     facts: Sequence[str] = (),
     applicable: Collection[str] = (),
 ) -> Reply:
-    """Return what a grader's reply says of criteria and facts.
+    """Parse a grader's reply into results by criterion and words by fact.
 
     Args:
-        text: The reply as it came.
+        text: The raw reply.
         requested: Ids of the criteria that had to be graded.
         facts: Ids of the facts that a word was asked for.
         applicable: Ids of criteria that cannot be without a score.
@@ -140,11 +139,11 @@ def _results(
     except ValidationError as error:
         raise _shape_error(candidate, error) from error
     by_id = {result.criterionId: result for result in results}
-    given = [result.criterionId for result in results]
+    graded = [result.criterionId for result in results]
     wrong = {
-        "unknown": [_shown(id_) for id_ in given if id_ not in requested],
-        "duplicate": [id_ for id_, count in Counter(given).items() if count > 1],
-        "missing": [id_ for id_ in requested if id_ not in given],
+        "unknown": [_shown(id_) for id_ in graded if id_ not in requested],
+        "duplicate": [id_ for id_, count in Counter(graded).items() if count > 1],
+        "missing": [id_ for id_ in requested if id_ not in graded],
         "out_of_range": [each.criterionId for each in results if not _usable(each, applicable)],
     }
     for problem, ids in wrong.items():
@@ -154,14 +153,14 @@ def _results(
 
 
 def _usable(result: CriterionResult, applicable: Collection[str]) -> bool:
-    """Say whether a score is on the scale, or missing with a reason where it may be."""
+    """Return whether a score is on the scale, or missing with a reason where that is allowed."""
     if result.score is None:
         return bool(result.reasoning.strip()) and result.criterionId not in applicable
     return 0 <= result.score <= MAX_SCORE
 
 
 def _shape_error(candidate: dict[str, Any], error: ValidationError) -> ReplyError:
-    """Say which field is wrong, or which criterion's score is not a number."""
+    """Name the wrong field, or the criterion whose score is not a number."""
     where = error.errors(include_url=False, include_input=False, include_context=False)[0]["loc"]
     match where:
         case ("criterionResults", int(index), "score", *_):
@@ -193,5 +192,5 @@ def _facts(candidate: dict[str, Any], wanted: Sequence[str]) -> dict[str, Answer
 
 
 def _shown(text: str) -> str:
-    """Quote something that a grader made up, short enough to be sent back."""
+    """Shorten and quote an invented id, to send it back."""
     return json.dumps(text[:MAX_SHOWN], ensure_ascii=False)

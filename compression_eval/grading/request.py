@@ -1,4 +1,4 @@
-"""What the grader reads about one answer.
+"""The request to a grader about one answer.
 
 Two rules shape it. It is blind: neither the compressor nor any model, file or id is named, so two
 arms with the same state and the same answer ask the grader the same thing, byte for byte. And it
@@ -42,11 +42,11 @@ class GradingRequest:
     criteria: tuple[Criterion, ...]
     messages: tuple[ChatMessage, ...]
     prefix_key: str
-    """Equal for requests that begin alike."""
+    """Equal for requests with a shared prefix."""
     facts: tuple[str, ...]
     """Ids of the expected facts, ``f1`` and up in the probe's order."""
     applicable: frozenset[str]
-    """Ids of the criteria that a grader has to give a score for; those on form may lack one."""
+    """Ids of the criteria that need a score; those on form may lack one."""
 
     @property
     def ids(self) -> list[str]:
@@ -72,7 +72,7 @@ def grading_request(
         criteria: Those of its criteria that the answer is graded on.
         probe: The question with its ground truth.
         answer: The text to grade.
-        state: How the state came about.
+        state: The record of the state.
         context: The messages of the state: what the answering model was shown.
         grader_context: ``state`` shows the grader the state too, if it can be read.
         mode: How the criteria were chosen; any may be without a score if it is ``all``.
@@ -105,7 +105,7 @@ def grading_request(
 def shared_beginning(
     rubric: Rubric, context: Sequence[ChatMessage]
 ) -> tuple[ChatMessageSystem, ContentText]:
-    """Return how requests about one state begin: the rubric, and the state as data.
+    """Return the shared prefix of requests about one state: the rubric, and the state as data.
 
     The second part is the first one of the user message; a provider may cache all up to its end.
 
@@ -119,9 +119,9 @@ def shared_beginning(
 
 
 def ground_truth(probe: Probe) -> dict[str, Any]:
-    """Return what is known to be true about a probe, as the grader is told it.
+    """Return a probe's ground truth as the grader is shown it.
 
-    Fields are named one by one, so that neither evidence nor what others put into a bank is shown.
+    Fields are listed explicitly, so that neither evidence nor unknown fields of a bank are shown.
     """
     return {
         "expected_facts": [

@@ -48,16 +48,16 @@ FORMULA = (
     "averaged within a state, states within a probe, probes within a conversation, and every "
     "conversation counts the same"
 )
-"""How a table's numbers came about; printed with every table."""
+"""How a table's numbers were computed; printed with every table."""
 
 KNOWLEDGE = "knowledge"
-"""Key of the measure that leads: what is still known, without the form of the answer."""
+"""Key of the headline measure: what is still known, without the form of the answer."""
 
 OVERALL = "overall"
 """Key of the mean over all six dimensions."""
 
 FORM_DIMENSION: Dimension = "instruction_following"
-"""The dimension that an answer without any knowledge can do well on."""
+"""The dimension on which an answer without any knowledge can score well."""
 
 _STRUCTURE = "structure.yaml"
 
@@ -76,7 +76,7 @@ class CriterionStructure(Strict):
     """The probe must carry one of these for this criterion to be graded on it."""
 
     def fits(self, probe: Probe) -> bool:
-        """Say whether an answer to a probe can be graded on this criterion."""
+        """Return whether an answer to a probe can be graded on this criterion."""
         if probe.type not in self.graded_on:
             return False
         carried = {**dict(probe.answer_key), "constraint": probe.constraint}
@@ -111,14 +111,14 @@ class CriterionText(Strict):
 
 
 class GraderText(Strict):
-    """What the grader is told."""
+    """Instructions to the grader."""
 
     instructions: Phrase
     rubric_heading: Phrase
 
 
 class Corrections(Strict):
-    """What a grader is told about an unusable reply.
+    """Messages to a grader about an unusable reply.
 
     ``{detail}`` stands for what was wrong, ``{ids}`` for the requested criteria and ``{facts}`` for
     the ids of the expected facts.
@@ -137,23 +137,23 @@ class Corrections(Strict):
 
 
 class StateReaderText(Strict):
-    """What a model is told that says which facts a state holds."""
+    """Instructions to the model that reads a state."""
 
     instructions: Phrase
     unusable: Phrase
-    """Said of a reply that cannot be read."""
+    """About a reply that cannot be parsed."""
     doubtful: Phrase
-    """Said of entries that are missing, or whose quotes do not stand in the state; the quotes, by
-    fact id, follow as JSON."""
+    """About entries that are missing, or whose quotes are not in the state; the quotes, by fact id,
+    follow as JSON."""
     again: Phrase
     """``{ids}`` stands for the facts that are asked for once more."""
 
 
 class Abstention(Strict):
-    """How an answer says that it does not know."""
+    """Phrases by which an answer says that it does not know."""
 
     phrases: Phrases
-    """Phrases that say so wherever they stand."""
+    """Phrases that say so anywhere in an answer."""
     whole: Phrases
     """Words that say so when they are the whole answer."""
 

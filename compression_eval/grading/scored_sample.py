@@ -1,4 +1,4 @@
-"""What a scorer reads of a sample, and why a sample may have no score."""
+"""What a scorer reads from a sample, and why a sample may have no score."""
 
 from dataclasses import dataclass
 
@@ -26,17 +26,17 @@ class ScoredSample:
 
     @property
     def state(self) -> StateRecord:
-        """How the state came about."""
+        """The record of the state."""
         return self.record.state
 
     @property
     def compression_failure(self) -> str | None:
-        """Why the state is no result of a compression; None if it is one."""
+        """Why the compression failed; None if it did not."""
         return None if self.state.status == "ok" else f"compression_failed: {self.state.status}"
 
     @property
     def answer(self) -> AnswerRecord:
-        """What the model said; if nothing is recorded, that is the failure."""
+        """The model's answer; if none is recorded, a failure that says so."""
         return self.record.answer or AnswerRecord(failure="no answer was recorded")
 
     @property
@@ -58,8 +58,8 @@ def read_sample(state: TaskState) -> ScoredSample | None:
     """
     if (record := read_record(state.store)) is not None:
         return ScoredSample(record, state.messages[: record.state.message_count])
-    found = recovered(transcript().events)
-    return ScoredSample(found.record, found.context) if found else None
+    sample = recovered(transcript().events)
+    return ScoredSample(sample.record, sample.context) if sample else None
 
 
 def nothing_recorded() -> Score:

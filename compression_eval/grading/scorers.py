@@ -60,7 +60,7 @@ COMPRESSION_KEYS = ("tokens_removed", "tokens_retained", "failed_states")
 """Keys of the score of `compression`, on every sample that has a record."""
 
 READ_KEYS = ("fact_recall_read", "fact_survival_read", "fact_agreement")
-"""Keys whose values rest on the words of a language model; NaN where none was asked."""
+"""Keys whose values come from a language model; NaN where none was asked."""
 
 FACT_KEYS = ("fact_recall", "fact_survival", "fact_violations", *READ_KEYS)
 """Keys of the score of `fact_retention`, on every sample that has one."""
@@ -69,7 +69,7 @@ DIMENSION_KEYS: tuple[str, ...] = (KNOWLEDGE, OVERALL, *structure().dimensions)
 """Keys of the score of `six_dimensions`, on every sample that has one."""
 
 NO_KNOWLEDGE = "grader_failed: no criterion of knowledge has a value"
-"""Why an answer has no score of which the graders judged nothing but the form."""
+"""Why an answer has no score if the graders judged only its form."""
 
 
 def compression_metrics() -> dict[str, list[Metric]]:
@@ -94,30 +94,30 @@ def compression() -> Scorer:
         sample = read_sample(state)
         if sample is None:
             return nothing_recorded()
-        record, made = sample.record, sample.state
+        record, compressed = sample.record, sample.state
         removed = math.nan
-        if made.original_tokens:
-            removed = round(1 - made.state_tokens / made.original_tokens, 4)
+        if compressed.original_tokens:
+            removed = round(1 - compressed.state_tokens / compressed.original_tokens, 4)
         failure = sample.compression_failure
         return Score(
             value={
                 "tokens_removed": math.nan if failure else removed,
-                "tokens_retained": math.nan if failure else float(made.state_tokens),
+                "tokens_retained": math.nan if failure else float(compressed.state_tokens),
                 "failed_states": 1 if failure else 0,
             },
             reason=failure,
-            explanation=explanation.of_compression(made, removed),
+            explanation=explanation.of_compression(compressed, removed),
             metadata={
                 "fixture": record.fixture,
                 "cut": record.cut,
                 "replicate": record.replicate,
-                "state_id": made.state_id,
-                "status": made.status,
-                "failure": made.failure,
-                "suspect": list(made.suspect),
-                "token_counter": made.token_counter,
-                "original_tokens": made.original_tokens,
-                "state_tokens": made.state_tokens,
+                "state_id": compressed.state_id,
+                "status": compressed.status,
+                "failure": compressed.failure,
+                "suspect": list(compressed.suspect),
+                "token_counter": compressed.token_counter,
+                "original_tokens": compressed.original_tokens,
+                "state_tokens": compressed.state_tokens,
             },
         )
 
@@ -126,7 +126,7 @@ def compression() -> Scorer:
 
 def fact_retention_metrics() -> dict[str, list[Metric]]:
     """Return the metrics of `fact_retention`: mean over conversations, and means by verdict."""
-    # Most banks name few wrong values, and means over no probe at all would stand there as NaN.
+    # Most banks name few wrong values, and the mean over no probe at all would be NaN.
     apart = ("fact_recall", "fact_survival")
     return {
         key: [over_conversations(), *([by_verdict()] if key in apart else [])] for key in FACT_KEYS
@@ -166,16 +166,16 @@ def fact_retention(state_facts: StateFacts | None = None) -> Scorer:
         if sample is None:
             return nothing_recorded()
         reading, made_here = await _reading(sample, state_facts, readings)
-        # An answer may be as long as a looping model makes it.
+        # A looping model's answer can be very long.
         findings, wrong = await anyio.to_thread.run_sync(_findings, sample, reading, state.scores)
         cut = sample.record.cut
         note = _reader_note(reading, made_here=made_here) if reading else ""
-        told = explanation.of_facts(findings, wrong, cut, note)
+        text = explanation.of_facts(findings, wrong, cut, note)
         metadata: dict[str, Any] = {
             "facts": [finding.row(cut) for finding in findings],
             "violations": wrong,
         }
-        if reading:  # plain values, which the log's summaries keep too
+        if reading:  # plain values, which the log's sample summaries keep too
             metadata |= {
                 "state_id": sample.state.state_id,
                 "state_reader": reading.reader,
@@ -183,7 +183,7 @@ def fact_retention(state_facts: StateFacts | None = None) -> Scorer:
                 "state_reader_failure": reading.failure,
             }
         if failure := sample.compression_failure:
-            return Score.unscored(reason=failure, explanation=told, metadata=metadata)
+            return Score.unscored(reason=failure, explanation=text, metadata=metadata)
         return Score(
             value={
                 "fact_recall": _share([finding.in_answer for finding in findings]),
@@ -194,7 +194,7 @@ def fact_retention(state_facts: StateFacts | None = None) -> Scorer:
                 "fact_agreement": _share_of_known([f.agreed for f in findings]),
             },
             answer=sample.answer_text,
-            explanation=told,
+            explanation=text,
             reason=sample.answer_failure,
             metadata=metadata,
         )
@@ -226,7 +226,7 @@ def _findings(
 ) -> tuple[list[FactFinding], list[str] | None]:
     """Return the life of each fact, and the wrong values that the answer gives as current.
 
-    Of these there can be none, and the second is None, without an answer or wrong values to give.
+    The second is None without an answer, or if the probe names no wrong values.
     """
     probe, answer = sample.probe, sample.answer_text
     markers = value_markers(sample.record.language)
@@ -345,11 +345,11 @@ async def grade_answer(
     language: Language | None = None,
     warnings: PanelWarnings | None = None,
 ) -> Score:
-    """Have some graders judge an answer.
+    """Have a panel of graders judge an answer.
 
     Args:
         sample: The answer with its state and probe, as a log holds it.
-        graders: Who grades; at least one.
+        graders: The graders; at least one.
         criteria: As of `six_dimensions`; likewise the following two.
         grader_context: What of the state graders are shown.
         language: Of the rubric.
@@ -386,13 +386,13 @@ async def grade_answer(
         }
     )
     if panel.failure:
-        told = "\n".join(f"{item.grader}: {item.detail}" for item in panel.gradings)
+        text = "\n".join(f"{item.grader}: {item.detail}" for item in panel.gradings)
         failure = f"grader_failed: {panel.failure}"
     else:
-        told = explanation.of_judgement(judgement)
+        text = explanation.of_judgement(judgement)
         failure = NO_KNOWLEDGE if math.isnan(judgement.knowledge) else ""
     if failure:
-        return Score.unscored(reason=failure, answer=answer, explanation=told, metadata=metadata)
+        return Score.unscored(reason=failure, answer=answer, explanation=text, metadata=metadata)
     return Score(
         value={
             KNOWLEDGE: round(judgement.knowledge, 3),
@@ -400,7 +400,7 @@ async def grade_answer(
             **{name: round(value, 3) for name, value in judgement.dimensions.items()},
         },
         answer=answer,
-        explanation=told,
+        explanation=text,
         metadata=metadata,
     )
 

@@ -1,10 +1,10 @@
-"""A reader beside the look-up: a language model says which facts a state holds, and where.
+"""The state reader: a language model says which facts a state holds, and where.
 
-One call per state, by the first model of the role ``grader``, asks for all expected facts of all
-probes that are put to that state: ``stated``, ``derivable`` or ``absent``, with the passages that
-show it. A word counts only if its passages stand in the state. The call begins as the grading calls
-about the state do, so that a provider's prompt cache helps, and its reply serves all samples of the
-state. A reader that fails takes nothing away: what look-ups found stands.
+One call per state to the first model of the role ``grader`` asks about all expected facts of all
+probes at that state: ``stated``, ``derivable`` or ``absent``, with supporting quotes. A word counts
+only if its quotes occur in the state. The call shares its prefix with the grading calls about the
+state, for the provider's prompt cache, and its reply serves all samples of the state. If the reader
+fails, the results of the look-ups remain.
 """
 
 import hashlib
@@ -43,13 +43,13 @@ from compression_eval.grading.rubric import Rubric, load_rubric
 from compression_eval.record import AskedProbe, render_messages
 
 StateFacts = Literal["reader", "match"]
-"""Who says whether a fact is in a state: a language model beside the look-up, or look-ups alone."""
+"""What decides whether a fact is in a state: a language model and look-ups, or look-ups alone."""
 
 FACTS_PER_CALL = 60
-"""More facts are split over several calls: a reply about all of them would be cut off."""
+"""Most facts of one call, so that the reply is not cut off."""
 
 MAX_QUOTE = 2_000
-"""Characters of a quote that are looked for and kept; a longer one shows no single fact."""
+"""Characters of a quote that are searched and kept; a longer one supports no single fact."""
 
 MAX_REASON = 200
 MAX_SHOWN = 120
@@ -60,7 +60,7 @@ _FINDINGS = "factFindings"
 
 @dataclass(frozen=True)
 class StateReading:
-    """What the reader says of one state."""
+    """A reader's words on one state."""
 
     reader: str
     """The model, as Inspect names it."""
@@ -68,12 +68,12 @@ class StateReading:
     findings: Mapping[str, Sequence[StateFinding]] = field(default_factory=dict)
     """By probe id, in the order of the probe's expected facts."""
     failure: str = ""
-    """Why the reader, or one of its calls, came to nothing; empty if none failed."""
+    """Why the reader, or one of its calls, failed; empty if none did."""
 
 
 @dataclass(frozen=True)
 class StateQuestion:
-    """What a reader is asked about one state."""
+    """The question to a reader about one state."""
 
     context: Sequence[ChatMessage]
     """The messages of the state."""
@@ -84,7 +84,7 @@ class StateQuestion:
     language: Language
     """Language of the instructions."""
     state_id: str = ""
-    """Names the state among calls that begin alike."""
+    """Key of the state among calls with a shared prefix."""
 
 
 @dataclass
@@ -94,7 +94,7 @@ class _Slot:
 
 
 class SharedReadings:
-    """Readings by what was asked of whom, so that samples and epochs of a state share one.
+    """Readings by model and question, so that samples and epochs of a state share one.
 
     The first sample that needs a reading makes the call, the others wait. If it is cancelled or
     runs into a limit, the next one makes it. A reader that failed is not asked again.
@@ -119,8 +119,7 @@ class SharedReadings:
 async def read_state(model: Model, about: StateQuestion) -> StateReading:
     """Ask a model which facts a state holds.
 
-    A word whose quotes do not stand in the state is asked for once more, and then counts as not
-    known.
+    A word whose quotes are not in the state is asked for once more, and then counts as unknown.
     """
     rubric = load_rubric(about.language)
     passages = Passages(about.context, about.regions)
@@ -149,7 +148,7 @@ async def read_state(model: Model, about: StateQuestion) -> StateReading:
 def reading_requests(
     context: Sequence[ChatMessage], asked: Sequence[AskedProbe], language: Language
 ) -> list[list[ChatMessage]]:
-    """Return what a reader is asked at first, one request for each `FACTS_PER_CALL` facts.
+    """Return the first requests to a reader, one for each `FACTS_PER_CALL` facts.
 
     Args:
         context: The messages of the state.
@@ -209,7 +208,7 @@ def _response_schema() -> ResponseSchema:
 
 
 def _described(outcome: Asked) -> str:
-    """Return in one line why a reader came to nothing."""
+    """Return in one line why a reader failed."""
     match outcome.failure.problem:
         case "error":
             return one_line(outcome.failure.detail, MAX_REASON)
@@ -219,7 +218,7 @@ def _described(outcome: Asked) -> str:
 
 
 class _Reading:
-    """What a reader's replies say of one batch of facts, as far as it can be used."""
+    """The usable words of a reader's replies about one batch of facts."""
 
     def __init__(self, rubric: Rubric, passages: Passages, batch: Sequence[_AskedFact]) -> None:
         self.words: dict[str, StateFinding] = {}
@@ -231,9 +230,9 @@ class _Reading:
         self._asked_again = False
 
     def take(self, output: ModelOutput) -> ReplyError | None:
-        """Take the words on all facts that are open; the first time, ask again for the doubtful."""
-        given = _entries(output.completion)
-        self.words |= {id_: self._finding(id_, given.get(id_, [])) for id_ in self._open}
+        """Take the words on all open facts; the first time, ask again for the doubtful ones."""
+        entries = _entries(output.completion)
+        self.words |= {id_: self._finding(id_, entries.get(id_, [])) for id_ in self._open}
         doubtful = [id_ for id_ in self._open if self.words[id_].word is None]
         if not doubtful or self._asked_again:
             return None
@@ -241,7 +240,7 @@ class _Reading:
         return ReplyError("doubtful")
 
     def correction(self, error: ReplyError) -> str:
-        """Return what the reader is told about a reply that cannot be used, or not wholly."""
+        """Return the message to the reader about an unusable or incomplete reply."""
         wrong = self._texts.unusable
         if error.problem == "doubtful":
             # What a reply quoted is untrusted text, so it goes back as JSON.
@@ -252,13 +251,13 @@ class _Reading:
     def _finding(self, id_: str, entries: Sequence[Mapping[str, Any]]) -> StateFinding:
         """Return what the entries for one fact say, of which there should be one."""
         entry = entries[0] if len(entries) == 1 else {}
-        word, given = entry.get("word"), entry.get("quotes")
+        word, quoted = entry.get("word"), entry.get("quotes")
         if word == "absent":
             return StateFinding("absent")
         is_word = word in get_args(StateWord)
         quotes = tuple(
             quote[:MAX_QUOTE]
-            for quote in (given if is_word and isinstance(given, list) else [])
+            for quote in (quoted if is_word and isinstance(quoted, list) else [])
             if isinstance(quote, str) and says_anything(quote)
         )
         places = [self._passages.places(quote) for quote in quotes]
@@ -287,7 +286,7 @@ def _entries(text: str) -> dict[str, list[dict[str, Any]]]:
     """
     if not text.strip():
         raise ReplyError("empty")
-    lists = [found[_FINDINGS] for found in objects_with(text, _FINDINGS)]
+    lists = [reply[_FINDINGS] for reply in objects_with(text, _FINDINGS)]
     readable = [entries for entries in lists if isinstance(entries, list)]
     if not readable:
         raise ReplyError("not_json")
