@@ -16,9 +16,9 @@ from inspect_ai.log import EvalLog
 
 from compression_eval.arguments import TaskArguments
 from compression_eval.compressors.registry import COMPRESSORS
-from compression_eval.fixtures.errors import DataError
+from compression_eval.errors import DataError
 from compression_eval.grading.metrics import MEAN
-from compression_eval.offline.registration import EMBEDDED_MODEL
+from compression_eval.inspect_models import EMBEDDED_MODEL
 from compression_eval.record import ProbeRecord
 from compression_eval.task import compression_task
 

@@ -19,12 +19,12 @@ from typing import Any
 
 import yaml
 
-from compression_eval.facts.matching import Text
 from compression_eval.facts.stated import stated_facts
 from compression_eval.fixtures.banks import ExpectedFact, Probe
 from compression_eval.fixtures.loading import load_pairs as load_fixtures
 from compression_eval.fixtures.models import Language
 from compression_eval.grading.rubric import value_markers
+from compression_eval.text.matching import Text
 
 _DATA = Path(__file__).parents[1] / "tests" / "facts" / "data"
 PAIRS = _DATA / "matcher_pairs.yaml"

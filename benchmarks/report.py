@@ -18,7 +18,7 @@ from inspect_ai import eval  # noqa: A004
 from inspect_ai.log import EvalLog, EvalSample, read_eval_log, write_eval_log
 
 from compression_eval.arguments import TaskArguments
-from compression_eval.offline.registration import EMBEDDED_MODEL
+from compression_eval.inspect_models import EMBEDDED_MODEL
 from compression_eval.task import compression_task
 
 LOGS, SAMPLES = 20, 400

@@ -11,12 +11,12 @@ from inspect_ai.dataset import Dataset, MemoryDataset, Sample
 from compression_eval.arguments import CheckedArguments, TaskArguments, checked
 from compression_eval.compressors.prompts import prompts_digest
 from compression_eval.compressors.running import CompressionPlan
+from compression_eval.errors import DataError, PassedOverError, nothing_left, shorten
 from compression_eval.facts.records import track
 from compression_eval.fixtures.banks import Probe, region, valid_qualification, verdict
 from compression_eval.fixtures.conversation import declared_tools
 from compression_eval.fixtures.cuts import Place, chain, places
 from compression_eval.fixtures.digests import digest
-from compression_eval.fixtures.errors import DataError, PassedOverError, nothing_left, shorten
 from compression_eval.fixtures.loading import (
     FixtureSource,
     FixtureWithBank,
@@ -26,8 +26,8 @@ from compression_eval.fixtures.loading import (
 from compression_eval.fixtures.models import Fixture
 from compression_eval.grading.metrics import REGION, VERDICT
 from compression_eval.grading.rubric import rubric_digest, value_markers
+from compression_eval.plans import ProbePlan, preamble_digest
 from compression_eval.record import AskedProbe
-from compression_eval.solver import ProbePlan, preamble_digest
 
 KEPT_MESSAGES = 20_000
 """Fixtures up to this many messages in all stay in memory; the others are read when needed."""

@@ -29,12 +29,8 @@ from compression_eval.conversations.formats import format_of
 from compression_eval.conversations.overview import printable
 from compression_eval.conversations.pipeline import Import, ImportOptions, scrubbing_of, target
 from compression_eval.conversations.sources import Input, find_inputs, readable, source_file
+from compression_eval.errors import DataError, PassedOverError, describe_validation_error, shorten
 from compression_eval.fixtures.cuts import places
-from compression_eval.fixtures.errors import (
-    DataError,
-    PassedOverError,
-    describe_validation_error,
-)
 from compression_eval.fixtures.finding_files import BANK_SUFFIX
 from compression_eval.fixtures.loading import load_fixture, load_pair
 from compression_eval.fixtures.writing import fixture_text, write_whole
@@ -42,7 +38,7 @@ from compression_eval.sweeping.commands import refuse_unfinished
 from compression_eval.sweeping.costs import read_prices
 from compression_eval.sweeping.estimate import estimate, role_lines
 from compression_eval.sweeping.folder import finished_samples, refuse_other_work
-from compression_eval.sweeping.planning import SweepPlan, named_model, sweep_plan
+from compression_eval.sweeping.planning import SweepPlan, sweep_plan
 from compression_eval.sweeping.running import (
     RunOptions,
     arm_results,
@@ -50,7 +46,7 @@ from compression_eval.sweeping.running import (
     run_sweep,
 )
 from compression_eval.sweeping.settings import SweepSettings
-from compression_eval.terminal import CleanCommand, examples
+from compression_eval.terminal import CleanCommand, examples, named_model
 
 PLACES = (
     ("CLAUDE_CONFIG_DIR", "~/.claude", "projects"),
@@ -201,7 +197,8 @@ def _check_models(models: dict[str, Any]) -> None:
     for role in ("model", "grader", "compressor_model"):
         if models[role]:
             with redirect_stdout(sys.stderr):  # where Inspect greets
-                named_model(models[role], what=f"--{role.replace('_', '-')}")
+                option = f"--{role.replace('_', '-')}"
+                named_model(models[role], f"{option}: {shorten(models[role])}")
 
 
 def _listed(arms: str | None) -> list[str]:

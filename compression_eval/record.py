@@ -29,8 +29,8 @@ from inspect_ai.util import Store, StoreModel, store_from_events
 from pydantic import BaseModel, ConfigDict, Field
 
 from compression_eval.compressors.state import StateOutcome, StateStatus
+from compression_eval.errors import DataError
 from compression_eval.fixtures.banks import Probe
-from compression_eval.fixtures.errors import DataError
 from compression_eval.fixtures.message_text import vendor_summary
 from compression_eval.fixtures.models import Language
 

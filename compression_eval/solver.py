@@ -1,11 +1,7 @@
 """Compress once for each state, then put each probe to the model, from that state alone."""
 
-import hashlib
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
-from functools import cache
-from importlib.resources import files
 from typing import Any
 
 from inspect_ai.log import transcript
@@ -19,36 +15,21 @@ from inspect_ai.model import (
 from inspect_ai.solver import Generate, Solver, TaskState, solver
 from inspect_ai.util import span
 
-from compression_eval.compressors.errors import NO_CHOICES, refused
-from compression_eval.compressors.running import CompressionPlan, compress
+from compression_eval.compressors.running import compress
 from compression_eval.compressors.state import State, StateOutcome
 from compression_eval.compressors.vendors.anthropic_api import exact_replay
 from compression_eval.file_ops.naming import history_files
-from compression_eval.fixtures.banks import Probe
-from compression_eval.fixtures.models import Language
-from compression_eval.grading.markdown import escaped
-from compression_eval.offline.registration import model_under_test
+from compression_eval.inspect_models import NO_CHOICES, model_under_test, refused
+from compression_eval.plans import ProbePlan, question_preamble
 from compression_eval.record import (
     AnswerRecord,
-    AskedProbe,
     SampleRecord,
     StateRecord,
     render_messages,
     write_record,
 )
 from compression_eval.sharing import InterruptedStateError, SharedStates, prefix_first
-
-
-@dataclass(frozen=True)
-class ProbePlan:
-    """One probe with the compression it is about."""
-
-    probe: Probe
-    language: Language
-    compression: CompressionPlan
-    digests: Mapping[str, str]
-    asked: tuple[AskedProbe, ...] = ()
-    """All probes that are put to the same state, this one among them."""
+from compression_eval.text.markdown import escaped
 
 
 def probe_solver(
@@ -70,24 +51,28 @@ def probe_solver(
         answers: How many epochs share a state.
         version: The task's version; states of another one are not gone on with.
     """
+    # A sample means nothing without its plan, which holds whole conversations and so cannot be in
+    # the sample: whatever is there, or an argument of a registered solver, is written to the log.
+    # Hence the samples name their plans by id, this function closes over those, and the solver
+    # that Inspect registers is the inner one, whose arguments are such as a log can hold.
     shared = SharedStates()
-    histories: dict[int, dict[str, str]] = {}
+    histories: dict[tuple[str, int], dict[str, str]] = {}
 
     def files_for(plan: ProbePlan) -> dict[str, str]:
         """Look once per compression: reading a long history takes longer than asking a probe."""
         if plan.probe.type != "artifact":
             return {}
         job = plan.compression
-        if id(job) not in histories:
-            histories[id(job)] = history_files(job.loaded().messages[: job.cut])
-        return dict(histories[id(job)])
+        history = (job.fixture.name, job.cut)
+        if history not in histories:
+            histories[history] = history_files(job.loaded().messages[: job.cut])
+        return dict(histories[history])
 
     @solver(name="answer_from_compressed")
     def answer_from_compressed(
         compressor: str, compressor_args: dict[str, Any], cycles: int, answers: int
     ) -> Solver:
-        # The arguments are for the log; the plans were made from the same ones.
-        del compressor, compressor_args, cycles
+        del compressor, compressor_args, cycles  # for the log; the plans were made from the same
 
         async def solve(state: TaskState, generate: Generate) -> TaskState:  # noqa: ARG001
             plan = plans[str(state.sample_id)]
@@ -206,17 +191,6 @@ def _answer(output: ModelOutput, model: Model) -> AnswerRecord:
         tool_calls=[call.function for call in (output.message.tool_calls or [])],
         failure=failure,
     )
-
-
-@cache
-def question_preamble() -> str:
-    """Return the text that stands before every probe."""
-    return (files(__package__) / "question.md").read_text(encoding="utf-8").strip()
-
-
-def preamble_digest() -> str:
-    """Return the digest of `question_preamble`."""
-    return hashlib.sha256(question_preamble().encode()).hexdigest()
 
 
 def _overview(state: State) -> str:

@@ -7,7 +7,6 @@ from collections.abc import Mapping, Sequence
 from functools import cache
 from typing import Any, Literal, cast
 
-import click
 from inspect_ai import Epochs, Task, task, task_with
 from inspect_ai.log import HeadlineMetric
 from inspect_ai.model import Model, get_model, model_roles
@@ -21,17 +20,19 @@ from compression_eval.compressors.tokens import token_counter
 from compression_eval.compressors.validity import DEFAULT_MIN_REMOVED
 from compression_eval.compressors.yours import source_digest
 from compression_eval.dataset import PlannedDataset, planned_dataset
+from compression_eval.errors import MAX_NAMED, DataError, passed_over
 from compression_eval.fixtures.digests import digest
-from compression_eval.fixtures.errors import MAX_NAMED, DataError, passed_over
 from compression_eval.fixtures.finding_files import shipped_fixtures
 from compression_eval.fixtures.models import Language
 from compression_eval.grading.metrics import MEAN, VERDICT
 from compression_eval.grading.rubric import KNOWLEDGE
 from compression_eval.grading.scorers import compression as compression_scorer
 from compression_eval.grading.scorers import fact_retention, qualification, six_dimensions
-from compression_eval.offline.registration import EMBEDDED_MODEL
+from compression_eval.inspect_models import EMBEDDED_MODEL
+from compression_eval.plans import preamble_digest
 from compression_eval.run_hooks import MAX_FAILED
-from compression_eval.solver import preamble_digest, probe_solver
+from compression_eval.solver import probe_solver
+from compression_eval.terminal import CommandLineError
 from compression_eval.versioning import made_from, result_version
 from compression_eval.viewer import viewer_config
 
@@ -120,13 +121,6 @@ def task_from(given: Mapping[str, Any]) -> Task:
         return compression_task(TaskArguments(**named, **given.get("unknown", {})))
     except DataError as error:
         raise CommandLineError(str(error)) from error
-
-
-class CommandLineError(DataError, click.ClickException):
-    """A `DataError` that Inspect's command line shows as one line instead of a traceback."""
-
-    def __init__(self, message: str) -> None:
-        click.ClickException.__init__(self, message)
 
 
 def compression_task(arguments: TaskArguments) -> Task:

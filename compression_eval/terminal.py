@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
-from compression_eval.fixtures.errors import (
+from compression_eval.errors import (
     DataError,
     NotFoundError,
     PassedOverError,
@@ -41,6 +41,13 @@ class _NotFoundError(click.ClickException):
     """Ends as click does itself where a path does not exist."""
 
     exit_code = 2
+
+
+class CommandLineError(DataError, click.ClickException):
+    """A `DataError` that Inspect's command line shows as one line instead of a traceback."""
+
+    def __init__(self, message: str) -> None:
+        click.ClickException.__init__(self, message)
 
 
 @contextmanager
@@ -112,9 +119,9 @@ def model_options(command: F) -> F:
 
 
 def model_by_name(name: str, options: dict[str, Any]) -> "Model":
-    """Return a model by its name."""
+    """Return a model by its name and the values of `model_options`."""
     import yaml
-    from inspect_ai.model import GenerateConfig, get_model
+    from inspect_ai.model import GenerateConfig
 
     arguments: dict[str, Any] = {}
     for item in options["model_args"]:
@@ -128,12 +135,19 @@ def model_by_name(name: str, options: dict[str, Any]) -> "Model":
     config = GenerateConfig(
         temperature=options["temperature"], max_connections=options["max_connections"]
     )
+    arguments |= {"config": config, "base_url": options["model_base_url"]}
+    return named_model(name, f"model {shorten(name)}: cannot be used", **arguments)
+
+
+def named_model(name: str, place: str, **options: Any) -> "Model":
+    """Return a model by its name; an error of it begins with ``place``."""
+    from inspect_ai.model import get_model
+
     try:
-        return get_model(name, config=config, base_url=options["model_base_url"], **arguments)
+        return get_model(name, **options)
     except Exception as error:
         # Inspect and every provider have their own errors for a missing key, package or name.
-        said = plain_error(error)
-        raise DataError(f"model {shorten(name)}: cannot be used: {said}") from error
+        raise DataError(f"{place}: {plain_error(error)}") from error
 
 
 def plain_error(error: Exception) -> str:

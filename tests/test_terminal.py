@@ -8,7 +8,7 @@ import pytest
 from click.testing import CliRunner
 
 from compression_eval.cli import COMMANDS, main
-from compression_eval.fixtures.errors import DataError
+from compression_eval.errors import DataError
 from compression_eval.terminal import CleanCommand, CleanGroup, examples
 
 

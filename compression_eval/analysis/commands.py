@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from compression_eval.fixtures.errors import DataError
+from compression_eval.errors import DataError
 from compression_eval.fixtures.writing import write_whole
 from compression_eval.terminal import CleanCommand, examples, model_by_name, model_options
 
@@ -153,7 +153,7 @@ def compare(
     from compression_eval.analysis.comparison.result import compare as compared
     from compression_eval.analysis.comparison.sides import load_sides
     from compression_eval.analysis.comparison.text import as_json, as_junit, page
-    from compression_eval.analysis.tables import as_markdown, as_text
+    from compression_eval.text.tables import as_markdown, as_text
 
     click.echo("reading logs", err=True)
     sides = load_sides(base, new, base_arm, new_arm, scored=regrade is None)

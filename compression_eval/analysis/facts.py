@@ -9,7 +9,6 @@ from typing import get_args
 
 from inspect_ai.scorer import Score
 
-from compression_eval.analysis.tables import Section, Table, as_text, table_lines
 from compression_eval.facts.life import (
     AGE_GROUPS,
     AnswerWord,
@@ -24,6 +23,7 @@ from compression_eval.fixtures.writing import versioned_json
 from compression_eval.grading.rubric import value_markers
 from compression_eval.grading.scored_sample import ScoredSample
 from compression_eval.record import SampleRecord
+from compression_eval.text.tables import Section, Table, as_text, table_lines
 
 
 @dataclass(frozen=True)

@@ -32,7 +32,7 @@ from compression_eval.analysis.columns import (
 )
 from compression_eval.analysis.facts import FactRow
 from compression_eval.analysis.logs import Log, find_logs, one_per_run, reading
-from compression_eval.fixtures.errors import DataError
+from compression_eval.errors import DataError
 from compression_eval.grading.rubric import structure
 from compression_eval.grading.scorers import DIMENSION_KEYS
 

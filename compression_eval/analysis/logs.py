@@ -20,7 +20,7 @@ from inspect_ai.log import (
 )
 from inspect_ai.scorer import Score
 
-from compression_eval.fixtures.errors import DataError, NotFoundError
+from compression_eval.errors import DataError, NotFoundError
 from compression_eval.fixtures.message_text import message_text
 from compression_eval.grading.failures import FAILURES
 from compression_eval.record import recorded_in

@@ -43,12 +43,12 @@ from compression_eval.authoring.candidates import (
     warnings,
 )
 from compression_eval.authoring.history import THIRDS, History
-from compression_eval.compressors.errors import refused, stop_reason
-from compression_eval.compressors.summarising import one_line_json
 from compression_eval.fixtures.banks import AnswerKey, Probe, ProbeType
 from compression_eval.fixtures.models import BROKEN_TEXT, broken_text
 from compression_eval.grading.asking import list_schema, object_schema, objects_with
+from compression_eval.inspect_models import refused, stop_reason
 from compression_eval.sharing import prefix_first
+from compression_eval.text.printable import one_line_json
 
 logger = logging.getLogger(__name__)
 

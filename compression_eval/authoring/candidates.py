@@ -9,10 +9,10 @@ from typing import get_args
 
 from compression_eval.authoring.asking import guessable
 from compression_eval.authoring.history import History, Third
-from compression_eval.facts.matching import Text, normalise, other_paths, paths_of
+from compression_eval.errors import shorten
 from compression_eval.facts.records import variants
 from compression_eval.fixtures.banks import ExpectedFact, Probe, ProbeType
-from compression_eval.fixtures.errors import shorten
+from compression_eval.text.matching import Text, normalise, other_paths, paths_of
 
 TYPES: tuple[ProbeType, ...] = get_args(ProbeType)
 

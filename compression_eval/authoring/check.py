@@ -21,7 +21,7 @@ import click
 import yaml
 
 from compression_eval.authoring.history import TAIL_TOKENS, THIRDS, History, histories
-from compression_eval.facts.matching import Text, normalise
+from compression_eval.errors import DataError, PassedOverError, shorten
 from compression_eval.fixtures.banks import (
     ExpectedFact,
     Probe,
@@ -40,10 +40,10 @@ from compression_eval.fixtures.checking import (
 )
 from compression_eval.fixtures.cuts import resolve_cut
 from compression_eval.fixtures.digests import digest
-from compression_eval.fixtures.errors import DataError, PassedOverError, shorten
 from compression_eval.fixtures.loading import FixtureWithBank, find_sources
 from compression_eval.fixtures.models import Fixture, Language
 from compression_eval.terminal import examples, say_passed_over
+from compression_eval.text.matching import Text, normalise
 
 WordKind = Literal["artifact", "continuation", "decision", "several", "or", "numbers"]
 

@@ -13,15 +13,9 @@ from compression_eval.authoring.by_model import CHUNK_TOKENS, ModelGenerator, Us
 from compression_eval.authoring.candidates import TYPES, Candidate, Dropped, Harvest, choose
 from compression_eval.authoring.history import TAIL_TOKENS, THIRDS, History, histories
 from compression_eval.authoring.mechanical import mechanical as without_model
+from compression_eval.errors import DataError, PassedOverError, nothing_left, one_line, shorten
 from compression_eval.fixtures.banks import ProbeBank
 from compression_eval.fixtures.cuts import CutArgument, cut_argument, resolve_cut
-from compression_eval.fixtures.errors import (
-    DataError,
-    PassedOverError,
-    nothing_left,
-    one_line,
-    shorten,
-)
 from compression_eval.fixtures.finding_files import find_bank
 from compression_eval.fixtures.loading import FixtureSource, find_sources
 from compression_eval.fixtures.models import Fixture

@@ -10,13 +10,13 @@ from typing import Literal
 
 from compression_eval.compressors.budget import DEFAULT_TAIL_TOKENS, split
 from compression_eval.compressors.tokens import token_counter
-from compression_eval.facts.matching import Text
 from compression_eval.file_ops.calls import Call, calls_of_fixture
 from compression_eval.file_ops.ledger import Inventory, Reading, inventory_of
 from compression_eval.file_ops.naming import history_files
 from compression_eval.file_ops.tools import command_of, deed_of, read_calls
 from compression_eval.fixtures.conversation import conversation
 from compression_eval.fixtures.models import Fixture, Language, Message
+from compression_eval.text.matching import Text
 
 Third = Literal["early", "middle", "late"]
 THIRDS: tuple[Third, ...] = ("early", "middle", "late")

@@ -26,11 +26,11 @@ from compression_eval.authoring.candidates import Candidate, Dropped, Harvest, f
 from compression_eval.authoring.history import History, command_line
 from compression_eval.authoring.mechanical_commands import ask_about_commands, ask_about_git
 from compression_eval.authoring.mechanical_files import ask_about_files, ask_about_values
-from compression_eval.facts.matching import normalise
 from compression_eval.file_ops.calls import Call, file_outcome
 from compression_eval.file_ops.naming import mentioned_files
 from compression_eval.fixtures.banks import AnswerKey, ExpectedFact, Probe
 from compression_eval.fixtures.models import leaves
+from compression_eval.text.matching import normalise
 
 _MAX_NAMED = 5
 _MAX_REQUEST = 2_000

@@ -36,6 +36,7 @@ from compression_eval.compressors.budget import split
 from compression_eval.compressors.prompts import prompt
 from compression_eval.compressors.tokens import token_counter
 from compression_eval.dataset import dataset_of
+from compression_eval.errors import DataError, PassedOverError, shorten
 from compression_eval.fixtures.banks import (
     Probe,
     ProbeBank,
@@ -45,7 +46,6 @@ from compression_eval.fixtures.banks import (
 )
 from compression_eval.fixtures.conversation import conversation
 from compression_eval.fixtures.cuts import CutArgument, cut_argument
-from compression_eval.fixtures.errors import DataError, PassedOverError, shorten
 from compression_eval.fixtures.loading import (
     FixtureSource,
     FixtureWithBank,
@@ -56,8 +56,8 @@ from compression_eval.fixtures.writing import write_whole
 from compression_eval.grading.request import grading_request
 from compression_eval.grading.rubric import load_rubric
 from compression_eval.grading.scored_sample import ScoredSample
+from compression_eval.plans import question_preamble
 from compression_eval.record import ProbeRecord, StateRecord
-from compression_eval.solver import question_preamble
 from compression_eval.terminal import examples, say_passed_over
 
 Condition = Literal["full", "none", "tail"]

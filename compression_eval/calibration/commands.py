@@ -12,7 +12,6 @@ import click
 from inspect_ai.log import EvalLog, list_eval_logs, read_eval_log
 from pydantic import ValidationError
 
-from compression_eval.analysis.tables import Table, printable, table_lines
 from compression_eval.calibration.agreement import agreement
 from compression_eval.calibration.cases import (
     KEYS,
@@ -22,10 +21,12 @@ from compression_eval.calibration.cases import (
     moved,
 )
 from compression_eval.calibration.task import MARK
-from compression_eval.fixtures.errors import DataError, NotFoundError
+from compression_eval.errors import DataError, NotFoundError
 from compression_eval.fixtures.writing import versioned_json
 from compression_eval.grading.rubric import OVERALL
 from compression_eval.terminal import CleanCommand
+from compression_eval.text.printable import printable
+from compression_eval.text.tables import Table, table_lines
 
 
 @click.command(

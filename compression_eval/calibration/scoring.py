@@ -17,11 +17,10 @@ from compression_eval.calibration.cases import (
     moved,
     varied_rubric,
 )
-from compression_eval.fixtures.errors import DataError
+from compression_eval.errors import DataError
 from compression_eval.fixtures.models import Language
 from compression_eval.grading.graded_answers import by_key
 from compression_eval.grading.judgement import judge
-from compression_eval.grading.markdown import number, table
 from compression_eval.grading.panel import (
     PanelGrading,
     PanelWarnings,
@@ -31,6 +30,7 @@ from compression_eval.grading.panel import (
 from compression_eval.grading.request import GraderContext, GradingRequest, grading_request
 from compression_eval.grading.rubric import OVERALL, rubric_digest
 from compression_eval.grading.scored_sample import ScoredSample, nothing_recorded, read_sample
+from compression_eval.text.markdown import number, table
 
 TRAP = "trap"
 """Key of the score: 1 if the grader fell for the answer's trap, 0 if not."""

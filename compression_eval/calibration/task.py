@@ -20,8 +20,8 @@ from compression_eval.calibration.cases import (
     varied_answer,
 )
 from compression_eval.calibration.scoring import grader_calibration as calibration_scorer
+from compression_eval.errors import DataError, unknown_arguments
 from compression_eval.fixtures.digests import digest
-from compression_eval.fixtures.errors import DataError, unknown_arguments
 from compression_eval.fixtures.models import Language
 from compression_eval.grading.graded_answers import (
     CalibrationSet,
@@ -32,9 +32,9 @@ from compression_eval.grading.graded_answers import (
 from compression_eval.grading.metrics import CLUSTER
 from compression_eval.grading.request import GraderContext
 from compression_eval.grading.rubric import rubric_digest
-from compression_eval.offline.registration import EMBEDDED_MODEL
+from compression_eval.inspect_models import EMBEDDED_MODEL
 from compression_eval.record import AnswerRecord, SampleRecord, write_record
-from compression_eval.task import CommandLineError
+from compression_eval.terminal import CommandLineError
 from compression_eval.versioning import result_version
 
 MARK = "grader_calibration"

@@ -9,7 +9,7 @@ from inspect_ai.tool import ToolInfo
 from pydantic import NonNegativeInt
 
 from compression_eval.compressors.budget import CUT_KEY, fitted, groups, joined
-from compression_eval.compressors.errors import CompressionError, stop_reason
+from compression_eval.compressors.errors import CompressionError
 from compression_eval.compressors.prompts import filled
 from compression_eval.compressors.strategy import ProductStrategy, strategy
 from compression_eval.compressors.summarising import (
@@ -19,6 +19,7 @@ from compression_eval.compressors.summarising import (
     set_apart,
 )
 from compression_eval.compressors.tokens import token_counter
+from compression_eval.inspect_models import stop_reason
 
 _KEY = "compression_eval_codex"
 

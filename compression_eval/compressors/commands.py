@@ -12,7 +12,7 @@ from compression_eval.compressors.artifacts import SUFFIX
 from compression_eval.compressors.hermes.interpreter import DEFAULT_VERSION
 from compression_eval.compressors.registry import COMPRESSORS, find_compressor
 from compression_eval.compressors.spec import Compressor
-from compression_eval.fixtures.errors import DataError, shorten
+from compression_eval.errors import DataError, shorten
 from compression_eval.terminal import CleanGroup, aligned
 
 _COLUMNS = ("name", "calls a model", "state can be read", "takes a target", "parameters")

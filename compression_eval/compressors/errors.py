@@ -1,17 +1,14 @@
-"""How a compression says that it failed, what is no failure of it, and how a reply ended."""
+"""How a compression says that it failed, and what is no failure of it."""
 
 import json
 import traceback
 from collections.abc import Iterator
 
-from inspect_ai.model import ContentText, Model, ModelOutput, RetryDecision
+from inspect_ai.model import Model, RetryDecision
 from pydantic import ValidationError
 
 from compression_eval.compressors.state import StateStatus
-from compression_eval.fixtures.errors import one_line
-
-NO_CHOICES = "the model's reply holds no choices"
-"""What is wrong with a reply that has nothing in it, which providers do send."""
+from compression_eval.errors import one_line
 
 _OUTAGE_STATUSES = frozenset({401, 402, 403, 407, 408, 409, 425, 429})
 """HTTP statuses that turn on keys, quotas and traffic, not on what was asked; so all from 500."""
@@ -121,23 +118,4 @@ def _is_billing(error: Exception) -> bool:
             kinds += [part.get("code"), part.get("type")]
     return any(isinstance(kind, str) and kind.startswith(_BILLING_KINDS) for kind in kinds) or any(
         phrase in str(error).lower() for phrase in _BILLING_PHRASES
-    )
-
-
-def stop_reason(output: ModelOutput) -> str:
-    """Return why a reply ended; empty for one without choices."""
-    return "" if output.empty else output.stop_reason
-
-
-def refused(output: ModelOutput) -> bool:
-    """Return whether the model declined: by its stop reason, or by text marked as a refusal.
-
-    OpenAI ends a refusal like any other reply; only the text itself is marked there.
-    """
-    if output.empty:
-        return False
-    content = output.message.content
-    parts = [] if isinstance(content, str) else content
-    return output.stop_reason == "content_filter" or any(
-        isinstance(part, ContentText) and bool(part.refusal) for part in parts
     )

@@ -13,7 +13,7 @@ from pydantic import PositiveInt
 
 from compression_eval.compressors.errors import CompressionError
 from compression_eval.compressors.strategy import Strategy, Text, strategy
-from compression_eval.fixtures.errors import DataError
+from compression_eval.errors import DataError
 
 _INSTALL = "pip install 'compression_eval[langchain]'"
 

@@ -12,8 +12,8 @@ from inspect_ai.tool import ToolInfo
 from compression_eval.compressors.errors import CompressionError
 from compression_eval.compressors.strategy import Strategy, strategy
 from compression_eval.compressors.summarising import carrier
+from compression_eval.errors import PassedOverError, shorten
 from compression_eval.fixtures.conversation import message_index, recorded_state
-from compression_eval.fixtures.errors import PassedOverError, shorten
 from compression_eval.fixtures.models import Fixture, RecordedCompaction
 
 _KEY = "compression_eval_recorded"

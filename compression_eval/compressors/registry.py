@@ -35,7 +35,7 @@ from compression_eval.compressors.vendors.anthropic_api import (
 from compression_eval.compressors.vendors.openai import OpenAICompaction, require_responses
 from compression_eval.compressors.yours import user_compressor
 from compression_eval.compressors.yours.command import CommandCompaction
-from compression_eval.fixtures.errors import DataError, did_you_mean
+from compression_eval.errors import DataError, did_you_mean
 
 _code = partial(compressor, calls_model=False)
 _model = partial(compressor, calls_model=True)

@@ -15,12 +15,7 @@ from inspect_ai.tool import ToolInfo
 from inspect_ai.util import LimitExceededError
 
 from compression_eval.compressors.budget import CUT_KEY, split_system
-from compression_eval.compressors.errors import (
-    NO_CHOICES,
-    CompressionError,
-    is_outage,
-    stop_reason,
-)
+from compression_eval.compressors.errors import CompressionError, is_outage
 from compression_eval.compressors.spec import CompressorSpec
 from compression_eval.compressors.state import CycleRecord, State, StateStatus
 from compression_eval.compressors.tokens import is_opaque, token_counter
@@ -38,6 +33,7 @@ from compression_eval.fixtures.conversation import conversation
 from compression_eval.fixtures.loading import StoredFixture
 from compression_eval.fixtures.message_text import decoded_text, message_text
 from compression_eval.fixtures.models import Fixture
+from compression_eval.inspect_models import NO_CHOICES, stop_reason
 
 
 @dataclass(eq=False)

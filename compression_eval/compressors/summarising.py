@@ -5,7 +5,6 @@ end of the data. Only where a product itself puts its request after the conversa
 is that done here too (`asked_after`).
 """
 
-import json
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -30,17 +29,16 @@ from compression_eval.compressors.budget import (
     split,
     split_system,
 )
-from compression_eval.compressors.errors import NO_CHOICES, CompressionError, refused
+from compression_eval.compressors.errors import CompressionError
 from compression_eval.compressors.prompts import filled, prompt
 from compression_eval.compressors.strategy import ProductStrategy, Text, WindowStrategy, strategy
 from compression_eval.compressors.tokens import token_counter
 from compression_eval.fixtures.message_text import content_text
+from compression_eval.inspect_models import NO_CHOICES, refused
+from compression_eval.text.printable import one_line_json
 
 _MIN_SUMMARY = 100
 """Tokens below which a summary is not worth asking for; empty headings alone take 60."""
-
-_SEPARATORS = re.compile("[\x7f-\x9f\u2028\u2029\ud800-\udfff]")
-"""What JSON leaves as it is but some readers take for a line break, and lone surrogates."""
 
 
 @dataclass(frozen=True)
@@ -184,12 +182,6 @@ def tagged_summary(reply: str) -> str:
     if not text:
         raise CompressionError("empty", "the summarising model returned no summary")
     return text
-
-
-def one_line_json(data: Any) -> str:
-    """Return data as JSON that is one line to every reader."""
-    text = json.dumps(data, ensure_ascii=False)
-    return _SEPARATORS.sub(lambda match: f"\\u{ord(match[0]):04x}", text)
 
 
 def data_block(header: dict[str, Any], messages: Sequence[ChatMessage]) -> str:

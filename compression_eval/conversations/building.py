@@ -17,7 +17,7 @@ from compression_eval.conversations.account import Account
 from compression_eval.conversations.compactions import recorded_compactions
 from compression_eval.conversations.drafts import Conversation, Draft, DraftCall, Image
 from compression_eval.conversations.fields import clean, json_object
-from compression_eval.fixtures.errors import DataError
+from compression_eval.errors import DataError
 from compression_eval.fixtures.markers import NO_RESULT, typed
 from compression_eval.fixtures.models import (
     IMAGE_DATA,

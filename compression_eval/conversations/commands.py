@@ -15,7 +15,7 @@ from compression_eval.conversations.formats import formats
 from compression_eval.conversations.pipeline import Import, ImportOptions, scrubbing_of, target
 from compression_eval.conversations.rows import check_columns
 from compression_eval.conversations.sources import find_inputs
-from compression_eval.fixtures.errors import DataError, shorten
+from compression_eval.errors import DataError, shorten
 from compression_eval.fixtures.writing import temporary_beside
 from compression_eval.terminal import CleanCommand, examples
 

@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from itertools import accumulate
 from typing import Literal, NamedTuple
 
+from compression_eval.errors import DataError, shorten
 from compression_eval.fixtures.cuts import boundaries
-from compression_eval.fixtures.errors import DataError, shorten
 from compression_eval.fixtures.models import Fixture
 from compression_eval.fixtures.tokens import MESSAGE_OVERHEAD, text_counter
 

@@ -7,7 +7,7 @@ from importlib import import_module
 
 from compression_eval.conversations.drafts import Conversation
 from compression_eval.conversations.sources import SourceFile
-from compression_eval.fixtures.errors import DataError, shorten
+from compression_eval.errors import DataError, shorten
 
 
 @dataclass(frozen=True)

@@ -32,7 +32,7 @@ from compression_eval.conversations.scrubbing import (
     scrub,
 )
 from compression_eval.conversations.sources import Input, readable, source_file
-from compression_eval.fixtures.errors import DataError, shorten
+from compression_eval.errors import DataError, shorten
 from compression_eval.fixtures.finding_files import PARQUET_SUFFIX
 from compression_eval.fixtures.models import Fixture
 from compression_eval.fixtures.parquet_files import ParquetWriter, safe_stem

@@ -18,7 +18,7 @@ from compression_eval.conversations.fields import Json, label, origin
 from compression_eval.conversations.formats import formats
 from compression_eval.conversations.readers.sharegpt import is_turn
 from compression_eval.conversations.sources import SourceFile, Value, source_file
-from compression_eval.fixtures.errors import DataError, shorten
+from compression_eval.errors import DataError, shorten
 
 PARTS: dict[str, tuple[str, ...]] = {
     "messages": ("messages", "conversations", "conversation", "trajectory", "input"),

@@ -21,8 +21,8 @@ from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO
 
+from compression_eval.errors import DataError, NotFoundError, shorten
 from compression_eval.fixtures.addresses import is_address
-from compression_eval.fixtures.errors import DataError, NotFoundError, shorten
 
 if TYPE_CHECKING:
     from zstandard import ZstdDecompressionObj

@@ -8,11 +8,11 @@ from inspect_ai.model import ChatMessage
 from pydantic import BaseModel, ConfigDict, Field
 
 from compression_eval.facts.markers import ValueMarkers
-from compression_eval.facts.matching import Text, normalise
 from compression_eval.facts.stale import stale_values
 from compression_eval.fixtures.banks import ExpectedFact, Probe
 from compression_eval.fixtures.message_text import decoded_text
 from compression_eval.fixtures.models import Fixture
+from compression_eval.text.matching import Text, normalise
 
 Region = Literal["head", "summary", "tail"]
 """Part of a state: kept verbatim at the start, rewritten, or kept at the end."""

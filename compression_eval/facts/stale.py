@@ -19,8 +19,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from compression_eval.facts.markers import ValueMarkers, last
-from compression_eval.facts.matching import Text, normalise
 from compression_eval.fixtures.banks import ExpectedFact, Probe
+from compression_eval.text.matching import Text, normalise
 
 _SENTENCE_END = re.compile(r"(?<=[!?。！？;；])|(?<=\.)(?=\s)|\n+|(?<=,)(?=\s*\")")
 """Ends of sentences, lines and JSON fields, which bound the reach of a sign."""

@@ -1,6 +1,6 @@
 """Which expected facts an answer states.
 
-A fact is looked up in the whole answer (`facts.matching`). Two kinds of matches do not count:
+A fact is looked up in the whole answer (`text.matching`). Two kinds of matches do not count:
 
 * Where a sign of denial or of the past stands close by ("not FER-512", "up from 250 ms",
   "Postgres was ruled out"). The signs are words in the rubric's data. An answer may be asked for
@@ -22,9 +22,9 @@ import re
 from collections.abc import Iterator, Sequence
 
 from compression_eval.facts.markers import ValueMarkers, last
-from compression_eval.facts.matching import Text, normalise
-from compression_eval.facts.notations import canonical
 from compression_eval.fixtures.banks import ExpectedFact, Probe
+from compression_eval.text.matching import Text, normalise
+from compression_eval.text.notations import canonical
 
 MAX_CLAUSES = 5_000
 """In an answer of more clauses no denial is looked for."""

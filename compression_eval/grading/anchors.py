@@ -16,9 +16,9 @@ from inspect_ai.model import ChatMessage, ChatMessageUser
 from inspect_ai.scorer import Metric, SampleScore, Score, Value, metric
 from pydantic import BaseModel, Field
 
+from compression_eval.errors import DataError
 from compression_eval.fixtures.banks import Probe, ProbeType
 from compression_eval.fixtures.digests import digest
-from compression_eval.fixtures.errors import DataError
 from compression_eval.fixtures.models import Language
 from compression_eval.grading.graded_answers import (
     GradedAnswer,

@@ -21,7 +21,7 @@ from inspect_ai.model import (
 )
 from inspect_ai.util import JSONSchema, LimitExceededError
 
-from compression_eval.compressors.errors import refused
+from compression_eval.inspect_models import refused
 from compression_eval.sharing import prefix_first
 
 logger = logging.getLogger(__name__)

@@ -9,9 +9,9 @@ from collections.abc import Iterable, Sequence
 
 from compression_eval.facts.life import FactFinding, age_group
 from compression_eval.grading.judgement import CAP, Judgement
-from compression_eval.grading.markdown import escaped, number, yes_no
 from compression_eval.grading.rubric import FORMULA, Criterion
 from compression_eval.record import StateRecord
+from compression_eval.text.markdown import escaped, number, yes_no
 
 
 def of_compression(state: StateRecord, removed: float) -> str:

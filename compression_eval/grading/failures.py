@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 
 from inspect_ai.log import EvalSampleSummary
 
-from compression_eval.fixtures.errors import one_line
+from compression_eval.errors import one_line
 
 FAILURES = "failures"
 """Key of a log's metadata: what failed, a line for each kind; absent if nothing did."""

@@ -8,10 +8,10 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
+from compression_eval.errors import DataError, shorten
 from compression_eval.facts.stale import violations
 from compression_eval.facts.stated import stated_facts
 from compression_eval.fixtures.banks import Probe
-from compression_eval.fixtures.errors import DataError, shorten
 from compression_eval.fixtures.finding_files import named_items, shipped_fixtures
 from compression_eval.fixtures.loading import load_pair, parsed, refuse
 from compression_eval.fixtures.locations import data_folder

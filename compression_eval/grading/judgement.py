@@ -13,7 +13,6 @@ from typing import Any
 from inspect_ai.scorer import Score
 
 from compression_eval.facts.life import AnswerWord
-from compression_eval.facts.matching import Text
 from compression_eval.facts.stale import violations
 from compression_eval.fixtures.banks import Probe
 from compression_eval.grading.form import constraint_score, format_score
@@ -29,6 +28,7 @@ from compression_eval.grading.rubric import (
     overall,
 )
 from compression_eval.grading.scored_sample import ScoredSample
+from compression_eval.text.matching import Text
 
 CAP = 3.0
 """Maximum accuracy score of an answer with a wrong value among right ones."""

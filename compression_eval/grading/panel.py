@@ -11,14 +11,13 @@ from typing import Any
 from inspect_ai.model import Model, ModelOutput, model_roles
 from inspect_ai.util import collect
 
-from compression_eval.compressors.errors import stop_reason
+from compression_eval.errors import one_line
 from compression_eval.facts.life import AnswerWord
-from compression_eval.fixtures.errors import one_line
 from compression_eval.grading.asking import ReplyError, ask
 from compression_eval.grading.reply import CriterionResult, Reply, read_reply, response_schema
 from compression_eval.grading.request import GradingRequest
 from compression_eval.grading.rubric import dimension_scores, overall
-from compression_eval.offline.registration import model_under_test
+from compression_eval.inspect_models import model_under_test, stop_reason
 
 logger = logging.getLogger(__name__)
 

@@ -20,7 +20,6 @@ from inspect_ai.model import (
     ContentText,
 )
 
-from compression_eval.compressors.summarising import one_line_json
 from compression_eval.fixtures.banks import AnswerKey, Probe, RequestedFormat
 from compression_eval.grading.rubric import (
     FORM_DIMENSION,
@@ -30,6 +29,7 @@ from compression_eval.grading.rubric import (
     structure,
 )
 from compression_eval.record import StateRecord, render_messages
+from compression_eval.text.printable import one_line_json
 
 GraderContext = Literal["state", "none"]
 

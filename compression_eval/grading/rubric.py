@@ -19,9 +19,9 @@ from typing import Annotated, Literal, Self, TypeVar, get_args
 import yaml
 from pydantic import BaseModel, Field, ValidationError, model_validator
 
+from compression_eval.errors import DataError, describe_validation_error
 from compression_eval.facts.markers import Phrase, Phrases, ValueMarkers
 from compression_eval.fixtures.banks import Probe, ProbeType
-from compression_eval.fixtures.errors import DataError, describe_validation_error
 from compression_eval.fixtures.models import Language, Strict
 
 CriteriaMode = Literal["by_type", "all"]

@@ -13,9 +13,9 @@ import anyio
 from inspect_ai.scorer import Metric, Score, Scorer, Target, mean, scorer
 from inspect_ai.solver import TaskState
 
+from compression_eval.errors import DataError
 from compression_eval.facts.life import FactFinding, FactWords, follow_facts
 from compression_eval.facts.stale import violations, wrong_values
-from compression_eval.fixtures.errors import DataError
 from compression_eval.fixtures.models import Language
 from compression_eval.grading import explanation
 from compression_eval.grading.anchors import (
@@ -25,7 +25,6 @@ from compression_eval.grading.anchors import (
     grade_anchor,
 )
 from compression_eval.grading.judgement import answer_words, judge
-from compression_eval.grading.markdown import escaped
 from compression_eval.grading.metrics import (
     NO_VERDICT,
     REGION,
@@ -55,6 +54,7 @@ from compression_eval.grading.state_reader import (
     StateReading,
 )
 from compression_eval.record import AskedProbe
+from compression_eval.text.markdown import escaped
 
 COMPRESSION_KEYS = ("tokens_removed", "tokens_retained", "failed_states")
 """Keys of the score of `compression`, on every sample that has a record."""

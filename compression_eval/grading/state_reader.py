@@ -24,10 +24,9 @@ from inspect_ai.model import (
 )
 from inspect_ai.util import JSONSchema
 
-from compression_eval.compressors.summarising import one_line_json
+from compression_eval.errors import one_line
 from compression_eval.facts.life import StateFinding, StateWord
 from compression_eval.facts.records import Region
-from compression_eval.fixtures.errors import one_line
 from compression_eval.fixtures.models import Language
 from compression_eval.grading.asking import (
     Asked,
@@ -41,6 +40,7 @@ from compression_eval.grading.passages import Passages, may_show, says_anything
 from compression_eval.grading.request import shared_beginning
 from compression_eval.grading.rubric import Rubric, load_rubric
 from compression_eval.record import AskedProbe, render_messages
+from compression_eval.text.printable import one_line_json
 
 StateFacts = Literal["reader", "match"]
 """What decides whether a fact is in a state: a language model and look-ups, or look-ups alone."""

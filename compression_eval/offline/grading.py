@@ -15,11 +15,11 @@ from typing import Any
 from inspect_ai.model import ChatMessage
 from pydantic import BaseModel, ConfigDict, ValidationError
 
-from compression_eval.facts.matching import Text
 from compression_eval.fixtures.banks import AnswerKey, Constraint, RequestedFormat
 from compression_eval.grading.form import constraint_score, format_score
 from compression_eval.offline.conversation import user_records
 from compression_eval.offline.language import content_terms, words
+from compression_eval.text.matching import Text
 
 _MAX_SCORE = 5.0
 _CAP = 3.0

@@ -1,17 +1,6 @@
 """Makes the embedded model known to Inspect under ``embedded/…`` without importing it."""
 
-from inspect_ai.model import Model, ModelAPI, get_model, modelapi
-
-EMBEDDED_MODEL = "embedded/lexical"
-
-
-def model_under_test() -> Model:
-    """Return the model that Inspect evaluates, or the embedded one if none was chosen.
-
-    A task that is made in Python cannot know yet whether ``eval()`` will be given a model.
-    """
-    active = get_model()
-    return get_model(EMBEDDED_MODEL) if str(active) == "none/none" else active
+from inspect_ai.model import ModelAPI, modelapi
 
 
 @modelapi(name="embedded")

@@ -19,8 +19,8 @@ from compression_eval.compressors.running import CompressionPlan
 from compression_eval.compressors.spec import CompressorSpec
 from compression_eval.compressors.tokens import token_counter
 from compression_eval.dataset import dataset_of
+from compression_eval.errors import DataError, shorten
 from compression_eval.fixtures.digests import digest
-from compression_eval.fixtures.errors import DataError, shorten
 from compression_eval.sweeping.rehearsal import TOO_LARGE, rehearse, rehearsing_model
 from compression_eval.sweeping.settings import ArmSettings, SweepSettings
 

@@ -9,7 +9,7 @@ from typing import Any
 import click
 from inspect_ai.log import EvalLog
 
-from compression_eval.fixtures.errors import DataError, passed_over
+from compression_eval.errors import DataError, passed_over
 from compression_eval.fixtures.writing import versioned_json
 from compression_eval.sweeping.costs import read_prices
 from compression_eval.sweeping.estimate import as_text, estimate

@@ -23,20 +23,20 @@ from pydantic import TypeAdapter, ValidationError
 
 from compression_eval.compressors.running import CompressionPlan
 from compression_eval.compressors.state import State
-from compression_eval.compressors.summarising import one_line_json
 from compression_eval.compressors.tokens import token_counter
-from compression_eval.fixtures.errors import DataError, describe_validation_error
+from compression_eval.errors import DataError, describe_validation_error
 from compression_eval.fixtures.tokens import MESSAGE_OVERHEAD
 from compression_eval.grading.anchors import chosen_anchors
 from compression_eval.grading.request import GradingRequest, grading_request
 from compression_eval.grading.rubric import load_rubric
 from compression_eval.grading.state_reader import reading_requests
+from compression_eval.plans import ProbePlan, question_preamble
 from compression_eval.record import StateRecord, render_messages
-from compression_eval.solver import ProbePlan, question_preamble
 from compression_eval.sweeping.arms import Arm
 from compression_eval.sweeping.rehearsal import TOO_LARGE, rehearse
 from compression_eval.sweeping.settings import SweepSettings, read_yaml
 from compression_eval.sweeping.spreads import Assumptions
+from compression_eval.text.printable import one_line_json
 
 Basis = Literal["computed", "rehearsed", "assumed"]
 

@@ -23,17 +23,18 @@ from compression_eval.analysis.statistics.power import (
     standard_error,
 )
 from compression_eval.analysis.statistics.significance import DEFAULT_THRESHOLD
-from compression_eval.analysis.tables import Table, printable, table_lines
 from compression_eval.compressors.tokens import token_counter
-from compression_eval.fixtures.errors import DataError, passed_over
+from compression_eval.errors import DataError, passed_over
 from compression_eval.grading.rubric import MAX_SCORE
-from compression_eval.offline.registration import EMBEDDED_MODEL
+from compression_eval.inspect_models import EMBEDDED_MODEL
+from compression_eval.plans import ProbePlan
 from compression_eval.sharing import has_prompt_cache
-from compression_eval.solver import ProbePlan
 from compression_eval.sweeping.costs import ArmCosts, Tokens, arm_costs, price_of
 from compression_eval.sweeping.planning import SweepPlan
 from compression_eval.sweeping.rehearsal import rehearsing_model
 from compression_eval.sweeping.spreads import Assumptions, shipped, spreads_of
+from compression_eval.text.printable import printable
+from compression_eval.text.tables import Table, table_lines
 
 _ROLES = ("answerer", "grader", "compressor")
 _OTHER_EPOCHS = (2, 3, 5, 10)

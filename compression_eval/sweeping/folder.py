@@ -27,10 +27,10 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 from compression_eval._version import __version__
 from compression_eval.compressors.tokens import token_counter
 from compression_eval.compressors.yours import source_digest
+from compression_eval.errors import DataError, describe_validation_error
 from compression_eval.fixtures.digests import digest, shown
-from compression_eval.fixtures.errors import DataError, describe_validation_error
 from compression_eval.fixtures.writing import write_whole
-from compression_eval.solver import preamble_digest
+from compression_eval.plans import preamble_digest
 from compression_eval.sweeping.arms import Arm, TaskKey, task_key
 from compression_eval.sweeping.planning import SweepPlan
 

@@ -7,16 +7,16 @@ from functools import cached_property
 from typing import Any
 
 from inspect_ai import Epochs, Task, task_with
-from inspect_ai.model import GenerateConfig, Model, get_model
+from inspect_ai.model import GenerateConfig, Model
 
 from compression_eval.arguments import TaskArguments
 from compression_eval.dataset import PlannedDataset, dataset_of
-from compression_eval.fixtures.errors import DataError, PassedOverError, shorten
-from compression_eval.offline.registration import EMBEDDED_MODEL
+from compression_eval.errors import DataError, PassedOverError, shorten
+from compression_eval.inspect_models import EMBEDDED_MODEL
 from compression_eval.sweeping.arms import Arm, TaskKey, sweep_arms
 from compression_eval.sweeping.settings import SweepSettings
 from compression_eval.task import compression, with_models
-from compression_eval.terminal import plain_error
+from compression_eval.terminal import named_model
 
 
 @dataclass(frozen=True)
@@ -109,11 +109,12 @@ class SweepPlan:
             self._model(name)
         for role, names in self.settings.roles.items():
             for name in names:
-                named_model(name, what=role)
+                named_model(name, f"{role}: {shorten(name)}")
 
     def _model(self, name: str) -> Model:
         return named_model(
             name,
+            f"models: {shorten(name)}",
             base_url=self.settings.model_base_url,
             config=GenerateConfig.model_validate(self.settings.generate),
             **self.settings.model_args,
@@ -129,11 +130,3 @@ def sweep_plan(settings: SweepSettings) -> SweepPlan:
         update["roles"] = {"grader": [EMBEDDED_MODEL], **settings.roles}
     settings = settings.model_copy(update=update)
     return SweepPlan(settings, sweep_arms(settings))
-
-
-def named_model(name: str, what: str = "models", **options: Any) -> Model:
-    """Return a model by its name."""
-    try:
-        return get_model(name, **options)
-    except Exception as error:  # a provider raises whatever it likes over a name or a key
-        raise DataError(f"{what}: {shorten(name)}: {plain_error(error)}") from error

@@ -16,7 +16,7 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TaskID, TextC
 from rich.table import Column
 from rich.text import Text
 
-from compression_eval.fixtures.errors import one_line
+from compression_eval.errors import one_line
 from compression_eval.grading.failures import run_failures
 from compression_eval.sweeping.arms import TaskKey, task_key
 

@@ -23,8 +23,7 @@ from inspect_ai.model import GenerateConfig, GenerateConfigArgs, ModelCost
 from compression_eval.analysis.arms import arm_names
 from compression_eval.analysis.columns import number
 from compression_eval.analysis.logs import Log
-from compression_eval.analysis.tables import Table, table_lines
-from compression_eval.fixtures.errors import DataError
+from compression_eval.errors import DataError
 from compression_eval.grading.failures import RunFailures, run_failures
 from compression_eval.grading.metrics import MEAN, STDERR
 from compression_eval.grading.rubric import KNOWLEDGE
@@ -43,6 +42,7 @@ from compression_eval.sweeping.folder import (
 from compression_eval.sweeping.planning import SweepPlan
 from compression_eval.sweeping.progress import progress
 from compression_eval.terminal import plain_error
+from compression_eval.text.tables import Table, table_lines
 
 _WRITES = 100
 """How often a log is written while its task runs; each time all of it is."""

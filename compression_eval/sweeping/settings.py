@@ -18,7 +18,7 @@ from pydantic import (
 )
 
 from compression_eval.arguments import ArgumentFields
-from compression_eval.fixtures.errors import DataError, describe_validation_error, shorten
+from compression_eval.errors import DataError, describe_validation_error, shorten
 from compression_eval.fixtures.finding_files import DEFAULT_FIXTURES
 
 F = TypeVar("F", bound=Callable[..., object])

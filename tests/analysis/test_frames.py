@@ -12,7 +12,7 @@ from compression_eval.analysis import (
     samples_frame,
     states_frame,
 )
-from compression_eval.fixtures.errors import DataError
+from compression_eval.errors import DataError
 from compression_eval.grading.rubric import structure
 from tests.analysis.embedded import TAIL, embedded
 from tests.e2e import small

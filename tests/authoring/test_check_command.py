@@ -8,7 +8,7 @@ from click.testing import CliRunner, Result
 
 from compression_eval.cli import main
 from compression_eval.conversations import scrubbing
-from compression_eval.fixtures.errors import DataError
+from compression_eval.errors import DataError
 from tests.fixtures.building import (
     Json,
     assistant,

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from compression_eval.calibration.cases import sprung, traps
-from compression_eval.fixtures.errors import DataError
+from compression_eval.errors import DataError
 from compression_eval.grading.graded_answers import (
     AnswerSet,
     CalibrationSet,

@@ -10,7 +10,7 @@ from inspect_ai.log import EvalLog
 
 from compression_eval.calibration.task import CalibrationArguments, calibration_task
 from compression_eval.cli import main
-from compression_eval.fixtures.errors import DataError
+from compression_eval.errors import DataError
 from compression_eval.grading.graded_answers import load_sets
 from tests.grading.samples import MockGrader
 

@@ -26,8 +26,8 @@ from compression_eval.compressors.running import CompressionPlan, compress
 from compression_eval.compressors.spec import CompressorSpec
 from compression_eval.compressors.state import State
 from compression_eval.compressors.validity import structural_problem
+from compression_eval.errors import DataError
 from compression_eval.facts.records import track
-from compression_eval.fixtures.errors import DataError
 from compression_eval.fixtures.models import Fixture
 from tests.compressors.arms import spec_of
 from tests.compressors.conftest import Reply, conversation_fixture, model_replying

@@ -6,7 +6,7 @@ import pytest
 from inspect_ai.util import LimitExceededError
 
 from compression_eval.compressors.registry import compressor_spec
-from compression_eval.fixtures.errors import DataError
+from compression_eval.errors import DataError
 from compression_eval.fixtures.models import Fixture
 from tests.compressors.arms import compressed, session
 from tests.compressors.conftest import conversation_fixture

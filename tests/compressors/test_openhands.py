@@ -7,7 +7,7 @@ from inspect_ai.model import ChatMessage, Model, ModelOutput, ModelUsage, get_mo
 
 from compression_eval.compressors.budget import groups
 from compression_eval.compressors.registry import compressor_spec
-from compression_eval.fixtures.errors import DataError
+from compression_eval.errors import DataError
 from compression_eval.fixtures.models import Fixture
 from tests.compressors.arms import compressed, messages_of
 from tests.compressors.conftest import conversation_fixture

@@ -7,8 +7,8 @@ import pytest
 from compression_eval.compressors.recorded import RecordedState, unsupported
 from compression_eval.compressors.registry import COMPRESSORS, compressor_spec
 from compression_eval.compressors.state import State
+from compression_eval.errors import DataError
 from compression_eval.fixtures.banks import Probe
-from compression_eval.fixtures.errors import DataError
 from compression_eval.fixtures.models import Fixture
 from tests.compressors.arms import compressed
 from tests.fixtures.building import (

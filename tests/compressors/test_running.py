@@ -19,8 +19,8 @@ from inspect_ai.util import LimitExceededError
 from compression_eval.compressors.registry import compressor_spec
 from compression_eval.compressors.state import State
 from compression_eval.compressors.tokens import token_counter
+from compression_eval.errors import DataError
 from compression_eval.fixtures.banks import Probe
-from compression_eval.fixtures.errors import DataError
 from compression_eval.fixtures.models import Fixture
 from tests.compressors.arms import compressed
 from tests.compressors.conftest import Reply, conversation_fixture

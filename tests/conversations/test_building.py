@@ -11,7 +11,7 @@ from compression_eval.conversations.drafts import (
     DraftCall,
     Image,
 )
-from compression_eval.fixtures.errors import DataError
+from compression_eval.errors import DataError
 from compression_eval.fixtures.markers import NO_RESULT
 from compression_eval.fixtures.models import ImagePart
 

@@ -3,7 +3,7 @@
 import pytest
 
 from compression_eval.conversations.cutting import CutRule, cut_rules, find_cuts
-from compression_eval.fixtures.errors import DataError
+from compression_eval.errors import DataError
 from compression_eval.fixtures.models import Fixture
 from compression_eval.fixtures.tokens import text_counter
 from tests.fixtures.building import fixture_data

@@ -12,7 +12,7 @@ import pytest
 
 from compression_eval.conversations.building import Built, build
 from compression_eval.conversations.rows import read_rows
-from compression_eval.fixtures.errors import DataError
+from compression_eval.errors import DataError
 
 CALL = {"id": "c1", "type": "function", "function": {"name": "bash", "arguments": '{"a": 1}'}}
 CHAT: list[dict[str, Any]] = [

@@ -8,7 +8,7 @@ import zstandard
 
 from compression_eval.conversations import sources
 from compression_eval.conversations.sources import Value, source_file
-from compression_eval.fixtures.errors import DataError
+from compression_eval.errors import DataError
 
 
 def _read(tmp_path: Path, content: bytes) -> list[tuple[str, object, str]]:

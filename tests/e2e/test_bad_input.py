@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from compression_eval.fixtures.errors import DataError
+from compression_eval.errors import DataError
 from tests.e2e import small
 from tests.e2e.scripted import Scripts
 

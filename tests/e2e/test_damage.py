@@ -9,9 +9,9 @@ import pytest
 
 from compression_eval.compressors.anchored import AnchoredCompaction
 from compression_eval.compressors.registry import COMPRESSORS
-from compression_eval.facts.matching import Text
 from compression_eval.grading import request as grading_request
 from compression_eval.grading.rubric import Rubric
+from compression_eval.text.matching import Text
 from tests.e2e import small
 from tests.e2e.scripted import ANSWERS, COMPRESSES, GRADES, Scripts, criteria_in
 

@@ -11,7 +11,7 @@ from inspect_ai.log import write_eval_log
 
 from compression_eval.analysis.frames import facts_frame, samples_frame
 from compression_eval.cli import main
-from compression_eval.fixtures.errors import DataError
+from compression_eval.errors import DataError
 from tests.e2e import small
 from tests.e2e.scripted import GRADES, Call, Scripts, is_reading, proper_grading
 

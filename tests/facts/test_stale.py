@@ -2,11 +2,11 @@
 
 import pytest
 
-from compression_eval.facts import matching
 from compression_eval.facts.stale import stale_forms, stale_values, violations, wrong_values
 from compression_eval.fixtures.banks import ExpectedFact
 from compression_eval.fixtures.models import Language
 from compression_eval.grading.rubric import value_markers
+from compression_eval.text import matching
 from tests.grading.samples import probe
 
 EN = value_markers("en")

@@ -12,7 +12,7 @@ import pytest
 from inspect_ai import score
 from inspect_ai.log import EvalLog, read_eval_log
 
-from compression_eval.fixtures.errors import DataError
+from compression_eval.errors import DataError
 from compression_eval.grading.anchors import AnchorGrading, anchor_of, chosen_anchors
 from compression_eval.grading.scorers import DIMENSION_KEYS, six_dimensions
 from tests.e2e import scripted, small

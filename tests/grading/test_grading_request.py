@@ -4,12 +4,12 @@ from typing import Any
 import pytest
 from inspect_ai.model import ChatMessage, ChatMessageAssistant, ChatMessageUser
 
-from compression_eval.compressors.summarising import one_line_json
 from compression_eval.fixtures.banks import Probe
 from compression_eval.fixtures.models import Language
 from compression_eval.grading.request import GraderContext, GradingRequest, grading_request
 from compression_eval.grading.rubric import load_rubric
 from compression_eval.record import StateRecord
+from compression_eval.text.printable import one_line_json
 from tests.grading.samples import LANGUAGES, context, probe, state_record, texts
 
 NASTY = (

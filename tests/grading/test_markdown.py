@@ -3,7 +3,7 @@ from html import unescape
 
 import pytest
 
-from compression_eval.grading.markdown import escaped, number, pasted, table, yes_no
+from compression_eval.text.markdown import escaped, number, pasted, table, yes_no
 
 
 def test_no_cell_breaks_the_table_or_the_page() -> None:

@@ -4,8 +4,8 @@ from typing import get_args
 import pytest
 from pydantic import ValidationError
 
+from compression_eval.errors import DataError
 from compression_eval.fixtures.banks import ProbeType
-from compression_eval.fixtures.errors import DataError
 from compression_eval.fixtures.models import Language
 from compression_eval.grading.rubric import (
     Structure,

@@ -6,7 +6,7 @@ import pytest
 from inspect_ai import Epochs
 from inspect_ai.scorer import Score
 
-from compression_eval.fixtures.errors import DataError
+from compression_eval.errors import DataError
 from compression_eval.grading.rubric import rubric_digest
 from compression_eval.grading.scorers import DIMENSION_KEYS, six_dimensions
 from tests.grading.samples import (

@@ -11,8 +11,8 @@ from inspect_ai.model import ChatMessage, ChatMessageAssistant, ChatMessageUser
 from inspect_ai.scorer import Score
 from inspect_ai.tool import ToolCall
 
+from compression_eval.errors import DataError
 from compression_eval.facts.records import FactRecord
-from compression_eval.fixtures.errors import DataError
 from compression_eval.grading.scorers import READ_KEYS, fact_retention
 from compression_eval.grading.state_reader import FACTS_PER_CALL, StateQuestion, read_state
 from compression_eval.record import AskedProbe

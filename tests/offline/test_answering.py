@@ -9,8 +9,8 @@ from inspect_ai.model import (
     ChatMessageUser,
 )
 
-from compression_eval.facts.matching import Text
 from compression_eval.offline.language import estimate_tokens
+from compression_eval.text.matching import Text
 
 from .conftest import Ask, call
 

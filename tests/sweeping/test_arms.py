@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from compression_eval.fixtures.errors import DataError
+from compression_eval.errors import DataError
 from compression_eval.sweeping.arms import KNOBS, Arm, sweep_arms
 from compression_eval.sweeping.settings import SweepSettings
 from tests.e2e import small

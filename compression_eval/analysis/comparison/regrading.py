@@ -24,7 +24,7 @@ from compression_eval.analysis.comparison.sides import (
     read_samples,
 )
 from compression_eval.analysis.logs import reading
-from compression_eval.fixtures.errors import DataError
+from compression_eval.errors import DataError
 from compression_eval.fixtures.models import Language
 from compression_eval.grading.panel import Grader, PanelWarnings
 from compression_eval.grading.scored_sample import ScoredSample

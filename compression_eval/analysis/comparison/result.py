@@ -15,7 +15,7 @@ from compression_eval.analysis.comparison.sides import (
 from compression_eval.analysis.statistics.intervals import Difference, Retention
 from compression_eval.analysis.statistics.power import More, what_would_tell
 from compression_eval.analysis.statistics.significance import Decision, Failing, decide
-from compression_eval.fixtures.errors import DataError
+from compression_eval.errors import DataError
 from compression_eval.grading.rubric import KNOWLEDGE
 
 Outcome = Literal["no regression", "regression", "cannot tell", "the same answers"]

@@ -28,9 +28,9 @@ from compression_eval.analysis.frames import (
     unfold_gradings,
 )
 from compression_eval.analysis.logs import Log, find_logs, one_per_run
-from compression_eval.analysis.tables import printable
+from compression_eval.errors import DataError
 from compression_eval.fixtures.digests import shown
-from compression_eval.fixtures.errors import DataError
+from compression_eval.text.printable import printable
 
 if TYPE_CHECKING:
     from pandas import DataFrame

@@ -30,11 +30,12 @@ from compression_eval.analysis.comparison.measures import (
 from compression_eval.analysis.comparison.result import EXIT_CODES, Comparison
 from compression_eval.analysis.comparison.sides import Side
 from compression_eval.analysis.statistics.intervals import Difference, Spread
-from compression_eval.analysis.tables import Section, Table, as_text, clean
 from compression_eval.fixtures.digests import digest, shown
 from compression_eval.fixtures.writing import versioned_json
 from compression_eval.grading import rubric
 from compression_eval.grading.rubric import KNOWLEDGE
+from compression_eval.text.printable import clean
+from compression_eval.text.tables import Section, Table, as_text
 
 FORMULA = f"{rubric.FORMULA}; change = new - base over the probes that both have"
 """How the numbers came about; printed with every comparison."""

@@ -25,7 +25,7 @@ from compression_eval.analysis.report.drawing import Chart
 from compression_eval.analysis.report.figures import Figures, Frames
 from compression_eval.analysis.report.tradeoff import ReportedArm
 from compression_eval.analysis.statistics.significance import DEFAULT_THRESHOLD
-from compression_eval.analysis.tables import clean
+from compression_eval.text.printable import clean
 
 if TYPE_CHECKING:
     from pandas import DataFrame

@@ -9,7 +9,7 @@ from compression_eval.analysis.report.charts import charts
 from compression_eval.analysis.report.figures import as_json, figures, read_frames
 from compression_eval.analysis.report.html_page import html_page, viewer_of
 from compression_eval.analysis.report.sections import markdown, notes, published
-from compression_eval.fixtures.errors import DataError
+from compression_eval.errors import DataError
 
 
 def report_files(

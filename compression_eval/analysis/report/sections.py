@@ -32,11 +32,11 @@ from compression_eval.analysis.report.figures import (
 from compression_eval.analysis.report.tradeoff import Frontier, Pair, ReportedArm
 from compression_eval.analysis.statistics.intervals import Limits
 from compression_eval.analysis.statistics.significance import DEFAULT_THRESHOLD
-from compression_eval.analysis.tables import Cell, Table
 from compression_eval.facts.life import Stage
-from compression_eval.grading.markdown import pasted
-from compression_eval.grading.markdown import table as markdown_table
 from compression_eval.grading.rubric import KNOWLEDGE, MAX_SCORE, OVERALL, structure
+from compression_eval.text.markdown import pasted
+from compression_eval.text.markdown import table as markdown_table
+from compression_eval.text.tables import Cell, Table
 
 if TYPE_CHECKING:
     from pandas import DataFrame

@@ -10,7 +10,8 @@ from inspect_ai.model import GenerateConfig, Model, ModelOutput, messages_from_o
 from inspect_ai.util import LimitExceededError
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
-from compression_eval.compressors.errors import NO_CHOICES, is_outage, refused, stop_reason
+from compression_eval.compressors.errors import is_outage
+from compression_eval.inspect_models import NO_CHOICES, refused, stop_reason
 
 MODEL_NAME = "compressor"
 """The model's name as Hermes sees it: always the same, so that nothing in it turns on the name."""

@@ -17,7 +17,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from compression_eval.compressors.errors import CompressionError
 from compression_eval.compressors.hermes.answering import Reply
-from compression_eval.fixtures.errors import DataError
+from compression_eval.errors import DataError
 
 _DESCRIBE_SECONDS = 120
 _MAX_LINE_BYTES = 64 * 1024 * 1024

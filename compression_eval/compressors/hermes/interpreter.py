@@ -15,7 +15,7 @@ from platformdirs import user_cache_path
 
 from compression_eval.compressors.hermes.exchange import Description, describe
 from compression_eval.compressors.yours.command import plain_environment
-from compression_eval.fixtures.errors import DataError, shorten
+from compression_eval.errors import DataError, shorten
 
 DEFAULT_VERSION = "0.19.0"
 

@@ -30,7 +30,7 @@ from compression_eval.compressors.hermes.interpreter import (
     find_interpreter,
 )
 from compression_eval.compressors.strategy import Strategy, Text, strategy
-from compression_eval.fixtures.errors import DataError
+from compression_eval.errors import DataError
 
 _EXTRAS = "hermes_extras"
 """Metadata key of what Hermes put on a message beside the chat form; it gets it back."""

@@ -12,7 +12,7 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
-from compression_eval.fixtures.errors import DataError, did_you_mean, shorten
+from compression_eval.errors import DataError, did_you_mean, shorten
 from compression_eval.fixtures.invoked_paths import invoked_folder, invoked_path
 
 

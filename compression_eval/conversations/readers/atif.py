@@ -32,7 +32,7 @@ from compression_eval.conversations.readers.base import (
     without_thinking,
 )
 from compression_eval.conversations.sources import SourceFile, source_file
-from compression_eval.fixtures.errors import DataError
+from compression_eval.errors import DataError
 
 _EXPECTED = "an ATIF trajectory: an object with schema_version ATIF-v1.x and steps"
 _KNOWN = re.compile(r"ATIF-v1\.[0-8]")

@@ -27,7 +27,7 @@ from compression_eval.conversations.drafts import (
 from compression_eval.conversations.fields import Json, entries, label
 from compression_eval.conversations.formats import Format
 from compression_eval.conversations.sources import SourceFile, Value
-from compression_eval.fixtures.errors import DataError
+from compression_eval.errors import DataError
 
 TEXT_ACTIONS = (
     "the agent's actions are part of its text, not tool calls: files that it touched are not "

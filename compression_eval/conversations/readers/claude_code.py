@@ -33,7 +33,7 @@ from compression_eval.conversations.readers.claude_code_tree import (
     split_threads,
 )
 from compression_eval.conversations.sources import SourceFile
-from compression_eval.fixtures.errors import DataError
+from compression_eval.errors import DataError
 
 _UNDONE = "on a branch that the user left (a rewind or a retry)"
 _SEEN = "lines with sessionId, uuid, parentUuid and a type such as user or assistant"

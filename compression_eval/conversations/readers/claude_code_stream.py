@@ -16,7 +16,7 @@ from compression_eval.conversations.readers.base import call_arguments, sign
 from compression_eval.conversations.readers.claude_code import ThreadReader
 from compression_eval.conversations.readers.claude_code_tree import SPEAKS, Record, split_threads
 from compression_eval.conversations.sources import SourceFile, Value
-from compression_eval.fixtures.errors import DataError
+from compression_eval.errors import DataError
 
 _SEEN = "messages with session_id and parent_tool_use_id"
 _MAX_HEAD = 60

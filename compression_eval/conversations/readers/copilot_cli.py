@@ -29,7 +29,7 @@ from compression_eval.conversations.readers.base import (
     summary_draft,
 )
 from compression_eval.conversations.sources import SourceFile, Value
-from compression_eval.fixtures.errors import DataError
+from compression_eval.errors import DataError
 
 _SPOKEN = ("user.message", "assistant.message", "tool.execution_start", "tool.execution_complete")
 

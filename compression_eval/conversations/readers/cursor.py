@@ -30,7 +30,7 @@ from compression_eval.conversations.readers.sqlite import (
     stored_object,
 )
 from compression_eval.conversations.sources import SourceFile
-from compression_eval.fixtures.errors import DataError
+from compression_eval.errors import DataError
 
 _TABLE = ("cursorDiskKV",)
 _USER, _ASSISTANT = 1, 2

@@ -15,7 +15,7 @@ from compression_eval.conversations.fields import Json, as_text, entries, label,
 from compression_eval.conversations.formats import Format
 from compression_eval.conversations.readers.base import KnownDrafts, Reader, with_replaced
 from compression_eval.conversations.sources import SourceFile
-from compression_eval.fixtures.errors import DataError
+from compression_eval.errors import DataError
 
 _SPEAKERS = ("user", "gemini")
 _FOR_THE_SCREEN = ("info", "warning", "error")

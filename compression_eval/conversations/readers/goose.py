@@ -29,7 +29,7 @@ from compression_eval.conversations.readers.sqlite import (
     tables,
 )
 from compression_eval.conversations.sources import SourceFile
-from compression_eval.fixtures.errors import DataError
+from compression_eval.errors import DataError
 
 _FOR_USERS = (
     "systemNotification",

@@ -35,7 +35,7 @@ from compression_eval.conversations.readers.sqlite import (
     opened,
 )
 from compression_eval.conversations.sources import MAX_LINE_BYTES, SourceFile, Value
-from compression_eval.fixtures.errors import DataError
+from compression_eval.errors import DataError
 
 _SESSION = ("id", "model", "model_config", "parent_session_id", "started_at", "end_reason")
 _LONG = ("content", "tool_calls")

@@ -15,7 +15,7 @@ from compression_eval.conversations.formats import Format
 from compression_eval.conversations.readers.base import head_of
 from compression_eval.conversations.readers.inspect_history import History, threads_of
 from compression_eval.conversations.sources import SourceFile, check_archive
-from compression_eval.fixtures.errors import DataError
+from compression_eval.errors import DataError
 
 if TYPE_CHECKING:
     from inspect_ai.log import EvalLog, EvalSample

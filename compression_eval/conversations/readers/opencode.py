@@ -30,7 +30,7 @@ from compression_eval.conversations.readers.sqlite import (
     tables,
 )
 from compression_eval.conversations.sources import MAX_LINE_BYTES, SourceFile
-from compression_eval.fixtures.errors import DataError
+from compression_eval.errors import DataError
 
 _QUESTION = "What did we do so far?"
 """What OpenCode shows the model for the message that asked for a compaction."""

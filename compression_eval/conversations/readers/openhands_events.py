@@ -29,7 +29,7 @@ from compression_eval.conversations.readers.base import (
 )
 from compression_eval.conversations.readers.openai import content_of as openai_content
 from compression_eval.conversations.sources import SourceFile, Value, source_file
-from compression_eval.fixtures.errors import DataError
+from compression_eval.errors import DataError
 
 _EVENT_FILE = re.compile(r"event-(\d+)-[\w-]+\.json", re.ASCII)
 _EXPECTED = "events of the OpenHands SDK, each with a kind such as MessageEvent or ActionEvent"

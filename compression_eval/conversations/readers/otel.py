@@ -28,7 +28,7 @@ from compression_eval.conversations.formats import Format
 from compression_eval.conversations.readers.base import records
 from compression_eval.conversations.readers.openai import ChatMessages
 from compression_eval.conversations.sources import SourceFile, Value
-from compression_eval.fixtures.errors import DataError
+from compression_eval.errors import DataError
 
 _INPUT, _OUTPUT = "gen_ai.input.messages", "gen_ai.output.messages"
 _DETAILS = "gen_ai.client.inference.operation.details"

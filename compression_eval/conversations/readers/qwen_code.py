@@ -20,7 +20,7 @@ from compression_eval.conversations.readers.base import (
 )
 from compression_eval.conversations.readers.gemini_cli import content_of, parts_of, response_of
 from compression_eval.conversations.sources import SourceFile, Value
-from compression_eval.fixtures.errors import DataError
+from compression_eval.errors import DataError
 
 _SPEAKS = ("user", "assistant", "tool_result")
 _TYPED = ("", "mid_turn_user_message")

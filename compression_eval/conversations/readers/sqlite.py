@@ -10,7 +10,7 @@ from typing import Any
 
 from compression_eval.conversations.fields import Json, from_json
 from compression_eval.conversations.sources import MAX_LINE_BYTES, SourceFile
-from compression_eval.fixtures.errors import DataError
+from compression_eval.errors import DataError
 
 LONGEST = f"{MAX_LINE_BYTES // 2**20} MiB"
 """More than that is not read."""

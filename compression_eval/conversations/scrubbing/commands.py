@@ -26,9 +26,9 @@ from compression_eval.conversations.scrubbing.settings import (
     read_names,
 )
 from compression_eval.conversations.scrubbing.texts import Report, TextPasses
+from compression_eval.errors import DataError
 from compression_eval.fixtures.banks import ProbeBank
 from compression_eval.fixtures.checking import bank_findings
-from compression_eval.fixtures.errors import DataError
 from compression_eval.fixtures.finding_files import BANK_SUFFIX, find_bank, find_fixtures
 from compression_eval.fixtures.loading import load_bank, load_fixture, refuse
 from compression_eval.fixtures.models import Fixture

@@ -15,7 +15,7 @@ import re
 from collections.abc import Iterator
 from pathlib import Path
 
-from compression_eval.fixtures.errors import DataError
+from compression_eval.errors import DataError
 
 DEFAULT_KEY = b"compression_eval"
 """The key that is used if none is given. Public, so it hides nothing from who can guess."""

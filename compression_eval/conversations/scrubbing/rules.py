@@ -14,7 +14,7 @@ from typing import Any
 import yaml
 
 from compression_eval.conversations.scrubbing.pseudonyms import KINDS
-from compression_eval.fixtures.errors import DataError
+from compression_eval.errors import DataError
 
 _WHOLE_TEXT = ((0, sys.maxsize),)
 

@@ -21,8 +21,8 @@ from compression_eval.conversations.scrubbing.removing import (
 )
 from compression_eval.conversations.scrubbing.settings import PARAPHRASE, ScrubSettings
 from compression_eval.conversations.scrubbing.texts import Report, TextPasses, rewritten, shape
+from compression_eval.errors import DataError, describe_validation_error, shorten
 from compression_eval.fixtures.banks import ProbeBank
-from compression_eval.fixtures.errors import DataError, describe_validation_error, shorten
 from compression_eval.fixtures.models import Fixture, Open
 
 if TYPE_CHECKING:

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from compression_eval.conversations.scrubbing.rules import missing, yaml_file
 from compression_eval.conversations.scrubbing.vocabulary import Learnt
-from compression_eval.fixtures.errors import DataError, shorten
+from compression_eval.errors import DataError, shorten
 
 RULES_VERSION = 5
 """Version of our own rules and pseudonyms; a change of either that changes a byte raises it."""

@@ -18,7 +18,7 @@ from itertools import chain
 
 from compression_eval.conversations.scrubbing.pseudonyms import is_pseudonym
 from compression_eval.conversations.scrubbing.rules import Hit, without_overlaps
-from compression_eval.fixtures.errors import DataError
+from compression_eval.errors import DataError
 
 MAX_VALUES = 500_000
 """Values of one import; more are taken for a fault, since all of them are held in memory."""

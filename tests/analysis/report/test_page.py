@@ -4,7 +4,7 @@ import json
 from pathlib import Path
 
 from compression_eval.analysis.report.html_page import script_json, viewer_of
-from compression_eval.analysis.tables import clean
+from compression_eval.text.printable import clean
 
 
 def test_what_can_be_shown_stays() -> None:

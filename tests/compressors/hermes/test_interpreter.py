@@ -12,7 +12,7 @@ from click.testing import CliRunner
 from compression_eval.cli import main
 from compression_eval.compressors.hermes import interpreter
 from compression_eval.compressors.registry import compressor_spec
-from compression_eval.fixtures.errors import DataError
+from compression_eval.errors import DataError
 from tests.compressors.hermes.conftest import FAKE_HERMES
 
 

@@ -15,7 +15,7 @@ from compression_eval.compressors.running import compress
 from compression_eval.compressors.spec import CompressorSpec
 from compression_eval.compressors.yours import command as command_module
 from compression_eval.compressors.yours import source_digest
-from compression_eval.fixtures.errors import DataError
+from compression_eval.errors import DataError
 from tests.compressors.arms import plan_of
 from tests.compressors.conftest import conversation_fixture, model_replying
 from tests.compressors.yours.running_yours import at_once, run, written

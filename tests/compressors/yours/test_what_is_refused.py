@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from compression_eval.compressors.registry import compressor_spec
-from compression_eval.fixtures.errors import DataError
+from compression_eval.errors import DataError
 from tests.compressors.yours.running_yours import run, written
 
 BROKEN = {

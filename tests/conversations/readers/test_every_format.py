@@ -11,7 +11,7 @@ from compression_eval.conversations import sources
 from compression_eval.conversations.building import build
 from compression_eval.conversations.formats import formats
 from compression_eval.conversations.sources import source_file
-from compression_eval.fixtures.errors import DataError
+from compression_eval.errors import DataError
 from tests.conversations.readers.agent_sessions import BUBBLES, COMPOSER, cursor_store
 from tests.conversations.readers.reading import fates, read_all, said, sample
 

@@ -10,7 +10,7 @@ import pytest
 from compression_eval.conversations.building import build
 from compression_eval.conversations.formats import formats
 from compression_eval.conversations.sources import MAX_LINE_BYTES, source_file
-from compression_eval.fixtures.errors import DataError
+from compression_eval.errors import DataError
 
 from .hermes_stores import (
     Store,

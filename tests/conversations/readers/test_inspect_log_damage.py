@@ -9,7 +9,7 @@ import pytest
 
 from compression_eval.conversations.formats import formats
 from compression_eval.conversations.sources import source_file
-from compression_eval.fixtures.errors import DataError
+from compression_eval.errors import DataError
 
 from .inspect_logs import agent, looks, path_of, read, run
 

@@ -9,7 +9,7 @@ from compression_eval.conversations.building import build
 from compression_eval.conversations.drafts import Draft
 from compression_eval.conversations.formats import formats
 from compression_eval.conversations.sources import source_file
-from compression_eval.fixtures.errors import DataError
+from compression_eval.errors import DataError
 from tests.conversations.readers.reading import (
     calls,
     fates,

@@ -8,8 +8,8 @@ from compression_eval.conversations.scrubbing import (
     paraphrase_first_message,
     scrub_bank,
 )
+from compression_eval.errors import DataError
 from compression_eval.fixtures.banks import ProbeBank
-from compression_eval.fixtures.errors import DataError
 from tests.conversations.scrubbing.building import conversation, scrubbed
 from tests.fixtures.building import assistant, system, user
 

@@ -4,7 +4,7 @@ from pathlib import Path
 import pytest
 
 from compression_eval.conversations.scrubbing import Pseudonyms, read_names
-from compression_eval.fixtures.errors import DataError
+from compression_eval.errors import DataError
 from tests.conversations.scrubbing.building import cleaned, conversation, scrubbed
 
 USER = Pseudonyms().of("user", "mmuster")

@@ -17,8 +17,8 @@ from compression_eval.conversations.scrubbing import (
     scrub_bank,
 )
 from compression_eval.conversations.scrubbing.removing import MAX_OUTPUT_CHARACTERS, generic_prompt
+from compression_eval.errors import DataError
 from compression_eval.fixtures.banks import ProbeBank
-from compression_eval.fixtures.errors import DataError
 from compression_eval.fixtures.loading import load_fixture
 from compression_eval.fixtures.locations import data_folder
 from compression_eval.fixtures.models import Fixture

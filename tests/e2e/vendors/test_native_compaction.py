@@ -10,7 +10,7 @@ from inspect_ai.log import EvalLog
 from inspect_ai.model import get_model
 
 from compression_eval.compressors.vendors.calls import vendor_call
-from compression_eval.fixtures.errors import DataError
+from compression_eval.errors import DataError
 from tests.compressors.vendors.anthropic_rules import SUMMARY, AnthropicRules
 from tests.compressors.vendors.openai_rules import ITEM_TOKENS, OpenAIRules
 from tests.e2e import small

@@ -5,7 +5,6 @@ terminal's cursor, over a forge that makes mentions of it, over the page (the re
 escapes).
 """
 
-import re
 import shutil
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -13,10 +12,8 @@ from textwrap import wrap
 
 from rich.cells import cell_len, chop_cells
 
-from compression_eval.grading.markdown import pasted
-
-MAX_CELL = 48
-"""Characters of a cell in a terminal's table."""
+from compression_eval.text.markdown import pasted
+from compression_eval.text.printable import MAX_CELL, printable
 
 _GAP = 2
 _MIN_BROKEN = 26
@@ -197,31 +194,3 @@ def _wrapped(text: str, columns: int) -> list[str]:
     if len(text) == cell_len(text):
         return wrap(text, columns, break_on_hyphens=False) or [""]
     return chop_cells(text, columns)
-
-
-def printable(text: str, longest: int = MAX_CELL) -> str:
-    """Return a text without the power to move a terminal's cursor, and not too long."""
-    # Only what is shown is looked at: a text may be as long as a conversation.
-    short = text if len(text) <= longest else text[: longest - 1] + "…"
-    return "".join(each if each.isprintable() else "\N{REPLACEMENT CHARACTER}" for each in short)
-
-
-_UNFIT = re.compile(
-    "[\x00-\x08\x0b-\x1f\x7f-\x9f"  # control characters but tab and line feed
-    "\u2028\u2029\u202a-\u202e\u2066-\u2069"  # separators, and what turns the direction of text
-    "\ud800-\udfff\ufffe\uffff]"  # halves of characters, and what is none
-)
-
-
-def clean(text: object, longest: int) -> str:
-    """Return a text as HTML and XML can hold it: half and control characters replaced.
-
-    Args:
-        text: Any text; None is empty.
-        longest: In characters; what is left out is said.
-    """
-    full = "" if text is None else str(text)
-    fit = _UNFIT.sub("\ufffd", full[:longest].replace("\r\n", "\n"))
-    if len(full) <= longest:
-        return fit
-    return f"{fit}… [{len(full) - longest:,} more characters in the log]"
