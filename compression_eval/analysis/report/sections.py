@@ -235,7 +235,8 @@ def _notes_on_ranks(of: Figures) -> Iterator[str]:
         yield f"Several cuts of one conversation are averaged: {', '.join(of.several_cuts[:5])}"
     for names in of.same_answers:
         yield f"{' and '.join(names)} gave the same answers, byte by byte: nothing was compared"
-    if lead := of.frontier.lead:
+    # Where nothing varies, nothing leads by chance.
+    if (lead := of.frontier.lead) and round(lead.by_chance, 2):
         yield (
             f"{lead.arm} is the best of {lead.arms} arms, {lead.above:.2f} above their mean. Of "
             f"as many equal arms the best would be {lead.by_chance:.2f} above it by chance, and in "
