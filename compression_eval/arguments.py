@@ -190,8 +190,8 @@ class TaskArguments(ArgumentFields):
             super().__init__(**given)
         except ValidationError as invalid:
             first = invalid.errors(include_url=False)[0]
-            said = str(first["msg"]).removeprefix("Value error, ")
-            raise DataError(f"{first['loc'][0]}: {said}") from invalid
+            problem = str(first["msg"]).removeprefix("Value error, ")
+            raise DataError(f"{first['loc'][0]}: {problem}") from invalid
 
 
 def choices(kind: Any) -> list[str]:
@@ -270,20 +270,20 @@ def _found_path(path: str) -> str:
     return path if bare or is_address(path) else str(invoked_path(path))
 
 
-def _cuts(given: CutArgument | Sequence[CutArgument]) -> list[CutArgument]:
+def _cuts(value: CutArgument | Sequence[CutArgument]) -> list[CutArgument]:
     """Return the cuts; of ``0.6,0.8`` Inspect's command line makes two texts, and a file one."""
-    items = [given] if isinstance(given, int | float | str) else given
-    found: list[CutArgument] = []
+    items = [value] if isinstance(value, int | float | str) else value
+    cuts: list[CutArgument] = []
     for item in items:
         if not isinstance(item, str):
-            found.append(item)
+            cuts.append(item)
             continue
         for text in map(str.strip, item.split(",")):
             try:
-                found.append(int(text) if text.isdecimal() else float(text))
+                cuts.append(int(text) if text.isdecimal() else float(text))
             except ValueError:
-                found.append(text)  # a name of a cut, or what `resolve_cut` refuses
-    return found
+                cuts.append(text)  # a name of a cut, or what `resolve_cut` refuses
+    return cuts
 
 
 def _probe_types(value: str | Sequence[str] | None) -> frozenset[ProbeType] | None:
@@ -303,12 +303,12 @@ def _probe_types(value: str | Sequence[str] | None) -> frozenset[ProbeType] | No
 def _arm(arguments: TaskArguments, spec: CompressorSpec) -> list[str]:
     """Return the compressor and what is set otherwise than by default, budgets first."""
     name = spec.name if "@" not in spec.name else _file_name(spec.name)
-    given = spec.arguments.model_dump(mode="json", exclude_defaults=True)
-    if "prompt" in given:
-        given["prompt"] = Path(arguments.prompt).name if arguments.prompt else "own"
+    settings = spec.arguments.model_dump(mode="json", exclude_defaults=True)
+    if "prompt" in settings:
+        settings["prompt"] = Path(arguments.prompt).name if arguments.prompt else "own"
     if arguments.cycles > 1:
-        given["cycles"] = arguments.cycles
-    numbers_first = sorted(given.items(), key=lambda item: not isinstance(item[1], int | float))
+        settings["cycles"] = arguments.cycles
+    numbers_first = sorted(settings.items(), key=lambda item: not isinstance(item[1], int | float))
     return [
         one_line(part, MAX_LABEL_PART)
         for part in (name, *(f"{key}={_shown(spec, key, value)}" for key, value in numbers_first))

@@ -262,17 +262,17 @@ def _sessions(wanted: Selection) -> list[str]:
 
 
 def _usual_places() -> list[str]:
-    found: list[str] = []
+    existing: list[str] = []
     for variable, home, inside in PLACES:
         base = os.environ.get(variable, "") if variable else ""
         place = (Path(base) if base else Path(home).expanduser()) / inside
         if place.exists():
-            found.append(str(place))
-            _say("found" if len(found) == 1 else "", str(place))
-    if not found:
+            existing.append(str(place))
+            _say("found" if len(existing) == 1 else "", str(place))
+    if not existing:
         looked = ", ".join(f"{home}/{inside}" for _, home, inside in PLACES)
         raise DataError(f"no agent has left sessions in {looked}; name a file or folder")
-    return found
+    return existing
 
 
 def _import(selection: Selection, out: Path) -> None:
@@ -282,13 +282,13 @@ def _import(selection: Selection, out: Path) -> None:
         return
     scrubbing = scrubbing_of("default", Path(selection.names) if selection.names else None, None)
     options = ImportOptions(scrubbing=scrubbing, duplicates="longest")
-    said: list[str] = []
+    messages: list[str] = []
     # What an interrupted import left is written anew.
     with target(out / "fixtures", force=True) as write:
-        job = Import(options, write, said.append)
+        job = Import(options, write, messages.append)
         job.run([Input(place, named=True) for place in selection.sessions])
     lines = [
-        *said,
+        *messages,
         *job.overview.lines(every_file=True),
         "",
         "Replaced:",
@@ -318,20 +318,20 @@ def _probes(files: Iterable[Path], limit: int) -> list[Path]:
         (path.stem, "one of more conversations in these files than --limit")
         for path in fixtures[limit:]
     ]
-    said: list[str] = []
+    lines: list[str] = []
     for path in fixtures[:limit]:
         bank_path = path.with_name(path.stem + BANK_SUFFIX)
         result = generate.FixtureResult(load_fixture(path), str(path), bank_path)
-        anyio.run(generate.generate_bank, result, wanted, None, said.append)
-        said.extend(result.lines(wanted))
+        anyio.run(generate.generate_bank, result, wanted, None, lines.append)
+        lines.extend(result.lines(wanted))
         if (bank := result.bank) is None:
             dropped.append((path.stem, result.why_none().reason))
             continue
         write_whole(result.target, fixture_text(bank))
         asked.append(result)
     details = fixtures[0].parent.parent / "probes.txt"
-    said += ["", *(f"left out {name}: {reason}" for name, reason in dropped)]
-    write_whole(details, "\n".join(said) + "\n")
+    lines += ["", *(f"left out {name}: {reason}" for name, reason in dropped)]
+    write_whole(details, "\n".join(lines) + "\n")
     count = sum(len(cut.chosen) for result in asked for cut in result.cuts)
     _say(
         "asked",

@@ -154,8 +154,8 @@ def read_record(store: Store) -> SampleRecord | None:
         raise DataError(
             f"record_version: is {version}, this version of compression_eval reads {RECORD_VERSION}"
         )
-    found = store.get(_SAMPLE_KEY)
-    return None if found is None else SampleRecord.model_validate(found)
+    stored = store.get(_SAMPLE_KEY)
+    return None if stored is None else SampleRecord.model_validate(stored)
 
 
 @dataclass(frozen=True)

@@ -100,13 +100,13 @@ class RunHooks(Hooks):
             return
         self._waited_for.add(key)
         # Inspect names the model here without its provider.
-        found = [each for each in _roles(spec) if each[1].endswith(data.model_name)]
-        who = " and ".join(dict.fromkeys(role or "the model under test" for role, _, _ in found))
+        models = [each for each in _roles(spec) if each[1].endswith(data.model_name)]
+        who = " and ".join(dict.fromkeys(role or "the model under test" for role, _, _ in models))
         logger.warning(
             "waiting for %s (%s): %d attempts failed with %s%s. Inspect retries without end; bound "
             "it with --max-retries N or --timeout SECONDS, stop with Ctrl-C and go on later with "
             "%s",
-            found[0][1] if found else data.model_name,
+            models[0][1] if models else data.model_name,
             who or "role unknown",
             data.attempt,
             data.exception_type or "an error",
@@ -137,12 +137,12 @@ def _roles(spec: EvalSpec) -> Iterator[tuple[str, str, GenerateConfig]]:
 
 async def _close(log: EvalLog, *, in_eval_set: bool) -> None:
     """Say how a run ended, and write it into its log; one in which too much failed is an error."""
-    found = run_failures(await read_eval_log_sample_summaries_async(log.location))
-    if found is None:
+    failures = run_failures(await read_eval_log_sample_summaries_async(log.location))
+    if failures is None:
         return
-    error = too_many_failed(found, float((log.eval.metadata or {})[MAX_FAILED]))
-    lines = found.lines() if found.any else [f"none of {_listed(found)} failed"]
-    if found.any:
+    error = too_many_failed(failures, float((log.eval.metadata or {})[MAX_FAILED]))
+    lines = failures.lines() if failures.any else [f"none of {_listed(failures)} failed"]
+    if failures.any:
         # What the caller gets back is this very object.
         edited = edit_eval_log(
             log,
@@ -162,15 +162,15 @@ async def _close(log: EvalLog, *, in_eval_set: bool) -> None:
     # Inspect's own report comes last; an error there makes its command exit with 1.
     name, context = log.eval.task, click.get_current_context(silent=True)
     if context is None or context.find_root().command.name != "inspect":
-        if found.any:
+        if failures.any:
             logger.warning("%s: %s", name, "; ".join([*lines, *([error] if error else [])]))
         return
     if __name__ not in context.meta:
         context.meta[__name__] = _Endings()
         context.call_on_close(context.meta[__name__])
     endings = context.meta[__name__]
-    told = [*_scores(log, found), *lines]
-    endings.lines += [f"{name}, {log.location}", *(f"  {line}" for line in told)]
+    lines_shown = [*_scores(log, failures), *lines]
+    endings.lines += [f"{name}, {log.location}", *(f"  {line}" for line in lines_shown)]
     endings.errors += [f"{name}: {error}"] if error else []
 
 
@@ -188,32 +188,34 @@ class _Endings:
             raise click.ClickException("\n".join(self.errors))
 
 
-def too_many_failed(found: RunFailures, max_failed: float) -> str:
+def too_many_failed(failures: RunFailures, max_failed: float) -> str:
     """Return why a run in which so much failed is an error; empty if it is none.
 
     Args:
-        found: What failed.
+        failures: What failed.
         max_failed: Share of samples that may stay without a grade, 0 to 1; all of them never may.
     """
-    if not found.samples or (found.graded and found.share <= max_failed):
+    if not failures.samples or (failures.graded and failures.share <= max_failed):
         return ""
-    if not found.graded:
-        return f"none of the {found.samples} samples has a grade"
-    missing = found.samples - found.graded
-    return f"{missing} of {found.samples} samples have no grade, more than max_failed={max_failed}"
+    if not failures.graded:
+        return f"none of the {failures.samples} samples has a grade"
+    missing = failures.samples - failures.graded
+    return (
+        f"{missing} of {failures.samples} samples have no grade, more than max_failed={max_failed}"
+    )
 
 
-def _listed(found: RunFailures) -> str:
-    kinds = (found.compressions, found.answers, found.gradings, found.readings)
+def _listed(failures: RunFailures) -> str:
+    kinds = (failures.compressions, failures.answers, failures.gradings, failures.readings)
     *first, last = [
         f"{kind.total} {kind.kind if kind.total == 1 else f'{kind.kind}s'}"
         for kind in kinds
-        if kind.total or kind is not found.readings
+        if kind.total or kind is not failures.readings
     ]
     return f"{', '.join(first)} and {last}"
 
 
-def _scores(log: EvalLog, found: RunFailures) -> list[str]:
+def _scores(log: EvalLog, failures: RunFailures) -> list[str]:
     """Return what Inspect's panel does not show well.
 
     It cuts the names of scores in a narrow terminal, and writes nan for what has no score.
@@ -226,9 +228,9 @@ def _scores(log: EvalLog, found: RunFailures) -> list[str]:
             lines.append(f"{score.name:<22}{mean:>9.3f}{error}")
         elif score.name not in READ_KEYS:  # where no language model reads, nothing is missing
             missing.append(score.name)
-    if get_terminal_size().columns >= MIN_PANEL or not found.graded:
+    if get_terminal_size().columns >= MIN_PANEL or not failures.graded:
         lines = []
     if missing:
-        why = "no graded probe asks for it" if found.graded else found.cause
+        why = "no graded probe asks for it" if failures.graded else failures.cause
         lines.append(f"no value ({why}): {', '.join(missing)}")
     return [part for line in lines for part in textwrap.wrap(line, MAX_WIDTH)]

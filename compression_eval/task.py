@@ -109,16 +109,16 @@ def compression(
     return task_from(locals())
 
 
-def task_from(given: Mapping[str, Any]) -> Task:
+def task_from(parameters: Mapping[str, Any]) -> Task:
     """Return the task for the parameters of `compression`.
 
     Raises:
         CommandLineError: As `compression_task`, and for a name that is not an argument: Inspect
             only warns of those, so a misspelt one would be ignored.
     """
-    named = {name: value for name, value in given.items() if name != "unknown"}
+    named = {name: value for name, value in parameters.items() if name != "unknown"}
     try:
-        return compression_task(TaskArguments(**named, **given.get("unknown", {})))
+        return compression_task(TaskArguments(**named, **parameters.get("unknown", {})))
     except DataError as error:
         raise CommandLineError(str(error)) from error
 
@@ -234,8 +234,8 @@ def _shipped(ready: CheckedArguments) -> bool:
 
 def _verdicts(dataset: PlannedDataset) -> dict[str, int]:
     """Count the samples by the verdict on their probe; nothing if no probe has one."""
-    found = Counter(str((sample.metadata or {})[VERDICT]) for sample in dataset.samples)
-    return dict(found) if set(found) != {"unknown"} else {}
+    counts = Counter(str((sample.metadata or {})[VERDICT]) for sample in dataset.samples)
+    return dict(counts) if set(counts) != {"unknown"} else {}
 
 
 def _active_model() -> str | None:
@@ -270,11 +270,11 @@ def _check_models(
     check = spec.compressor.check_model
     if check is not None and answerer is not None:
         # A model that is bound or active is never made anew.
-        found = model_roles().get("compressor") or get_model(
+        model = model_roles().get("compressor") or get_model(
             answerer if answerer == EMBEDDED_MODEL else None
         )
         try:
-            check(cast(Model, found))
+            check(cast(Model, model))
         except CompressionError as error:
             raise DataError(f"compressor: {spec.name}: {error.reason}") from error
     if arguments.state_facts == "reader" and graders[0] == EMBEDDED_MODEL:
@@ -297,16 +297,16 @@ def _about_models(
     return metadata, []
 
 
-def with_models(made: Task, answers: str, roles: Mapping[str, Sequence[str]]) -> Task:
+def with_models(created: Task, answers: str, roles: Mapping[str, Sequence[str]]) -> Task:
     """Return a task that was made outside of an eval with what its log says about its models.
 
     Args:
-        made: A task of `compression_task`; it is changed in place.
+        created: A task of `compression_task`; it is changed in place.
         answers: Name of the model under test.
         roles: Names of the models by role: several graders, one compressor.
     """
     compresses = next(iter(roles.get("compressor", ())), answers)
     about, offline = _about_models(answers, list(roles.get("grader") or [answers]), compresses)
-    kept = {name: value for name, value in (made.metadata or {}).items() if name != "note"}
-    tags = [tag for tag in made.tags or [] if tag != _OFFLINE_TAG]
-    return task_with(made, tags=[*tags, *offline], metadata=kept | about)
+    kept = {name: value for name, value in (created.metadata or {}).items() if name != "note"}
+    tags = [tag for tag in created.tags or [] if tag != _OFFLINE_TAG]
+    return task_with(created, tags=[*tags, *offline], metadata=kept | about)

@@ -55,8 +55,8 @@ def parts_of(version: str, metadata: Mapping[str, Any]) -> dict[str, str]:
         version: Of its task.
         metadata: Of its log.
     """
-    found = metadata.get(_first(metadata) or f"{MADE_FROM}{version}")
-    return dict(found) if isinstance(found, dict) else {}
+    parts = metadata.get(_first(metadata) or f"{MADE_FROM}{version}")
+    return dict(parts) if isinstance(parts, dict) else {}
 
 
 def changed_since(version: str, metadata: Mapping[str, Any]) -> list[str] | None:

@@ -79,20 +79,22 @@ def arm_settings(log: Log) -> dict[str, str]:
     spec = log.header.eval
     metadata: dict[str, Any] = spec.metadata or {}
     compressor = (spec.model_roles or {}).get("compressor")
-    found = {"compressor": log.compressor}
-    found |= {f"{ARGUMENT}{name}": _text(value) for name, value in arguments_of(log).items()}
-    found["cycles"] = str(_cycles(log))
-    found[_MODEL] = spec.model
-    found |= {f"{_MODEL}.{name}": value for name, value in _own_settings(log).items()}
-    found[_COMPRESSOR_MODEL] = str((metadata.get("models") or {}).get("compresses") or spec.model)
+    settings = {"compressor": log.compressor}
+    settings |= {f"{ARGUMENT}{name}": _text(value) for name, value in arguments_of(log).items()}
+    settings["cycles"] = str(_cycles(log))
+    settings[_MODEL] = spec.model
+    settings |= {f"{_MODEL}.{name}": value for name, value in _own_settings(log).items()}
+    settings[_COMPRESSOR_MODEL] = str(
+        (metadata.get("models") or {}).get("compresses") or spec.model
+    )
     if isinstance(compressor, ModelConfig):
         own = _model_settings(compressor)
-        found |= {f"{_COMPRESSOR_MODEL}.{name}": value for name, value in own.items()}
-    found[_GRADED_BY] = graders_of(log)
-    found |= log.graded_with
-    found["min_removed"] = str(metadata.get("min_removed", ""))
-    found["tokens counted with"] = str(metadata.get("token_counter", ""))
-    return found
+        settings |= {f"{_COMPRESSOR_MODEL}.{name}": value for name, value in own.items()}
+    settings[_GRADED_BY] = graders_of(log)
+    settings |= log.graded_with
+    settings["min_removed"] = str(metadata.get("min_removed", ""))
+    settings["tokens counted with"] = str(metadata.get("token_counter", ""))
+    return settings
 
 
 def answered_by(log: Log) -> str:
@@ -109,8 +111,8 @@ def graders_of(log: Log) -> str:
     own = [_texts(decisive(grader.get("parameters") or {})) for grader in log.graders]
     as_bound = [_texts(decisive(_given(each.config))) for each in bound]
     again = graded != ([config.model for config in bound] or [spec.model])
-    told = all("parameters" in grader for grader in log.graders)
-    if graded and (again or (bound and told and own != as_bound)):
+    recorded = all("parameters" in grader for grader in log.graders)
+    if graded and (again or (bound and recorded and own != as_bound)):
         # A log that was graded again keeps the role that it was run with: its samples know better.
         models = list(zip(graded, own, strict=True))
     elif bound:
@@ -123,8 +125,8 @@ def graders_of(log: Log) -> str:
 def arguments_of(log: Log) -> dict[str, Any]:
     """Return the arguments of a log's strategy, secrets as their digests."""
     described = (log.header.eval.metadata or {}).get("compressor")
-    found = described.get("arguments") if isinstance(described, dict) else None
-    given = found if isinstance(found, dict) else {}
+    arguments = described.get("arguments") if isinstance(described, dict) else None
+    given = arguments if isinstance(arguments, dict) else {}
     return {name: _without_secrets(name, value) for name, value in given.items()}
 
 
@@ -135,14 +137,14 @@ def settings_of(log: Log) -> str:
 
 def prompt_file(log: Log) -> str | None:
     """Return the name of the file that a log's prompt came from, if it came from one."""
-    given = (log.header.eval.task_args or {}).get("prompt")
+    prompt = (log.header.eval.task_args or {}).get("prompt")
     # The folders before it are those of somebody's machine, and may be of another system.
-    return re.split(r"[/\\]", given)[-1] if isinstance(given, str) else None
+    return re.split(r"[/\\]", prompt)[-1] if isinstance(prompt, str) else None
 
 
-def decisive(given: Mapping[str, Any]) -> dict[str, Any]:
+def decisive(settings: Mapping[str, Any]) -> dict[str, Any]:
     """Return the settings of a model that decide what it says, secrets as their digests."""
-    kept = {name: value for name, value in sorted(given.items()) if name not in _OPERATIONAL}
+    kept = {name: value for name, value in sorted(settings.items()) if name not in _OPERATIONAL}
     return {name: _without_secrets(name, value) for name, value in kept.items()}
 
 
@@ -164,10 +166,10 @@ def _own_settings(log: Log) -> dict[str, str]:
 
 
 def _model_settings(model: ModelConfig) -> dict[str, str]:
-    found = _texts(decisive(_given(model.config)) | decisive(model.args))
+    settings = _texts(decisive(_given(model.config)) | decisive(model.args))
     if model.base_url and not model.model.startswith(_START_A_SERVER):
-        found["base_url"] = _address(model.base_url)
-    return found
+        settings["base_url"] = _address(model.base_url)
+    return settings
 
 
 def _given(config: GenerateConfig) -> dict[str, Any]:
@@ -199,7 +201,7 @@ def _without_secrets(name: str, value: Any) -> Any:
     if isinstance(value, str) and "://" in value and not any(map(str.isspace, value)):
         return _address(value)
     if isinstance(value, str):
-        return _SECRET_TEXT.sub(lambda found: _hidden(found[0]), value)
+        return _SECRET_TEXT.sub(lambda match: _hidden(match[0]), value)
     return value
 
 
@@ -228,10 +230,10 @@ def _differing(one: Mapping[str, Any], alike: Sequence[Mapping[str, Any]]) -> li
 
 def _groups(names: Iterable[str]) -> dict[str, list[int]]:
     """Return the places of each name."""
-    found: dict[str, list[int]] = defaultdict(list)
+    positions: dict[str, list[int]] = defaultdict(list)
     for index, name in enumerate(names):
-        found[name].append(index)
-    return found
+        positions[name].append(index)
+    return positions
 
 
 def _all_different(names: Sequence[str], wholes: Sequence[str]) -> list[str]:
@@ -251,7 +253,7 @@ def _told_apart(kinds: Sequence[str], logs: Sequence[Log]) -> list[dict[str, str
     Logs on other conversations were made of other things and are of one arm all the same: only
     what two logs both have can differ. Versions decide where logs do not say what was edited.
     """
-    found: list[dict[str, str]] = [{} for _ in logs]
+    differing: list[dict[str, str]] = [{} for _ in logs]
     specs = [log.header.eval for log in logs]
     of_log = [
         parts_of(str(spec.task_version), spec.metadata or {}) | log.graded_against
@@ -259,13 +261,13 @@ def _told_apart(kinds: Sequence[str], logs: Sequence[Log]) -> list[dict[str, str
     ]
     versions = [{f"version on {_about(log)}": str(log.header.eval.task_version)} for log in logs]
     for parts in (of_log, versions):
-        pairs = zip(kinds, list(found), strict=True)
-        for members in _groups([f"{kind} {told}" for kind, told in pairs]).values():
+        pairs = zip(kinds, list(differing), strict=True)
+        for members in _groups([f"{kind} {known}" for kind, known in pairs]).values():
             for at in members:
                 for key, value in parts[at].items():
                     if len({parts[each][key] for each in members if key in parts[each]}) > 1:
-                        found[at][key] = value
-    return found
+                        differing[at][key] = value
+    return differing
 
 
 def _about(log: Log) -> str:
@@ -301,15 +303,15 @@ def _short(key: str, value: str) -> str:
 
 def _shown(log: Log, arguments: Mapping[str, Any]) -> list[str]:
     """Return arguments for people: a prompt by its file's name, or by how it begins."""
-    found = []
+    parts = []
     for key, value in arguments.items():
         if key == "prompt" and (file := prompt_file(log)):
-            found.append(f"{key} {file}")
+            parts.append(f"{key} {file}")
         elif isinstance(value, str) and len(value) > MAX_ARGUMENT:
-            found.append(f"{key} “{_beginning(value)}”")
+            parts.append(f"{key} “{_beginning(value)}”")
         elif value is not None:
-            found.append(f"{key}={_text(value)}")
-    return found
+            parts.append(f"{key}={_text(value)}")
+    return parts
 
 
 def _beginning(text: str) -> str:
@@ -319,8 +321,8 @@ def _beginning(text: str) -> str:
 
 def _cycles(log: Log) -> int:
     """Return how many compressions each state has been through, which makes another arm of it."""
-    found = [step.params.get("cycles") for step in log.header.plan.steps]
-    return next((cycles for cycles in found if isinstance(cycles, int)), 1)
+    values = [step.params.get("cycles") for step in log.header.plan.steps]
+    return next((cycles for cycles in values if isinstance(cycles, int)), 1)
 
 
 def _json(value: Any) -> str:
@@ -331,5 +333,5 @@ def _text(value: Any) -> str:
     return value if isinstance(value, str) else _json(value)
 
 
-def _texts(given: Mapping[str, Any]) -> dict[str, str]:
-    return {name: _text(value) for name, value in given.items()}
+def _texts(settings: Mapping[str, Any]) -> dict[str, str]:
+    return {name: _text(value) for name, value in settings.items()}

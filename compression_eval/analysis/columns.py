@@ -49,11 +49,11 @@ class Seen:
     @cached_property
     def recorded(self) -> Recorded | None:
         """What the log holds of it; None for a sample that did not get as far."""
-        found = recorded_in(self.sample)
-        if found is None and self.sample.scores and self.path:
+        record = recorded_in(self.sample)
+        if record is None and self.sample.scores and self.path:
             # Inspect recovered it from a killed run: only its events tell of it.
             return recorded_in(read_eval_log_sample(self.path, self.sample.id, self.sample.epoch))
-        return found
+        return record
 
     @property
     def record(self) -> SampleRecord | None:
@@ -63,12 +63,12 @@ class Seen:
     @cached_property
     def gradings(self) -> list[Score]:
         """The rubric's scores, the first one and those that were appended later."""
-        found = {
+        by_number = {
             int(match[1] or 0): score
             for name, score in (self.sample.scores or {}).items()
             if (match := SIX_DIMENSIONS.fullmatch(name))
         }
-        kept = [found[number] for number in sorted(found)]
+        kept = [by_number[number] for number in sorted(by_number)]
         if self.regradings is None:
             return kept
         again = self.regradings.get((self.path, str(self.sample.id), self.sample.epoch))
@@ -128,8 +128,8 @@ def number(score: Score | None, key: str) -> float | None:
     value = values.get(key)
     if key == KNOWLEDGE and key not in values:
         known = {name: number(score, name) for name in structure().dimensions}
-        found = knowledge({name: value for name, value in known.items() if value is not None})
-        value = round(found, 3)
+        mean = knowledge({name: value for name, value in known.items() if value is not None})
+        value = round(mean, 3)
     if not isinstance(value, int | float) or math.isnan(value):
         return None
     return float(value)
@@ -144,12 +144,12 @@ def graded_by(score: Score) -> str | None:
     named = []
     for grader in graders if isinstance(graders, list) else []:
         pinned = {key: grader.get(key) for key in ("parameters", "config")}
-        given = {
+        pinned_settings = {
             key: decisive(value) if isinstance(value, Mapping) else value
             for key, value in pinned.items()
         }
-        given = {key: value for key, value in given.items() if value}
-        settings = f" {json.dumps(given, sort_keys=True)}" if given else ""
+        pinned_settings = {key: value for key, value in pinned_settings.items() if value}
+        settings = f" {json.dumps(pinned_settings, sort_keys=True)}" if pinned_settings else ""
         named.append(f"{grader.get('model')}{settings}")
     return ", ".join(named) or None
 
@@ -299,8 +299,8 @@ def _criteria_cell(seen: Seen) -> Value:
     rows: list[dict[str, Any]] = []
     for place, score in enumerate(seen.gradings):
         metadata = score.metadata or {}
-        said = [(_PANEL, "graded", metadata.get("criterionResults"))]
-        said += [
+        results_by_grader = [(_PANEL, "graded", metadata.get("criterionResults"))]
+        results_by_grader += [
             (grader.get("model"), "score", grader.get("criterionResults"))
             for grader in metadata.get("graders") or []
         ]
@@ -313,7 +313,7 @@ def _criteria_cell(seen: Seen) -> Value:
                 "graded": result.get(graded),
                 "reasoning": result.get("reasoning"),
             }
-            for grader, graded, results in said
+            for grader, graded, results in results_by_grader
             for result in results or []
         )
     return json.dumps(rows, ensure_ascii=False)
@@ -335,8 +335,8 @@ def _gradings_cell(seen: Seen) -> Value:
 
 def _anchor_cell(seen: Seen) -> Value:
     """Return what came of the anchor that was graded beside; None if there was none."""
-    found = anchor_of(seen.gradings[0]) if seen.gradings else None
-    return found.model_dump_json() if found else None
+    anchor = anchor_of(seen.gradings[0]) if seen.gradings else None
+    return anchor.model_dump_json() if anchor else None
 
 
 FOLDED: dict[str, Read] = {

@@ -146,8 +146,8 @@ def compare(
     _require("compare", "scipy")
     for option, place in (("--out", out), ("--junit", junit)):
         _refuse_unwritable(option, place)
-    if regrade is None and (given := [name for name, value in options.items() if value]):
-        flags = ", ".join(f"--{name.replace('_', '-')}" for name in given)
+    if regrade is None and (set_options := [name for name, value in options.items() if value]):
+        flags = ", ".join(f"--{name.replace('_', '-')}" for name in set_options)
         raise DataError(f"{flags}: only with --regrade")
     from compression_eval.analysis.comparison.result import EXIT_CODES
     from compression_eval.analysis.comparison.result import compare as compared
@@ -159,14 +159,14 @@ def compare(
     sides = load_sides(base, new, base_arm, new_arm, scored=regrade is None)
     if regrade is not None:
         sides = _regraded(sides, regrade, options, allow)
-    found = compared(*sides, threshold=margin, allowed=allow, whole=not gate)
-    outcome, why = found.outcome
+    comparison = compared(*sides, threshold=margin, allowed=allow, whole=not gate)
+    outcome, why = comparison.outcome
     if form == "json":
-        text = as_json(found, gate=gate)
+        text = as_json(comparison, gate=gate)
     else:
-        text = (as_markdown if form == "markdown" else as_text)(page(found, gate=gate))
+        text = (as_markdown if form == "markdown" else as_text)(page(comparison, gate=gate))
     if junit is not None:
-        write_whole(junit, as_junit(found))
+        write_whole(junit, as_junit(comparison))
     if out is None:
         click.echo(text, nl=False)
     else:
@@ -216,8 +216,8 @@ def facts(
     from compression_eval.analysis.facts import listing, rows_as_csv, rows_as_json, totals
     from compression_eval.analysis.frames import fact_rows
 
-    found = _found(logs)
-    rows = fact_rows(found)
+    selected = _found(logs)
+    rows = fact_rows(selected)
     if not rows:
         raise DataError(f"{', '.join(logs)}: no sample got as far as a compression")
     if csv_file:
@@ -226,7 +226,7 @@ def facts(
         write_whole(json_file, rows_as_json(rows))
     if show_rows:
         click.echo(listing(rows) + "\n")
-    arms = dict(zip([log.name for log in found], arm_names(found), strict=True))
+    arms = dict(zip([log.name for log in selected], arm_names(selected), strict=True))
     click.echo(totals(rows, arms))
 
 
@@ -234,11 +234,11 @@ def _found(paths: tuple[str, ...]) -> "list[Log]":
     """Return one log of each run, and say which of them ended early."""
     from compression_eval.analysis.logs import find_logs, one_per_run
 
-    found = one_per_run(find_logs(paths))
-    for log in found:
+    selected = one_per_run(find_logs(paths))
+    for log in selected:
         if not log.complete:
             click.echo(f"{log.path}: the run ended early ({log.header.status})", err=True)
-    return found
+    return selected
 
 
 @click.command(
@@ -280,7 +280,7 @@ def report(logs: tuple[str, ...], out: Path, reference: bool, viewer: str) -> No
         out,
         reference=reference,
         viewer=viewer,
-        progress=lambda told: click.echo(f"report: {told}", err=True),
+        progress=lambda step: click.echo(f"report: {step}", err=True),
     )
     write_files(out, files)
     click.echo(f"wrote {out / 'index.html'}, report.md, figures.json and {len(files) - 3} charts")

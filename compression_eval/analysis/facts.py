@@ -84,9 +84,9 @@ def words_in(scores: Mapping[str, Score] | None, probe: Probe) -> list[FactWords
         rows = (score.metadata or {}).get("facts")
         if not name.startswith("fact_retention") or not isinstance(rows, list):
             continue
-        said = {row["fact"]: FactWords.in_row(row) for row in rows}
-        if any(words != FactWords() for words in said.values()):
-            return [said.get(fact.fact, FactWords()) for fact in probe.expected_facts]
+        by_fact = {row["fact"]: FactWords.in_row(row) for row in rows}
+        if any(words != FactWords() for words in by_fact.values()):
+            return [by_fact.get(fact.fact, FactWords()) for fact in probe.expected_facts]
     return []
 
 

@@ -165,7 +165,7 @@ def fact_rows(logs: Sequence[Log]) -> list[FactRow]:
     Raises:
         DataError: A log cannot be read.
     """
-    found: list[FactRow] = []
+    facts: list[FactRow] = []
     for log in logs:
         ids = [str(each) for each in log.header.eval.dataset.sample_ids or []]
         place = {sample: number for number, sample in enumerate(ids)}
@@ -173,8 +173,8 @@ def fact_rows(logs: Sequence[Log]) -> list[FactRow]:
         cells = part[["sample", "epoch", FACTS]].itertuples(index=False, name=None)
         for _, _, cell in sorted(cells, key=lambda row: (place.get(row[0], len(ids)), row[1])):
             rows = _rows(cell)
-            found += [FactRow(log=log.name, compressor=log.compressor, **row) for row in rows]
-    return found
+            facts += [FactRow(log=log.name, compressor=log.compressor, **row) for row in rows]
+    return facts
 
 
 def _unfolded(frame: "DataFrame", column: str, names: Iterable[str]) -> "DataFrame":
@@ -220,11 +220,11 @@ def rows_of_log(
     """
     from inspect_ai.analysis import samples_df
 
-    found = _inspect_columns(columns, log.path, regradings)
+    inspect_columns = _inspect_columns(columns, log.path, regradings)
     # What no column is made of is most of a log.
     unused = {"messages", "events", "attachments"}
     with reading(log.path):
-        part = samples_df(log.path, found, quiet=True, exclude_fields=unused)
+        part = samples_df(log.path, inspect_columns, quiet=True, exclude_fields=unused)
     part = part.reindex(columns=list(columns)).astype(object)
     part = part.where(part.notna(), None)
     if {"state_id", "gradings"} <= set(columns):

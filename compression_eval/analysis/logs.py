@@ -81,14 +81,16 @@ class Log:
     @cached_property
     def graded_with(self) -> dict[str, str]:
         """How it was graded, whatever the run was told: `criteria` and `grader_context`."""
-        told = [each.options or {} for each in self.header.eval.scorers or []]
-        found = {}
+        options_of = [each.options or {} for each in self.header.eval.scorers or []]
+        settings = {}
         for name in ("criteria", "grader_context"):
             # Where nothing was graded, the run can only say how it would have been.
             values = [(score.metadata or {}).get(name) for score in self._gradings.values()]
-            known = values or [options[name] for options in told if name in options]
-            found[name] = " | ".join(sorted({str(value) for value in known if value is not None}))
-        return found
+            known = values or [options[name] for options in options_of if name in options]
+            settings[name] = " | ".join(
+                sorted({str(value) for value in known if value is not None})
+            )
+        return settings
 
     @cached_property
     def graded_against(self) -> dict[str, str]:
@@ -109,9 +111,9 @@ class Log:
             except UNREADABLE:
                 return []
             score = (sample.scores or {}).get("six_dimensions")
-            found = (score.metadata or {}).get("graders") if score else None
-            if isinstance(found, list):
-                return found
+            graders = (score.metadata or {}).get("graders") if score else None
+            if isinstance(graders, list):
+                return graders
         return []
 
     def warn_of_lost(self, number: int) -> None:
@@ -134,8 +136,8 @@ class Log:
         """
         with reading(self.path):
             sample = read_eval_log_sample(self.path, sample_id, epoch, resolve_attachments=True)
-            found = recorded_in(sample)
-        context = found.context if found else []
+            recorded = recorded_in(sample)
+        context = recorded.context if recorded else []
         text = "\n".join(message_text(each) for each in context if each.role != "system")
         return [line.strip() for line in text.splitlines() if line.strip()]
 
@@ -153,10 +155,10 @@ def find_logs(paths: Sequence[str]) -> list[Log]:
     logs: list[Log] = []
     for path in paths:
         if Path(path).is_dir():
-            found = [_header(info.name) for info in list_eval_logs(path, descending=False)]
-            ours = [log for log in found if _is_ours(log.header)]
+            listed = [_header(info.name) for info in list_eval_logs(path, descending=False)]
+            ours = [log for log in listed if _is_ours(log.header)]
             if not ours:
-                others = f" ({len(found)} of other evals)" if found else ""
+                others = f" ({len(listed)} of other evals)" if listed else ""
                 raise DataError(f"{path}: no log of compression_eval in this folder{others}")
             logs.extend(_current(ours))
         else:

@@ -46,7 +46,7 @@ def agreement(cases: Sequence[Case], key: str) -> Agreement:
         key: The overall score or a dimension.
     """
     both = [case.compared() for case in cases]
-    return compare([given[key] for given, _ in both], [right[key] for _, right in both])
+    return compare([grades[key] for grades, _ in both], [right[key] for _, right in both])
 
 
 def compare(grader: Sequence[float], reference: Sequence[float]) -> Agreement:
@@ -69,20 +69,20 @@ def compare(grader: Sequence[float], reference: Sequence[float]) -> Agreement:
     if not pairs:
         nan = math.nan
         return Agreement(0, nan, nan, nan, nan, nan, nan)
-    given, right = (np.asarray(side, dtype=np.float64) for side in zip(*pairs, strict=True))
-    low, high = _interval(given, right)
+    grades, right = (np.asarray(side, dtype=np.float64) for side in zip(*pairs, strict=True))
+    low, high = _interval(grades, right)
     return Agreement(
         answers=len(pairs),
-        error=float(np.abs(given - right).mean()),
-        bias=float((given - right).mean()),
-        rank=_rank_correlation(given, right),
-        kappa=float(_kappa(given[None, :], right[None, :])[0]),
+        error=float(np.abs(grades - right).mean()),
+        bias=float((grades - right).mean()),
+        rank=_rank_correlation(grades, right),
+        kappa=float(_kappa(grades[None, :], right[None, :])[0]),
         low=low,
         high=high,
     )
 
 
-def _kappa(given: "Floats", right: "Floats") -> "Floats":
+def _kappa(grades: "Floats", right: "Floats") -> "Floats":
     """Return the quadratic weighted kappa of each row.
 
     1 - observed / expected squared difference, where expected pairs every score of one side with
@@ -91,22 +91,22 @@ def _kappa(given: "Floats", right: "Floats") -> "Floats":
     """
     import numpy as np
 
-    observed = ((given - right) ** 2).mean(axis=1)
-    shift = given.mean(axis=1) - right.mean(axis=1)
-    expected = given.var(axis=1) + right.var(axis=1) + shift**2
+    observed = ((grades - right) ** 2).mean(axis=1)
+    shift = grades.mean(axis=1) - right.mean(axis=1)
+    expected = grades.var(axis=1) + right.var(axis=1) + shift**2
     with np.errstate(invalid="ignore", divide="ignore"):
         kappa: Floats = np.where(expected > 0, 1 - observed / expected, np.nan)
     return kappa
 
 
-def _interval(given: "Floats", right: "Floats") -> tuple[float, float]:
+def _interval(grades: "Floats", right: "Floats") -> tuple[float, float]:
     import numpy as np
 
-    if len(given) < _MIN_ANSWERS:
+    if len(grades) < _MIN_ANSWERS:
         return math.nan, math.nan
     # A fixed seed: the same log must print the same table.
-    drawn = np.random.default_rng(_SEED).integers(0, len(given), (RESAMPLES, len(given)))
-    kappas = _kappa(given[drawn], right[drawn])
+    drawn = np.random.default_rng(_SEED).integers(0, len(grades), (RESAMPLES, len(grades)))
+    kappas = _kappa(grades[drawn], right[drawn])
     kappas = kappas[~np.isnan(kappas)]
     if not len(kappas):
         return math.nan, math.nan
@@ -115,12 +115,12 @@ def _interval(given: "Floats", right: "Floats") -> tuple[float, float]:
     return float(low), float(high)
 
 
-def _rank_correlation(given: "Floats", right: "Floats") -> float:
+def _rank_correlation(grades: "Floats", right: "Floats") -> float:
     import numpy as np
 
-    if len(given) < _MIN_ANSWERS or not given.std() or not right.std():
+    if len(grades) < _MIN_ANSWERS or not grades.std() or not right.std():
         return math.nan
-    return float(np.corrcoef(_ranks(given), _ranks(right))[0, 1])
+    return float(np.corrcoef(_ranks(grades), _ranks(right))[0, 1])
 
 
 def _ranks(values: "Floats") -> "Floats":

@@ -179,10 +179,10 @@ def variants_of(probe: Probe, kind: Kind) -> list[Variant]:
         probe: What was asked.
         kind: What is special about the answer.
     """
-    found: list[Variant] = ["criteria_reversed", "language_swapped"]
+    variants: list[Variant] = ["criteria_reversed", "language_swapped"]
     if probe.format is None and kind not in ("abstention", "refetch"):
-        found += ["padded", "method_named"]
-    return found
+        variants += ["padded", "method_named"]
+    return variants
 
 
 def varied_answer(answer: str, variant: Variant, language: Language) -> str:

@@ -153,7 +153,7 @@ def _results(log: EvalLog) -> Iterator[GraderResult]:
     median = GraderResult(f"median of {len(panel)} graders", log.location, {}, version)
     members = [GraderResult(each.model, log.location, each.parameters, version) for each in panel]
     results = members if alone else [median, *members]
-    for (sample, score), given in zip(scored, gradings, strict=True):
+    for (sample, score), members_scores in zip(scored, gradings, strict=True):
         try:
             reference = Reference.model_validate(sample.metadata)
         except ValidationError as error:
@@ -164,7 +164,7 @@ def _results(log: EvalLog) -> Iterator[GraderResult]:
         whole.cases.append(Case(reference, metadata.get("scores") or {}))
         whole.after_rules.append(Case(reference, metadata.get("after_rules") or {}))
         for number, result in enumerate([] if alone else members):
-            scores = given[number].scores if number < len(given) else {}
+            scores = members_scores[number].scores if number < len(members_scores) else {}
             result.cases.append(Case(reference, scores))
         if reference.variant != "language_swapped":
             for result in results:
@@ -203,15 +203,15 @@ def _agreement(result: GraderResult) -> Table:
     heads += ["error after rules"] if result.after_rules else []
     rows = []
     for key in KEYS:
-        found = agreement(result.originals, key)
+        measured = agreement(result.originals, key)
         row = [
             key,
-            str(found.answers),
-            _number(found.error),
-            _number(found.bias, signed=True),
-            _number(found.rank),
-            _number(found.kappa),
-            "-" if math.isnan(found.low) else f"{found.low:.2f} to {found.high:.2f}",
+            str(measured.answers),
+            _number(measured.error),
+            _number(measured.bias, signed=True),
+            _number(measured.rank),
+            _number(measured.kappa),
+            "-" if math.isnan(measured.low) else f"{measured.low:.2f} to {measured.high:.2f}",
         ]
         if result.after_rules:
             row.append(_number(agreement(result.original_after_rules, key).error))
@@ -220,13 +220,13 @@ def _agreement(result: GraderResult) -> Table:
 
 
 def _traps(result: GraderResult) -> Table:
-    found = result.traps()
+    traps = result.traps()
     rows = [
         [kind, f"{len(fell)} of {number}", ", ".join(fell)]
-        for kind, (number, fell) in found.items()
+        for kind, (number, fell) in traps.items()
     ]
-    fallen = sum(len(fell) for _, fell in found.values())
-    whole = ["all", f"{fallen} of {sum(number for number, _ in found.values())}", ""]
+    fallen = sum(len(fell) for _, fell in traps.values())
+    whole = ["all", f"{fallen} of {sum(number for number, _ in traps.values())}", ""]
     return Table(["trap", "sprung", "answers that it fell for"], [*rows, whole], texts=(2,))
 
 

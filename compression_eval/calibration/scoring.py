@@ -52,8 +52,8 @@ def calibration() -> Metric:
     def compute(scores: list[SampleScore]) -> Value:
         cases = [case for item in scores if (case := case_of(item)) is not None]
         originals = [case for case in cases if case.original]
-        found = {key: agreement(originals, key) for key in KEYS}
-        whole = found[OVERALL]
+        agreements = {key: agreement(originals, key) for key in KEYS}
+        whole = agreements[OVERALL]
         values = {
             "error": whole.error,
             "bias": whole.bias,
@@ -64,7 +64,7 @@ def calibration() -> Metric:
             "answers": whole.answers,
         }
         for key in KEYS[1:]:
-            values |= {f"{key}_error": found[key].error, f"{key}_bias": found[key].bias}
+            values |= {f"{key}_error": agreements[key].error, f"{key}_bias": agreements[key].bias}
         fell = [case.fell for case in originals if case.fell is not None]
         values["traps_sprung"] = statistics.fmean(fell) if fell else math.nan
         for variant, shifts in moved(cases).items():
@@ -173,10 +173,10 @@ def _score(
         )
     case = Case(reference, scores)
     fell = case.fell if case.original else None
-    given, _ = case.compared()
+    grades, _ = case.compared()
     return Score(
         value={
-            **{key: round(value, _DIGITS) for key, value in given.items()},
+            **{key: round(value, _DIGITS) for key, value in grades.items()},
             TRAP: math.nan if fell is None else int(fell),
         },
         answer=sample.answer.text,

@@ -76,14 +76,14 @@ def grader_calibration(
     return calibration_task_from(locals())
 
 
-def calibration_task_from(given: Mapping[str, Any]) -> Task:
+def calibration_task_from(parameters: Mapping[str, Any]) -> Task:
     """Return the task for the parameters of `grader_calibration`.
 
     Raises:
         CommandLineError: As `calibration_task`, and for a name that is not an argument.
     """
-    named = {name: value for name, value in given.items() if name != "unknown"}
-    named |= given.get("unknown", {})
+    named = {name: value for name, value in parameters.items() if name != "unknown"}
+    named |= parameters.get("unknown", {})
     try:
         if error := unknown_arguments(named, CalibrationArguments.__dataclass_fields__):
             raise error

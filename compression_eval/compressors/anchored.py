@@ -240,9 +240,9 @@ async def _operations(model: Model, messages: list[ChatMessage]) -> Operations:
     for _ in range(2):
         text = completion(await model.generate(messages, config=config))
         # There may be a code fence or prose around the object.
-        found = re.search(r"\{.*\}", text, re.DOTALL)
+        match = re.search(r"\{.*\}", text, re.DOTALL)
         try:
-            return Operations.model_validate_json(found[0] if found else text)
+            return Operations.model_validate_json(match[0] if match else text)
         except ValidationError as error:
             detail = error.errors(include_url=False, include_input=False)[0]
             where = ".".join(str(part) for part in detail["loc"])

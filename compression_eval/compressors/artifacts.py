@@ -239,10 +239,10 @@ def _call_keys(messages: Iterable[ChatMessage]) -> list[str]:
 
 def _language(messages: Sequence[ChatMessage]) -> Language:
     """Return which language the user writes, by the scripts of their messages."""
-    said = "".join(m.text for m in messages if isinstance(m, ChatMessageUser))
-    kana = len(_KANA.findall(said))
-    han = len(_HAN.findall(said))
-    if kana + han < _WIDE_SHARE * len(said) or not said:
+    text = "".join(m.text for m in messages if isinstance(m, ChatMessageUser))
+    kana = len(_KANA.findall(text))
+    han = len(_HAN.findall(text))
+    if kana + han < _WIDE_SHARE * len(text) or not text:
         return "en"
     return "ja" if kana >= han / 4 else "zh"
 

@@ -131,8 +131,8 @@ def split(
     Returns:
         The three parts. The head is filled first; a short conversation may leave no span.
     """
-    system, said = split_system(messages)
-    pieces = groups(said)
+    system, rest = split_system(messages)
+    pieces = groups(rest)
     sizes = [token_counter().messages(piece) for piece in pieces]
     start = sum(spent <= head_tokens for spent in accumulate(sizes))
     kept = sum(spent <= tail_tokens for spent in accumulate(reversed(sizes[start:])))
@@ -270,11 +270,11 @@ def _largest(fitting: Callable[[int], _T | None], most: int) -> _T | None:
     low, high = _MIN_CHARACTERS, most
     while best is not None and low < high:
         middle = (low + high + 1) // 2
-        found = fitting(middle)
-        if found is None:
+        result = fitting(middle)
+        if result is None:
             high = middle - 1
         else:
-            best, low = found, middle
+            best, low = result, middle
     return best
 
 

@@ -55,8 +55,8 @@ class ClaudeCodeCompaction(ProductStrategy):
             CompressionError: Nothing new to summarise, or no usable reply.
         """
         system = [message for message in messages if message.role == "system"]
-        said = [message for message in messages if message.role != "system"]
-        if all(_is_ours(message) for message in said):
+        conversation = [message for message in messages if message.role != "system"]
+        if all(_is_ours(message) for message in conversation):
             raise CompressionError("not_applied", "nothing was said since the last summary")
         request = instructions("claude_code", self)
         reply = completion(await asked_after(model, messages, tools, request))
@@ -65,7 +65,7 @@ class ClaudeCodeCompaction(ProductStrategy):
         message = ChatMessageUser(
             content=filled("claude_code_carrier", summary=text), metadata={_KEY: text}
         )
-        return [*system, message, *self._attachments(said)], message
+        return [*system, message, *self._attachments(conversation)], message
 
     def _attachments(self, messages: Sequence[ChatMessage]) -> Iterator[ChatMessageUser]:
         """Yield one message per file, within the limits, the last file used first."""

@@ -91,6 +91,6 @@ class ClearToolsCompaction(Strategy):
 
 def _without_input(message: ChatMessage, call: ToolCall, original: ChatMessage) -> ChatMessage:
     """Return a message with the arguments of one of its calls cleared, under a new id."""
-    made = message.tool_calls or [] if isinstance(message, ChatMessageAssistant) else []
-    calls = [replace(each, arguments={}) if each is call else each for each in made]
+    original_calls = message.tool_calls or [] if isinstance(message, ChatMessageAssistant) else []
+    calls = [replace(each, arguments={}) if each is call else each for each in original_calls]
     return message.model_copy(update={"id": f"{original.id}-c", "tool_calls": calls})

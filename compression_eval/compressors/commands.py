@@ -71,10 +71,10 @@ def install_command(name: str, version: str, python: Path | None) -> None:  # no
 
 
 def _named(name: str) -> Compressor:
-    found = find_compressor(name)
-    if found is None:
+    compressor = find_compressor(name)
+    if compressor is None:
         raise DataError(f"unknown strategy {shorten(name)}, there are {', '.join(COMPRESSORS)}")
-    return found
+    return compressor
 
 
 def _data(compressor: Compressor) -> dict[str, Any]:

@@ -72,7 +72,7 @@ async def middleware_result(
     """
     # LangChain's agents keep the system prompt outside of their messages.
     system, rest = split_system(messages)
-    said = {str(index): message for index, message in enumerate(rest)}
+    by_id = {str(index): message for index, message in enumerate(rest)}
     chat = _InspectModel(inspect_model=model)
     # In LangChain's template braces are text, and the messages follow.
     template = prompt and prompt.replace("{", "{{").replace("}", "}}") + "\n\n{messages}"
@@ -84,7 +84,7 @@ async def middleware_result(
         trim_tokens_to_summarize=trim_tokens,
         **replaced,
     )
-    state = {"messages": [_converted(message, key) for key, message in said.items()]}
+    state = {"messages": [_converted(message, key) for key, message in by_id.items()]}
     try:
         # A user's environment may have LangSmith record what LangChain does: not conversations.
         with tracing_context(enabled=False):
@@ -103,7 +103,7 @@ async def middleware_result(
             f"is no user message in the last {trim_tokens} tokens of what is removed",
         )
     carrier = ChatMessageUser(content=str(summary.text), metadata={_KEY: True})
-    return [*system, carrier, *(said[message.id] for message in kept)], carrier
+    return [*system, carrier, *(by_id[message.id] for message in kept)], carrier
 
 
 def _converted(message: ChatMessage, key: str) -> BaseMessage:

@@ -81,21 +81,21 @@ class OpenHandsCompaction(ProductStrategy):
     async def _summary(self, model: Model, messages: Sequence[ChatMessage]) -> str:
         """Return the summary of some messages; an earlier one among them is given as such."""
         earlier = [m.metadata[_KEY] for m in messages if m.metadata and _KEY in m.metadata]
-        said = [m for m in messages if _KEY not in (m.metadata or {})]
+        events = [m for m in messages if _KEY not in (m.metadata or {})]
         header = {"previous_summary": earlier[-1]} if earlier else {}
         request = instructions("openhands", self)
-        return await asked_about(model, said, header, request)
+        return await asked_about(model, events, header, request)
 
     async def _reset(self, model: Model, messages: list[ChatMessage]) -> str:
         """Return a summary of everything, from messages made shorter after every failure."""
-        said = [message for message in messages if message.role != "system"]
-        limit = max((len(message.text) for message in said), default=0)
+        conversation = [message for message in messages if message.role != "system"]
+        limit = max((len(message.text) for message in conversation), default=0)
         for _ in range(_RESET_ATTEMPTS - 1):
             try:
-                return await self._summary(model, [_shortened(m, limit) for m in said])
+                return await self._summary(model, [_shortened(m, limit) for m in conversation])
             except CompressionError:
                 limit = int(limit * _RESET_SCALE)
-        return await self._summary(model, [_shortened(m, limit) for m in said])
+        return await self._summary(model, [_shortened(m, limit) for m in conversation])
 
 
 def _events(message: ChatMessage) -> int:

@@ -47,8 +47,8 @@ class RecordedState(Strategy):
         if reason := _unreadable(compaction):
             raise CompressionError("unsupported", reason)
         if not compaction.state:
-            made = carrier(compaction.summary or "", {_KEY: True})
-            return [made], made
+            replacement = carrier(compaction.summary or "", {_KEY: True})
+            return [replacement], replacement
         state = [
             message
             if message_index(message.id) is not None
@@ -91,8 +91,8 @@ def unsupported(fixture: Fixture, cuts: Sequence[int]) -> str | None:
 
 def _at(fixture: Fixture, cut: int) -> RecordedCompaction | None:
     """Return the compaction at a cut; of several in a row the last one left the state."""
-    found = [item for item in fixture.recorded_compactions if item.cut == cut]
-    return found[-1] if found else None
+    compactions = [item for item in fixture.recorded_compactions if item.cut == cut]
+    return compactions[-1] if compactions else None
 
 
 def _unreadable(compaction: RecordedCompaction) -> str | None:

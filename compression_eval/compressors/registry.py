@@ -146,8 +146,8 @@ def find_compressor(name: str) -> Compressor | None:
         DataError: It is the user's own, and cannot be imported or used as a strategy.
     """
     inner = name.removesuffix(SUFFIX)
-    found = COMPRESSORS.get(inner) or user_compressor(inner)
-    return with_artifacts(found) if found and inner != name else found
+    strategy = COMPRESSORS.get(inner) or user_compressor(inner)
+    return with_artifacts(strategy) if strategy and inner != name else strategy
 
 
 def compressor_spec(name: str, arguments: Mapping[str, Any] | None = None) -> CompressorSpec:
@@ -160,15 +160,15 @@ def compressor_spec(name: str, arguments: Mapping[str, Any] | None = None) -> Co
     Raises:
         DataError: The name is unknown, or an argument is unknown or out of range.
     """
-    found = find_compressor(name)
-    if found is None:
+    strategy = find_compressor(name)
+    if strategy is None:
         suffix = SUFFIX if name.endswith(SUFFIX) else ""
         raise DataError(
             f"compressor: unknown strategy {name!r}, expected one of {', '.join(COMPRESSORS)}"
             + did_you_mean(name, [known + suffix for known in COMPRESSORS])
         )
     try:
-        spec = CompressorSpec(found, found.arguments.model_validate(dict(arguments or {})))
+        spec = CompressorSpec(strategy, strategy.arguments.model_validate(dict(arguments or {})))
         spec.build()  # what cannot be built is found here, before anything is paid for
     except ValidationError as error:
         details = error.errors(include_url=False, include_input=False)
@@ -179,8 +179,8 @@ def compressor_spec(name: str, arguments: Mapping[str, Any] | None = None) -> Co
             f"{'.'.join(str(part) for part in detail['loc'])}: {detail['msg']}"
             for detail in details
         )
-        known = ", ".join(found.arguments.model_fields) or "none"
+        known = ", ".join(strategy.arguments.model_fields) or "none"
         raise DataError(
-            f"compressor_args of {found.name!r}: {problems} (arguments it takes: {known})"
+            f"compressor_args of {strategy.name!r}: {problems} (arguments it takes: {known})"
         ) from error
     return spec

@@ -207,8 +207,8 @@ async def _attempt(
     except BaseException as error:  # whatever else a strategy raises is its failure, even an exit
         if is_outage(error, model):
             raise
-        made = [e for e in transcript().events[first_event:] if isinstance(e, ModelEvent)]
-        empty = isinstance(error, IndexError) and made and made[-1].output.empty
+        model_events = [e for e in transcript().events[first_event:] if isinstance(e, ModelEvent)]
+        empty = isinstance(error, IndexError) and model_events and model_events[-1].output.empty
         attempt.failure = CompressionError("error", NO_CHOICES if empty else _describe(error))
     attempt.seconds = time.monotonic() - started
     for event in transcript().events[first_event:]:
@@ -217,16 +217,16 @@ async def _attempt(
             # hold the strategy's instructions, whose words would pass for facts, or the agent's own
             # system prompt, which stays in every state.
             read = not event.error and stop_reason(event.output) != "model_length"
-            given: Sequence[ChatMessage] = event.input if read else ()
-            given = [message for message in given if message.role != "system"]
+            fed: Sequence[ChatMessage] = event.input if read else ()
+            fed = [message for message in fed if message.role != "system"]
             attempt.replies.append(event.output.completion)
             usage: ModelUsage | VendorCall | None = event.output.usage
         elif isinstance(event, InfoEvent) and (call := vendor_call(event)):
-            given, usage = messages[: call.fed_messages], call
+            fed, usage = messages[: call.fed_messages], call
         else:
             continue
         attempt.calls += 1
-        attempt.fed = [*(attempt.fed or []), *map(decoded_text, given)]
+        attempt.fed = [*(attempt.fed or []), *map(decoded_text, fed)]
         attempt.input_tokens += usage.input_tokens if usage else 0
         attempt.output_tokens += usage.output_tokens if usage else 0
     return attempt

@@ -67,16 +67,16 @@ def compressor(
         calls_model: Whether it calls a model.
         more: Further fields of `Compressor`.
     """
-    found = _declared(make) if inspect.isclass(make) else _of_signature(make)
+    parameters = _declared(make) if inspect.isclass(make) else _of_signature(make)
     fields = {
         argument: (field.annotation, field)
-        for argument, field in found.items()
+        for argument, field in parameters.items()
         if argument not in _NO_ARGUMENTS
     }
 
     def build(given: Arguments, fixture: Fixture | None = None) -> CompactionStrategy:
         values = {field: getattr(given, field) for field in fields}
-        return make(**values, fixture=fixture) if "fixture" in found else make(**values)
+        return make(**values, fixture=fixture) if "fixture" in parameters else make(**values)
 
     own: dict[str, Any] = dict(fields)
     arguments = create_model(f"{make.__name__}Arguments", __base__=Arguments, **own)
@@ -85,14 +85,14 @@ def compressor(
 
 def _declared(kind: type) -> dict[str, FieldInfo]:
     """Return the fields of a class that `strategy` was made of, those of its bases first."""
-    found: dict[str, FieldInfo] = {}
+    fields: dict[str, FieldInfo] = {}
     for base in reversed(kind.__mro__):
         for name, field in vars(base).get("__pydantic_fields__", {}).items():
             # Only the class that declares a field has what is said of it.
-            said = field.description or (found[name].description if name in found else "")
-            found[name] = copy(field)
-            found[name].description = " ".join((said or "").split())
-    return found
+            description = field.description or (fields[name].description if name in fields else "")
+            fields[name] = copy(field)
+            fields[name].description = " ".join((description or "").split())
+    return fields
 
 
 def _of_signature(function: Callable[..., CompactionStrategy]) -> dict[str, FieldInfo]:

@@ -22,8 +22,8 @@ def strategy(kind: type[_Kind]) -> type[_Kind]:
     The text below a field is what ``compression-eval compressors list`` says of it.
     """
     config = ConfigDict(extra="forbid", use_attribute_docstrings=True)
-    made: Any = dataclass(kind, kw_only=True, eq=False, config=config)
-    return made  # type: ignore[no-any-return]
+    decorated: Any = dataclass(kind, kw_only=True, eq=False, config=config)
+    return decorated  # type: ignore[no-any-return]
 
 
 @strategy

@@ -115,9 +115,11 @@ class SummarisingCompaction(WindowStrategy):
         header: dict[str, Any] = {**earlier, "budget_tokens": plan.summary_tokens}
         if self.focus_topic:
             header["focus_topic"] = self.focus_topic
-        told = (self.prompt or prompt(self.instructions)).strip()
+        instructions_text = (self.prompt or prompt(self.instructions)).strip()
         return [
-            ChatMessageSystem(content=f"{told}\n\n{prompt(f'{self.instructions}_protocol')}"),
+            ChatMessageSystem(
+                content=f"{instructions_text}\n\n{prompt(f'{self.instructions}_protocol')}"
+            ),
             ChatMessageUser(content=data_block(header, plan.window.span)),
         ]
 
@@ -202,10 +204,10 @@ def data_block(header: dict[str, Any], messages: Sequence[ChatMessage]) -> str:
     return "\n".join(lines)
 
 
-def instructions(name: str, told: ProductStrategy) -> str:
+def instructions(name: str, product: ProductStrategy) -> str:
     """Return the instructions of a product: its text or the one in its place, and the focus."""
-    text = told.prompt or prompt(name)
-    focus = told.focus_topic
+    text = product.prompt or prompt(name)
+    focus = product.focus_topic
     return f"{text}\n\n{filled('focus', topic=focus)}" if focus else text
 
 
@@ -267,7 +269,7 @@ def set_apart(
         The leading system messages; what the newest carrier holds under the key, or None; all
         other messages but the carriers.
     """
-    system, said = split_system(messages)
-    held = [message.metadata[key] for message in said if key in (message.metadata or {})]  # type: ignore[index]
-    rest = [message for message in said if key not in (message.metadata or {})]
+    system, conversation = split_system(messages)
+    held = [message.metadata[key] for message in conversation if key in (message.metadata or {})]  # type: ignore[index]
+    rest = [message for message in conversation if key not in (message.metadata or {})]
     return system, held[-1] if held else None, rest

@@ -192,8 +192,8 @@ def suspicions(
     asked = [fact for fact in facts if fact.fed and not {"head", "tail"} & set(fact.regions)]
     if len(asked) >= _MIN_FACTS and not any(fact.in_state for fact in asked):
         signs.append(f"no_fact: none of the {len(asked)} expected facts that only it could hold")
-    said = "\n".join(content_text(m) for m in history if m.role in ("user", "assistant"))
-    if script := _foreign_script(text, said):
+    conversation = "\n".join(content_text(m) for m in history if m.role in ("user", "assistant"))
+    if script := _foreign_script(text, conversation):
         signs.append(f"language: {script} script, which the conversation does not use")
     return signs
 
@@ -212,10 +212,10 @@ def _decoded(reply: str) -> str:
         return reply
 
 
-def _foreign_script(text: str, said: str) -> str | None:
+def _foreign_script(text: str, conversation: str) -> str | None:
     own, known = (
         Counter({script: len(form.findall(each)) for script, form in _SCRIPTS.items()})
-        for each in (text, said)
+        for each in (text, conversation)
     )
     for script, number in own.items():
         share = known[script] / max(known.total(), 1)

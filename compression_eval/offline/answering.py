@@ -202,10 +202,12 @@ def _current(index: Index, chosen: list[int], asked: set[str]) -> list[int]:
     """
     split: dict[int, tuple[set[str], set[str]]] = {}
     for at in chosen:
-        found = index.terms_of(at)
-        numbers = {term for term in found if any(map(str.isdigit, term))}
-        split[at] = found - numbers, numbers
-    said = [at for at in chosen if index.segments[at].kind != "returned" and len(split[at][1]) == 1]
+        terms = index.terms_of(at)
+        numbers = {term for term in terms if any(map(str.isdigit, term))}
+        split[at] = terms - numbers, numbers
+    statements = [
+        at for at in chosen if index.segments[at].kind != "returned" and len(split[at][1]) == 1
+    ]
 
     def outdated(at: int) -> bool:
         words, numbers = split[at]
@@ -213,10 +215,10 @@ def _current(index: Index, chosen: list[int], asked: set[str]) -> list[int]:
             index.segments[other].message > index.segments[at].message
             and split[other][1] != numbers
             and len(words & split[other][0]) >= _SAME_STATEMENT * len(words | split[other][0])
-            for other in said
+            for other in statements
         )
 
-    return [at for at in chosen if at not in said or split[at][1] & asked or not outdated(at)]
+    return [at for at in chosen if at not in statements or split[at][1] & asked or not outdated(at)]
 
 
 def _is_answer(index: Index, whole: Query, extracts: list[int]) -> bool:
@@ -225,14 +227,14 @@ def _is_answer(index: Index, whole: Query, extracts: list[int]) -> bool:
     A system prompt alone has words in common with any question about coding, so more is asked.
     """
 
-    def size(found: set[str]) -> float:  # a pair of wide characters is half a word
-        return sum(0.5 if is_wide(term) else 1.0 for term in found)
+    def size(terms: set[str]) -> float:  # a pair of wide characters is half a word
+        return sum(0.5 if is_wide(term) else 1.0 for term in terms)
 
     asked = set(whole.terms)
-    found = {term for at in extracts for term in index.terms_of(at)}
+    held = {term for at in extracts for term in index.terms_of(at)}
     alone = all(index.segments[at].role == "system" for at in extracts)
     share = _MIN_SHARE_OF_PROMPT if alone else _MIN_SHARE
-    common = size(asked & found)
+    common = size(asked & held)
     return bool(extracts) and common > 0 and common >= share * size(asked)
 
 

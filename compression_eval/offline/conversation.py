@@ -132,8 +132,10 @@ def json_lines(text: str) -> list[dict[str, Any]]:
 def user_records(messages: Iterable[ChatMessage]) -> list[list[dict[str, Any]]]:
     """Return the JSON objects of each user message that has any, part by part of its content."""
     users = (message for message in messages if isinstance(message, ChatMessageUser))
-    found = ([record for part in text_parts(user) for record in json_lines(part)] for user in users)
-    return [records for records in found if records]
+    by_message = (
+        [record for part in text_parts(user) for record in json_lines(part)] for user in users
+    )
+    return [records for records in by_message if records]
 
 
 def text_parts(message: ChatMessageUser) -> list[str]:
@@ -187,7 +189,7 @@ def cut(utterances: list[Utterance]) -> Conversation:
     segments: list[Segment] = []
     headers: list[str] = []
     signatures: list[str] = []
-    said, waiting = "", list[str]()
+    last_said, waiting = "", list[str]()
     for position, utterance in enumerate(utterances):
         own_segments = list(_segments(position, utterance))
         if len(own_segments) > _MAX_SEGMENTS:
@@ -196,16 +198,16 @@ def cut(utterances: list[Utterance]) -> Conversation:
         segments.extend(own_segments)
         if utterance.role == "tool":
             signature = waiting.pop(0) if waiting else ""
-            headers.append(f"{said} {signature}"[: 2 * _MAX_HEADER])
+            headers.append(f"{last_said} {signature}"[: 2 * _MAX_HEADER])
             signatures.append(signature)
             continue
         own = [_signature(call) for call in utterance.calls]
         if utterance.role != "assistant":
-            said, waiting = "", []
+            last_said, waiting = "", []
         elif utterance.text.strip():
-            said = _short(utterance.text)
+            last_said = _short(utterance.text)
         waiting.extend(own)
-        headers.append(" ".join([said, *own])[: 4 * _MAX_HEADER])
+        headers.append(" ".join([last_said, *own])[: 4 * _MAX_HEADER])
         signatures.append(own[0] if own else "")
     return Conversation(tuple(segments), tuple(headers), tuple(signatures))
 

@@ -274,13 +274,13 @@ def _outcome(criterion: str, case: _Case) -> _Outcome:
     formula = _FORMULAS.get(criterion)
     if formula is None:
         return None, "There is no mechanical formula for this criterion."
-    found = formula.parts(case, truth.answer_key)
-    if not found:
+    held = formula.parts(case, truth.answer_key)
+    if not held:
         return None, formula.missing
     if case.no_answer:
         return 0.0, f"0 because {case.no_answer}."
-    score = _MAX_SCORE * sum(found) / len(found)
+    score = _MAX_SCORE * sum(held) / len(held)
     cap = case.cap if formula.capped else _MAX_SCORE
     lowered = f"; at most {cap:g} because of superseded or forbidden facts" if cap < score else ""
-    text = f"{sum(found)} of {len(found)} {formula.named} found{lowered}."
+    text = f"{sum(held)} of {len(held)} {formula.named} found{lowered}."
     return round(min(score, cap), 2), text

@@ -45,10 +45,10 @@ def terms(text: str) -> list[str]:
     """Return the search terms of a text in order, repeated as often as they occur."""
     if not text.isascii():
         text = unicodedata.normalize("NFKC", text)
-    found: list[str] = []
+    result: list[str] = []
     for run in _RUN.findall(text):
-        found.extend(_terms_of(run) if len(run) <= _MAX_RUN else (run.casefold(),))
-    return found
+        result.extend(_terms_of(run) if len(run) <= _MAX_RUN else (run.casefold(),))
+    return result
 
 
 @lru_cache(maxsize=50_000)
@@ -134,8 +134,8 @@ def words(group: Literal["cues", "sought", "states"], name: str) -> re.Pattern[s
 def phrase(name: str, like: str) -> str:
     """Return a fixed phrase in the language of the text ``like``."""
     language = "ja" if _KANA.search(like) else "zh" if is_wide(like) else "en"
-    found: str = _data("phrases.yaml")[name][language]
-    return found
+    text: str = _data("phrases.yaml")[name][language]
+    return text
 
 
 def section_of(title: str) -> str | None:

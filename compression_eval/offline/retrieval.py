@@ -127,8 +127,8 @@ class _Bm25:
         known = [] if self._index is None else self._index.get_tokens_ids(list(query))
         if not known:
             return np.zeros(self._size, dtype=np.float32)
-        found: Floats = self._index.get_scores_from_ids(known)
-        return found
+        scores: Floats = self._index.get_scores_from_ids(known)
+        return scores
 
 
 class Index:
@@ -184,18 +184,18 @@ class Index:
             if pattern is None and name in names_of("sought"):
                 pattern = words("sought", name)
             if name == "command":
-                found = [s.kind == "called" and s.line == 0 for s in self.segments]
+                held = [s.kind == "called" and s.line == 0 for s in self.segments]
             elif pattern is None:
                 return None
             else:
-                found = [pattern.search(s.text) is not None for s in self.segments]
-            self._features[name] = np.array(found, dtype=np.float32)
+                held = [pattern.search(s.text) is not None for s in self.segments]
+            self._features[name] = np.array(held, dtype=np.float32)
         return self._features[name]
 
     def _counted(self, query: Query) -> int | None:
         """Return the message that "the third lint run" means: the result of such a call."""
         for position, wanted in query.ordinals:
-            results = [at for at, found in self._result_terms if wanted <= found]
+            results = [at for at, call_terms in self._result_terms if wanted <= call_terms]
             if len(results) > 1 and -len(results) <= position < len(results):
                 return results[position]
         return None

@@ -231,17 +231,17 @@ def _notes(utterances: list[Utterance], records: list[dict[str, Any]]) -> list[N
     for segment in segments:
         if segment.kind != "called":
             by_message[segment.message].append(segment)
-    said: list[Note] = []
+    drafts: list[Note] = []
     for position, utterance in enumerate(utterances):
         own, place = by_message[position], position / len(utterances)
         if utterance.role == "user":
-            said.extend(_of_user(own, place))
+            drafts.extend(_of_user(own, place))
         elif utterance.role == "assistant":
-            said.extend(_of_assistant(own, place))
-            said.extend(_todos(utterance, place, position))
+            drafts.extend(_of_assistant(own, place))
+            drafts.extend(_todos(utterance, place, position))
         elif utterance.role == "tool":
-            said.extend(_of_result(own, place))
-    notes = [replace(n, weight=n.weight + _richness(n.text, frequency)) for n in said]
+            drafts.extend(_of_result(own, place))
+    notes = [replace(n, weight=n.weight + _richness(n.text, frequency)) for n in drafts]
     notes.extend(_of_files(file_actions(utterances)))
     distinct: dict[tuple[str, str], Note] = {}
     for note in notes:

@@ -128,12 +128,12 @@ def _arm(settings: SweepSettings, arm: ArmSettings, *, control: bool = False) ->
         spec = checked(TaskArguments(**arguments)).spec
     except DataError as error:
         raise type(error)(f"arms: {shorten(arm.compressor)}: {error}") from error
-    given = {name: _shown(value) for name, value in arm.args.items()}
+    shown_args = {name: _shown(value) for name, value in arm.args.items()}
     if arm.prompt is not None:
-        given["prompt"] = _shown(getattr(spec.arguments, "prompt", arm.prompt))
+        shown_args["prompt"] = _shown(getattr(spec.arguments, "prompt", arm.prompt))
     if arm.focus_topic is not None:
-        given["focus_topic"] = _shown(arm.focus_topic)
-    listed = ", ".join(f"{name}={value}" for name, value in given.items())
+        shown_args["focus_topic"] = _shown(arm.focus_topic)
+    listed = ", ".join(f"{name}={value}" for name, value in shown_args.items())
     label = f"{arm.compressor} ({listed})" if listed else arm.compressor
     return Arm(label, arguments, spec, control)
 
@@ -155,11 +155,11 @@ def _controls(settings: SweepSettings, arms: Sequence[Arm]) -> Iterator[Arm]:
         for arm in arms
         if type(arm.spec.arguments).model_fields.keys() >= set(WINDOW_BUDGETS)
     ]
-    for given in budgets or [{}]:
-        if _TARGET in given:
+    for budget_args in budgets or [{}]:
+        if _TARGET in budget_args:
             # Tail gets all of it, so a share for the tail says nothing there.
-            given.pop("tail_tokens", None)
-        yield _arm(settings, ArmSettings(compressor="tail", args=given), control=True)
+            budget_args.pop("tail_tokens", None)
+        yield _arm(settings, ArmSettings(compressor="tail", args=budget_args), control=True)
 
 
 def _with_budgets(settings: SweepSettings, arm: ArmSettings) -> Iterator[Arm]:
@@ -181,7 +181,7 @@ def _with_budgets(settings: SweepSettings, arm: ArmSettings) -> Iterator[Arm]:
 
 def _fitted(fitting: "_Fitting", plain: Arm) -> Iterator[Arm]:
     """Yield an arm for each budget that it can be made to fit; itself if there is none."""
-    found: dict[str, Arm] = {}
+    by_key: dict[str, Arm] = {}
     failures: dict[str, list[str]] = {}
     for budget in fitting.settings.budgets:
         try:
@@ -194,14 +194,14 @@ def _fitted(fitting: "_Fitting", plain: Arm) -> Iterator[Arm]:
             f"for {budget:,} tokens: states of {min(sizes):,} to {max(sizes):,}, "
             f"mean {sum(sizes) / len(sizes):,.0f}, rehearsed"
         )
-        earlier = found.get(fitted.key)
+        earlier = by_key.get(fitted.key)
         # Two budgets above all that it can keep make one arm.
-        found[fitted.key] = replace(fitted, note=f"{earlier.note}; {note}" if earlier else note)
+        by_key[fitted.key] = replace(fitted, note=f"{earlier.note}; {note}" if earlier else note)
     missing = [
         f"{_NOT_FITTED} to {' and '.join(budgets)} tokens: {why}"
         for why, budgets in failures.items()
     ]
-    *others, last = found.values() or [plain]
+    *others, last = by_key.values() or [plain]
     yield from others
     yield replace(last, note="; ".join(filter(None, [last.note, *missing])))
 
@@ -232,9 +232,9 @@ class _Fitting:
         low = self.knob.lowest(self.arm.args)
         high = self.knob.highest or max(self._longest(low), low + 1)
         if (least := self._mean(low)) > budget:
-            said = f"are of {least:,.0f} tokens" if math.isfinite(least) else "remove nothing"
+            outcome = f"are of {least:,.0f} tokens" if math.isfinite(least) else "remove nothing"
             tried = f"{self.knob.argument}={self.knob.value(low)}"
-            raise _NoFitError(f"even with {tried} its states {said}")
+            raise _NoFitError(f"even with {tried} its states {outcome}")
         if self._mean(high) <= budget:
             return high
         for trial in range(MAX_TRIALS):

@@ -141,11 +141,11 @@ def estimate_command(
     """
     settings, known = settings_of(file, options), read_prices(prices)
     plan = sweep_plan(settings)
-    found = estimate(plan, known, logs, margin)
+    result = estimate(plan, known, logs, margin)
     if as_json:
-        click.echo(versioned_json(found.model_dump(mode="json")), nl=False)
+        click.echo(versioned_json(result.model_dump(mode="json")), nl=False)
     else:
-        click.echo(as_text(found, plan))
+        click.echo(as_text(result, plan))
 
 
 def _say_plan(plan: SweepPlan, folder: Path) -> None:

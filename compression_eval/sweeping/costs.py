@@ -236,13 +236,13 @@ def read_prices(file: Path | None) -> dict[str, ModelCost]:
     if file is None:
         return {}
     try:
-        found = _PRICES.validate_python(read_yaml(file))
+        prices = _PRICES.validate_python(read_yaml(file))
     except ValidationError as error:
         raise DataError(describe_validation_error(file, error)) from error
-    for name, cost in found.items():
+    for name, cost in prices.items():
         if any(not 0 <= price < 1e6 for price in cost.model_dump().values()):
             raise DataError(f"{file}: {name}: a price is below 0 or not a price")
-    return found
+    return prices
 
 
 def price_of(model: str, prices: Mapping[str, ModelCost]) -> ModelCost | None:

@@ -278,28 +278,28 @@ def _elsewhere(design: Design, conversations: int, variances: Variances) -> floa
     return float(brentq(lacking, 0.0, 10 * limit)) * error
 
 
-def as_text(found: Estimate, plan: SweepPlan) -> str:
+def as_text(result: Estimate, plan: SweepPlan) -> str:
     """Return an estimate as text for a terminal."""
-    parts = (_head(found, plan), _arms(found), role_lines(found), _detecting(found))
+    parts = (_head(result, plan), _arms(result), role_lines(result), _detecting(result))
     return "\n\n".join("\n".join(lines) for lines in parts)
 
 
-def _head(found: Estimate, plan: SweepPlan) -> Iterator[str]:
-    tasks = len(found.arms) * len(found.models)
+def _head(result: Estimate, plan: SweepPlan) -> Iterator[str]:
+    tasks = len(result.arms) * len(result.models)
     yield (
-        f"conversations {found.design['conversations']}, compression points "
-        f"{found.design['fixtures']}, probes {max(plan.sizes.values())}, compressions of each "
+        f"conversations {result.design['conversations']}, compression points "
+        f"{result.design['fixtures']}, probes {max(plan.sizes.values())}, compressions of each "
         f"{plan.settings.epochs}, answers from each of them {plan.settings.answers}"
     )
     yield (
-        f"arms {len(found.arms)} x models {len(found.models)} = tasks {tasks}, "
-        f"samples {found.samples:,}; tokens counted by {printable(found.token_counter, 80)}"
+        f"arms {len(result.arms)} x models {len(result.models)} = tasks {tasks}, "
+        f"samples {result.samples:,}; tokens counted by {printable(result.token_counter, 80)}"
     )
-    if found.roles and all(role.model.startswith("embedded/") for role in found.roles):
+    if result.roles and all(role.model.startswith("embedded/") for role in result.roles):
         yield "No language model is involved: everything is done by the embedded one."
 
 
-def _arms(found: Estimate) -> Iterator[str]:
+def _arms(result: Estimate) -> Iterator[str]:
     yield "Arms, for one model:"
     heads = ("arm", "history", "state", "answers", "gradings", "compressing calls", "basis")
     rows = [
@@ -310,15 +310,15 @@ def _arms(found: Estimate) -> Iterator[str]:
             *(f"{arm['calls'][role]:,}" for role in ("answerer", "grader", "compressor")),
             arm["basis"],
         )
-        for arm in found.arms
+        for arm in result.arms
     ]
     yield from _indented(Table(heads, rows, texts=(len(heads) - 1,)))
-    for arm in found.arms:
+    for arm in result.arms:
         note = f"{arm['arm']}: {arm['note']}" if arm["note"] else ""
         yield from textwrap.wrap(note, 78, initial_indent="  ", subsequent_indent="    ")
-    for basis in dict.fromkeys(arm["basis"] for arm in found.arms):
+    for basis in dict.fromkeys(arm["basis"] for arm in result.arms):
         yield f"  {basis}: {_BASIS[basis]}"
-    for arm in found.arms:
+    for arm in result.arms:
         label = printable(arm["arm"])
         if arm["unrehearsed"]:
             yield f"  {label}: {printable(arm['unrehearsed'], 160)}"
@@ -329,12 +329,12 @@ def _arms(found: Estimate) -> Iterator[str]:
             )
 
 
-def role_lines(found: Estimate) -> Iterator[str]:
+def role_lines(result: Estimate) -> Iterator[str]:
     """Yield calls, tokens and money by role, as lines for a terminal."""
-    if not found.roles:
+    if not result.roles:
         yield "No model would be called: every compression will fail."
         return
-    caching = [role for role in found.roles if has_prompt_cache(role.model)]
+    caching = [role for role in result.roles if has_prompt_cache(role.model)]
     yield "Calls and tokens by role:"
     heads = ("role", "model", "calls", "tokens in", "shared prefix", "tokens out", "dollars")
     rows = [
@@ -347,19 +347,19 @@ def role_lines(found: Estimate) -> Iterator[str]:
             f"{role.output_tokens:,}",
             "unknown" if role.dollars is None else f"{role.dollars:,.2f}",
         )
-        for role in found.roles
+        for role in result.roles
     ]
     yield from _indented(Table(heads, rows, names=2))
-    known = [role.dollars for role in found.roles if role.dollars is not None]
-    unknown = sorted({role.model for role in found.roles if role.dollars is None})
+    known = [role.dollars for role in result.roles if role.dollars is not None]
+    unknown = sorted({role.model for role in result.roles if role.dollars is None})
     if known:
         rest = " of what is known" if unknown else ""
-        saved = sum(role.dollars_without_cache or 0.0 for role in found.roles) - sum(known)
+        saved = sum(role.dollars_without_cache or 0.0 for role in result.roles) - sum(known)
         yield f"  together ${sum(known):,.2f}{rest}; shared prefixes save ${saved:,.2f}"
     if unknown:
         listed = ", ".join(printable(name) for name in unknown)
         yield f"  price unknown: {listed}; give prices with --prices FILE"
-    lengths = found.assumptions
+    lengths = result.assumptions
     yield (
         f"  Tokens out are {lengths['answer_tokens']:.0f} an answer, "
         f"{lengths['grader_tokens_per_criterion']:.0f} a graded criterion and "
@@ -379,12 +379,12 @@ def role_lines(found: Estimate) -> Iterator[str]:
         )
 
 
-def _detecting(found: Estimate) -> Iterator[str]:
+def _detecting(result: Estimate) -> Iterator[str]:
     yield (
         f"Smallest true difference between two arms that is found in {WANTED:.0%} of runs (0 to "
-        f"5), and how often two equal arms are shown to differ by less than {found.margin:g}:"
+        f"5), and how often two equal arms are shown to differ by less than {result.margin:g}:"
     )
-    measures = found.detectable
+    measures = result.detectable
     if len(set(measures.values())) == 1:
         measures = {"any dimension": next(iter(measures.values()))}
     heads = ("measure", "on these conversations", "for new conversations", "equal arms pass")
@@ -392,11 +392,11 @@ def _detecting(found: Estimate) -> Iterator[str]:
     yield from _indented(Table(heads, rows))
     yield "  knowledge, by compressions of each conversation:"
     heads = ("compressions", "on these", "for new", "equal pass")
-    rows = [(str(n), *_shown(each)) for n, each in found.detectable_by_compressions.items()]
+    rows = [(str(n), *_shown(each)) for n, each in result.detectable_by_compressions.items()]
     yield from _indented(Table(heads, rows, names=0), "    ")
-    yield f"  Variances {found.assumptions['source']}."
-    yield from (f"  Note: {note}." for note in found.notes)
-    if found.design["states"] < 2:
+    yield f"  Variances {result.assumptions['source']}."
+    yield from (f"  Note: {note}." for note in result.notes)
+    if result.design["states"] < 2:
         yield "  WARNING: with one compression of each, no difference can be told from noise."
     yield "  Arms that call no model come out the same every time; for them this is too careful."
 

@@ -106,19 +106,19 @@ class Manifest(BaseModel):
 
     def changes_since(self, earlier: "Manifest") -> list[str]:
         """Return what is no longer as it was, in words; more arms, models and epochs are."""
-        found = [
+        lines = [
             f"{name.replace('_', ' ')}: {before}, now {now}"
             for name in ("compression_eval", "token_counter")
             if (before := getattr(earlier, name)) != (now := getattr(self, name))
         ]
-        found.extend(f"model {name}: removed" for name in earlier.models if name not in self.models)
+        lines.extend(f"model {name}: removed" for name in earlier.models if name not in self.models)
         if self.epochs < earlier.epochs:
-            found.append(f"epochs: {earlier.epochs}, now only {self.epochs}")
+            lines.append(f"epochs: {earlier.epochs}, now only {self.epochs}")
         for name, kind in _KINDS.items():
             before, now = getattr(earlier, name), getattr(self, name)
             changes = _changes(before, now, may_grow=name in _MAY_GROW)
-            found.extend(f"{kind} {change}" for change in changes)
-        return found
+            lines.extend(f"{kind} {change}" for change in changes)
+        return lines
 
 
 def _changes(before: Mapping[str, Any], now: Mapping[str, Any], *, may_grow: bool) -> Iterator[str]:
@@ -228,9 +228,9 @@ def refuse_other_work(plan: SweepPlan, folder: Path, way_out: str = "") -> None:
 def fresh_folder(folder: Path) -> Path:
     """Return a folder beside one that does not exist yet: ``NAME-2`` and so on."""
     number = 2
-    while (found := folder.with_name(f"{folder.name}-{number}")).exists():
+    while (candidate := folder.with_name(f"{folder.name}-{number}")).exists():
         number += 1
-    return found
+    return candidate
 
 
 @contextmanager
@@ -261,8 +261,8 @@ class FolderLog:
 
 def folder_logs(folder: Path) -> list[FolderLog]:
     """Return the logs that a folder holds, oldest first; those that cannot be read are left out."""
-    found = [log for _, log in _listed(folder) if log is not None]
-    return sorted(found, key=lambda log: log.modified)
+    logs = [log for _, log in _listed(folder) if log is not None]
+    return sorted(logs, key=lambda log: log.modified)
 
 
 def finished_samples(folder: Path) -> Counter[TaskKey]:

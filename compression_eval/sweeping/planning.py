@@ -81,17 +81,17 @@ class SweepPlan:
     @cached_property
     def _found(self) -> dict[str, tuple[int, list[PassedOverError]]]:
         """Number of samples, and what was passed over, by the label of the arm."""
-        found: dict[str, tuple[int, list[PassedOverError]]] = {}
+        by_label: dict[str, tuple[int, list[PassedOverError]]] = {}
         usual: tuple[int, list[PassedOverError]] | None = None
         for arm in self.arms:
             own = arm.spec.compressor.unsupported is not None
             if own or usual is None:
                 dataset = self.dataset(arm)
-                found[arm.label] = len(dataset.samples), dataset.passed_over
-                usual = usual if own else found[arm.label]
+                by_label[arm.label] = len(dataset.samples), dataset.passed_over
+                usual = usual if own else by_label[arm.label]
             else:
-                found[arm.label] = usual
-        return found
+                by_label[arm.label] = usual
+        return by_label
 
     def tasks(self) -> Iterator[Task]:
         """Yield the task of each arm and model."""

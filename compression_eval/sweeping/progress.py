@@ -85,15 +85,15 @@ class Pace:
     def _lengths(self, elapsed: list[tuple[TaskKey, float]]) -> dict[TaskKey, float]:
         """Return the usual seconds of a sample, by task."""
         usual = sum(self._seconds.values()) / self._finished.total()
-        found = {}
+        lengths = {}
         for task in self._left:
             # One sample of the usual length beside an arm's own: a single one says little.
             known = self._finished[task] + 1
             mean = (self._seconds[task] + usual) / known
             # What takes longer than those that came back is of the length that it has by now.
             longer = [took for at, took in elapsed if at == task and took > mean]
-            found[task] = (mean * known + sum(longer)) / (known + len(longer))
-        return found
+            lengths[task] = (mean * known + sum(longer)) / (known + len(longer))
+        return lengths
 
 
 def duration(seconds: float) -> str:
@@ -194,13 +194,17 @@ class _ProgressHooks(Hooks):
             task = sweep.tasks.pop(data.eval_id, None)
             if task is None:
                 continue
-            word, said = "done", f"{sweep.done[task]} samples"
+            word, detail = "done", f"{sweep.done[task]} samples"
             if data.log.status != "success":
                 summaries = await read_eval_log_sample_summaries_async(data.log.location)
-                found = run_failures(summaries)
-                failed = found.errors.line() if found and found.errors.count else data.log.status
-                word, said = "not done", failed
-            sweep.say(f"{word}: {sweep.names.get(task, data.log.eval.task)}, {said}")
+                failures = run_failures(summaries)
+                failed = (
+                    failures.errors.line()
+                    if failures and failures.errors.count
+                    else data.log.status
+                )
+                word, detail = "not done", failed
+            sweep.say(f"{word}: {sweep.names.get(task, data.log.eval.task)}, {detail}")
             if sweep.bars is not None and (row := sweep.rows.pop(task, None)) is not None:
                 sweep.bars.remove_task(row)
 

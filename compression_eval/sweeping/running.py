@@ -173,10 +173,12 @@ def arm_results(plan: SweepPlan, logs: Sequence[EvalLog]) -> list[ArmResult]:
     results = []
     for name, path, log in zip(names, paths, ours, strict=True):
         summaries = read_eval_log_sample_summaries(log.location)
-        found = run_failures(summaries)
-        error = too_many_failed(found, plan.settings.max_failed) if found else ""
+        failures = run_failures(summaries)
+        error = too_many_failed(failures, plan.settings.max_failed) if failures else ""
         control = arms[task_key(log.eval)].control
-        results.append(ArmResult(name, path, log, control, found, error, _tokens_left(summaries)))
+        results.append(
+            ArmResult(name, path, log, control, failures, error, _tokens_left(summaries))
+        )
     return results
 
 
@@ -200,8 +202,8 @@ def outcome_lines(results: Sequence[ArmResult]) -> Iterator[str]:
     heads = ("arm", "knowledge", "±", "facts kept", "answered", "tokens", "no grade")
     rows = []
     for result in results:
-        found = result.failures
-        missing = found.samples - found.graded if found else 0
+        failed = result.failures
+        missing = failed.samples - failed.graded if failed else 0
         values = (
             (result.score(KNOWLEDGE), ".2f"),
             (result.score(KNOWLEDGE, STDERR), ".2f"),
@@ -210,19 +212,19 @@ def outcome_lines(results: Sequence[ArmResult]) -> Iterator[str]:
             (result.tokens_left, ",.0f"),
         )
         cells = ("-" if math.isnan(value) else format(value, form) for value, form in values)
-        ungraded = f"{missing} of {found.samples}" if found and missing else "-"
+        ungraded = f"{missing} of {failed.samples}" if failed and missing else "-"
         rows.append((result.name, *cells, ungraded))
     yield from table_lines(Table(heads, rows))
     yield "knowledge: 0 to 5, ± standard error; facts kept: in the state; answered: from it"
     failing = [(each.name, each.failures) for each in results if each.failures]
-    said = [
+    reasons = [
         line
         for name, failures in failing
         if failures.any
         for line in (f"  {name}", *(f"    {line}" for line in failures.lines()))
     ]
-    if said:
-        yield from ("", "What failed:", *said)
+    if reasons:
+        yield from ("", "What failed:", *reasons)
 
 
 def compare_commands(results: Sequence[ArmResult], folder: Path) -> Iterator[str]:

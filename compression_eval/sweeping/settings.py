@@ -134,10 +134,10 @@ class SweepSettings(ArgumentFields):
         return value
 
 
-def read_settings(file: Path | None, given: Mapping[str, Any]) -> SweepSettings:
+def read_settings(file: Path | None, options: Mapping[str, Any]) -> SweepSettings:
     """Return the settings of a YAML file with those of the command line over them."""
     merged = dict(_content(file) if file else {})
-    for name, value in given.items():
+    for name, value in options.items():
         before = merged.get(name, {})
         nested = name in _MAPPINGS and isinstance(before, Mapping)
         merged[name] = {**before, **value} if nested else value
@@ -150,10 +150,10 @@ def read_settings(file: Path | None, given: Mapping[str, Any]) -> SweepSettings:
 
 
 def _content(file: Path) -> dict[str, Any]:
-    found = read_yaml(file)
-    if not isinstance(found, dict) or not all(isinstance(key, str) for key in found):
+    content = read_yaml(file)
+    if not isinstance(content, dict) or not all(isinstance(key, str) for key in content):
         raise DataError(f"{file}: must be a mapping of settings, beginning with arms")
-    return found
+    return content
 
 
 def read_yaml(file: Path) -> Any:
@@ -229,30 +229,30 @@ def _option(name: str) -> Callable[[F], F]:
 
 def settings_of(file: Path | None, options: dict[str, Any]) -> SweepSettings:
     """Return the settings that a command was given."""
-    given = {
+    values = {
         name: value
         for name, value in options.items()
         if name in SweepSettings.model_fields and value is not None and value != ()
     }
-    if "budgets" in given:
-        given["budgets"] = [_number("--budgets", item) for item in _items(given["budgets"])]
-    if "cut" in given:
-        given["cut"] = _value(given["cut"])
-    if "roles" in given:
-        given["roles"] = _pairs("--model-role", given["roles"])
-        for role in given["roles"]:
+    if "budgets" in values:
+        values["budgets"] = [_number("--budgets", item) for item in _items(values["budgets"])]
+    if "cut" in values:
+        values["cut"] = _value(values["cut"])
+    if "roles" in values:
+        values["roles"] = _pairs("--model-role", values["roles"])
+        for role in values["roles"]:
             if role not in get_args(Role):
                 raise DataError(
                     f"--model-role: {shorten(role)} is no role; expected grader=… or compressor=…"
                 )
     for name in ("generate", "model_args"):
-        if name in given:
-            pairs = _pairs(f"--{name.replace('_', '-')}", given[name])
-            given[name] = {key: _value(text) for key, text in pairs.items()}
+        if name in values:
+            pairs = _pairs(f"--{name.replace('_', '-')}", values[name])
+            values[name] = {key: _value(text) for key, text in pairs.items()}
     for name in ("max_retries", "timeout"):
         if options[name] is not None:
-            given.setdefault("generate", {})[name] = options[name]
-    return read_settings(file, given)
+            values.setdefault("generate", {})[name] = options[name]
+    return read_settings(file, values)
 
 
 def _number(flag: str, text: str) -> int:
@@ -262,11 +262,11 @@ def _number(flag: str, text: str) -> int:
         raise DataError(f"{flag}: {shorten(text)} is not a number of tokens") from error
 
 
-def _pairs(flag: str, given: Sequence[str]) -> dict[str, str]:
-    for item in given:
+def _pairs(flag: str, items: Sequence[str]) -> dict[str, str]:
+    for item in items:
         if "=" not in item:
             raise DataError(f"{flag}: {shorten(item)} is not of the form NAME=VALUE")
-    return {name.strip(): value for name, _, value in (item.partition("=") for item in given)}
+    return {name.strip(): value for name, _, value in (item.partition("=") for item in items)}
 
 
 def _value(text: str) -> Any:

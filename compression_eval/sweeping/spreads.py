@@ -79,13 +79,13 @@ def spreads_of(
 
     samples = samples_frame(list(logs))
     arms = _arms(samples)
-    found: dict[str, Variances] = {}
+    variances: dict[str, Variances] = {}
     notes: set[str] = set()
     for measure in MEASURES:
         parts = {name: _parts(rows, measure) for name, rows in arms.items()}
         known = {name: each for name, each in parts.items() if each.state is not None}
         if not known:
-            found[measure] = assumptions.variances
+            variances[measure] = assumptions.variances
             notes.add("no arm in the logs was compressed twice, so all variances are assumed")
             continue
         if all(each.answer is None for each in known.values()):
@@ -102,10 +102,10 @@ def spreads_of(
                 "too few arms or fixtures in the logs: the spread between conversations is assumed"
             )
             between = assumptions.variances.fixture
-        found[measure] = Variances(within.state, within.probe, within.answer, 0.0, between)
+        variances[measure] = Variances(within.state, within.probe, within.answer, 0.0, between)
     if samples["offline"].any():
         notes.add("some of the logs are the embedded model's, whose runs hardly differ")
-    return found, _with_lengths(assumptions, samples), sorted(notes)
+    return variances, _with_lengths(assumptions, samples), sorted(notes)
 
 
 def _mean(values: Sequence[float | None]) -> float:
@@ -139,7 +139,7 @@ def _between_fixtures(
     What the difference of two means would vary by without it is taken off. None where there are
     no two arms with enough fixtures in common.
     """
-    found = []
+    estimates = []
     for pair in combinations(arms.values(), 2):
         first, second = (_by_fixture(rows, measure, within) for rows in pair)
         shared = first.keys() & second.keys()
@@ -148,8 +148,8 @@ def _between_fixtures(
             centre = fmean(differences)
             squares = sum((each - centre) ** 2 for each in differences)
             noise = fmean(first[fixture][1] + second[fixture][1] for fixture in shared)
-            found.append(max(0.0, squares / (len(differences) - 1) - noise))
-    return fmean(found) if found else None
+            estimates.append(max(0.0, squares / (len(differences) - 1) - noise))
+    return fmean(estimates) if estimates else None
 
 
 def _by_fixture(

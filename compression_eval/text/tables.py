@@ -81,8 +81,8 @@ def as_text(sections: Sequence[Section]) -> str:
         indent = "  " if section.title else ""
         for block in section.blocks:
             if isinstance(block, Table):
-                found = table_lines(block, longest=_MAX_PAGE_CELL, indent=len(indent))
-                lines.extend(indent + line for line in found)
+                table = table_lines(block, longest=_MAX_PAGE_CELL, indent=len(indent))
+                lines.extend(indent + line for line in table)
             else:
                 lines.extend(indent + printable(line, _MAX_PAGE_LINE) for line in block)
         parts.append("\n".join(lines))
@@ -179,12 +179,12 @@ def _broken(
     """Yield the lines that one line of a table takes."""
     parts = {at: _wrapped(cell, widths[at]) for at, cell in cells.items()}
     for number in range(max(map(len, parts.values()))):
-        found = []
+        padded = []
         for at, part in parts.items():
             text = part[number] if number < len(part) else ""
             padding = " " * (widths[at] - cell_len(text))
-            found.append(padding + text if at in numbers else text + padding)
-        yield (" " * _GAP).join(found).rstrip()
+            padded.append(padding + text if at in numbers else text + padding)
+        yield (" " * _GAP).join(padded).rstrip()
 
 
 def _wrapped(text: str, columns: int) -> list[str]:

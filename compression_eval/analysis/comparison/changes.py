@@ -105,15 +105,15 @@ def _facts_seen(side: Side) -> dict[_FactKey, FactSeen]:
         answered = answer_word == "stated" if isinstance(answer_word, str) else _known(in_answer)
         held = state_word != "absent" if isinstance(state_word, str) else _known(in_state)
         rows[fixture, int(cut), probe, fact].append((answered, held, stage))
-    found = {}
+    by_fact = {}
     for name, seen in rows.items():
         answers = [answered for answered, _, _ in seen if answered is not None]
         states = [held for _, held, _ in seen if held is not None]
         stage = Counter(stage for _, _, stage in seen).most_common(1)[0][0]
-        found[name] = FactSeen(
+        by_fact[name] = FactSeen(
             len(seen), len(answers), sum(answers), len(states), sum(states), stage
         )
-    return found
+    return by_fact
 
 
 def _known(cell: Any) -> bool | None:
@@ -170,12 +170,12 @@ def flips(base: Side, new: Side) -> list[Flip]:
     shared = first.index.intersection(second.index)
     crossed = [key for key in shared if (first[key] < MISS) != (second[key] < MISS)]
     reasons = (_worst_reasons(base), _worst_reasons(new)) if crossed else ({}, {})
-    found = []
+    changed = []
     for unit, probe in crossed:
         old, later = float(first[unit, probe]), float(second[unit, probe])
         reason = reasons[later < MISS].get((unit, probe), "")
-        found.append(Flip(unit, probe, old, later, reason))
-    return sorted(found, key=lambda flip: (not flip.missed_now, flip.unit, flip.probe))
+        changed.append(Flip(unit, probe, old, later, reason))
+    return sorted(changed, key=lambda flip: (not flip.missed_now, flip.unit, flip.probe))
 
 
 def _probe_means(samples: "DataFrame") -> "Series[float]":
@@ -332,14 +332,14 @@ class Drift:
         drifted = shift is not None and shift.drifted
         if not drifted and self.graders[0] == self.graders[1]:
             return ""
-        found = "how far they are apart was not measured"
+        detail = "how far they are apart was not measured"
         if shift is not None:
-            found = (
+            detail = (
                 f"on the same {shift.anchors} answers of known worth that of new gives "
                 f"{shown_change(shift.change, shift.measure)} {shift.measure}"
             )
         what = "the grader changed" if drifted else "the graders of base and new differ"
-        return f"WARNING {what}: {found}; --regrade MODEL grades both sides alike"
+        return f"WARNING {what}: {detail}; --regrade MODEL grades both sides alike"
 
 
 def drift(base: Side, new: Side) -> Drift:

@@ -303,15 +303,15 @@ def same_answers(base: Side, new: Side) -> int:
     first, second = (side.samples for side in (base, new))
     if not (first["scored"].all() and second["scored"].all()):
         return 0
-    said = [
+    answers = [
         {
             key: rows["answer"].astype(str).value_counts(normalize=True).to_dict()
             for key, rows in frame.groupby(["unit", "sample"])[["answer"]]
         }
         for frame in (first, second)
     ]
-    shared = said[0].keys() & said[1].keys()
-    if any(said[0][key] != said[1][key] for key in shared):
+    shared = answers[0].keys() & answers[1].keys()
+    if any(answers[0][key] != answers[1][key] for key in shared):
         return 0
     return sum(key in shared for key in zip(first["unit"], first["sample"], strict=True))
 
@@ -336,12 +336,12 @@ def unread_changes(base: Side, new: Side) -> tuple[list[str], bool]:
     if "summary_tokens" not in known.arguments.model_fields:
         unread.add("focus_topic")
     changed = [name.removeprefix(ARGUMENT) for name, _, _ in differences(base, new)]
-    found = [name for name in changed if name in unread]
-    only = len(found) == len(changed)
+    unread_settings = [name for name in changed if name in unread]
+    only = len(unread_settings) == len(changed)
     shipped = [set(side.samples["prompts_digest"].dropna()) for side in (base, new)]
     if shipped[0] != shipped[1]:
-        found.append("the strategies' own prompts")
-    return found, only
+        unread_settings.append("the strategies' own prompts")
+    return unread_settings, only
 
 
 # ----- verdicts
@@ -378,18 +378,18 @@ Samples = tuple["DataFrame", "DataFrame"]
 
 def primary(samples: Samples, rules: Rules, *, failed_as_zero: bool = False) -> Difference | None:
     """Return the difference in knowledge, which decides; None if no probe has it on both sides."""
-    found = _difference(samples, KNOWLEDGE, failed_as_zero=failed_as_zero)
-    return known_exactly({KNOWLEDGE: found}, rules.exact)[KNOWLEDGE] if found else None
+    difference = _difference(samples, KNOWLEDGE, failed_as_zero=failed_as_zero)
+    return known_exactly({KNOWLEDGE: difference}, rules.exact)[KNOWLEDGE] if difference else None
 
 
 def others(samples: Samples, rules: Rules, *, failed_as_zero: bool = False) -> list[Line]:
     """Return a line for each measure beside it that both sides have; one family of tests."""
-    found = {
+    by_measure = {
         ("", name): _difference(samples, name, failed_as_zero=failed_as_zero)
         for name in HEADLINE
         if name != KNOWLEDGE
     }
-    return _judged(found, rules)
+    return _judged(by_measure, rules)
 
 
 def breakdown(samples: Samples, column: str, rules: Rules) -> list[Line]:
@@ -401,12 +401,12 @@ def breakdown(samples: Samples, column: str, rules: Rules) -> list[Line]:
     if len(groups) < 2:
         return []
     base, new = samples
-    found = {
+    by_group = {
         (group, name): _difference((base[base[column] == group], new[new[column] == group]), name)
         for group in groups
         for name in IN_GROUPS
     }
-    return _judged(found, rules)
+    return _judged(by_group, rules)
 
 
 def _difference(
@@ -416,8 +416,8 @@ def _difference(
     return paired_difference(base, new)
 
 
-def _judged(found: Mapping[tuple[str, str], Difference | None], rules: Rules) -> list[Line]:
-    known = {key: each for key, each in found.items() if each is not None}
+def _judged(by_key: Mapping[tuple[str, str], Difference | None], rules: Rules) -> list[Line]:
+    known = {key: each for key, each in by_key.items() if each is not None}
     known = known_exactly(known, {key for key in known if key[1] in rules.exact})
     thresholds = {key: threshold_of(key[1], rules.threshold) for key in known}
     judged = judge(known, thresholds, failures_rise=rules.failures_rise)

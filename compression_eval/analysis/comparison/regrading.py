@@ -131,14 +131,14 @@ async def _graded(answers: Sequence[_Answer], models: Sequence[Model], **how: An
 
 async def _read(each: _Answer) -> ScoredSample:
     with reading(each.path):
-        found = await read_eval_log_sample_async(
+        sample = await read_eval_log_sample_async(
             each.path,
             each.sample,
             each.epoch,
             resolve_attachments=True,
             exclude_fields={"events"},
         )
-    recorded = Seen(found, each.path).recorded
+    recorded = Seen(sample, each.path).recorded
     if recorded is None:
         raise DataError(f"{each.path}: {each.sample}: nothing is recorded of its answer")
     return ScoredSample(recorded.record, recorded.context)
@@ -159,5 +159,5 @@ def _with(side: Side, scores: Regradings, graders: Sequence[Model]) -> Side:
 
 def _named(model: Model) -> str:
     """Return a model with its settings, arguments and address as arms name it."""
-    given = {"config": model.config, "args": model.model_args, "base_url": model.api.base_url}
-    return with_settings(ModelConfig(model=str(model), **given))
+    settings = {"config": model.config, "args": model.model_args, "base_url": model.api.base_url}
+    return with_settings(ModelConfig(model=str(model), **settings))

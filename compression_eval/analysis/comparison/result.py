@@ -92,8 +92,8 @@ class Comparison:
     @cached_property
     def more(self) -> More | None:
         """What would tell; None where it is told."""
-        told = self.outcome[0] != "cannot tell" or self.decision.verdict != "cannot tell"
-        if told or self.ungraded:
+        decided = self.outcome[0] != "cannot tell" or self.decision.verdict != "cannot tell"
+        if decided or self.ungraded:
             return None
         return what_would_tell(self.knowledge, self.rules.threshold)
 
@@ -117,29 +117,29 @@ class Comparison:
             )
         if self.same_answers:
             return self._same_answers()
-        told = self.decision.verdict != "cannot tell"
-        return ("no regression" if told else "cannot tell"), self._why
+        decided = self.decision.verdict != "cannot tell"
+        return ("no regression" if decided else "cannot tell"), self._why
 
     @property
     def _why(self) -> str:
         """The decision in words."""
-        found, seen, margin = self.decision, self.knowledge, self.rules.threshold
+        decision, seen, margin = self.decision, self.knowledge, self.rules.threshold
         one = seen.fixtures == 1
         where = "on this conversation" if one else f"on these {seen.fixtures} conversations"
-        if found.over_conversations:
+        if decision.over_conversations:
             where += " (compressed once each: decided by the spread between conversations)"
         size = measures.shown_change(abs(seen.estimate), KNOWLEDGE).lstrip("+")
         base, new = (f"{each.failed} of {each.samples} samples" for each in self.failed)
-        chance = measures.shown_p(found.p_failing)
-        if found.verdict == "fails more":
+        chance = measures.shown_p(decision.p_failing)
+        if decision.verdict == "fails more":
             return f"it fails more often: {new}, against {base} (p {chance})"
-        if found.verdict == "not worse":
+        if decision.verdict == "not worse":
             return f"knowledge is not worse by more than {margin:.2f} {where}"
-        if found.verdict == "worse, by less than the margin":
+        if decision.verdict == "worse, by less than the margin":
             return f"knowledge is worse by {size} {where}, by less than the margin of {margin:.2f}"
-        if found.verdict in ("worse", "better"):
-            return f"knowledge is {found.verdict} by {size} {where}"
-        if found.blocked:
+        if decision.verdict in ("worse", "better"):
+            return f"knowledge is {decision.verdict} by {size} {where}"
+        if decision.blocked:
             return (
                 f"it fails more often, {new} against {base}, which may be chance (p {chance}) but "
                 f"would cost more than {margin:.2f} if failures count as 0"
@@ -147,12 +147,12 @@ class Comparison:
         return f"whether knowledge is worse by more than {margin:.2f} cannot be told {where}"
 
     def _same_answers(self) -> tuple[Outcome, str]:
-        said = f"nothing was compared: all {self.same_answers} answers are byte for byte the same"
+        detail = f"nothing was compared: all {self.same_answers} answers are byte for byte the same"
         expected = self.same_arm and len(self.mechanical) == 2
         if expected or not (measures.stands_in(self.base) or measures.stands_in(self.new)):
-            return "the same answers", said
+            return "the same answers", detail
         return "cannot tell", (
-            f"the same answers, {said}; the embedded model, which compressed here, does not tell "
+            f"the same answers, {detail}; the embedded model, which compressed here, does not tell "
             "these arms apart: --model-role compressor=MODEL"
         )
 
@@ -208,9 +208,9 @@ def compare(
         failed=failed,
         bound=measures.others(samples, rules, failed_as_zero=True) if failing else [],
         breakdowns={
-            column: found
+            column: lines
             for column in (measures.BREAKDOWNS if whole else ())
-            if (found := measures.breakdown(samples, column, rules))
+            if (lines := measures.breakdown(samples, column, rules))
         },
         facts=changes.fact_changes(base, new) if whole else [],
         flips=changes.flips(base, new) if whole else [],

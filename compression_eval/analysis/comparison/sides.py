@@ -118,11 +118,11 @@ class Side:
     @cached_property
     def settings(self) -> dict[str, str]:
         """What the arm is: every setting by name, as text."""
-        found = arm_settings(self.logs[0])
+        settings = arm_settings(self.logs[0])
         if self.regraded is None:
-            return found
+            return settings
         # The same for both sides now, whatever the logs were graded by and how.
-        others = {name: value for name, value in found.items() if name not in _GRADING}
+        others = {name: value for name, value in settings.items() if name not in _GRADING}
         return others | {"graded by": ", ".join(self.regraded.graders)}
 
     @property
@@ -178,13 +178,13 @@ def load_sides(
         DataError: There are no logs, one is no finished log of this eval, a side holds several
             arms, or a run stands on both sides.
     """
-    found = {"base": one_per_run(find_logs(base)), "new": one_per_run(find_logs(new))}
-    every = [*found["base"], *found["new"]]
+    by_label = {"base": one_per_run(find_logs(base)), "new": one_per_run(find_logs(new))}
+    every = [*by_label["base"], *by_label["new"]]
     names = dict(zip([log.path for log in every], arm_names(every), strict=True))
     chosen = {}
     for label, wanted in (("base", base_arm), ("new", new_arm)):
-        arm = _only_arm(label, [names[log.path] for log in found[label]], wanted)
-        chosen[label] = (arm, tuple(log for log in found[label] if names[log.path] == arm))
+        arm = _only_arm(label, [names[log.path] for log in by_label[label]], wanted)
+        chosen[label] = (arm, tuple(log for log in by_label[label] if names[log.path] == arm))
     runs = {log.header.eval.task_id for log in chosen["base"][1]}
     for log in chosen["new"][1]:
         if log.header.eval.task_id in runs:
@@ -211,16 +211,16 @@ def read_samples(
 
 
 def _only_arm(label: str, names: Sequence[str], wanted: str | None) -> str:
-    found = sorted(set(names))
-    listed = ", ".join(f"{name!r}" for name in found)
-    if wanted is not None and wanted not in found:
+    arms = sorted(set(names))
+    listed = ", ".join(f"{name!r}" for name in arms)
+    if wanted is not None and wanted not in arms:
         raise DataError(f"{label}: no log of the arm {wanted!r}; the arms are {listed}")
-    if wanted is None and len(found) > 1:
+    if wanted is None and len(arms) > 1:
         raise DataError(
-            f"{label}: the logs are of {len(found)} arms, {listed}; "
+            f"{label}: the logs are of {len(arms)} arms, {listed}; "
             f"name one of them with --{label}-arm"
         )
-    return wanted or found[0]
+    return wanted or arms[0]
 
 
 def _refuse_without_scores(side: Side) -> None:
@@ -254,15 +254,15 @@ def check_comparable(base: Side, new: Side, allowed: Collection[str]) -> dict[st
     Raises:
         DataError: Something differs that was not allowed to; the text names all of it.
     """
-    found = _obstacles(base, new)
-    refused = [name for name in found if name not in allowed]
+    obstacles = _obstacles(base, new)
+    refused = [name for name in obstacles if name not in allowed]
     if refused:
-        listed = "; ".join(f"{name} ({found[name]})" for name in refused)
+        listed = "; ".join(f"{name} ({obstacles[name]})" for name in refused)
         options = " ".join(f"--allow {name}" for name in refused)
         raise DataError(
             f"cannot be compared: {listed} (to compare what both have all the same: {options})"
         )
-    return found
+    return obstacles
 
 
 def _obstacles(base: Side, new: Side) -> dict[str, str]:
@@ -336,13 +336,13 @@ def _values(
     samples: "DataFrame", keys: Sequence[str], column: str
 ) -> dict[tuple[str, ...], set[str]]:
     """Return what a column says under each key; nothing where no sample got as far."""
-    found: dict[tuple[str, ...], set[str]] = {}
+    by_key: dict[tuple[str, ...], set[str]] = {}
     rows = samples[[*keys, column]].drop_duplicates()
     for *key, value in rows.itertuples(index=False, name=None):
-        values = found.setdefault(tuple(map(str, key)), set())
+        values = by_key.setdefault(tuple(map(str, key)), set())
         if value is not None and value == value:  # noqa: PLR0124  (NaN is not itself)
             values.add(_shown(value))
-    return found
+    return by_key
 
 
 def _shown(value: Any) -> str:

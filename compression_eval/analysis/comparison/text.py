@@ -60,53 +60,53 @@ MAX_SETTING = 24
 MAX_JUNIT_TEXT = 20_000
 
 
-def page(found: Comparison, *, gate: bool = False) -> list[Section]:
+def page(comparison: Comparison, *, gate: bool = False) -> list[Section]:
     """Return a comparison as sections."""
-    first = [_decision(found), _arms(found)]
+    first = [_decision(comparison), _arms(comparison)]
     if gate:
         return first
     return [
         *first,
-        _others(found),
-        *_retention(found),
-        *_noise_floor(found),
-        _failures(found),
-        *([_drift(found.drift)] if found.drift else []),
-        *_breakdowns(found),
-        _noise(found),
-        _facts(found, "lost"),
-        _facts(found, "gained"),
-        _flips(found, "Missed now (knowledge under 3.0)", "because", now=True),
-        _flips(found, "No longer missed", "was missed because", now=False),
-        *_spread(found),
-        _method(found),
-        Section("", [[": ".join(found.outcome)]]),
+        _others(comparison),
+        *_retention(comparison),
+        *_noise_floor(comparison),
+        _failures(comparison),
+        *([_drift(comparison.drift)] if comparison.drift else []),
+        *_breakdowns(comparison),
+        _noise(comparison),
+        _facts(comparison, "lost"),
+        _facts(comparison, "gained"),
+        _flips(comparison, "Missed now (knowledge under 3.0)", "because", now=True),
+        _flips(comparison, "No longer missed", "was missed because", now=False),
+        *_spread(comparison),
+        _method(comparison),
+        Section("", [[": ".join(comparison.outcome)]]),
     ]
 
 
-def _decision(found: Comparison) -> Section:
+def _decision(comparison: Comparison) -> Section:
     """Say first what it comes to, and the figures that this rests on."""
-    seen, by, margin = found.knowledge, found.decision, found.rules.threshold
+    seen, by, margin = comparison.knowledge, comparison.decision, comparison.rules.threshold
     here, elsewhere = (shown_interval(s, seen.estimate, KNOWLEDGE) for s in _spreads_of(seen))
     lines = [
-        ": ".join(found.outcome),
+        ": ".join(comparison.outcome),
         f"knowledge (0 to 5): {shown_value(seen.base, KNOWLEDGE)} -> "
         f"{shown_value(seen.new, KNOWLEDGE)}, {shown_change(seen.estimate, KNOWLEDGE, margin)}, "
         f"p {shown_p(by.p_value)}; a loss of {margin:.2f} or more: p {shown_p(by.p_margin)}",
         f"95 % intervals: on these conversations {here}, for new conversations {elsewhere}",
     ]
-    if found.elsewhere is not None and not found.same_answers:
-        verdict: str = found.elsewhere.verdict
+    if comparison.elsewhere is not None and not comparison.same_answers:
+        verdict: str = comparison.elsewhere.verdict
         if verdict == "not worse":
             verdict += f" by more than {margin:.2f}"
-        said = "cannot be told" if verdict == "cannot tell" else verdict
-        lines.append(f"for new conversations such as these: {said}")
-    if found.failing is not None and by.verdict != "fails more":
-        base, new = map(_failed, found.failed)
+        wording = "cannot be told" if verdict == "cannot tell" else verdict
+        lines.append(f"for new conversations such as these: {wording}")
+    if comparison.failing is not None and by.verdict != "fails more":
+        base, new = map(_failed, comparison.failed)
         p_value = shown_p(by.p_failing)
         lines.append(f"failed: base {base}; new {new} (p that it fails more {p_value})")
-    if found.more is not None:
-        lines.append(_what_would_tell(found))
+    if comparison.more is not None:
+        lines.append(_what_would_tell(comparison))
     return Section("", [lines])
 
 
@@ -114,15 +114,15 @@ def _spreads_of(seen: Difference) -> tuple[Spread | None, Spread | None]:
     return seen.here, seen.elsewhere
 
 
-def _what_would_tell(found: Comparison) -> str:
+def _what_would_tell(comparison: Comparison) -> str:
     """Return what it takes to tell where these runs do not."""
-    seen, more = found.knowledge, found.more
-    if found.decision.blocked or more is None:
+    seen, more = comparison.knowledge, comparison.more
+    if comparison.decision.blocked or more is None:
         return "more epochs would tell whether it fails more often"
     # An epoch is one of the answers from a compression.
     answers = [
         int(side.samples.groupby(["unit", "sample", "log_path", "state"]).size().max())
-        for side in (found.base, found.new)
+        for side in (comparison.base, comparison.new)
     ]
     ways = []
     if seen.here is None:
@@ -150,7 +150,7 @@ def _what_would_tell(found: Comparison) -> str:
     return f"what would tell, 4 times out of 5, if the difference is as seen: {listed}"
 
 
-def _arms(found: Comparison) -> Section:
+def _arms(comparison: Comparison) -> Section:
     base, new = (
         {
             "arm": side.arm,
@@ -163,20 +163,20 @@ def _arms(found: Comparison) -> Section:
             "graded by": " | ".join(side.graders),
             "version": ", ".join(side.versions),
         }
-        for side in (found.base, found.new)
+        for side in (comparison.base, comparison.new)
     )
     rows = [(name, base[name], new[name]) for name in base]
-    return Section("", [Table(("", "base", "new"), rows, texts=(1, 2)), [*_notes(found)]])
+    return Section("", [Table(("", "base", "new"), rows, texts=(1, 2)), [*_notes(comparison)]])
 
 
-def _notes(found: Comparison) -> Iterator[str]:
-    sides = (found.base, found.new)
-    if found.same_arm:
+def _notes(comparison: Comparison) -> Iterator[str]:
+    sides = (comparison.base, comparison.new)
+    if comparison.same_arm:
         yield "both sides are runs of the same arm: what differs is noise (A/A)"
     else:
         changed = [
-            f"{name} ({_short(found.base, name, old)} -> {_short(found.new, name, new)})"
-            for name, old, new in found.changed_settings
+            f"{name} ({_short(comparison.base, name, old)} -> {_short(comparison.new, name, new)})"
+            for name, old, new in comparison.changed_settings
         ]
         prompts = "what decides the results beside the settings (prompts, code, fixtures)"
         yield f"the arms differ in: {', '.join(changed) or prompts}"
@@ -185,12 +185,12 @@ def _notes(found: Comparison) -> Iterator[str]:
         yield f"no language model was involved: {' and '.join(silent)}"
     if len(silent) == 2:
         yield "both arms are mechanical and come out the same every time: no noise is expected"
-    elif found.mechanical:
+    elif comparison.mechanical:
         yield (
-            f"mechanical compression, the same every time: {' and '.join(found.mechanical)}; "
+            f"mechanical compression, the same every time: {' and '.join(comparison.mechanical)}; "
             "only answers and gradings vary there"
         )
-    unread, nothing_else = found.unread
+    unread, nothing_else = comparison.unread
     if unread and not nothing_else:
         yield (
             "the embedded compressor does not read prompts: nothing here tells what the change of "
@@ -208,9 +208,9 @@ def _notes(found: Comparison) -> Iterator[str]:
             f"{base.failed} and {new.failed} failed ({base.calls + new.calls} calls); the grades "
             "in the logs count for nothing here"
         )
-    if found.drift is not None and found.drift.warning:
-        yield found.drift.warning
-    for name, detail in found.allowed.items():
+    if comparison.drift is not None and comparison.drift.warning:
+        yield comparison.drift.warning
+    for name, detail in comparison.allowed.items():
         yield f"allowed to differ: {name} ({detail})"
 
 
@@ -235,12 +235,12 @@ def _short(side: Side, name: str, text: str) -> str:
     return file or (text if len(text) <= MAX_SETTING else f"{shown(digest(text))}…")
 
 
-def _others(found: Comparison) -> Section:
-    bounds = {line.measure: line.difference.estimate for line in found.bound}
+def _others(comparison: Comparison) -> Section:
+    bounds = {line.measure: line.difference.estimate for line in comparison.bound}
     heads = ["", *_LINE_HEADS[:-1], *(["failed as 0"] if bounds else []), _LINE_HEADS[-1]]
     rows = []
-    for line in found.lines:
-        *cells, verdict = _line_cells(line, found.rules.threshold)
+    for line in comparison.lines:
+        *cells, verdict = _line_cells(line, comparison.rules.threshold)
         if bounds:
             cells.append(shown_change(bounds[line.measure], line.measure))
         rows.append([measure_name(line.measure), *cells, verdict])
@@ -250,24 +250,24 @@ def _others(found: Comparison) -> Section:
 
 def _line_cells(line: Line, threshold: float) -> list[str]:
     """Return base, new, change, both intervals, p and verdict of a line."""
-    found, name = line.difference, line.measure
+    difference, name = line.difference, line.measure
     counts = threshold_of(name, threshold)
     limit = shown_change(counts, name).lstrip("+")
     verdict = line.judged.verdict
     return [
-        shown_value(found.base, name),
-        shown_value(found.new, name),
-        shown_change(found.estimate, name, counts),
-        *(shown_interval(spread, found.estimate, name) for spread in _spreads_of(found)),
+        shown_value(difference.base, name),
+        shown_value(difference.new, name),
+        shown_change(difference.estimate, name, counts),
+        *(shown_interval(spread, difference.estimate, name) for spread in _spreads_of(difference)),
         shown_p(line.judged.p_value),
         {"no change": f"within {limit}", "cannot tell": "unclear"}.get(verdict, verdict),
     ]
 
 
-def _retention(found: Comparison) -> Iterator[Section]:
+def _retention(comparison: Comparison) -> Iterator[Section]:
     """Say where both sides stand between the controls, where there are some."""
     rows = []
-    for label, kept in zip(("base", "new"), found.retention or (), strict=False):
+    for label, kept in zip(("base", "new"), comparison.retention or (), strict=False):
         if kept is None or kept.share is None:
             rows.append([label, "close" if kept else "-", "-", "-"])
             continue
@@ -281,13 +281,13 @@ def _retention(found: Comparison) -> Iterator[Section]:
         yield Section("Retention of knowledge between none (0 %) and full", [Table(heads, rows)])
 
 
-def _noise_floor(found: Comparison) -> Iterator[Section]:
+def _noise_floor(comparison: Comparison) -> Iterator[Section]:
     """Say what two runs of one arm differ by, where that is what was compared."""
-    if not found.same_arm:
+    if not comparison.same_arm:
         return
     rows = []
-    measured = [(line.measure, line.difference) for line in found.lines]
-    for name, difference in [(KNOWLEDGE, found.knowledge), *measured]:
+    measured = [(line.measure, line.difference) for line in comparison.lines]
+    for name, difference in [(KNOWLEDGE, comparison.knowledge), *measured]:
         here, cells = difference.here, ["-", "-"]
         if here is not None and here.error > 0:
             low, high = here.interval(0.0)
@@ -298,23 +298,23 @@ def _noise_floor(found: Comparison) -> Iterator[Section]:
     yield Section("Noise floor", [Table(["", "standard error", "95 % within +/-"], rows), [note]])
 
 
-def _failures(found: Comparison) -> Section:
+def _failures(comparison: Comparison) -> Section:
     rows = [
         (label, f"{each.failed_states} of {each.states}", _failed(each), _ungraded(each))
-        for label, each in zip(("base", "new"), found.failed, strict=True)
+        for label, each in zip(("base", "new"), comparison.failed, strict=True)
     ]
     heads = ("", "compressions failed", "samples failed", "not graded")
     rises = ["the new arm fails more often, so nothing is called better"]
     table = Table(heads, rows, texts=(1, 2, 3))
-    return Section("Failures", [table, *([rises] if found.rules.failures_rise else [])])
+    return Section("Failures", [table, *([rises] if comparison.rules.failures_rise else [])])
 
 
-def _failed(found: Failures) -> str:
-    return _share(found.failed, found.samples, found.reasons)
+def _failed(failures: Failures) -> str:
+    return _share(failures.failed, failures.samples, failures.reasons)
 
 
-def _ungraded(found: Failures) -> str:
-    return _share(found.ungraded, found.samples, found.ungraded_reasons)
+def _ungraded(failures: Failures) -> str:
+    return _share(failures.ungraded, failures.samples, failures.ungraded_reasons)
 
 
 def _share(number: int, samples: int, by_reason: Mapping[str, int]) -> str:
@@ -323,15 +323,15 @@ def _share(number: int, samples: int, by_reason: Mapping[str, int]) -> str:
     return f"{text}: {reasons}" if reasons else text
 
 
-def _drift(found: Drift) -> Section:
+def _drift(drift: Drift) -> Section:
     """Say how far the graders are off known marks, and apart."""
     labels = ("base", "new")
     lines = [
         f"{label}: {failed} gradings of anchors failed"
-        for label, failed in zip(labels, found.failed, strict=True)
+        for label, failed in zip(labels, drift.failed, strict=True)
         if failed
     ]
-    if found.too_few:
+    if drift.too_few:
         lines.append(f"too few anchors to see a drift of {DRIFT:g} of knowledge")
     rows = [
         [
@@ -340,43 +340,43 @@ def _drift(found: Drift) -> Section:
             *(shown_change(n, each.measure) for n in (each.base, each.new, each.change)),
             shown_interval(each.spread, each.change, each.measure),
         ]
-        for each in found.shifts
+        for each in drift.shifts
     ]
     blocks: list[Table | Sequence[str]] = []
     if rows:
         blocks.append(Table(("", "anchors", "base off by", "new off by", "drift", "95 %"), rows))
     else:
-        without = [label for label, n in zip(labels, found.graded, strict=True) if not n]
+        without = [label for label, n in zip(labels, drift.graded, strict=True) if not n]
         why = f"no anchors in {' and '.join(without)}" if without else "no anchor is in both"
         lines.append(f"not measured: {why}; run both with -T anchors=12")
     title = "Did the grader change? Answers of known worth that both sides had graded"
     return Section(title, [*blocks, *([lines] if lines else [])])
 
 
-def _breakdowns(found: Comparison) -> Iterator[Section]:
+def _breakdowns(comparison: Comparison) -> Iterator[Section]:
     """Yield a section per breakdown; none for what has only one group."""
     # Interval for new conversations and p stand in the JSON: these decide nothing.
     heads = ["", "", *_LINE_HEADS[:4], _LINE_HEADS[-1]]
-    for column, lines in found.breakdowns.items():
+    for column, lines in comparison.breakdowns.items():
         rows = []
         for line in lines:
-            cells = _line_cells(line, found.rules.threshold)
+            cells = _line_cells(line, comparison.rules.threshold)
             rows.append([line.group, measure_name(line.measure), *cells[:4], cells[-1]])
         title = f"By {BREAKDOWNS[column]} (exploratory: says where to look, decides nothing)"
         yield Section(title, [Table(heads, rows, names=2, texts=(len(heads) - 1,))])
 
 
-def _noise(found: Comparison) -> Section:
+def _noise(comparison: Comparison) -> Section:
     """Say how many facts and probes changed beside what chance alone makes of them."""
-    lines = [f"between the sides: facts {len(found.facts)}, misses {len(found.flips)}"]
-    if found.noise is None:
+    lines = [f"between the sides: facts {len(comparison.facts)}, misses {len(comparison.flips)}"]
+    if comparison.noise is None:
         lines.append("by chance: not known, since each conversation was compressed only once")
     else:
         lines.append(
             f"by chance, between the two halves of one side's own compressions (mean over the "
-            f"sides): facts {found.noise.facts:g}, misses {found.noise.flips:g}"
+            f"sides): facts {comparison.noise.facts:g}, misses {comparison.noise.flips:g}"
         )
-    if one := read_on_one_side(found.base, found.new):
+    if one := read_on_one_side(comparison.base, comparison.new):
         lines.append(
             f"WARNING only in {one} a model read which facts are there, in the other they were "
             "looked up: facts lost and gained may come of that"
@@ -384,8 +384,8 @@ def _noise(found: Comparison) -> Section:
     return Section("Facts and misses that changed", [lines])
 
 
-def _facts(found: Comparison, kind: str) -> Section:
-    rows = [_fact_cells(change) for change in found.facts if change.kind == kind]
+def _facts(comparison: Comparison, kind: str) -> Section:
+    rows = [_fact_cells(change) for change in comparison.facts if change.kind == kind]
     heads = ("fact", "probe", "fixture", "in answer", "in state", "stage")
     return _listed(f"Facts {kind}", Table(heads, rows, names=3, texts=(3, 4, 5)))
 
@@ -408,11 +408,11 @@ def _runs(seen: FactSeen, where: str) -> str:
     return f"{seen.in_state}/{seen.states}"
 
 
-def _flips(found: Comparison, title: str, why: str, *, now: bool) -> Section:
+def _flips(comparison: Comparison, title: str, why: str, *, now: bool) -> Section:
     """Name the probes that are a miss on one side only."""
     rows = [
         [flip.unit, flip.probe, f"{flip.base:.2f}", f"{flip.new:.2f}", flip.reason]
-        for flip in found.flips
+        for flip in comparison.flips
         if flip.missed_now == now
     ]
     heads = ("fixture", "probe", "base", "new", why)
@@ -430,12 +430,12 @@ def _listed(title: str, table: Table) -> Section:
     return Section(f"{title}: {len(rows)}", [kept, *more])
 
 
-def _spread(found: Comparison) -> Iterator[Section]:
+def _spread(comparison: Comparison) -> Iterator[Section]:
     """Say where the spread of knowledge comes from on each side."""
-    if found.spread is None:
+    if comparison.spread is None:
         return
     rows, notes = [], []
-    for side, spread in zip((found.base, found.new), found.spread, strict=True):
+    for side, spread in zip((comparison.base, comparison.new), comparison.spread, strict=True):
         parts = spread.parts[KNOWLEDGE]
         numbers = (parts.state, parts.probe, parts.answer, parts.grading)
         rows.append([side.label, *("-" if n is None else f"{n**0.5:.2f}" for n in numbers)])
@@ -452,8 +452,8 @@ def _spread(found: Comparison) -> Iterator[Section]:
     yield Section(title, [Table(heads, rows), *([notes] if notes else [])])
 
 
-def _method(found: Comparison) -> Section:
-    seen = found.knowledge
+def _method(comparison: Comparison) -> Section:
+    seen = comparison.knowledge
     behind = (
         f"behind knowledge: probes {seen.probes}, conversations {seen.fixtures}, "
         f"compressions {seen.states[0]} and {seen.states[1]}"
@@ -464,71 +464,72 @@ def _method(found: Comparison) -> Section:
 # ----- for programs
 
 
-def as_json(found: Comparison, *, gate: bool = False) -> str:
+def as_json(comparison: Comparison, *, gate: bool = False) -> str:
     """Return a comparison as a JSON object.
 
     Scores and their differences are from 0 to 5, shares from 0 to 1, intervals ``[low, high]`` at
     95 %, and what is not known is null.
     """
-    outcome, why = found.outcome
-    by, elsewhere = found.decision, found.elsewhere
+    outcome, why = comparison.outcome
+    by, elsewhere = comparison.decision, comparison.elsewhere
     data: dict[str, Any] = {
         "compression_eval": __version__,
         "outcome": outcome,
         "why": why,
         "exit_code": EXIT_CODES[outcome],
-        "margin": found.rules.threshold,
+        "margin": comparison.rules.threshold,
         "decision": {
             "measure": KNOWLEDGE,
-            **_difference_data(found.knowledge),
+            **_difference_data(comparison.knowledge),
             "verdict": by.verdict,
             "decided_over_conversations": by.over_conversations,
             "p": by.p_value,
             "p_loss_of_margin": by.p_margin,
             "p_fails_more": by.p_failing,
-            "failed_as_0": found.failing.cost if found.failing else None,
+            "failed_as_0": comparison.failing.cost if comparison.failing else None,
             "verdict_for_new_conversations": elsewhere.verdict if elsewhere else None,
-            "same_answers": found.same_answers,
-            "would_tell": asdict(found.more) if found.more else None,
+            "same_answers": comparison.same_answers,
+            "would_tell": asdict(comparison.more) if comparison.more else None,
         },
-        "same_arm": found.same_arm,
-        "mechanical": found.mechanical,
-        "allowed": found.allowed,
-        "anchors": _drift_data(found.drift) if found.drift else None,
-        "base": _side_data(found.base, found.failed[0]),
-        "new": _side_data(found.new, found.failed[1]),
+        "same_arm": comparison.same_arm,
+        "mechanical": comparison.mechanical,
+        "allowed": comparison.allowed,
+        "anchors": _drift_data(comparison.drift) if comparison.drift else None,
+        "base": _side_data(comparison.base, comparison.failed[0]),
+        "new": _side_data(comparison.new, comparison.failed[1]),
         "settings_changed": [
-            {"name": name, "base": old, "new": new} for name, old, new in found.changed_settings
+            {"name": name, "base": old, "new": new}
+            for name, old, new in comparison.changed_settings
         ],
-        "other_measures": [_line_data(line) for line in found.lines],
+        "other_measures": [_line_data(line) for line in comparison.lines],
         "formula": FORMULA,
     }
     if not gate:
         data |= {
-            "retention": [each and asdict(each) for each in found.retention or ()] or None,
-            "by_chance": asdict(found.noise) if found.noise else None,
-            "failed_as_0": [_line_data(line) for line in found.bound],
+            "retention": [each and asdict(each) for each in comparison.retention or ()] or None,
+            "by_chance": asdict(comparison.noise) if comparison.noise else None,
+            "failed_as_0": [_line_data(line) for line in comparison.bound],
             "exploratory": {
                 column: [_line_data(line) for line in lines]
-                for column, lines in found.breakdowns.items()
+                for column, lines in comparison.breakdowns.items()
             },
-            "facts": [asdict(change) for change in found.facts],
-            "flips": [asdict(flip) | {"missed_now": flip.missed_now} for flip in found.flips],
-            "spread": _spread_data(found.spread) if found.spread else None,
+            "facts": [asdict(change) for change in comparison.facts],
+            "flips": [asdict(flip) | {"missed_now": flip.missed_now} for flip in comparison.flips],
+            "spread": _spread_data(comparison.spread) if comparison.spread else None,
         }
     return versioned_json(data)
 
 
-def _difference_data(found: Difference) -> dict[str, Any]:
+def _difference_data(difference: Difference) -> dict[str, Any]:
     return {
-        "base": found.base,
-        "new": found.new,
-        "change": found.estimate,
-        "on_these_conversations": _interval_data(found.here, found.estimate),
-        "for_new_conversations": _interval_data(found.elsewhere, found.estimate),
-        "probes": found.probes,
-        "fixtures": found.fixtures,
-        "compressions": list(found.states),
+        "base": difference.base,
+        "new": difference.new,
+        "change": difference.estimate,
+        "on_these_conversations": _interval_data(difference.here, difference.estimate),
+        "for_new_conversations": _interval_data(difference.elsewhere, difference.estimate),
+        "probes": difference.probes,
+        "fixtures": difference.fixtures,
+        "compressions": list(difference.states),
     }
 
 
@@ -562,13 +563,13 @@ def _side_data(side: Side, failed: Failures) -> dict[str, Any]:
     }
 
 
-def _drift_data(found: Drift) -> dict[str, Any]:
+def _drift_data(drift: Drift) -> dict[str, Any]:
     return {
-        "graded": list(found.graded),
-        "failed": list(found.failed),
-        "shared": found.shifts[0].anchors if found.shifts else 0,
-        "warning": found.warning,
-        "too_few": found.too_few,
+        "graded": list(drift.graded),
+        "failed": list(drift.failed),
+        "shared": drift.shifts[0].anchors if drift.shifts else 0,
+        "warning": drift.warning,
+        "too_few": drift.too_few,
         "off_by": [
             {
                 "measure": each.measure,
@@ -577,7 +578,7 @@ def _drift_data(found: Drift) -> dict[str, Any]:
                 "drift": each.change,
                 "interval": _interval_data(each.spread, each.change),
             }
-            for each in found.shifts
+            for each in drift.shifts
         ],
     }
 
@@ -598,20 +599,20 @@ _TAGS = {"regression": "failure", "cannot tell": "error"}
 _COUNTED = {"failure": "failures", "error": "errors", "skipped": "skipped"}
 
 
-def as_junit(found: Comparison) -> str:
+def as_junit(comparison: Comparison) -> str:
     """Return a comparison as JUnit XML: a case for the outcome, one for each measure.
 
     Only the outcome fails (a regression) or is an error (it cannot be told); what a measure beside
     it did stands in its case, skipped where it is not known.
     """
-    outcome, why = found.outcome
+    outcome, why = comparison.outcome
     cases = [_case("outcome", _TAGS.get(outcome, ""), f"{outcome}: {why}")]
-    for line in found.lines:
-        base, new, change, *_, verdict = _line_cells(line, found.rules.threshold)
+    for line in comparison.lines:
+        base, new, change, *_, verdict = _line_cells(line, comparison.rules.threshold)
         tag = "skipped" if line.judged.verdict == "cannot tell" else ""
-        said = f"{base} -> {new} ({change}), {verdict}: {line.judged.why}"
-        cases.append(_case(line.measure, tag, said))
-    return _junit(cases, as_text(page(found, gate=True)))
+        summary = f"{base} -> {new} ({change}), {verdict}: {line.judged.why}"
+        cases.append(_case(line.measure, tag, summary))
+    return _junit(cases, as_text(page(comparison, gate=True)))
 
 
 def refusal_as_junit(why: str) -> str:
@@ -619,12 +620,12 @@ def refusal_as_junit(why: str) -> str:
     return _junit([_case("outcome", "error", f"could not be compared: {why}")], "")
 
 
-def _case(name: str, tag: str, said: str) -> Element:
+def _case(name: str, tag: str, message: str) -> Element:
     case = Element("testcase", {"classname": _SUITE, "name": name, "time": "0"})
     if tag:
-        SubElement(case, tag, {"message": clean(said, MAX_JUNIT_TEXT)})
+        SubElement(case, tag, {"message": clean(message, MAX_JUNIT_TEXT)})
     else:
-        SubElement(case, "system-out").text = clean(said, MAX_JUNIT_TEXT)
+        SubElement(case, "system-out").text = clean(message, MAX_JUNIT_TEXT)
     return case
 
 

@@ -247,9 +247,9 @@ def _retention(of: Figures, looks: Looks, narrow: bool) -> Chart | None:
     """Draw the normalised retention of knowledge."""
     rows = []
     for name in looks:
-        found = of.retained[name].measures.get(KNOWLEDGE) if name in of.retained else None
-        if found is not None and found.share is not None:
-            rows.append((name, found.share, found.here, found.elsewhere))
+        retention = of.retained[name].measures.get(KNOWLEDGE) if name in of.retained else None
+        if retention is not None and retention.share is not None:
+            rows.append((name, retention.share, retention.here, retention.elsewhere))
     if not rows:
         return None
     labels = [looks[name].label for name, *_ in rows]
@@ -392,13 +392,15 @@ def _measure_bars(
 
 def _survival(of: Figures, looks: Looks, narrow: bool) -> Chart | None:
     """Draw the share of facts in the state, by age and by cycle, a cell for each arm."""
-    found = {name: of.of_arm[name].survival for name in looks if of.of_arm[name].survival.by_age}
-    if not found:
+    survivals = {
+        name: of.of_arm[name].survival for name in looks if of.of_arm[name].survival.by_age
+    }
+    if not survivals:
         return None
-    ages = [group for group in AGE_GROUPS if any(group in arm.by_age for arm in found.values())]
-    cycles = {cycle for arm in found.values() for cycle in arm.by_cycle}
+    ages = [group for group in AGE_GROUPS if any(group in arm.by_age for arm in survivals.values())]
+    cycles = {cycle for arm in survivals.values() for cycle in arm.by_cycle}
     passed = sorted(cycles, key=lambda name: (len(name), name))
-    labels = [looks[name].label for name in found]
+    labels = [looks[name].label for name in survivals]
     height = row_height(labels, least=2.2, each=0.36) + 0.3
     if narrow:
         figure = new_figure(NARROW, 2 * height)
@@ -409,11 +411,11 @@ def _survival(of: Figures, looks: Looks, narrow: bool) -> Chart | None:
         figure = new_figure(10, height)
         ratios = [max(len(ages), 2), max(len(passed), 1.5)]
         first, second = figure.subplots(1, 2, sharey=True, width_ratios=ratios)
-    _cells(first, [arm.by_age for arm in found.values()], ages)
+    _cells(first, [arm.by_age for arm in survivals.values()], ages)
     first.set_title("by age: part of the history", loc="left")
     broken = [group.replace(" quarter", "\nquarter") for group in ages]
     first.set_xticks(_middles(len(ages)), broken, fontsize=8 if narrow else None)
-    _cells(second, [arm.by_cycle for arm in found.values()], passed)
+    _cells(second, [arm.by_cycle for arm in survivals.values()], passed)
     second.set_title("by cycles", loc="left")
     second.set_xticks(_middles(len(passed)), passed)
     first.set_yticks(_middles(len(labels)), labels, fontsize=9)
@@ -424,23 +426,23 @@ def _survival(of: Figures, looks: Looks, narrow: bool) -> Chart | None:
         "Facts that survive",
         "Share of the expected facts that are in the state. First quarter: said first in the "
         "oldest part of the history. Where a compression failed, none of them is. "
-        + _readers(found),
+        + _readers(survivals),
     )
 
 
 def _readers(arms: Mapping[str, Survival]) -> str:
     """Return by whose word facts are in the states of some arms."""
-    read = sum(found.read for found in arms.values())
+    read = sum(survival.read for survival in arms.values())
     if not read:
         return "Looked up in the state; no model read it."
-    facts = sum(sum(found.stages.values()) for found in arms.values())
+    facts = sum(sum(survival.stages.values()) for survival in arms.values())
     agreed = ", ".join(
-        f"{name} {percent(found.fact_agreement)}"
-        for name, found in arms.items()
-        if found.fact_agreement is not None
+        f"{name} {percent(survival.fact_agreement)}"
+        for name, survival in arms.items()
+        if survival.fact_agreement is not None
     )
-    said = f"By the reader's word on {read} of {facts} facts, else looked up."
-    return said + (f" The look-up agrees on: {agreed}." if agreed else "")
+    text = f"By the reader's word on {read} of {facts} facts, else looked up."
+    return text + (f" The look-up agrees on: {agreed}." if agreed else "")
 
 
 def _cells(axes: "Axes", rows: Sequence[Mapping[str, Share]], columns: Sequence[str]) -> None:
@@ -472,8 +474,8 @@ def _middles(count: int) -> list[float]:
 
 def _stages(of: Figures, looks: Looks, narrow: bool) -> Chart | None:
     """Draw what became of the facts of every arm, as shares that add up to all."""
-    found = {name: of.of_arm[name].survival.stages for name in looks}
-    arms = {name: counts for name, counts in found.items() if counts}
+    stages = {name: of.of_arm[name].survival.stages for name in looks}
+    arms = {name: counts for name, counts in stages.items() if counts}
     if not arms:
         return None
     present = [stage for stage in _STAGES if any(stage in counts for counts in arms.values())]
@@ -540,13 +542,13 @@ def _cost_bars(axes: "Axes", rows: Sequence[Mapping[str, float]], first: str, se
     totals = []
     output: dict[str, Any] = {"color": "#E69F00", "hatch": "//", "edgecolor": "white"}
     for place, row in enumerate(rows):
-        given, taken = (
+        sent, taken = (
             0.0 if math.isnan(row.get(name, math.nan)) else row[name] for name in (first, second)
         )
         names = ("in", "out") if place == 0 else (None, None)
-        axes.barh(place, given, height=0.66, color="#0072B2", label=names[0])
-        axes.barh(place, taken, left=given, height=0.66, label=names[1], **output)
-        totals.append(given + taken)
+        axes.barh(place, sent, height=0.66, color="#0072B2", label=names[0])
+        axes.barh(place, taken, left=sent, height=0.66, label=names[1], **output)
+        totals.append(sent + taken)
     most = max([*totals, 0.0]) or 1.0
     for place, total in enumerate(totals):
         axes.text(total + most * 0.02, place, _short(total), va="center", fontsize=8)

@@ -22,7 +22,7 @@ CONTROL = "#6E6E6E"
 MARKERS = ("o", "s", "^", "D", "v", "P", "X", "*")
 DASHES: tuple[Any, ...] = ("-", (0, (5, 2)), (0, (1, 1.5)), (0, (5, 1.5, 1, 1.5)))
 
-_LONGEST_LABEL = 100
+_MAX_LABEL = 100
 _LABEL_LINE, _NARROW_LABEL_LINE = 30, 20
 _LONG_WORD = re.compile(r"(\S{40})(?=\S)")
 _LABEL_LINE_HEIGHT = 0.17
@@ -87,19 +87,19 @@ def looks(
         controls: Names of the controls; they are grey.
         narrow: Whether it is for narrow pictures, with shorter lines.
     """
-    found: dict[str, Look] = {}
+    by_name: dict[str, Look] = {}
     others = 0
     line = _NARROW_LABEL_LINE if narrow else _LABEL_LINE
     for name, label in zip(names, _labels(names, line), strict=True):
         if name in controls:
-            grey = sum(look.colour == CONTROL for look in found.values())
-            found[name] = Look(label, CONTROL, MARKERS[grey % 2], DASHES[1 + grey % 2])
+            grey = sum(look.colour == CONTROL for look in by_name.values())
+            by_name[name] = Look(label, CONTROL, MARKERS[grey % 2], DASHES[1 + grey % 2])
         else:
             round_, place = divmod(others, len(COLOURS))
             marker = MARKERS[(place + round_) % len(MARKERS)]
-            found[name] = Look(label, COLOURS[place], marker, DASHES[round_ % len(DASHES)])
+            by_name[name] = Look(label, COLOURS[place], marker, DASHES[round_ % len(DASHES)])
             others += 1
-    return found
+    return by_name
 
 
 def drawing() -> AbstractContextManager[None]:
@@ -149,15 +149,15 @@ def name_rows(axes: "Axes", labels: Sequence[str]) -> None:
 
 def _labels(names: Sequence[str], line: int) -> list[str]:
     """Return names in letters that a picture's font has, in short lines, all different."""
-    found: list[str] = []
+    labels: list[str] = []
     for number, name in enumerate(names, start=1):
         clean = "".join(character if _drawable(character) else "?" for character in name)
-        if len(clean) > _LONGEST_LABEL:  # names differ at their end
-            clean = f"{clean[: _LONGEST_LABEL // 3]}…{clean[-(_LONGEST_LABEL * 2 // 3) :]}"
+        if len(clean) > _MAX_LABEL:  # names differ at their end
+            clean = f"{clean[: _MAX_LABEL // 3]}…{clean[-(_MAX_LABEL * 2 // 3) :]}"
         breakable = _LONG_WORD.sub(r"\1 ", clean)
         label = fill(breakable, line, break_long_words=False, break_on_hyphens=False)
-        found.append(f"{label} #{number}" if "?" in label or label in found else label)
-    return found
+        labels.append(f"{label} #{number}" if "?" in label or label in labels else label)
+    return labels
 
 
 def _drawable(character: str) -> bool:

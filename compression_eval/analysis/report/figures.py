@@ -276,9 +276,11 @@ def figures(frames: Frames) -> Figures:
     """Compute the figures."""
     beside, probes = common(frames.samples)
     means = {str(name): values(rows, KNOWLEDGE).mean() for name, rows in beside.groupby("arm")}
-    found = [_reported(str(name), rows) for name, rows in frames.samples.groupby("arm", sort=False)]
+    reported = [
+        _reported(str(name), rows) for name, rows in frames.samples.groupby("arm", sort=False)
+    ]
     # The highest leading score first, arms without any score last.
-    arms = sorted(found, key=lambda arm: (arm.scored == 0, -means.get(arm.name, 0.0)))
+    arms = sorted(reported, key=lambda arm: (arm.scored == 0, -means.get(arm.name, 0.0)))
     by_arm = {arm.name: beside[beside["arm"] == arm.name] for arm in arms}
     return Figures(
         formula=f"{FORMULA}; a sample that failed counts as 0",
@@ -355,10 +357,10 @@ def _of_arm(arm: ReportedArm, beside: "DataFrame", frames: Frames) -> ArmFigures
         frame[frame["arm"] == arm.name]
         for frame in (frames.samples, frames.states, frames.facts, frames.criteria)
     )
-    found = {measure: arm_mean(values(beside, measure)) for measure in HEADLINE if arm.scored}
+    means = {measure: arm_mean(values(beside, measure)) for measure in HEADLINE if arm.scored}
     return ArmFigures(
         table=table(beside),
-        estimates={measure: mean for measure, mean in found.items() if mean is not None},
+        estimates={measure: mean for measure, mean in means.items() if mean is not None},
         groups={
             column: {
                 str(name): _value(rows, KNOWLEDGE)
@@ -405,7 +407,7 @@ def table(samples: "DataFrame") -> list[Row]:
     """
     several = samples.groupby("fixture")["unit"].transform("nunique") > 1
     labels = samples["fixture"].where(~several, samples["unit"])
-    rows = [_row(str(label), found) for label, found in samples.groupby(labels, sort=True)]
+    rows = [_row(str(label), part) for label, part in samples.groupby(labels, sort=True)]
     return [*rows, _row("all", samples)] if len(rows) != 1 else rows
 
 
@@ -415,8 +417,8 @@ def _row(label: str, samples: "DataFrame") -> Row:
 
 
 def _value(samples: "DataFrame", measure: str) -> Value:
-    found = values(samples, measure)
-    return Value(found.mean(), len(found.by_item))
+    measured = values(samples, measure)
+    return Value(measured.mean(), len(measured.by_item))
 
 
 def misses(
@@ -437,11 +439,11 @@ def misses(
     }
     lost = _lost_facts(facts)
     cells = nearest[["unit", "probe_id", "mean", "sample_uuid"]].itertuples(index=False, name=None)
-    found = [
+    below = [
         Miss(unit, probe, mean, lost.get((unit, probe), []), *worst.get(uuid, ("", "")))
         for unit, probe, mean, uuid in cells
     ]
-    return sorted(found, key=lambda miss: (miss.score, miss.unit, miss.probe))
+    return sorted(below, key=lambda miss: (miss.score, miss.unit, miss.probe))
 
 
 def _lost_facts(facts: "DataFrame") -> dict[tuple[str, str], list[str]]:
@@ -497,7 +499,7 @@ def survival(facts: "DataFrame") -> Survival:
 def _shares(groups: Sequence[str], held: Iterable[Any], order: Iterable[str]) -> dict[str, Share]:
     known = [(group, bool(in_state)) for group, in_state in zip(groups, held, strict=True)]
     of = {name: [in_state for group, in_state in known if group == name] for name in order}
-    return {name: Share(sum(found), len(found)) for name, found in of.items() if found}
+    return {name: Share(sum(states), len(states)) for name, states in of.items() if states}
 
 
 def costs(samples: "DataFrame", states: "DataFrame") -> dict[str, float]:
@@ -512,12 +514,12 @@ def costs(samples: "DataFrame", states: "DataFrame") -> dict[str, float]:
     kinds = ("answer_input", "answer_output", "grader_input", "grader_output")
     # Each compression stands on one sample, so that its tokens can be added up.
     summed = [f"{kind}_tokens" for kind in (*kinds, "compress_input", "compress_output")]
-    found = {name: fine.groupby("fixture")[of].mean().mean() for name, of in _SIZES.items()}
-    found |= {name: fine[f"compress_{name}"].mean() for name in _PER_COMPRESSION}
-    found |= {name: samples[of].mean() for name, of in _PER_ANSWER.items()}
-    found["total_tokens"] = samples[summed].sum().sum()
-    found["dollars"] = samples["dollars"].sum(min_count=len(samples))
-    return {"compressions": len(fine), **{name: float(value) for name, value in found.items()}}
+    amounts = {name: fine.groupby("fixture")[of].mean().mean() for name, of in _SIZES.items()}
+    amounts |= {name: fine[f"compress_{name}"].mean() for name in _PER_COMPRESSION}
+    amounts |= {name: samples[of].mean() for name, of in _PER_ANSWER.items()}
+    amounts["total_tokens"] = samples[summed].sum().sum()
+    amounts["dollars"] = samples["dollars"].sum(min_count=len(samples))
+    return {"compressions": len(fine), **{name: float(value) for name, value in amounts.items()}}
 
 
 def failures(samples: "DataFrame", states: "DataFrame") -> Failures:
@@ -541,9 +543,9 @@ def differing(samples: "DataFrame") -> list[str]:
     """Return a line for each thing that differs; empty if the arms can be compared as they are."""
     lines = []
     for column, title in _SAME_EVERYWHERE.items():
-        found = sorted({str(value) for value in samples[column].dropna() if value != ""})
-        if len(found) > 1:
-            lines.append(f"{title}: {', '.join(map(_short, found[:MAX_DIFFERING]))}")
+        shown = sorted({str(value) for value in samples[column].dropna() if value != ""})
+        if len(shown) > 1:
+            lines.append(f"{title}: {', '.join(map(_short, shown[:MAX_DIFFERING]))}")
     for columns, keys in ((_SAME_PER_UNIT, ["unit"]), (_SAME_PER_PROBE, _PROBE)):
         for column, title in columns.items():
             counts = samples.groupby(keys)[column].nunique()

@@ -129,8 +129,8 @@ def html_page(
         ],
         marks=list(sections.notes(of, logs)),
         stages=[
-            (name.replace("_", " "), said)
-            for name, said in sections.STAGES.items()
+            (name.replace("_", " "), meaning)
+            for name, meaning in sections.STAGES.items()
             if name in stages
         ],
         threshold=f"{DEFAULT_THRESHOLD:g}",
@@ -222,7 +222,7 @@ def _states(
 
     It is that of the first epoch. The controls have none here: one holds all, the other nothing.
     """
-    found: dict[str, dict[int, list[int]]] = defaultdict(dict)
+    by_unit: dict[str, dict[int, list[int]]] = defaultdict(dict)
     left = MAX_STATES
     by_path = {log.path: log for log in logs}
     fine = samples[samples["state_status"] == "ok"].sort_values("epoch", kind="stable")
@@ -234,32 +234,32 @@ def _states(
             lines = by_path[path].state_lines(sample, epoch)
             left -= sum(map(len, lines))
             if left < 0:
-                return found
-            found[clean(unit, MAX_NAME)][place] = [texts.number(line, "line") for line in lines]
-    return found
+                return by_unit
+            by_unit[clean(unit, MAX_NAME)][place] = [texts.number(line, "line") for line in lines]
+    return by_unit
 
 
 def _facts(facts: "DataFrame", texts: _Texts) -> dict[tuple[Any, ...], list[list[Any]]]:
     """Return, per sample, its facts: text, stage, and what stands in the state instead."""
-    found: dict[tuple[Any, ...], list[list[Any]]] = defaultdict(list)
+    by_sample: dict[tuple[Any, ...], list[list[Any]]] = defaultdict(list)
     names = ["arm", "log", "fixture", "cut", "probe", "epoch", "fact", "stage", "instead"]
     for arm, log, fixture, cut, probe, epoch, fact, stage, instead in facts[names].itertuples(
         index=False, name=None
     ):
         also = clean(", ".join(map(str, instead or ())), MAX_TEXT["fact"])
         key = (arm, log, f"{fixture}@{cut}", probe, epoch)
-        found[key].append([texts.number(fact, "fact"), str(stage), also])
-    return found
+        by_sample[key].append([texts.number(fact, "fact"), str(stage), also])
+    return by_sample
 
 
 def _reasons(criteria: "DataFrame", texts: _Texts) -> dict[Any, list[list[Any]]]:
     """Return, per sample, its criteria: id, score, and what the graders said."""
-    found: dict[Any, list[list[Any]]] = defaultdict(list)
+    by_sample: dict[Any, list[list[Any]]] = defaultdict(list)
     rows = criteria[(criteria["grader"] == "panel") & (criteria["grading"] == 0)]
     names = ["sample_uuid", "criterion", "score", "reasoning"]
     for uuid, criterion, score, reason in rows[names].itertuples(index=False, name=None):
-        found[uuid].append([str(criterion), _number(score), texts.number(reason, "reason")])
-    return found
+        by_sample[uuid].append([str(criterion), _number(score), texts.number(reason, "reason")])
+    return by_sample
 
 
 def _number(value: Any) -> float | None:

@@ -30,19 +30,19 @@ def report_files(
     frames = read_frames(logs, progress=lambda read: progress(f"read {read} of {count} logs"))
     if not frames.samples["scored"].any():
         reasons = frames.samples["failure"].astype(str).str[:120].value_counts()
-        told = ", ".join(f"{' '.join(str(name).split())} {n}" for name, n in reasons.items())
-        raise DataError(f"no sample has a score, so there is nothing to report: {told[:400]}")
+        listed = ", ".join(f"{' '.join(str(name).split())} {n}" for name, n in reasons.items())
+        raise DataError(f"no sample has a score, so there is nothing to report: {listed[:400]}")
     progress("computing")
-    found = figures(frames)
+    computed = figures(frames)
     progress("drawing")
-    drawn, narrow = charts(found), charts(found, narrow=True)
+    drawn, narrow = charts(computed), charts(computed, narrow=True)
     progress("writing")
     beside = published() if reference else None
     seen = viewer_of([log.path for log in logs], out, viewer)
     texts = {f"charts/{chart.name}.svg": chart.svg for chart in drawn} | {
-        "figures.json": as_json(found),
-        "report.md": markdown(found, notes(found, logs), beside),
-        "index.html": html_page(found, frames, logs, (drawn, narrow), seen, beside),
+        "figures.json": as_json(computed),
+        "report.md": markdown(computed, notes(computed, logs), beside),
+        "index.html": html_page(computed, frames, logs, (drawn, narrow), seen, beside),
     }
     # Half a character, which UTF-8 cannot hold, becomes a question mark.
     encoded = {name: text.encode("utf-8", "replace") for name, text in texts.items()}

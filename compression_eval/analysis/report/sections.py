@@ -183,22 +183,22 @@ def _capped(value: Value, probes: int) -> Cell:
 def findings(frontier: Frontier) -> list[str]:
     """Return what the arms come to, a sentence for each size of states."""
     quality = {point.arm: point.quality for point in frontier.points}
-    found = []
+    lines = []
     for size in frontier.sizes:
         digits = 1 - math.floor(math.log10(size.tokens)) if size.tokens >= 1 else 0
         text = (
             f"At about {round(size.tokens, digits):,.0f} tokens: {size.best} comes to knowledge "
             f"{size.quality:.2f} of 5"
         )
-        for said, arms in (
+        for label, arms in (
             (f"less than {DEFAULT_THRESHOLD:g} away from it", size.no_different),
             ("not distinguishable from it in these runs", size.unclear),
             ("worse", size.worse),
         ):
             if arms:
-                text += f"; {said}: {', '.join(f'{arm} {quality[arm]:.2f}' for arm in arms)}"
-        found.append(f"{text}.")
-    return found
+                text += f"; {label}: {', '.join(f'{arm} {quality[arm]:.2f}' for arm in arms)}"
+        lines.append(f"{text}.")
+    return lines
 
 
 def notes(of: Figures, logs: Sequence[Log]) -> Iterator[str]:
@@ -292,8 +292,8 @@ def summary(of: Figures) -> Table:
 
 
 def _mean(figures: ArmFigures, measure: str) -> str:
-    found = figures.estimates.get(measure)
-    return _shown(measure, found.mean) if found else DASH
+    estimate = figures.estimates.get(measure)
+    return _shown(measure, estimate.mean) if estimate else DASH
 
 
 def _failed_cell(failures: Failures) -> Cell:
@@ -319,13 +319,13 @@ def intervals(of: Figures) -> Table:
     for arm, figures in of.of_arm.items():
         row: list[str | Cell] = [arm]
         for measure in HEADLINE:
-            found = figures.estimates.get(measure)
-            if found is None:
+            estimate = figures.estimates.get(measure)
+            if estimate is None:
                 row.append(DASH)
                 continue
-            here = "no spread" if found.no_spread else between(found.here, measure)
-            below = f"{here}\n{between(found.elsewhere, measure)}"
-            row.append(Cell(_shown(measure, found.mean), below=below))
+            here = "no spread" if estimate.no_spread else between(estimate.here, measure)
+            below = f"{here}\n{between(estimate.elsewhere, measure)}"
+            row.append(Cell(_shown(measure, estimate.mean), below=below))
         rows.append(row)
     return Table(["Arm", *map(title_of, HEADLINE)], rows)
 
@@ -334,9 +334,9 @@ def retention(of: Figures) -> Table | None:
     """Return the normalised retention on every measure; None without controls."""
     failed = {arm.name: arm.failed or "0" for arm in of.arms}
     rows: list[list[str | Cell]] = []
-    for name, found in of.retained.items():
-        row: list[str | Cell] = [name, str(found.conversations), failed[name]]
-        for kept in map(found.measures.get, HEADLINE):
+    for name, retained in of.retained.items():
+        row: list[str | Cell] = [name, str(retained.conversations), failed[name]]
+        for kept in map(retained.measures.get, HEADLINE):
             if kept is None:
                 row.append(DASH)
             elif kept.share is None:
@@ -378,18 +378,18 @@ def groups(of: Figures) -> Iterator[tuple[str, Table]]:
 
         rows: list[list[str | Cell]] = []
         for arm, figures in of.of_arm.items():
-            found = map(figures.groups[column].get, names)
-            cells = [Cell(decimal(v.value), f"({v.probes})") if v else Cell(DASH) for v in found]
+            values = map(figures.groups[column].get, names)
+            cells = [Cell(decimal(v.value), f"({v.probes})") if v else Cell(DASH) for v in values]
             rows.append([arm, *cells])
         yield title, Table(["Arm", *names], rows)
 
 
-def misses(found: Sequence[Miss]) -> Table:
+def misses(missed: Sequence[Miss]) -> Table:
     """Return an arm's misses."""
     heads = ["Conversation", "Probe", "Knowledge", "Facts not in the answer", "Worst criterion"]
     rows = [
         [miss.unit, miss.probe, decimal(miss.score), ", ".join(miss.lost), _worst(miss)]
-        for miss in found
+        for miss in missed
     ]
     return Table(heads, rows, texts=(1, 3, 4))
 
@@ -430,14 +430,14 @@ def failures(of: Figures) -> Table:
     heads += ["How they ended", "Samples without a score"]
     rows = []
     for arm, figures in of.of_arm.items():
-        found = figures.failures
+        totals = figures.failures
         ended, reasons = (
             ", ".join(f"{name} {n}" for name, n in counts.items())
-            for counts in (found.failed_states, found.reasons)
+            for counts in (totals.failed_states, totals.reasons)
         )
-        states = f"{sum(found.failed_states.values())} of {found.states}"
-        numbers = (str(found.abstained), states, str(found.suspect), decimal(found.lower_bound))
-        rows.append([arm, f"{found.scored} of {found.samples}", *numbers, ended, reasons])
+        states = f"{sum(totals.failed_states.values())} of {totals.states}"
+        numbers = (str(totals.abstained), states, str(totals.suspect), decimal(totals.lower_bound))
+        rows.append([arm, f"{totals.scored} of {totals.samples}", *numbers, ended, reasons])
     return Table(heads, rows, texts=(6, 7))
 
 
@@ -464,7 +464,7 @@ def runs(samples: "DataFrame", logs: Sequence[Log]) -> Table:
         def text(column: str, own: "DataFrame" = own) -> str:
             return "; ".join(str(value) for value in dict.fromkeys(own[column].dropna()))
 
-        made = {
+        settings = {
             "model": text("model"),
             "compressor model": text("compressor_model"),
             "grader": text("graded_by") or text("graders"),
@@ -475,8 +475,8 @@ def runs(samples: "DataFrame", logs: Sequence[Log]) -> Table:
         }
         started = log.header.eval.created[:16].replace("T", " ")
         counts = (str(len(own)), str(own["epoch"].nunique()))
-        told = "; ".join(f"{name} {value}" for name, value in made.items() if value)
-        rows.append([text("arm"), log.name, started, str(log.header.status), *counts, told])
+        shown = "; ".join(f"{name} {value}" for name, value in settings.items() if value)
+        rows.append([text("arm"), log.name, started, str(log.header.status), *counts, shown])
     return Table(heads, rows, texts=(1, 6))
 
 
@@ -494,11 +494,11 @@ def digests(samples: "DataFrame") -> Table:
 # ----- Markdown
 
 
-def markdown(of: Figures, said: Iterable[str], beside: Published | None) -> str:
+def markdown(of: Figures, remarks: Iterable[str], beside: Published | None) -> str:
     """Return the report as Markdown, ready to be pasted into a pull request."""
     parts = ["## Compression report"]
     parts.append("\n".join(f"- {pasted(line, 2000)}" for line in findings(of.frontier)))
-    parts += [f"**{pasted(note, 400)}**" for note in said]
+    parts += [f"**{pasted(note, 400)}**" for note in remarks]
     for arm in of.arms:
         parts += _markdown_arm(arm, of.of_arm[arm.name])
     parts += [*_markdown_retention(of), *_markdown_pairs(of)]

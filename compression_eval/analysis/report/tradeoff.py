@@ -178,7 +178,7 @@ class Frontier:
 
 def retained(arms: list[ReportedArm], by_arm: "dict[str, DataFrame]") -> dict[str, Retained]:
     """Return the retention of the arms that have both controls beside them."""
-    found = {}
+    by_arm_name = {}
     for arm in arms:
         # Controls that were answered and graded by the same models.
         beside = [each for each in arms if each.scored and each.models == arm.models]
@@ -195,8 +195,8 @@ def retained(arms: list[ReportedArm], by_arm: "dict[str, DataFrame]") -> dict[st
                 measures[measure] = share
         leading = measures.get(KNOWLEDGE)
         conversations = leading.conversations if leading else 0
-        found[arm.name] = Retained(floor.name, ceiling.name, measures, conversations)
-    return found
+        by_arm_name[arm.name] = Retained(floor.name, ceiling.name, measures, conversations)
+    return by_arm_name
 
 
 def frontier(arms: list[ReportedArm], by_arm: "dict[str, DataFrame]") -> Frontier:
@@ -213,9 +213,9 @@ def frontier(arms: list[ReportedArm], by_arm: "dict[str, DataFrame]") -> Frontie
     units = {unit for unit, _ in items}.intersection(*having_states)
     points = [_point(arm, kept[arm.name], by_arm[arm.name], units) for arm in present]
     pairs = _pairs([arm for arm in present if not arm.role], kept)
-    found = [replace(point, dominated_by=_dominating(point, points, pairs)) for point in points]
+    marked = [replace(point, dominated_by=_dominating(point, points, pairs)) for point in points]
     lead = _lead({arm.name: kept[arm.name] for arm in present if not arm.role})
-    return Frontier(len(items), found, pairs, _sizes(found, pairs), left_out, lead)
+    return Frontier(len(items), marked, pairs, _sizes(marked, pairs), left_out, lead)
 
 
 def _lead(arms: Mapping[str, ArmValues]) -> Lead | None:
@@ -241,14 +241,14 @@ def same_answers(arms: Sequence[ReportedArm], by_arm: "Mapping[str, DataFrame]")
 
     Left out are controls, and arms in which anything failed: a failure is no answer.
     """
-    found: dict[frozenset[tuple[tuple[str, ...], int]], list[str]] = {}
+    by_answers: dict[frozenset[tuple[tuple[str, ...], int]], list[str]] = {}
     for arm in arms:
         samples = by_arm[arm.name]
         if arm.role or samples.empty or samples["failure"].astype(bool).any():
             continue
-        given = samples[["unit", "sample", "answer"]].itertuples(index=False, name=None)
-        found.setdefault(frozenset(Counter(given).items()), []).append(arm.name)
-    return [names for names in found.values() if len(names) > 1]
+        answers = samples[["unit", "sample", "answer"]].itertuples(index=False, name=None)
+        by_answers.setdefault(frozenset(Counter(answers).items()), []).append(arm.name)
+    return [names for names in by_answers.values() if len(names) > 1]
 
 
 def _point(arm: ReportedArm, quality: ArmValues, samples: "DataFrame", units: set[str]) -> Point:
@@ -271,8 +271,8 @@ def _pairs(arms: Sequence[ReportedArm], kept: Mapping[str, ArmValues]) -> list[P
     differences = {}
     for two in combinations([arm.name for arm in arms], 2):
         higher, lower = sorted(two, key=lambda name: -kept[name].mean())
-        if found := paired_difference(kept[lower], kept[higher]):
-            differences[higher, lower] = found
+        if difference := paired_difference(kept[lower], kept[higher]):
+            differences[higher, lower] = difference
     same = {pair for pair in differences if all(exact[name] for name in pair)}
     thresholds = dict.fromkeys(differences, DEFAULT_THRESHOLD)
     rising = {(high, low) for high, low in differences if failing[high] > failing[low]}
@@ -287,11 +287,11 @@ def _pairs(arms: Sequence[ReportedArm], kept: Mapping[str, ArmValues]) -> list[P
 
 def _relation(pairs: Sequence[Pair]) -> dict[tuple[str, str], Verdict]:
     """Return what the first of two arms is, seen from the second, in both orders."""
-    found: dict[tuple[str, str], Verdict] = {}
+    verdicts: dict[tuple[str, str], Verdict] = {}
     for pair in pairs:
-        found[pair.higher, pair.lower] = pair.verdict
-        found[pair.lower, pair.higher] = "worse" if pair.verdict == "better" else pair.verdict
-    return found
+        verdicts[pair.higher, pair.lower] = pair.verdict
+        verdicts[pair.lower, pair.higher] = "worse" if pair.verdict == "better" else pair.verdict
+    return verdicts
 
 
 def _dominating(point: Point, points: Sequence[Point], pairs: Sequence[Pair]) -> str:

@@ -78,14 +78,16 @@ class ArmValues:
     @property
     def states(self) -> int:
         """How many compressions the values come from."""
-        return len({(unit, state) for (unit, _), found in self.by_item.items() for state in found})
+        return len(
+            {(unit, state) for (unit, _), by_state in self.by_item.items() for state in by_state}
+        )
 
     def conversation_means(self) -> dict[str, float]:
         """Return each conversation's mean over its probes, by fixture, in one order."""
-        found: dict[str, list[float]] = defaultdict(list)
+        by_fixture: dict[str, list[float]] = defaultdict(list)
         for (unit, _), value in self.probe_means().items():
-            found[self.fixture_of[unit]].append(value)
-        return {name: fmean(found[name]) for name in sorted(found)}
+            by_fixture[self.fixture_of[unit]].append(value)
+        return {name: fmean(by_fixture[name]) for name in sorted(by_fixture)}
 
     def weights(self) -> dict[Item, float]:
         """Return the share that each probe has in the mean."""
@@ -293,8 +295,8 @@ def between_conversations(values: Sequence[float], here: Spread | None) -> Sprea
     if len(values) < 2:
         return None
     error = stdev(values) / math.sqrt(len(values))
-    found = Spread(error if error > _ROUNDING else 0.0, len(values) - 1)
-    return max((found, here or found), key=lambda spread: spread.interval(0.0)[1])
+    own = Spread(error if error > _ROUNDING else 0.0, len(values) - 1)
+    return max((own, here or own), key=lambda spread: spread.interval(0.0)[1])
 
 
 @dataclass(frozen=True)
@@ -374,10 +376,10 @@ def _retention_elsewhere(arms: Sequence[ArmValues], here: Limits | None) -> Limi
     apart = [high - low for high, low in zip(ceiling, floor, strict=True)]
     variances = (variance(above), variance(apart), covariance(above, apart))
     first, second, both = (each / count for each in variances)
-    found = _fieller(fmean(above), fmean(apart), (first, second, both), count - 1)
-    if found is None or here is None:
-        return found
-    return max(found, here, key=lambda limits: limits[1] - limits[0])
+    interval = _fieller(fmean(above), fmean(apart), (first, second, both), count - 1)
+    if interval is None or here is None:
+        return interval
+    return max(interval, here, key=lambda limits: limits[1] - limits[0])
 
 
 def _fieller(

@@ -147,8 +147,8 @@ def what_would_tell(difference: Difference, margin: float) -> More:
         )
 
     def least(first: int, enough: Callable[[int], bool]) -> int | None:
-        found = first + bisect_left(range(first, MAX_REPEATED), True, key=enough)
-        return found if found < MAX_REPEATED else None
+        number = first + bisect_left(range(first, MAX_REPEATED), True, key=enough)
+        return number if number < MAX_REPEATED else None
 
     return More(
         least(now + 1, lambda states: told(states, fixtures)) if here else None,

@@ -67,7 +67,7 @@ def decide(difference: Difference, margin: float, failing: Failing | None = None
     adjusted = _holm(p_values | ({"failures": failing.p_value} if failing else {}))
     p_value, p_failing = adjusted.get("difference"), adjusted.get("failures")
     p_margin = spread.tail(estimate + margin) if spread else None
-    told = p_value is not None and p_value < _CHANCE
+    significant = p_value is not None and p_value < _CHANCE
     within = p_margin is not None and p_margin < _CHANCE
     rises = failing is not None and failing.cost < 0
     blocked = failing is not None and failing.cost < -margin
@@ -75,13 +75,13 @@ def decide(difference: Difference, margin: float, failing: Failing | None = None
     verdict: Decided = "cannot tell"
     if p_failing is not None and p_failing < _CHANCE:
         verdict = "fails more"
-    elif told and estimate < 0 and not within:
+    elif significant and estimate < 0 and not within:
         verdict = "worse"
     elif within and not blocked:
         verdict = "not worse"
-        if told and estimate < 0:
+        if significant and estimate < 0:
             verdict = "worse, by less than the margin"
-        elif told and not rises:
+        elif significant and not rises:
             verdict = "better"
     over_conversations = difference.here is None and spread is not None
     return Decision(verdict, over_conversations, p_value, p_margin, p_failing, blocked and within)

@@ -151,13 +151,13 @@ async def run_worker(
         try:
             stdin = cast(ByteSendStream, process.stdin)
             output = BufferedByteReceiveStream(cast(ByteReceiveStream, process.stdout))
-            said: Any = request
+            message: Any = request
             left = seconds
             while True:
                 started = anyio.current_time()
                 with anyio.move_on_after(left) as limit:
                     try:
-                        await stdin.send(json.dumps(said).encode() + b"\n")
+                        await stdin.send(json.dumps(message).encode() + b"\n")
                         line = await output.receive_until(b"\n", _MAX_LINE_BYTES)
                     except (anyio.BrokenResourceError, anyio.IncompleteRead, anyio.EndOfStream):
                         code = await process.wait()
@@ -172,7 +172,7 @@ async def run_worker(
                 reply = json.loads(line)
                 if "ask" not in reply:
                     return _checked(reply)
-                said = await answer(reply["ask"])
+                message = await answer(reply["ask"])
         finally:
             with suppress(ProcessLookupError):
                 process.kill()

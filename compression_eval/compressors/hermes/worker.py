@@ -115,8 +115,8 @@ def _chat_server(parent: Parent) -> dict[str, str]:
             # Read to the end first: a client that is still sending would see a broken connection
             # instead of a refusal.
             content = self.rfile.read(int(self.headers.get("Content-Length") or 0))
-            given = self.headers.get("Authorization") or ""
-            if not hmac.compare_digest(given.encode(), f"Bearer {key}".encode()):
+            authorization = self.headers.get("Authorization") or ""
+            if not hmac.compare_digest(authorization.encode(), f"Bearer {key}".encode()):
                 self._reply(401, _error("wrong key"))
             elif self.path.partition("?")[0] != _PATH:
                 self._reply(404, _error(f"there is only {_PATH}"))

@@ -17,7 +17,7 @@ def filled(name: str, **values: object) -> str:
 
     Braces that hold no such name stay as they are, and so does whatever the values hold.
     """
-    return re.sub(r"\{(\w+)\}", lambda found: str(values.get(found[1], found[0])), prompt(name))
+    return re.sub(r"\{(\w+)\}", lambda match: str(values.get(match[1], match[0])), prompt(name))
 
 
 def prompts_digest() -> str:

@@ -85,14 +85,14 @@ async def ask(
     from anthropic.types.beta import BetaUsage
 
     client = require_client(model)
-    said = list(messages)
-    if edit and said and said[-1].role == "assistant":
+    conversation = list(messages)
+    if edit and conversation and conversation[-1].role == "assistant":
         # Newer models refuse a reply that has been begun for them.
-        said.append(ChatMessageUser(content=prompt("anthropic_continue")))
+        conversation.append(ChatMessageUser(content=prompt("anthropic_continue")))
     request: dict[str, Any] = {
         "model": model.api.model_name,
         "max_tokens": max_tokens,
-        "messages": wire_messages(said),
+        "messages": wire_messages(conversation),
         "betas": [beta],
         **options,
     }
@@ -189,17 +189,17 @@ def billed(usage: "BetaUsage") -> tuple[int, int]:
 
 
 def _failure(error: "APIStatusError") -> CompressionError:
-    said = f"HTTP {error.status_code}: {' '.join(error.message.split())[:300]}"
+    detail = f"HTTP {error.status_code}: {' '.join(error.message.split())[:300]}"
     lower = error.message.lower()
     if error.status_code in (404, 405):
-        return CompressionError("unsupported", f"no such endpoint or model ({said})")
+        return CompressionError("unsupported", f"no such endpoint or model ({detail})")
     if error.status_code == 413 or "prompt is too long" in lower or "context limit" in lower:
         return CompressionError(
-            "error", f"the conversation does not fit the model's window ({said})"
+            "error", f"the conversation does not fit the model's window ({detail})"
         )
     if error.status_code == 400 and any(phrase in lower for phrase in _UNKNOWN):
-        return CompressionError("unsupported", said)
-    return CompressionError("error", f"the vendor refused: {said}")
+        return CompressionError("unsupported", detail)
+    return CompressionError("error", f"the vendor refused: {detail}")
 
 
 def compaction_block(reply: "BetaMessage", if_blank: str) -> "BetaCompactionBlock | None":
@@ -303,8 +303,8 @@ async def exact_replay(model: Model, messages: Sequence[ChatMessage]) -> AsyncIt
         yield model
         return
     arguments = dict(model.model_args)
-    given = arguments.pop("betas", [])
-    betas = [given] if isinstance(given, str) else list(given)
+    own_betas = arguments.pop("betas", [])
+    betas = [own_betas] if isinstance(own_betas, str) else list(own_betas)
     body: dict[str, Any] = {
         **(arguments.pop("extra_body", None) or {}),
         "messages": wire_messages(messages),

@@ -106,11 +106,11 @@ async def _call(
     except APIStatusError as error:
         if is_outage(error):
             raise
-        said = f"HTTP {error.status_code}: {error.message[:300]}"
+        detail = f"HTTP {error.status_code}: {error.message[:300]}"
         if error.status_code == 413 or error.code in _TOO_LONG:
-            reason = f"the conversation does not fit the model's window ({said})"
+            reason = f"the conversation does not fit the model's window ({detail})"
             raise CompressionError("error", reason) from error
-        raise CompressionError("error", f"the endpoint refused: {said}") from error
+        raise CompressionError("error", f"the endpoint refused: {detail}") from error
     except ValueError as error:
         if "ResponseCompactionItem" not in str(error):
             raise

@@ -83,9 +83,9 @@ def adapt(name: str, target: Any) -> Adapted:
         kind = type(target).__name__
         raise _unfit(name, f"a {kind} cannot be called and has no method {_METHOD}")
     signature = _Signature(name, target)
-    made = signature.hints.get("return")
-    makes_compressor = inspect.isclass(made) and (
-        issubclass(made, CompactionStrategy) or callable(getattr(made, _METHOD, None))
+    returned = signature.hints.get("return")
+    makes_compressor = inspect.isclass(returned) and (
+        issubclass(returned, CompactionStrategy) or callable(getattr(returned, _METHOD, None))
     )
     if makes_compressor or not signature.takes_messages:
         return _from_factory(name, target)
@@ -213,18 +213,18 @@ def _from_factory(name: str, factory: Callable[..., Any]) -> Adapted:
     lock = anyio.Lock()
 
     def build(values: dict[str, Any], seconds: float) -> CompactionStrategy:
-        made = _made(name, factory, values)
-        if isinstance(made, CompactionStrategy):
-            return KeptRecognised(made)
-        method = getattr(made, _METHOD, None)
+        compressor = _made(name, factory, values)
+        if isinstance(compressor, CompactionStrategy):
+            return KeptRecognised(compressor)
+        method = getattr(compressor, _METHOD, None)
         if callable(method) and _Signature(name, method).takes_messages:
             return CallableCompaction(name, method, {}, lock, seconds)
-        if inspect.iscoroutine(made):
-            made.close()
+        if inspect.iscoroutine(compressor):
+            compressor.close()
         raise _unfit(
             name,
             "wrong signature; it takes no messages, so it should return a CompactionStrategy or "
-            f"something with a method {_METHOD}(messages), not {type(made).__name__}",
+            f"something with a method {_METHOD}(messages), not {type(compressor).__name__}",
         )
 
     return Adapted(_arguments_model(name, (signature, signature.keywords())), build)
@@ -251,9 +251,9 @@ def _from_class(name: str, target: type[Any]) -> Adapted:
         unnamed = values.keys() - made_with - called_with
         for_maker = made_with if method.open else made_with | unnamed
         for_method = called_with | unnamed if method.open else called_with
-        made = _made(name, target, {key: values[key] for key in values if key in for_maker})
+        compressor = _made(name, target, {key: values[key] for key in values if key in for_maker})
         rest = {key: values[key] for key in values if key in for_method}
-        return CallableCompaction(name, getattr(made, _METHOD), rest, lock, seconds)
+        return CallableCompaction(name, getattr(compressor, _METHOD), rest, lock, seconds)
 
     return Adapted(_arguments_model(name, (maker, of_maker), (method, of_method)), build)
 
@@ -419,9 +419,9 @@ def _with_ids(before: Sequence[ChatMessage], after: Sequence[ChatMessage]) -> li
     known = {message.id for message in before}
     lost = [message for message in before if message.id not in kept]
     new = [place for place, message in enumerate(after) if message.id not in known]
-    found = recognised(contents([after[place] for place in new]), contents(lost))
+    originals = recognised(contents([after[place] for place in new]), contents(lost))
     result = list(after)
-    for place, index in zip(new, found, strict=True):
+    for place, index in zip(new, originals, strict=True):
         if index is not None:
             # What the strategy noted in the message's metadata stays.
             result[place] = after[place].model_copy(update={"id": lost[index].id})

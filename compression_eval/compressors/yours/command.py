@@ -106,18 +106,18 @@ class CommandCompaction(Strategy):
         Raises:
             CompressionError: It failed, or its reply is not a list of messages.
         """
-        output, said = await self._run(json.dumps(to_wire(messages), ensure_ascii=False).encode())
+        output, stderr = await self._run(json.dumps(to_wire(messages), ensure_ascii=False).encode())
         try:
             reply = json.loads(output)
         except (ValueError, RecursionError) as error:
             what = f"not JSON ({error})" if output.strip() else "empty"
-            told = f"; on standard error: {said}" if said else ""
+            detail = f"; on standard error: {stderr}" if stderr else ""
             raise CompressionError(
-                "error", f"the command's standard output is {what}{told}"
+                "error", f"the command's standard output is {what}{detail}"
             ) from error
         return await from_wire(reply, messages), None
 
-    async def _run(self, given: bytes) -> tuple[bytes, str]:
+    async def _run(self, stdin: bytes) -> tuple[bytes, str]:
         """Return what the program writes to standard output, and the end of its standard error."""
         mark = uuid4().hex
         try:
@@ -136,7 +136,7 @@ class CommandCompaction(Strategy):
         try:
             with anyio.fail_after(self.timeout_seconds):
                 async with anyio.create_task_group() as group:
-                    group.start_soon(_feed, process.stdin, given)
+                    group.start_soon(_feed, process.stdin, stdin)
                     group.start_soon(_keep_end, process.stderr, errors)
                     async for chunk in cast(ByteReceiveStream, process.stdout):
                         output += chunk
@@ -151,14 +151,16 @@ class CommandCompaction(Strategy):
         finally:
             await _end(process, mark)
         line = " ".join(errors.decode("utf-8", "replace").split())
-        said = "".join(character for character in line if character.isprintable())[-1_000:]
+        stderr = "".join(character for character in line if character.isprintable())[-1_000:]
         if reached:
-            told = f": {said}" if said and len(output) <= self.max_output_bytes else ""
-            raise CompressionError("error", reached + told)
+            detail = f": {stderr}" if stderr and len(output) <= self.max_output_bytes else ""
+            raise CompressionError("error", reached + detail)
         if process.returncode:
-            told = said or "it wrote nothing to standard error"
-            raise CompressionError("error", f"the command exited with {process.returncode}: {told}")
-        return bytes(output), said
+            detail = stderr or "it wrote nothing to standard error"
+            raise CompressionError(
+                "error", f"the command exited with {process.returncode}: {detail}"
+            )
+        return bytes(output), stderr
 
 
 def plain_environment(more: Sequence[str] = ()) -> dict[str, str]:
@@ -209,12 +211,12 @@ async def _end(process: Process, mark: str) -> None:
 def kill_marked(mark: str) -> None:
     """Kill processes that left the group, and perhaps lost their parent, but kept the mark."""
     for _ in range(_SWEEPS):
-        found = False
+        alive = False
         for process in psutil.process_iter():
             # Those of other users cannot be read, and some end meanwhile.
             with contextlib.suppress(psutil.Error, OSError):
                 if process.environ().get(MARK) == mark and process.is_running():
-                    found |= process.status() != psutil.STATUS_ZOMBIE
+                    alive |= process.status() != psutil.STATUS_ZOMBIE
                     process.kill()
-        if not found:
+        if not alive:
             return

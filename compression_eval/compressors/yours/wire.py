@@ -76,8 +76,8 @@ def recognised(reply: Sequence[Hashable], given: Sequence[Hashable]) -> list[int
     for index in range(start, len(given)):
         places.setdefault(given[index], []).append(index)
     for position in range(len(reply) - 1, start - 1, -1):
-        if found := places.get(reply[position]):
-            result[position] = found.pop()
+        if unused := places.get(reply[position]):
+            result[position] = unused.pop()
     return result
 
 
