@@ -5,10 +5,11 @@ The questions that need no model stand in ``mechanical.yaml``, a row each.
 
 import posixpath
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache
 from importlib.resources import files
+from typing import Literal
 
 import yaml
 from pydantic import BaseModel, ConfigDict, Field
@@ -109,35 +110,6 @@ def fact(
     return ExpectedFact.model_validate(fields)
 
 
-def stated_fact(
-    history: History,
-    text: str,
-    among: Iterable[int],
-    any_of: Sequence[str] = (),
-    superseded: Iterable[str] = (),
-) -> ExpectedFact:
-    """Return a fact whose evidence is those of some messages that state one of its forms."""
-    return fact(text, evidence(history, [text, *any_of], among), any_of, superseded)
-
-
-def path_fact(history: History, path: str, among: Iterable[int]) -> ExpectedFact:
-    """Return a file as a fact; its bare name counts too where no other file has it."""
-    name = posixpath.basename(path)
-    same = {known for known in history.files if posixpath.basename(known) == name}
-    unique = name != path and same <= {path, name}
-    if unique:
-        bare, paths = normalise(name), [normalise(path)]
-        unique = not any(other_paths(bare, paths, text.normalised) for text in history.texts)
-    return stated_fact(history, path, among, [name] if unique else [])
-
-
-def evidence(history: History, forms: Iterable[str], among: Iterable[int]) -> list[int]:
-    """Return which messages state one of some forms; of many the first and the latest."""
-    stated = history.stated_in(forms, among)
-    half = _MAX_EVIDENCE // 2
-    return stated if len(stated) <= _MAX_EVIDENCE else [*stated[:half], *stated[-half:]]
-
-
 def draft(
     history: History,
     kind: ProbeType,
@@ -169,6 +141,10 @@ class _Row(BaseModel):
     type: ProbeType
     origin: str
     like: str = ""
+    answers: Literal["texts", "names", "files"] = "texts"
+    min: int = 1
+    max: int | None = None
+    keys: tuple[str, ...] = ()
     en: str
     zh: str
     ja: str
@@ -193,26 +169,77 @@ def wording(name: str, language: Language) -> str:
 
 
 @dataclass(frozen=True)
-class Ask:
-    """A question that a history gives rise to, before it is worded."""
+class Answer:
+    """One thing that a history tells, and the question that it answers or helps to answer."""
 
     row: str
-    """Its row in ``mechanical.yaml``."""
-    facts: Sequence[ExpectedFact]
+    """The row of the question in ``mechanical.yaml``."""
+    text: str
+    messages: Iterable[int]
+    """Where it may be stated; those that do state it are its evidence."""
     values: Mapping[str, str] = field(default_factory=dict)
     """What is put into the wording; from conversations, and never read as a place itself."""
-    key: AnswerKey | None = None
+    forms: Sequence[str] = ()
+    """Other ways to state it."""
+    also: Sequence[str] = ()
+    """What counts as an answer too, but is no evidence of it."""
+    superseded: Sequence[str] = ()
+    key: str = ""
+    """The list of the answer key that it stands in, where the row has several."""
 
-    @property
-    def template(self) -> str:
-        """What rows that ask the same have in common."""
-        return _table().probes[self.row].like or self.row
 
-    def probe(self, history: History) -> Probe:
-        """Return the question in the language of a history."""
-        row = _table().probes[self.row]
-        template: str = getattr(row, history.language)
-        question = _PLACE.sub(lambda match: self.values[match[1]], template)
-        answer = wording("join", history.language).join(item.fact for item in self.facts)
-        origin = f"mechanical:{row.origin}"
-        return draft(history, row.type, question, self.facts, answer, origin, self.key)
+def questions(history: History, answers: Iterable[Answer]) -> Iterator[tuple[Probe, str]]:
+    """Yield a probe, and what it is made after, for each question with a fit number of answers.
+
+    Answers to one question are those with the same row and values.
+
+    Args:
+        history: What they come from.
+        answers: The most telling first; one that was found in several places may come repeatedly.
+    """
+    asked: dict[tuple[str, tuple[tuple[str, str], ...]], dict[str, list[Answer]]] = {}
+    for answer in answers:
+        same = asked.setdefault((answer.row, tuple(answer.values.items())), {})
+        same.setdefault(answer.text, []).append(answer)
+    for (name, items), found in asked.items():
+        row, values = _table().probes[name], dict(items)
+        if len(found) < row.min or (row.max is not None and len(found) > row.max):
+            continue
+        facts = [_fact_of(history, row, same) for same in found.values()]
+        key = {
+            part: [text for text, (one, *_) in found.items() if one.key in ("", part)]
+            for part in row.keys
+        }
+        pieces = _PLACE.split(getattr(row, history.language))  # text and place in turn
+        pieces[1::2] = [values[place] for place in pieces[1::2]]
+        probe = draft(
+            history,
+            row.type,
+            "".join(pieces),
+            facts,
+            wording("join", history.language).join(item.fact for item in facts),
+            f"mechanical:{row.origin}",
+            AnswerKey.model_validate(key) if key else None,
+        )
+        yield probe, row.like or name
+
+
+def _fact_of(history: History, row: _Row, places: Sequence[Answer]) -> ExpectedFact:
+    """Return an answer that was found in some places as an expected fact."""
+    answer = places[0]
+    text, forms, also = answer.text, list(answer.forms), list(answer.also)
+    if row.answers == "files" or (row.answers == "names" and mentioned_files(text)):
+        also.append(text)
+        text = history.project_path(text)
+        # A file's bare name counts too where no other file has it.
+        name = posixpath.basename(text)
+        same = {known for known in history.files if posixpath.basename(known) == name}
+        if name != text and same <= {text, name}:
+            bare, paths = normalise(name), [normalise(text)]
+            if not any(other_paths(bare, paths, known.normalised) for known in history.texts):
+                forms.append(name)
+    messages = {message for place in places for message in place.messages}
+    stated = history.stated_in([text, *forms], messages)
+    if len(stated) > _MAX_EVIDENCE:  # the first and the latest
+        stated = [*stated[: _MAX_EVIDENCE // 2], *stated[-(_MAX_EVIDENCE // 2) :]]
+    return fact(text, stated, [*forms, *also], answer.superseded)

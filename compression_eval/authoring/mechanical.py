@@ -1,6 +1,6 @@
 """Probes that need no model: what the tool calls, the texts and the recorded continuation tell.
 
-What was done to files and by commands is asked by `mechanical_files` and `mechanical_commands`;
+What was done to files and by commands is read by `mechanical_files` and `mechanical_commands`;
 here stands what was said, planned and chosen. The questions are rows of ``mechanical.yaml``.
 """
 
@@ -13,22 +13,19 @@ from itertools import chain
 from typing import Any, Literal
 
 from compression_eval.authoring.asking import (
-    Ask,
-    evidence,
-    fact,
+    Answer,
     identifiers_in,
-    path_fact,
-    stated_fact,
+    questions,
     tells,
     wording,
 )
 from compression_eval.authoring.candidates import Candidate, Dropped, Harvest, faults, warnings
 from compression_eval.authoring.history import History, command_line
-from compression_eval.authoring.mechanical_commands import ask_about_commands, ask_about_git
-from compression_eval.authoring.mechanical_files import ask_about_files, ask_about_values
+from compression_eval.authoring.mechanical_commands import about_commands, about_git
+from compression_eval.authoring.mechanical_files import about_files, about_values
 from compression_eval.file_ops.calls import Call, file_outcome
 from compression_eval.file_ops.naming import mentioned_files
-from compression_eval.fixtures.banks import AnswerKey, ExpectedFact, Probe
+from compression_eval.fixtures.banks import Probe
 from compression_eval.fixtures.models import leaves
 from compression_eval.text.matching import normalise
 
@@ -38,7 +35,6 @@ _MAX_REQUEST = 2_000
 _MAX_SHORT = 400
 """Characters of an argument that is no file's text."""
 _MAX_READ = 40_000
-_MAX_OPEN = 8
 _MAX_CALLS_LATER = 15
 """Calls after which a list that was not written again no longer tells what is open."""
 _MAX_TASK = 200
@@ -92,22 +88,22 @@ def mechanical(history: History) -> Harvest:
     harvest = Harvest()
     again = set(used_again(history))
     # Of each type those come first that are the most telling.
-    asks = chain(
+    answers = chain(
         _tasks(history),
-        ask_about_commands(history),
+        about_commands(history),
         _said(history, again),
-        ask_about_files(history),
-        ask_about_values(history),
+        about_files(history),
+        about_values(history),
         _choices(history),
-        ask_about_git(history),
+        about_git(history),
     )
-    for ask in asks:
-        probe = _to_go_on(history, ask.probe(history), again)
+    for asked, template in questions(history, answers):
+        probe = _to_go_on(history, asked, again)
         # Nobody reads these before they are used, so a doubt is enough.
         if wrong := faults(probe, history) or warnings(probe, history):
             harvest.dropped.append(Dropped.of(probe, wrong))
         else:
-            harvest.candidates.append(Candidate.of(probe, history, ask.template))
+            harvest.candidates.append(Candidate.of(probe, history, template))
     return harvest
 
 
@@ -153,8 +149,8 @@ def used_again(history: History) -> list[str]:
     return [history.project_path(name) for name, telling in told.items() if telling]
 
 
-def _said(history: History, used: Container[str]) -> Iterator[Ask]:
-    """Ask for what the user and the agent said: names, values, and what was to be replaced.
+def _said(history: History, used: Container[str]) -> Iterator[Answer]:
+    """Yield what the user and the agent said: names, values, and what was to be replaced.
 
     Args:
         history: What is asked about.
@@ -163,27 +159,23 @@ def _said(history: History, used: Container[str]) -> Iterator[Ask]:
     requests = [turn for turn in history.turns if turn.request]
     for turn in requests[-1:]:
         prose = _prose(history.messages[turn.message].typed)
-        names = _names(history, prose, turn.message, used) if len(prose) <= _MAX_REQUEST else []
-        if names:
-            facts = [_said_fact(history, name, [turn.message]) for name in names]
-            yield Ask("last_request", facts)
+        for name in (
+            _names(history, prose, turn.message, used) if len(prose) <= _MAX_REQUEST else ()
+        ):
+            yield Answer("last_request", name, [turn.message])
     yield from _instead(history)
-    yield from _values(history)
+    for turn in history.turns:  # values, each by the words before it
+        for line in _prose(history.messages[turn.message].typed).split("\n"):
+            for match in _GIVEN.finditer(line):
+                words = _ARTICLE.split(match["key"])[-1].split()
+                if len(words) > 1 and not _NO_KEY.intersection((words[0], words[-1])):
+                    values = {"name": " ".join(words)}
+                    yield Answer("user_value", match["value"], [turn.message], values)
     for turn in history.turns:
         prose = _prose(history.messages[turn.message].typed)
-        names = [n for n in _names(history, prose, turn.message, used) if mentioned_files(n)]
-        if turn.label and names:
-            facts = [_said_fact(history, name, [turn.message]) for name in names]
-            yield Ask("user_files", facts, {"asked": turn.label})
-
-
-def _said_fact(history: History, name: str, messages: list[int]) -> ExpectedFact:
-    """Return a name as a fact; a file also by the path that the project has it under."""
-    if not mentioned_files(name):
-        return stated_fact(history, name, messages)
-    path = history.project_path(name)
-    item = path_fact(history, path, messages)
-    return fact(path, item.evidence, [*item.any_of, name]) if path != name else item
+        for name in _names(history, prose, turn.message, used) if turn.label else ():
+            if mentioned_files(name):
+                yield Answer("user_files", name, [turn.message], {"asked": turn.label})
 
 
 def _prose(text: str) -> str:
@@ -210,9 +202,10 @@ def _names(history: History, text: str, message: int, used: Container[str]) -> l
     return names if again and len(names) <= _MAX_NAMED else []
 
 
-def _instead(history: History) -> Iterator[Ask]:
-    """Ask what was to stand in the place of something, where one thing only was named."""
-    found: dict[tuple[str, str], dict[str, list[int]]] = {}
+def _instead(history: History) -> Iterator[Answer]:
+    """Yield what was to stand in the place of something."""
+    found: list[Answer] = []
+    unclear: set[tuple[str, str]] = set()
     for index in history.compressed:
         message = history.messages[index]
         text = message.typed if message.role == "user" else message.text
@@ -223,15 +216,14 @@ def _instead(history: History) -> Iterator[Ask]:
             done = re.match(r"\w+ed\b", match[0]) or _USES.search(prose[: match.start()])
             if message.role == "assistant" and not done:
                 continue  # what it describes, or proposes
-            if _is_thing(match["old"]) and _is_thing(match["new"]):
-                old, new = _bare(match["old"]), _bare(match["new"])
-                found.setdefault((message.role, old), {}).setdefault(new, []).append(index)
-    for (role, old), news in found.items():
-        ((new, at), *more) = news.items()
-        if more or normalise(new) in normalise(old) or normalise(old) in normalise(new):
-            continue
-        row = "user_instead" if role == "user" else "agent_instead"
-        yield Ask(row, [_said_fact(history, new, at)], {"old": old})
+            if not (_is_thing(match["old"]) and _is_thing(match["new"])):
+                continue
+            row = "user_instead" if message.role == "user" else "agent_instead"
+            old, new = _bare(match["old"]), _bare(match["new"])
+            found.append(Answer(row, new, [index], {"old": old}))
+            if normalise(new) in normalise(old) or normalise(old) in normalise(new):
+                unclear.add((row, old))
+    yield from (one for one in found if (one.row, one.values["old"]) not in unclear)
 
 
 def _bare(thing: str) -> str:
@@ -245,24 +237,8 @@ def _is_thing(thing: str) -> bool:
     return quoted or identifiers_in(bare) == [bare]
 
 
-def _values(history: History) -> Iterator[Ask]:
-    """Ask for the values that the user gave, each by the words before it."""
-    found: dict[str, dict[str, list[int]]] = {}
-    for turn in history.turns:
-        for line in _prose(history.messages[turn.message].typed).split("\n"):
-            for match in _GIVEN.finditer(line):
-                words = _ARTICLE.split(match["key"])[-1].split()
-                if len(words) > 1 and not _NO_KEY.intersection((words[0], words[-1])):
-                    values = found.setdefault(" ".join(words), {})
-                    values.setdefault(match["value"], []).append(turn.message)
-    for key, values in found.items():
-        ((value, at), *more) = values.items()
-        if not more:
-            yield Ask("user_value", [stated_fact(history, value, at)], {"name": key})
-
-
-def _tasks(history: History) -> Iterator[Ask]:
-    """Ask for what is open by the task list, while the work has not moved on since."""
+def _tasks(history: History) -> Iterator[Answer]:
+    """Yield what is open by the task list, while the work has not moved on since."""
     tasks, written = latest_tasks(history.calls)
     left = [task for task in tasks if task.state != "done"]
     if not written or any(turn.request and turn.message > max(written) for turn in history.turns):
@@ -271,20 +247,14 @@ def _tasks(history: History) -> Iterator[Ask]:
     committed = any(re.search(r"\bgit\b.*\bcommit\b", command_line(call)) for call in later)
     if committed or len(later) > _MAX_CALLS_LATER:
         return
-
-    def told(task: Task) -> ExpectedFact:
-        forms = [task.text, *([task.other] if task.other else [])]
-        # A name in a task that no other task has stands for it as well.
-        elsewhere = " ".join(other.text for other in tasks if other != task)
-        forms += [name for name in identifiers_in(task.text) if name not in elsewhere]
-        return fact(task.text, evidence(history, forms[:2], written), forms)
-
-    if 0 < len(left) <= _MAX_OPEN:
-        key = AnswerKey(open_tasks=[task.text for task in left])
-        yield Ask("tasks_open", [told(task) for task in left], key=key)
-    current = [task for task in left if task.state == "current"]
-    if len(current) == 1 and len(left) > 1:
-        yield Ask("task_current", [told(current[0])])
+    for row in ("tasks_open", "task_current") if len(left) > 1 else ("tasks_open",):
+        for task in left:
+            if row == "tasks_open" or task.state == "current":
+                # A name in a task that no other task has stands for it as well.
+                elsewhere = " ".join(other.text for other in tasks if other != task)
+                names = [name for name in identifiers_in(task.text) if name not in elsewhere]
+                forms = [task.other] if task.other else []
+                yield Answer(row, task.text, written, forms=forms, also=names)
 
 
 @dataclass(frozen=True)
@@ -367,8 +337,8 @@ def _plain(value: object) -> str:
     return text if len(text) <= _MAX_TASK and text.isprintable() else ""
 
 
-def _choices(history: History) -> Iterator[Ask]:
-    """Ask which options the user chose, from tools that put questions to them."""
+def _choices(history: History) -> Iterator[Answer]:
+    """Yield which options the user chose, from tools that put questions to them."""
     for call in history.calls:
         if _NOT_LETTER.sub("", call.name.lower()) not in _ASKS or not call.result:
             continue
@@ -377,8 +347,7 @@ def _choices(history: History) -> Iterator[Ask]:
             chosen = _chosen(asked, options, call.result, alone=len(questions) == 1)
             if chosen is not None and len(asked) <= _MAX_QUESTION and asked.isprintable():
                 places = history.with_results(call.message)
-                facts = [stated_fact(history, chosen, places)]
-                yield Ask("option_chosen", facts, {"asked": asked})
+                yield Answer("option_chosen", chosen, places, {"asked": asked})
 
 
 def _questions(arguments: Mapping[str, Any]) -> Iterator[tuple[str, list[str]]]:

@@ -1,21 +1,19 @@
-"""Questions about commands: what they reported, how they ended, what is failing still."""
+"""What commands tell: what they reported, how they ended, what is failing still."""
 
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
-from compression_eval.authoring.asking import Ask, evidence, fact, path_fact, stated_fact, tells
+from compression_eval.authoring.asking import Answer, tells
 from compression_eval.authoring.history import History, command_line
 from compression_eval.file_ops.calls import Call, Outcome, command_outcome
 from compression_eval.file_ops.naming import mentioned_files
 from compression_eval.file_ops.tools import deed_of
-from compression_eval.fixtures.banks import ExpectedFact
 
 _MAX_COMMAND = 110
 _MAX_READ = 20_000
 _MAX_SAID = 60
-_MAX_ASKED = 6
 _LAST_LINES = 12
 _ENTERS = re.compile(r"^cd \S+ ?&& ?")
 _TRIMS = re.compile(
@@ -130,26 +128,52 @@ class Run:
         names = dict.fromkeys("".join(each).strip() for each in groups)
         return [n for n in names if not any(other.startswith(f"{n}/") for other in names)]
 
+    @cached_property
+    def error(self) -> list[str]:
+        """What tells the error: its kind and what it names; empty if not just one is reported."""
+        text = self.outcome.text
+        matches = list(_ERROR.finditer(text))
+        # Tracebacks that follow from one another end with the error that came out.
+        chained = len(_CHAINED.findall(text)) + 1
+        traced = text.count("Traceback (most recent")
+        several = traced > chained or (not traced and len({match[0] for match in matches}) > 1)
+        if not matches or several:
+            return []
+        said = matches[-1]["said"].strip()
+        kind, quoted = _TELLING.search(matches[-1]["kind"]), _QUOTED.search(said)
+        if kind and kind[0] == "AssertionError":
+            kind = quoted = None  # every failed test has one, and it may quote anything
+        forms = [kind[0]] if kind else []
+        if quoted:
+            forms.append(quoted[1])
+        elif len(said) <= _MAX_SAID:
+            forms.append(said)
+        return list(dict.fromkeys(forms))
 
-def ask_about_commands(history: History) -> Iterator[Ask]:
-    """Yield questions about commands, the most telling first."""
+
+def about_commands(history: History) -> Iterator[Answer]:
+    """Yield what commands tell, the most telling first."""
     commands: dict[str, list[Run]] = {}
     for run in _runs(history):
         commands.setdefault(run.command, []).append(run)
     for command, runs in commands.items():
-        values = {"command": command}
-        failed = [run for run in runs if run.outcome.failed or _error(history, run)]
-        alone = len(failed) == 1 and failed[0].only
-        if alone and (facts := _error(history, failed[0])):
-            yield Ask("command_error" if len(facts) > 1 else "command_error_one", facts, values)
-        if runs[-1].latest and (facts := _counts(history, runs)):
-            yield Ask("summary_counts", facts, values)
-        if len(runs) == 1 and runs[0].only and (facts := _exit_code(history, runs[0])):
-            yield Ask("exit_code", facts, values)
-    yield from _failing_check(history, commands)
-    yield from _failed_tests(history, commands)
-    yield from _linter_findings(history, commands)
-    yield from _check_commands(history, commands)
+        values, run = {"command": command}, runs[-1]
+        failed = [one for one in runs if one.outcome.failed or one.error]
+        if len(failed) == 1 and failed[0].only:
+            row = "command_error" if len(failed[0].error) > 1 else "command_error_one"
+            yield from (Answer(row, form, failed[0].places, values) for form in failed[0].error)
+        for noun, number in run.counts.items() if run.latest else ():
+            shown, *forms = _count_forms(noun, number)
+            earlier = (one.counts.get(noun, number) for one in runs[:-1])
+            old = [_count_forms(noun, other)[0] for other in earlier if other != number]
+            yield Answer("summary_counts", shown, run.places, values, forms, superseded=old)
+        code = run.outcome.exit_code
+        if len(runs) == 1 and run.only and code not in (None, 0, 1) and not _LOOKS.match(command):
+            words = ("exit code", "exit code:", "code", "status", "exited with")
+            shown, *forms = [f"{word} {code}" for word in words]
+            if history.stated_in([shown, *forms], run.places):
+                yield Answer("exit_code", shown, run.places, values, forms)
+    yield from _checks(history, commands)
     yield from _given(history)
     yield from _searches(history)
 
@@ -179,41 +203,6 @@ def _quotable(command: str) -> str | None:
     return text if fits and not any(part in text for part in _SEVERAL) else None
 
 
-def _error(history: History, run: Run) -> list[ExpectedFact]:
-    """Return what tells a run's error: its kind and what it names; empty if not just one is."""
-    text = run.outcome.text
-    matches = list(_ERROR.finditer(text))
-    if not matches:
-        return []
-    # Tracebacks that follow from one another end with the error that came out.
-    chained = len(_CHAINED.findall(text)) + 1
-    traced = text.count("Traceback (most recent")
-    if traced > chained or (not traced and len({match[0] for match in matches}) > 1):
-        return []  # it reported several errors: no answer is the only right one
-    match = matches[-1]
-    said = match["said"].strip()
-    kind, quoted = _TELLING.search(match["kind"]), _QUOTED.search(said)
-    if kind and kind[0] == "AssertionError":
-        kind = quoted = None  # every failed test has one, and it may quote anything
-    forms = [kind[0]] if kind else []
-    if quoted:
-        forms.append(quoted[1])
-    elif len(said) <= _MAX_SAID:
-        forms.append(said)
-    return [stated_fact(history, form, run.places) for form in dict.fromkeys(forms)]
-
-
-def _counts(history: History, runs: Sequence[Run]) -> list[ExpectedFact]:
-    """Return the counts of the last run of a command, with those of earlier runs as superseded."""
-    facts: list[ExpectedFact] = []
-    for noun, number in runs[-1].counts.items():
-        shown, *forms = _count_forms(noun, number)
-        earlier = (run.counts.get(noun, number) for run in runs[:-1])
-        old = [_count_forms(noun, other)[0] for other in earlier if other != number]
-        facts.append(stated_fact(history, shown, runs[-1].places, forms, old))
-    return facts
-
-
 def _count_forms(noun: str, number: str) -> list[str]:
     if noun == "tests":
         return [f"{number} tests", f"Ran {number} test", f"{number} test"]
@@ -223,108 +212,66 @@ def _count_forms(noun: str, number: str) -> list[str]:
     return [f"{number} {noun}", f"{number} {stem}", f"{number} {stem}s"]
 
 
-def _exit_code(history: History, run: Run) -> list[ExpectedFact]:
-    code = run.outcome.exit_code
-    if code in (None, 0, 1) or _LOOKS.match(run.command):
-        return []  # they tell nothing
-    words = ("exit code", "exit code:", "code", "status", "exited with")
-    shown, *forms = [f"{word} {code}" for word in words]
-    item = stated_fact(history, shown, run.places, forms)
-    return [item] if item.evidence else []
-
-
-def _failing_check(history: History, commands: dict[str, list[Run]]) -> Iterator[Ask]:
-    """Ask for the one check whose latest run failed."""
-    checks = [runs[-1] for name, runs in commands.items() if _CHECKS.search(name)]
-    failing = [run for run in checks if run.outcome.failed]
-    if len(failing) != 1 or not failing[0].latest:
-        return
-    run = failing[0]
-    said = _error(history, run)
-    for noun, number in run.counts.items() if not said else ():
-        if noun.startswith(("fail", "error", "issue", "problem")):
-            shown, *forms = _count_forms(noun, number)
-            item = stated_fact(history, shown, run.places, forms)
-            said += [item] if item.evidence else []
-    facts = [stated_fact(history, run.command, run.places), *said]
-    yield Ask("check_failing" if said else "check_failing_one", facts)
-
-
-def _failed_tests(history: History, commands: dict[str, list[Run]]) -> Iterator[Ask]:
-    """Ask which tests failed: in the first run of each command that has failed tests."""
-    for command, runs in commands.items():
+def _checks(history: History, commands: dict[str, list[Run]]) -> Iterator[Answer]:
+    """Yield what tests and linters found, and by which command the project runs them."""
+    checks = {name: runs for name, runs in commands.items() if _CHECKS.search(name)}
+    failing = [runs[-1] for runs in checks.values() if runs[-1].outcome.failed]
+    if len(failing) == 1 and failing[0].latest:
+        (run,) = failing
+        said = [[form] for form in run.error] or [
+            forms
+            for noun, number in run.counts.items()
+            if noun.startswith(("fail", "error", "issue", "problem"))
+            and history.stated_in(forms := _count_forms(noun, number), run.places)
+        ]
+        row = "check_failing" if said else "check_failing_one"
+        for shown, *forms in [[run.command], *said]:
+            yield Answer(row, shown, run.places, forms=forms)
+    for command, runs in checks.items():  # in the first run that has failed tests
         failed = [run for run in runs if run.failed_tests]
-        if not failed or not _CHECKS.search(command):
-            continue
-        run = failed[0]
-        if run.only and len(run.failed_tests) <= _MAX_ASKED:
-            facts = [
-                fact(name, evidence(history, [name], run.places), [name.split("::")[-1]])
-                for name in run.failed_tests
-            ]
+        if failed and failed[0].only:
             row = "tests_failed_one" if len(failed) == 1 else "tests_failed_first"
-            yield Ask(row, facts, {"command": command})
-
-
-def _linter_findings(history: History, commands: dict[str, list[Run]]) -> Iterator[Ask]:
-    """Ask in which files a linter or compiler found what, the first time that it found anything."""
-    for command, runs in commands.items():
+            for name in failed[0].failed_tests:
+                also = [name.split("::")[-1]]
+                yield Answer(row, name, failed[0].places, {"command": command}, also=also)
+    for command, runs in commands.items():  # the first time that a linter found anything
         # What a test or a build prints of places is not what it is run for.
-        if not _KINDS["linter"].search(command):
-            continue
-        run = next((run for run in runs if _FINDING.search(run.outcome.text)), None)
-        if run is None or run.failed_tests:
-            continue
-        text, values = run.outcome.text, {"command": command}
-        paths = dict.fromkeys(_FINDING.findall(text))
-        if 0 < len(paths) <= _MAX_ASKED:
-            yield Ask("found_in", _path_facts(history, paths, run.places), values)
-        rules = dict.fromkeys("".join(groups) for groups in _RULE.findall(text))
-        if 0 < len(rules) <= _MAX_ASKED:
-            facts = [stated_fact(history, rule, run.places) for rule in rules]
-            yield Ask("found_rules", facts, values)
-
-
-def _path_facts(
-    history: History, paths: Iterable[str], places: Sequence[int]
-) -> list[ExpectedFact]:
-    return [path_fact(history, history.project_path(path), places) for path in paths]
-
-
-def _check_commands(history: History, commands: dict[str, list[Run]]) -> Iterator[Ask]:
-    """Ask for the command of the project's tests and linter, where there is one and no other."""
+        linted = _KINDS["linter"].search(command)
+        found = [run for run in runs if linted and _FINDING.search(run.outcome.text)]
+        if found and not found[0].failed_tests:
+            text, places, values = found[0].outcome.text, found[0].places, {"command": command}
+            for path in _FINDING.findall(text):
+                yield Answer("found_in", history.project_path(path), places, values)
+            for groups in _RULE.findall(text):
+                yield Answer("found_rules", "".join(groups), places, values)
     for kind, words in _KINDS.items():
-        names = [name for name in commands if _CHECKS.search(name) and words.search(name)]
+        names = [name for name in checks if words.search(name)]
         if len(names) != 1 or _CONVENTION.match(names[0]):
             continue
         ran = [line for call in history.calls if words.search(line := command_line(call))]
         if not any(_CHECKS.search(line) and names[0] not in line for line in ran):
-            places = [place for run in commands[names[0]] for place in run.places]
-            yield Ask(f"command_{kind}", [stated_fact(history, names[0], places)])
+            places = [place for run in checks[names[0]] for place in run.places]
+            yield Answer(f"command_{kind}", names[0], places)
 
 
-def _given(history: History) -> Iterator[Ask]:
-    """Ask for installed packages, the branch that was made, the port, what was fetched."""
-    found: dict[str, dict[str, list[int]]] = {}
+def _given(history: History) -> Iterator[Answer]:
+    """Yield installed packages, the branch that was made, the port, what was fetched."""
     for call in history.calls:
         line = command_line(call)
         if command_outcome(call.result or "", call.error).failed:
             continue
-        items = [(row, text) for row, given in _GIVEN.items() for text in given.findall(line)]
+        for row, pattern in _GIVEN.items():
+            for text in pattern.findall(line):
+                packages = [name for name in text.split() if not _NO_PACKAGE.search(name)]
+                for item in packages if row == "packages" else [text]:
+                    yield Answer(row, item, [call.message])
         url = call.arguments.get("url")
         if isinstance(url, str) and len(url) <= _MAX_ADDRESS and url.startswith("http"):
-            items.append(("fetched", url))
-        for row, text in items:
-            packages = [name for name in text.split() if not _NO_PACKAGE.search(name)]
-            for item in packages if row == "packages" else [text]:
-                found.setdefault(row, {}).setdefault(item, []).append(call.message)
-    for row, given in found.items():
-        if len(given) <= (_MAX_ASKED if row in ("packages", "fetched") else 1):
-            yield Ask(row, [stated_fact(history, name, at) for name, at in given.items()])
+            yield Answer("fetched", url, [call.message])
 
 
-def _searches(history: History) -> Iterator[Ask]:
-    """Ask in which files a search for a name found it, where it was searched for once."""
+def _searches(history: History) -> Iterator[Answer]:
+    """Yield the files in which a search for a name found it, where it was searched for once."""
     found: dict[str, list[tuple[Call, list[str]]]] = {}
     lines = {id(call): command_line(call) for call in history.calls}
     for call in history.calls:
@@ -341,7 +288,7 @@ def _searches(history: History) -> Iterator[Ask]:
             found.setdefault(name, []).append((call, list(dict.fromkeys(files))))
     for name, searches in found.items():
         call, files = searches[0]
-        if len(searches) != 1 or not 0 < len(files) <= _MAX_ASKED:
+        if len(searches) > 1:
             continue
         others = (
             f"{other.arguments.get('pattern')} {other.arguments.get('query')} {lines[id(other)]}"
@@ -351,28 +298,22 @@ def _searches(history: History) -> Iterator[Ask]:
         if any(name in text for text in others):
             continue  # it was searched for among others, or in other ways
         places = history.with_results(call.message)
-        yield Ask("searched", _path_facts(history, files, places), {"name": name})
+        for path in files:
+            yield Answer("searched", history.project_path(path), places, {"name": name})
 
 
-def ask_about_git(history: History) -> Iterator[Ask]:
-    """Yield questions about commits and pull requests, from what git and its hosts print."""
-    hashes: dict[str, dict[str, list[int]]] = {}
-    opened: dict[str, tuple[str, list[int]]] = {}
+def about_git(history: History) -> Iterator[Answer]:
+    """Yield commits and pull requests, from what git and its hosts print."""
+    opened: list[Answer] = []
     for call in history.calls:
         if deed_of(call.name) != "shell" or not call.result:
             continue
         places = history.with_results(call.message)
         text = call.result[:_MAX_READ]
         for commit, subject in _COMMITTED.findall(text):
-            hashes.setdefault(subject.strip(), {}).setdefault(commit, []).extend(places)
-        if _OPENS.search(command_line(call)):
-            for match in _REQUEST.finditer(text):
-                opened[match[0]] = (match[1], places)
-    for subject, commits in hashes.items():
-        ((commit, places), *more) = commits.items()
-        if not more and subject.isprintable():
-            yield Ask("commit_hash", [stated_fact(history, commit, places)], {"subject": subject})
-    if len(opened) == 1:
-        ((address, (number, places)),) = opened.items()
-        forms = [f"#{number}", f"pull/{number}"]
-        yield Ask("pull_request", [fact(address, evidence(history, [address], places), forms)])
+            if subject.isprintable():
+                yield Answer("commit_hash", commit, places, {"subject": subject.strip()})
+        for match in _REQUEST.finditer(text) if _OPENS.search(command_line(call)) else ():
+            forms = [f"#{match[1]}", f"pull/{match[1]}"]
+            opened.append(Answer("pull_request", match[0], places, also=forms))
+    yield from opened

@@ -1,28 +1,28 @@
-"""Questions about files, and about the names and values in them, from what tool calls did."""
+"""What tool calls did to files, and to the names and values in them."""
 
 import posixpath
 import re
 from collections import Counter, defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import pairwise
-from typing import Any
 
-from compression_eval.authoring.asking import Ask, path_fact, stated_fact, tells, wording
+from compression_eval.authoring.asking import Answer, tells, wording
 from compression_eval.authoring.history import History, command_line
 from compression_eval.file_ops.calls import Call, file_outcome
 from compression_eval.file_ops.ledger import FileEvent, Status
 from compression_eval.file_ops.tools import (
+    NEW_KEYS,
+    OLD_KEYS,
     PATCH_KEYS,
     TEXT_KEYS,
     deed_of,
+    edits_of,
     paths_of,
     text_of,
 )
-from compression_eval.fixtures.banks import AnswerKey
 
-_MAX_LISTED = 8
 _MAX_READ = 20_000
 _MAX_SOURCE = 200_000
 _MAX_RENAMED_WORDS = 5_000
@@ -35,8 +35,6 @@ _TEMPORARY = ("/tmp/", "/private/tmp/", "/var/tmp/", "/private/var/folders/", "/
 """Where files are nobody's work; the wordings leave them out."""
 _EDITING = ("write", "edit", "editor", "patch")
 """What calls do whose arguments show what became of each line."""
-_OLD = ("old_string", "old_str", "oldString", "old", "old_text", "oldText", "search")
-_NEW = ("new_string", "new_str", "newString", "new", "new_text", "newText", "replace")
 _PATCHED_FILE = re.compile(r"^(?:\*\*\* (?:Update|Add) File: |\+\+\+ (?:b/)?)(\S.*?)\s*$")
 _PUTS_BACK = re.compile(r"\bgit\b[^|;&\n]*\b(?:checkout|restore)\b")
 _COMMITS = re.compile(r"\bgit\b[^|;&\n]*\bcommit\b")
@@ -74,19 +72,39 @@ _MIN_TELLING_VALUE = 3
 """Characters from which a value with a digit counts without its name."""
 
 
-def ask_about_files(history: History) -> Iterator[Ask]:
-    """Yield questions about files, the most telling first."""
+def about_files(history: History) -> Iterator[Answer]:
+    """Yield what was done to files, the most telling first."""
     edits = list(_edits(history))
     yield from _definitions(history, edits)
     yield from _changed_lists(history)
-    yield from _read_first(history)
+    events = history.reading.events
+    first = next((event.message for event in events if event.action != "read"), None)
+    if first is not None and not _Span(history, 0, first).unsure:
+        read = (event.path for event in events if event.message < first and not event.folder)
+        for path in dict.fromkeys(read):
+            yield Answer("read_first", path, _touching(history, path))
     for state in history.inventory.states.values():
         if state.status == "renamed" and state.original and not state.folder:
-            facts = [path_fact(history, state.path, _touching(history, state.path))]
-            yield Ask("file_renamed", facts, {"old": state.original})
+            places = _touching(history, state.path)
+            yield Answer("file_renamed", state.path, places, {"old": state.original})
     yield from _defining(history, edits)
-    yield from _missing(history)
-    yield from _uncommitted(history)
+    for call in history.calls:  # what the agent looked for in vain
+        given = paths_of(call.arguments)
+        if deed_of(call.name) == "read" and len(given) == 1 and call.result:
+            outcome = file_outcome(call.result, call.error, shows_content=True)
+            if outcome.failed and _NOT_THERE.search(outcome.text[:_MAX_READ]):
+                yield Answer("files_missing", history.project_path(given[0]), [call.message])
+    # What was changed after the last commit, if git did nothing to the files since.
+    lines = [(call, command_line(call)) for call in history.calls]
+    settled = [call for call, line in lines if _SETTLES.search(line)]
+    committed = [
+        call
+        for call, line in lines
+        if _COMMITS.search(line) and _COMMITTED.search(call.result or "")
+    ]
+    if committed and committed[-1].message == settled[-1].message:
+        span = _Span(history, committed[-1].message + 1, history.cut)
+        yield from span.answers("uncommitted", span.written)
 
 
 @dataclass(frozen=True)
@@ -130,23 +148,14 @@ class _Span:
             )
         ]
 
-    def ask(self, row: str, events: Sequence[FileEvent], **values: str) -> Iterator[Ask]:
-        """Ask for the files of some of the events, if they are few enough to be told."""
-        paths = list(dict.fromkeys(event.path for event in events))
-        if not 0 < len(paths) <= _MAX_LISTED:
-            return
-        created = {event.path for event in events if event.action == "created"}
-        key = AnswerKey(
-            files_created=[path for path in paths if path in created],
-            files_modified=[path for path in paths if path not in created],
-        )
-        facts = []
-        for path in paths:
-            messages = {event.message for event in events if event.path == path}
-            places = self.history.with_results(*messages)
-            facts.append(path_fact(self.history, path, places))
+    def answers(self, row: str, events: Sequence[FileEvent], **values: str) -> Iterator[Answer]:
+        """Yield the files of some of the events."""
         only = wording("only_tools", self.history.language) if self.unsure else ""
-        yield Ask(row, facts, {"only": only, **values}, key)
+        created = {event.path for event in events if event.action == "created"}
+        for event in events:
+            key = "files_created" if event.path in created else "files_modified"
+            places = self.history.with_results(event.message)
+            yield Answer(row, event.path, places, {"only": only, **values}, key=key)
 
 
 def _touching(history: History, path: str) -> list[int]:
@@ -155,86 +164,39 @@ def _touching(history: History, path: str) -> list[int]:
     return history.with_results(*{e.message for e in events if path in (e.path, e.to)})
 
 
-def _changed_lists(history: History) -> Iterator[Ask]:
-    """Ask for what was changed after each request, in all, in one folder, and of the tests."""
+def _changed_lists(history: History) -> Iterator[Answer]:
+    """Yield what was changed after each request, in all, in one folder, and of the tests."""
     for turn in history.turns if len(history.turns) > 1 else ():
         if turn.label and turn.end <= history.tail_start:
             span = _Span(history, turn.message, turn.end)
-            yield from span.ask("turn_changed", span.written, asked=turn.label)
+            yield from span.answers("turn_changed", span.written, asked=turn.label)
     span = _Span(history, 0, history.cut)
     if span.unsure:
-        yield from span.ask("files_changed", span.written)
+        yield from span.answers("files_changed", span.written)
     else:
         yield from _inventory_lists(history)
     paths = dict.fromkeys(event.path for event in span.written)
     for folder, number in Counter(map(posixpath.dirname, paths)).items():
         if folder and 1 < number < len(paths):
             inside = [event for event in span.written if posixpath.dirname(event.path) == folder]
-            yield from span.ask("folder_changed", inside, folder=f"{folder}/")
+            yield from span.answers("folder_changed", inside, folder=f"{folder}/")
     tests = [event for event in span.written if _TEST.search(posixpath.basename(event.path))]
     if 1 < len({event.path for event in tests}) < len(paths):
-        yield from span.ask("tests_changed", tests)
+        yield from span.answers("tests_changed", tests)
 
 
-def _inventory_lists(history: History) -> Iterator[Ask]:
-    """Ask for all files of each status."""
+def _inventory_lists(history: History) -> Iterator[Answer]:
+    """Yield all files of each status."""
     modified = {event.message for event in history.reading.events if event.action == "modified"}
     put_back = any(
         call.message in modified and _PUTS_BACK.search(command_line(call)) for call in history.calls
     )
     statuses: tuple[Status, ...] = ("modified", "created", "deleted", "read")
-    for status in statuses:
-        if status == "modified" and put_back:
-            continue  # a file that git put back was changed, and is not changed any more
-        paths = history.inventory.with_status(status)
-        paths = [path for path in paths if not path.startswith(_TEMPORARY)]
-        if (2 if status == "read" else 1) <= len(paths) <= _MAX_LISTED:
-            facts = [path_fact(history, path, _touching(history, path)) for path in paths]
-            row = f"files_{status}"
-            key = None if status == "deleted" else AnswerKey.model_validate({row: paths})
-            yield Ask(row, facts, key=key)
-
-
-def _read_first(history: History) -> Iterator[Ask]:
-    """Ask which files were read before the first change."""
-    events = history.reading.events
-    first = next((event.message for event in events if event.action != "read"), None)
-    if first is None or _Span(history, 0, first).unsure:
-        return
-    read = [event.path for event in events if event.message < first and not event.folder]
-    paths = list(dict.fromkeys(read))
-    if 1 < len(paths) <= _MAX_LISTED:
-        facts = [path_fact(history, path, _touching(history, path)) for path in paths]
-        yield Ask("read_first", facts, key=AnswerKey(files_read=paths))
-
-
-def _missing(history: History) -> Iterator[Ask]:
-    """Ask for the files that the agent looked for in vain."""
-    missing: dict[str, list[int]] = {}
-    for call in history.calls:
-        given = paths_of(call.arguments)
-        if deed_of(call.name) != "read" or len(given) != 1 or not call.result:
-            continue
-        outcome = file_outcome(call.result, call.error, shows_content=True)
-        if outcome.failed and _NOT_THERE.search(outcome.text[:_MAX_READ]):
-            missing.setdefault(history.project_path(given[0]), []).append(call.message)
-    if 0 < len(missing) <= _MAX_LISTED:
-        facts = [path_fact(history, path, at) for path, at in missing.items()]
-        yield Ask("files_missing", facts)
-
-
-def _uncommitted(history: History) -> Iterator[Ask]:
-    """Ask what was changed after the last commit, if git did nothing to the files since."""
-    lines = [(call, command_line(call)) for call in history.calls]
-    settled = [call.message for call, line in lines if _SETTLES.search(line)]
-    commits = [
-        call.message
-        for call, line in lines
-        if _COMMITS.search(line) and _COMMITTED.search(call.result or "")
-    ]
-    if commits and commits[-1] == settled[-1]:
-        span = _Span(history, commits[-1] + 1, history.cut)
-        yield from span.ask("uncommitted", span.written)
+    # A file that git put back was changed, and is not changed any more.
+    for status in statuses[1:] if put_back else statuses:
+        for path in history.inventory.with_status(status):
+            if not path.startswith(_TEMPORARY):
+                yield Answer(f"files_{status}", path, _touching(history, path))
 
 
 @dataclass(frozen=True)
@@ -289,13 +251,8 @@ def _replacements(call: Call) -> Iterator[tuple[str, str, str]]:
     paths = paths_of(arguments)
     if deed not in _EDITING or not paths:
         return
-    parts: list[Mapping[str, Any]] = [arguments]
-    for key in ("edits", "replacements"):
-        items = arguments.get(key)
-        if isinstance(items, list):
-            parts += [item for item in items if isinstance(item, dict)]
-    for part in parts:
-        before, after = text_of(part, _OLD), text_of(part, _NEW)
+    for part in edits_of(arguments):
+        before, after = text_of(part, OLD_KEYS), text_of(part, NEW_KEYS)
         if before and after is not None:
             yield paths[0], before, after
     if deed in ("write", "editor") and (text := text_of(arguments, TEXT_KEYS)):
@@ -310,8 +267,8 @@ def _defined(path: str, text: str) -> list[str]:
     return [name for name in dict.fromkeys(names) if tells(name)]
 
 
-def _definitions(history: History, edits: Sequence[Edit]) -> Iterator[Ask]:
-    """Ask which functions and types were added to a file, or taken out of it."""
+def _definitions(history: History, edits: Sequence[Edit]) -> Iterator[Answer]:
+    """Yield which functions and types were added to a file, or taken out of it."""
     before: defaultdict[str, set[str]] = defaultdict(set)
     new: dict[str, dict[str, list[int]]] = {}  # by file and name: the messages that wrote it
     gone: dict[str, dict[str, list[int]]] = {}
@@ -333,13 +290,12 @@ def _definitions(history: History, edits: Sequence[Edit]) -> Iterator[Ask]:
             written = {event.message for event in events if event.action != "read"}
             # A command that wrote to it as well may have added others.
             edited = written <= {edit.message for edit in edits if edit.path == path}
-            if edited and 0 < len(names) <= _MAX_LISTED:
-                facts = [stated_fact(history, name, at) for name, at in names.items()]
-                yield Ask(row, facts, {"path": path})
+            for name, at in names.items() if edited else ():
+                yield Answer(row, name, at, {"path": path})
 
 
-def _defining(history: History, edits: Sequence[Edit]) -> Iterator[Ask]:
-    """Ask where a function or type was written, if that was one file only, which is still there."""
+def _defining(history: History, edits: Sequence[Edit]) -> Iterator[Answer]:
+    """Yield where a function or type was written, if in one file only, which is still there."""
     places: dict[str, set[str]] = {}
     written: defaultdict[str, list[int]] = defaultdict(list)
     for edit in edits:
@@ -355,56 +311,40 @@ def _defining(history: History, edits: Sequence[Edit]) -> Iterator[Ask]:
         there = history.still_there(path) and not path.startswith(_TEMPORARY)
         if len(paths) == 1 and there and path not in asked:
             asked.add(path)
-            facts = [path_fact(history, path, written[name])]
-            yield Ask("file_defines", facts, {"name": name})
+            yield Answer("file_defines", path, written[name], {"name": name})
 
 
-@dataclass(frozen=True)
-class _Change:
-    """A value that an edit replaced."""
-
-    message: int
-    before: str
-    after: str
-
-
-def ask_about_values(history: History) -> Iterator[Ask]:
-    """Yield questions about names and values that edits replaced."""
+def about_values(history: History) -> Iterator[Answer]:
+    """Yield the names and values that edits put in the place of others."""
     edits = list(_edits(history))
-    yield from _replaced_names(history, edits)
-    changes: defaultdict[tuple[str, str], list[_Change]] = defaultdict(list)
+    yield from _renamed(edits)
+    # By file and name: the message of each change, the value before it and after it.
+    changes: defaultdict[tuple[str, str], list[tuple[int, str, str]]] = defaultdict(list)
     for edit in edits:
         before, after = _settings(edit.old), _settings(edit.new)
         for name, value in after.items():
             if name in before and _bare(before[name]) != _bare(value):
-                step = _Change(edit.message, before[name], value)
-                changes[edit.path, name].append(step)
-
-    def without_digit(item: tuple[tuple[str, str], list[_Change]]) -> bool:
-        return not any(map(str.isdigit, item[1][-1].after))
-
+                changes[edit.path, name].append((edit.message, before[name], value))
     # A number follows from nothing; ``error = red`` may.
-    for (path, name), steps in sorted(changes.items(), key=without_digit):
-        last = steps[-1]
-        followed = all(later.before == earlier.after for earlier, later in pairwise(steps))
-        if not followed or last.after == steps[0].before:
+    by_digit = sorted(changes.items(), key=lambda item: not re.search(r"\d", item[1][-1][2]))
+    for (path, name), steps in by_digit:
+        message, _, value = steps[-1]
+        followed = all(later[1] == earlier[2] for earlier, later in pairwise(steps))
+        if not followed or value == steps[0][1]:
             continue  # one name in two places of a file, or a change that was taken back
-        if not _still_holds(history, path, last.message):
+        if not _still_holds(history, path, message):
             continue
-        shown, *forms = _forms(name, last.after)
+        shown, *forms = _forms(name, value)
         # An old value is looked for in the spelling that the history has it in.
-        old = [
-            next((form for form in _forms(name, step.before) if history.stated_in([form])), "")
-            for step in steps
-            if step.before != last.after
-        ]
-        item = stated_fact(history, shown, [last.message], forms, filter(None, old))
+        spellings = [_forms(name, old) for _, old, _ in steps if old != value]
+        stated = [[form for form in each if history.stated_in([form])] for each in spellings]
         row = "value_set" if len(steps) == 1 else "value_settled"
-        yield Ask(row, [item], {"name": name, "path": path})
+        values, old = {"name": name, "path": path}, [each[0] for each in stated if each]
+        yield Answer(row, shown, [message], values, forms, superseded=old)
 
 
-def _replaced_names(history: History, edits: Sequence[Edit]) -> Iterator[Ask]:
-    """Ask for the new names of what an edit renamed and changed in no other way."""
+def _renamed(edits: Sequence[Edit]) -> Iterator[Answer]:
+    """Yield the new names of what an edit renamed and changed in no other way."""
     renamed: defaultdict[tuple[str, str], dict[str, int]] = defaultdict(dict)
     for edit in edits:
         before, after = (re.findall(r"\w+|[^\w\s]", text) for text in (edit.old, edit.new))
@@ -418,8 +358,7 @@ def _replaced_names(history: History, edits: Sequence[Edit]) -> Iterator[Ask]:
         ((name, at), *more) = names.items()
         later = " ".join(edit.new for edit in edits if edit.path == path and edit.message > at)
         if not more and not re.search(rf"\b{re.escape(old)}\b", later):
-            facts = [stated_fact(history, name, [at])]
-            yield Ask("name_changed", facts, {"old": old, "path": path})
+            yield Answer("name_changed", name, [at], {"old": old, "path": path})
 
 
 def _still_holds(history: History, path: str, since: int) -> bool:
