@@ -1,7 +1,8 @@
 """What stood in the context of a Claude Code session, and what its compactions made of it."""
 
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass, field
 
 from compression_eval.conversations.account import Line
 from compression_eval.conversations.drafts import Compaction, Conversation, Draft
@@ -17,6 +18,15 @@ _MIN_MISSING = 1_000
 _STATE = "made by a compaction: it stands in the state that the compaction left"
 
 
+@dataclass
+class _Boundary:
+    """A compaction that is announced: its summary has yet to come."""
+
+    compaction: Compaction
+    kept: list[Draft] = field(default_factory=list)
+    kept_first: bool = False
+
+
 class Context:
     """The messages that the model would be sent next, followed line by line.
 
@@ -25,41 +35,35 @@ class Context:
     """
 
     def __init__(self, conversation: Conversation, partial: bool) -> None:
-        """Begin.
+        """Follow a conversation, which gets the messages and the compactions.
 
-        Args:
-            conversation: Its compactions are recorded there.
-            partial: Whether the file begins in the middle of it. What a compaction left is then not
-                recorded: it holds more than the history does.
+        Where the file begins in the middle of it (`partial`), what a compaction left holds more
+        than the history does, and is not recorded.
         """
         self._conversation = conversation
-        self.begun = False
-        """Whether the user has said anything, or the model in a file that is whole."""
-        self._partial = partial
-        self._left_out = 0
-        self._fixed: int | None = None
-        """Tokens of what every request holds: the system prompt and the tools, roughly."""
-        self._unmeasured: Compaction | None = None
-        """The compaction that no request has followed yet."""
-        self._missing: dict[Compaction, int | None] = {}
-        """Tokens that the request behind a compaction held beside its state; None if unknown."""
         self._messages: list[Draft] = []
-        self._awaited: Compaction | None = None
-        """The compaction whose summary has yet to come."""
+        self._partial = partial
+        self._begun = False
+        """Whether the user has said anything, or the model in a file that is whole."""
+        self._left_out = 0
+        """Compactions that were not recorded."""
+        self._boundary: _Boundary | None = None
         self._restoring: Compaction | None = None
-        """The compaction that still puts notes back."""
-        self._kept: list[Draft] = []
-        self._kept_first = False
+        """The compaction that nothing was said behind yet: the client still puts notes back."""
         self._repeatable: list[Draft] = []
+        """The messages that it kept, which lines right behind it may repeat."""
+        self._sizes = _Sizes()
 
-    def said(self, drafts: Sequence[Draft]) -> None:
-        """Take messages of the conversation."""
-        self._messages.extend(drafts)
-        self._restoring = None
-        self._repeatable = []
+    def say(self, drafts: Sequence[Draft], *, by_user: bool = False) -> None:
+        """Add messages to the conversation."""
+        self._begun = self._begun or by_user
+        if drafts:
+            self._conversation.drafts.extend(drafts)
+            self._messages.extend(drafts)
+            self._restoring, self._repeatable = None, []
 
-    def repeated(self, draft: Draft) -> Draft | None:
-        """Return the kept message that a line right behind a compaction merely repeats."""
+    def take_repeated(self, draft: Draft) -> Draft | None:
+        """Return the kept message that a line right behind a compaction repeats, each once."""
         found = next((kept for kept in self._repeatable if kept.said == draft.said), None)
         if found is not None:
             self._repeatable.remove(found)
@@ -70,76 +74,62 @@ class Context:
         """Whether lines right behind a compaction may still repeat what it kept."""
         return bool(self._repeatable)
 
-    def compacted(self, item: Record, line: Line, kept: list[Draft] | None) -> None:
-        """Take a boundary.
-
-        Args:
-            item: The boundary's line.
-            line: Its entry.
-            kept: The messages that it says were kept; None if it names some that are not there.
-        """
-        metadata = item.value.entry("compactMetadata")
-        self._awaited = Compaction(
+    def announce(self, record: Record, line: Line, kept: list[Draft] | None) -> None:
+        """Record the compaction of a boundary; `kept` is None if not all that it kept is there."""
+        metadata = record.entry.entry("compactMetadata")
+        compaction = Compaction(
             after=self._conversation.last,
             trigger=metadata.text("trigger"),
             tokens_before=metadata.count("preTokens"),
             tokens_after=metadata.count("postTokens"),
         )
-        self._kept_first = preserved(item).before_summary
+        self._boundary = _Boundary(compaction, kept or [], preserved(record).before_summary)
         if kept is None:
             self._conversation.caveat(
                 "a compaction names messages that it kept, which are not in the file"
             )
-        self._kept = kept or []
-        self._record(self._awaited)
+        self._record(compaction)
         line.skip("the boundary of a compaction, which is recorded beside the messages")
 
-    def summarised(self, draft: Draft, line: Line) -> bool:
-        """Take the message that hands a summary on; old versions write it without a boundary.
+    def summarise(self, draft: Draft, line: Line) -> bool:
+        """Record the message that hands a summary on; old versions write it without a boundary.
 
         Returns:
             Whether it belongs to a compaction of the conversation. Where the user has not said
             anything yet, what it summarises is not in the file: it is a message like any other.
         """
-        compaction = self._awaited
-        if not self.begun:
-            if compaction in self._conversation.compactions:
-                self._conversation.compactions.remove(compaction)
-            self._awaited, self._partial, self._left_out, self.begun = None, False, 0, True
-            self._messages = []
+        boundary, self._boundary = self._boundary, None
+        if not self._begun:
+            if boundary and boundary.compaction in self._conversation.compactions:
+                self._conversation.compactions.remove(boundary.compaction)
+            self._begun, self._partial, self._left_out, self._messages = True, False, 0, []
             self._conversation.caveat(
                 "the file begins in the middle of a conversation, with a summary of what came "
                 "before; the summary is the first message"
             )
             return False
-        if compaction is None:
-            compaction = Compaction(after=self._conversation.last)
-            self._record(compaction)
-            self._kept = []
-        compaction.summary = draft.text
-        state = [*self._kept, draft] if self._kept_first else [draft, *self._kept]
-        self._leave(compaction, _ordered(state), line)
+        if boundary is None:
+            boundary = _Boundary(Compaction(after=self._conversation.last))
+            self._record(boundary.compaction)
+        boundary.compaction.summary, kept = draft.text, boundary.kept
+        state = [*kept, draft] if boundary.kept_first else [draft, *kept]
+        self._replace(boundary.compaction, _ordered(state), kept, line)
         return True
 
-    def planned(self, draft: Draft, plan: str, line: Line) -> None:
-        """Take the plan for which the context was cleared: it is all that the agent went on with.
-
-        Args:
-            draft: The message that hands it on.
-            plan: The plan alone, if the line holds it.
-            line: Its entry.
-        """
+    def restart(self, draft: Draft, plan: str, line: Line) -> None:
+        """Record that the context was cleared for a plan, which is all that the agent kept."""
         compaction = Compaction(self._conversation.last, trigger="plan", summary=plan or draft.text)
+        self._boundary = None
         self._record(compaction)
-        self._kept = []
-        self._leave(compaction, [draft], line)
+        self._replace(compaction, [draft], [], line)
 
-    def _leave(self, compaction: Compaction, state: list[Draft], line: Line) -> None:
+    def _replace(
+        self, compaction: Compaction, state: list[Draft], kept: Sequence[Draft], line: Line
+    ) -> None:
         compaction.state = state
         self._messages = list(state)
-        self._restoring, self._awaited = compaction, None
-        self._repeatable = list(self._kept)
-        self._unmeasured = compaction
+        self._restoring, self._repeatable = compaction, list(kept)
+        self._sizes.unmeasured = compaction
         line.skip(_STATE)
 
     def _record(self, compaction: Compaction) -> None:
@@ -148,52 +138,8 @@ class Context:
         else:
             self._conversation.compactions.append(compaction)
 
-    def measured(self, message: Json) -> None:
-        """Take an answer of the model: its usage tells how large the request was."""
-        # The prompt may have been an argument of the program, so that no line holds it.
-        self.begun = self.begun or not self._partial
-        total, held = sum(message.count("usage", key) or 0 for key in _INPUT), self._unmeasured
-        if held is not None:
-            self._unmeasured = None
-            self._missing[held] = None
-            if total:
-                held.tokens_after = total
-            if total and self._fixed is not None:
-                state = _tokens(self._messages)
-                missing = total - self._fixed - state
-                self._missing[held] = missing if missing >= max(_MIN_MISSING, state // 4) else 0
-        elif total and self._fixed is None and not self._missing:
-            self._fixed = max(0, total - _tokens(self._messages))
-
-    def finish(self) -> None:
-        """Say what of the states that were recorded is not in the file."""
-        caveat = self._conversation.caveat
-        if self._partial:
-            caveat(
-                "the file begins in the middle of a conversation: its first line follows one that "
-                "is not in it"
-            )
-        if self._left_out:
-            caveat(
-                f"{self._left_out} compactions were left out: what the agent went on with holds "
-                "history that is not in the file"
-            )
-        for number, compaction in enumerate(self._conversation.compactions, 1):
-            missing = self._missing.get(compaction)
-            if missing:
-                caveat(
-                    f"compaction {number}: the next request held about {round(missing, -3):,} "
-                    "tokens more than the recorded state; what the agent's client attached again "
-                    "(files, plan, tasks) is not in the file"
-                )
-            elif missing is None and compaction.kind == "summary" and compaction.state:
-                caveat(
-                    f"compaction {number}: the recorded state is what the file shows; what the "
-                    "agent's client attached again (files, plan, tasks) may be missing"
-                )
-
-    def restored(self, draft: Draft, line: Line) -> bool:
-        """Take a note, and return whether a compaction put it back: then it is no new message."""
+    def restore(self, draft: Draft, line: Line) -> bool:
+        """Return whether a compaction put a note back: then it is no new message."""
         if self._restoring is None or self._restoring.state is None:
             return False
         self._restoring.state.append(draft)
@@ -201,29 +147,21 @@ class Context:
         line.skip(_STATE)
         return True
 
-    def cleared(self, item: Record, line: Line, notes: Mapping[str, Sequence[Draft]]) -> None:
-        """Take a microcompaction, which cleared results in place.
-
-        Args:
-            item: The boundary's line.
-            line: Its entry.
-            notes: The messages that attachments became, by the uuids of their lines.
-        """
-        metadata = item.value.entry("microcompactMetadata")
+    def clear(self, record: Record, line: Line, notes: Collection[Draft]) -> None:
+        """Record a microcompaction: it cleared results in place, and took notes away."""
+        metadata = record.entry.entry("microcompactMetadata")
         calls = {name for name in metadata.listed("compactedToolIds") if isinstance(name, str)}
-        names = [n for n in metadata.listed("clearedAttachmentUUIDs") if isinstance(n, str)]
-        gone = {draft for name in names for draft in notes.get(name, ())}
-        found = {draft.call_id for draft in self._messages if draft.role == "tool"}
-        if calls - found:
+        missing = calls - {draft.call_id for draft in self._messages if draft.role == "tool"}
+        if missing:
             self._conversation.caveat(
-                f"{len(calls - found)} results that a compaction cleared are not in the file"
+                f"{len(missing)} results that a compaction cleared are not in the file"
             )
         self._messages = [
             Draft("tool", [marks_of("claude_code")["cleared_result"]], call_id=draft.call_id)
             if draft.role == "tool" and draft.call_id in calls
             else draft
             for draft in self._messages
-            if draft not in gone
+            if draft not in notes
         ]
         before, saved = metadata.count("preTokens"), metadata.count("tokensSaved")
         self._record(
@@ -237,6 +175,67 @@ class Context:
             )
         )
         line.skip("cleared results in place, which is recorded beside the messages")
+
+    def measure(self, message: Json) -> None:
+        """Learn from an answer of the model how large the request was that it answers."""
+        # The prompt may have been an argument of the program, so that no line holds it.
+        self._begun = self._begun or not self._partial
+        total = sum(message.count("usage", key) or 0 for key in _INPUT)
+        self._sizes.measure(total, self._messages)
+
+    def finish(self) -> None:
+        """Add a caveat for everything that the recorded compactions lack."""
+        caveat = self._conversation.caveat
+        if self._partial:
+            caveat(
+                "the file begins in the middle of a conversation: its first line follows one that "
+                "is not in it"
+            )
+        if self._left_out:
+            caveat(
+                f"{self._left_out} compactions were left out: what the agent went on with holds "
+                "history that is not in the file"
+            )
+        for number, compaction in enumerate(self._conversation.compactions, 1):
+            missing = self._sizes.missing.get(compaction)
+            if missing:
+                caveat(
+                    f"compaction {number}: the next request held about {round(missing, -3):,} "
+                    "tokens more than the recorded state; what the agent's client attached again "
+                    "(files, plan, tasks) is not in the file"
+                )
+            elif missing is None and compaction.kind == "summary" and compaction.state:
+                caveat(
+                    f"compaction {number}: the recorded state is what the file shows; what the "
+                    "agent's client attached again (files, plan, tasks) may be missing"
+                )
+
+
+class _Sizes:
+    """How much larger the requests behind compactions were than the states that are known."""
+
+    def __init__(self) -> None:
+        self.unmeasured: Compaction | None = None
+        """The compaction that no request has followed yet."""
+        self.missing: dict[Compaction, int | None] = {}
+        """Tokens that the request behind a compaction held beside its state; None if unknown."""
+        self._fixed: int | None = None
+        """Tokens of what every request holds: the system prompt and the tools, roughly."""
+
+    def measure(self, total: int, messages: Sequence[Draft]) -> None:
+        """Compare the tokens of a request, 0 if unknown, with the messages known to be in it."""
+        compaction, self.unmeasured = self.unmeasured, None
+        if compaction is not None:
+            self.missing[compaction] = None
+            if total:
+                compaction.tokens_after = total
+            if total and self._fixed is not None:
+                state = _tokens(messages)
+                missing = total - self._fixed - state
+                enough = missing >= max(_MIN_MISSING, state // 4)
+                self.missing[compaction] = missing if enough else 0
+        elif total and self._fixed is None and not self.missing:
+            self._fixed = max(0, total - _tokens(messages))
 
 
 def _ordered(drafts: Sequence[Draft]) -> list[Draft]:

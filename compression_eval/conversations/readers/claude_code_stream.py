@@ -13,8 +13,8 @@ from compression_eval.conversations.drafts import Conversation
 from compression_eval.conversations.fields import Json, origin
 from compression_eval.conversations.formats import Format
 from compression_eval.conversations.readers.base import call_arguments, sign
-from compression_eval.conversations.readers.claude_code import ThreadReader
-from compression_eval.conversations.readers.claude_code_tree import SPEAKS, Record, split_threads
+from compression_eval.conversations.readers.claude_code import read_thread
+from compression_eval.conversations.readers.claude_code_tree import SPEAKS, Record, parse, split
 from compression_eval.conversations.sources import SourceFile, Value
 from compression_eval.errors import DataError
 
@@ -54,7 +54,7 @@ class _Stream:
     def line(self, number: int, item: Value) -> Record:
         """Return a message as a line that follows its agent's last one."""
         if not isinstance(item.value, dict):
-            return Record.of(item)
+            return parse(item)
         value = Json(item.value)
         if _is_head(value):
             name = "Qwen Code" if "qwen_code_version" in value else "Claude Code"
@@ -80,8 +80,7 @@ class _Stream:
             if synthetic and self._boundary.get(agent, False):
                 fields["isCompactSummary"] = True
             self._boundary[agent] = False
-        made = Record.of(Value(item.place, fields, replaced=item.replaced))
-        made.display_copy = made.display_copy or "tool_use_result" in value
+        made = parse(Value(item.place, fields, replaced=item.replaced))
         if made.boundary:
             self._boundary[agent] = True
         if made.linked:
@@ -110,7 +109,7 @@ def _read(source: SourceFile) -> Iterator[Conversation]:
     records = [stream.line(number, item) for number, item in enumerate(printed, 1)]
     if not stream.spoke:
         raise DataError(f"{source.path}: expected {_SEEN}; found no message")
-    done = [ThreadReader(thread).read() for thread in split_threads(records)]
+    done = [read_thread(thread) for thread in split(records)]
     calls = call_arguments(done)
     for conversation in done:
         conversation.format = FORMAT.name
