@@ -5,7 +5,7 @@
 
 Each figure stands three times: by spelling alone, with other notations, and as an answer is read
 (denials and keys, `facts.stated`). The pairs and what their labels mean:
-`tests/facts/data/matcher_pairs.yaml`. Where a folder of labelled real summaries lies beside the
+`tests/text/data/matcher_pairs.yaml`. Where a folder of labelled real summaries lies beside the
 checkout (`../shared/real-run`, or `--labels FOLDER`), the look-up is measured on it too.
 """
 
@@ -26,7 +26,7 @@ from compression_eval.fixtures.models import Language
 from compression_eval.grading.rubric import value_markers
 from compression_eval.text.matching import Text
 
-_DATA = Path(__file__).parents[1] / "tests" / "facts" / "data"
+_DATA = Path(__file__).parents[1] / "tests" / "text" / "data"
 PAIRS = _DATA / "matcher_pairs.yaml"
 ERRORS = _DATA / "matcher_errors.yaml"
 """The ids of the pairs that are known to go wrong, for the regression test."""
