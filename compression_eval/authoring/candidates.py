@@ -198,32 +198,25 @@ def duplicate(probe: Probe, taken: Sequence[Probe]) -> str | None:
     or if the questions are nearly equal and name the same things.
     """
 
-    def facts(asked: Probe) -> frozenset[str]:
-        return frozenset(normalise(item.fact) for item in asked.expected_facts)
+    def facts(asked: Probe) -> set[str]:
+        return {normalise(item.fact) for item in asked.expected_facts}
 
     def gives(asked: Probe, other: Probe) -> bool:
         question = Text(asked.question)
         return any(question.has_any(item.forms) for item in other.expected_facts)
 
-    own = facts(probe)
+    own, question = facts(probe), normalise(probe.question)
     for other in taken:
-        said = shorten(other.question)
+        said, asked = shorten(other.question), normalise(other.question)
         if own == facts(other) or (len(own) > 1 and own <= facts(other)):
             return f"asks for the facts of another probe: {said}"
         if gives(probe, other) and gives(other, probe):
             return f"its question and that of another give each other away: {said}"
-        if _alike(probe.question, other.question):
+        named = set(_SPECIFIC.findall(question)) == set(_SPECIFIC.findall(asked))
+        named &= set(_QUOTED.findall(probe.question)) == set(_QUOTED.findall(other.question))
+        if named and SequenceMatcher(None, question, asked, autojunk=False).ratio() >= _ALIKE:
             return f"nearly the question of another probe: {said}"
     return None
-
-
-def _alike(first: str, second: str) -> bool:
-    one, two = normalise(first), normalise(second)
-    if set(_SPECIFIC.findall(one)) != set(_SPECIFIC.findall(two)):
-        return False
-    if set(_QUOTED.findall(first)) != set(_QUOTED.findall(second)):
-        return False
-    return SequenceMatcher(None, one, two, autojunk=False).ratio() >= _ALIKE
 
 
 def choose(candidates: Sequence[Candidate], per_type: int) -> tuple[list[Candidate], list[Dropped]]:

@@ -22,10 +22,9 @@ from compression_eval.authoring.asking import (
 from compression_eval.authoring.candidates import Candidate, Dropped, Harvest, faults, warnings
 from compression_eval.authoring.history import History, command_line
 from compression_eval.authoring.mechanical_commands import about_commands, about_git
-from compression_eval.authoring.mechanical_files import about_files, about_values
+from compression_eval.authoring.mechanical_files import about_files
 from compression_eval.file_ops.calls import Call, file_outcome
 from compression_eval.file_ops.naming import mentioned_files
-from compression_eval.fixtures.banks import Probe
 from compression_eval.fixtures.models import leaves
 from compression_eval.text.matching import normalise
 
@@ -93,36 +92,24 @@ def mechanical(history: History) -> Harvest:
         about_commands(history),
         _said(history, again),
         about_files(history),
-        about_values(history),
         _choices(history),
         about_git(history),
     )
     for asked, template in questions(history, answers):
-        probe = _to_go_on(history, asked, again)
+        probe = asked
+        first, *more = (item.forms for item in probe.expected_facts)
+        needed = not more and not again.isdisjoint(first) and not history.kept(first)
+        if needed and probe.type in ("recall", "artifact"):
+            # What an agent really needed again is the best evidence that it has to be kept.
+            question = wording("future", history.language) + probe.question
+            changes = {"question": question, "origin": "mechanical:future"}
+            probe = probe.model_copy(update={"type": "continuation", **changes})
         # Nobody reads these before they are used, so a doubt is enough.
         if wrong := faults(probe, history) or warnings(probe, history):
             harvest.dropped.append(Dropped.of(probe, wrong))
         else:
             harvest.candidates.append(Candidate.of(probe, history, template))
     return harvest
-
-
-def _to_go_on(history: History, probe: Probe, again: set[str]) -> Probe:
-    """Make a question for one thing that was needed after the cut one about going on.
-
-    What an agent really needed again is the best evidence that a compression has to keep it.
-    """
-    if len(probe.expected_facts) != 1 or probe.type not in ("recall", "artifact"):
-        return probe
-    forms = probe.expected_facts[0].forms
-    if not again.intersection(forms) or history.kept(forms):
-        return probe
-    changes = {
-        "type": "continuation",
-        "question": wording("future", history.language) + probe.question,
-        "origin": "mechanical:future",
-    }
-    return probe.model_copy(update=changes)
 
 
 def used_again(history: History) -> list[str]:
@@ -156,23 +143,19 @@ def _said(history: History, used: Container[str]) -> Iterator[Answer]:
         history: What is asked about.
         used: Names that the agent used again after the cut.
     """
-    requests = [turn for turn in history.turns if turn.request]
-    for turn in requests[-1:]:
-        prose = _prose(history.messages[turn.message].typed)
-        for name in (
-            _names(history, prose, turn.message, used) if len(prose) <= _MAX_REQUEST else ()
-        ):
-            yield Answer("last_request", name, [turn.message])
+    spoken = [(turn, _prose(history.messages[turn.message].typed)) for turn in history.turns]
+    for turn, prose in [(turn, prose) for turn, prose in spoken if turn.request][-1:]:
+        if len(prose) <= _MAX_REQUEST:
+            for name in _names(history, prose, turn.message, used):
+                yield Answer("last_request", name, [turn.message])
     yield from _instead(history)
-    for turn in history.turns:  # values, each by the words before it
-        for line in _prose(history.messages[turn.message].typed).split("\n"):
-            for match in _GIVEN.finditer(line):
-                words = _ARTICLE.split(match["key"])[-1].split()
-                if len(words) > 1 and not _NO_KEY.intersection((words[0], words[-1])):
-                    values = {"name": " ".join(words)}
-                    yield Answer("user_value", match["value"], [turn.message], values)
-    for turn in history.turns:
-        prose = _prose(history.messages[turn.message].typed)
+    for turn, prose in spoken:  # values, each by the words before it
+        for match in chain.from_iterable(map(_GIVEN.finditer, prose.split("\n"))):
+            words = _ARTICLE.split(match["key"])[-1].split()
+            if len(words) > 1 and not _NO_KEY.intersection((words[0], words[-1])):
+                values = {"name": " ".join(words)}
+                yield Answer("user_value", match["value"], [turn.message], values)
+    for turn, prose in spoken:
         for name in _names(history, prose, turn.message, used) if turn.label else ():
             if mentioned_files(name):
                 yield Answer("user_files", name, [turn.message], {"asked": turn.label})
@@ -299,14 +282,18 @@ def latest_tasks(calls: list[Call]) -> tuple[list[Task], list[int]]:
 
 def _entries(arguments: Mapping[str, Any]) -> list[Mapping[str, Any]] | None:
     """Return the argument that is a list of tasks: every item has a state, and most a text."""
-    for value in arguments.values():
-        if not isinstance(value, list) or not value:
-            continue
-        stated = all(isinstance(item, dict) and _task_state(item) for item in value)
-        # A change by id may name no text.
-        if stated and (arguments.get("merge") is True or any(_task_text(item) for item in value)):
-            return value
-    return None
+    merge = arguments.get("merge") is True  # a change by id may name no text
+    return next(
+        (
+            value
+            for value in arguments.values()
+            if isinstance(value, list)
+            and value
+            and all(isinstance(item, dict) and _task_state(item) for item in value)
+            and (merge or any(map(_task_text, value)))
+        ),
+        None,
+    )
 
 
 def _put(tasks: dict[str, Task], identifier: str, entry: Mapping[str, Any]) -> None:
@@ -356,16 +343,14 @@ def _questions(arguments: Mapping[str, Any]) -> Iterator[tuple[str, list[str]]]:
     for item in several if isinstance(several, list) else [arguments]:
         if not isinstance(item, dict):
             continue
-        labels: list[str] = []
-        for key in ("options", "choices"):
-            options = item.get(key)
-            for option in options if isinstance(options, list) else []:
-                label = option
-                if isinstance(option, dict):
-                    label = option.get("label") or option.get("value")
-                labels.append(label.strip() if isinstance(label, str) else "")
+        lists = [item[key] for key in ("options", "choices") if isinstance(item.get(key), list)]
+        options = [
+            option.get("label") or option.get("value") if isinstance(option, dict) else option
+            for option in chain.from_iterable(lists)
+        ]
+        labels = [label.strip() for label in options if isinstance(label, str)]
         asked = item.get("question")
-        if isinstance(asked, str) and len(labels) > 1:
+        if isinstance(asked, str) and len(options) > 1:
             yield " ".join(asked.split()), [label for label in labels if label]
 
 

@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 from compression_eval.authoring.asking import Answer, tells
@@ -189,7 +189,7 @@ def _runs(history: History) -> Iterator[Run]:
         outcome = command_outcome(call.result, call.error)
         if len(outcome.text) > 2 * _MAX_READ:
             text = f"{outcome.text[:_MAX_READ]}\n{outcome.text[-_MAX_READ:]}"
-            outcome = Outcome(text, outcome.exit_code, outcome.failed)
+            outcome = replace(outcome, text=text)
         latest = all(message < call.message for message in within)
         yield Run(command, outcome, history.with_results(call.message), not within, latest)
 
@@ -272,34 +272,27 @@ def _given(history: History) -> Iterator[Answer]:
 
 def _searches(history: History) -> Iterator[Answer]:
     """Yield the files in which a search for a name found it, where it was searched for once."""
-    found: dict[str, list[tuple[Call, list[str]]]] = {}
-    lines = {id(call): command_line(call) for call in history.calls}
+    searches: list[tuple[str, Call]] = []
+    texts: dict[int, str] = {}
     for call in history.calls:
+        line = command_line(call)
         pattern = call.arguments.get("pattern") or call.arguments.get("query")
         within = call.arguments.get("path") or ""
-        if match := _SEARCH.match(_ENTERS.sub("", lines[id(call)])):
+        texts[id(call)] = f"{call.arguments.get('pattern')} {call.arguments.get('query')} {line}"
+        if match := _SEARCH.match(_ENTERS.sub("", line)):
             pattern, within = match["pattern"], match["within"] or ""
-        if not isinstance(pattern, str) or not isinstance(within, str):
-            continue
-        name = pattern.strip("\\b^$").removesuffix("\\(").removeprefix("func ")
-        files = [path for path in _HIT.findall((call.result or "")[:_MAX_READ]) if "." in path]
-        # One file that was searched is no find.
-        if tells(name) and name.isidentifier() and not mentioned_files(within):
-            found.setdefault(name, []).append((call, list(dict.fromkeys(files))))
-    for name, searches in found.items():
-        call, files = searches[0]
-        if len(searches) > 1:
-            continue
-        others = (
-            f"{other.arguments.get('pattern')} {other.arguments.get('query')} {lines[id(other)]}"
-            for other in history.calls
-            if other is not call
-        )
-        if any(name in text for text in others):
-            continue  # it was searched for among others, or in other ways
+        if isinstance(pattern, str) and isinstance(within, str):
+            name = pattern.strip("\\b^$").removesuffix("\\(").removeprefix("func ")
+            # One file that was searched is no find.
+            if tells(name) and name.isidentifier() and not mentioned_files(within):
+                searches.append((name, call))
+    for name, call in searches:
+        if any(name in text for other, text in texts.items() if other != id(call)):
+            continue  # it was searched for again, among others, or in other ways
         places = history.with_results(call.message)
-        for path in files:
-            yield Answer("searched", history.project_path(path), places, {"name": name})
+        for path in _HIT.findall((call.result or "")[:_MAX_READ]):
+            if "." in path:
+                yield Answer("searched", history.project_path(path), places, {"name": name})
 
 
 def about_git(history: History) -> Iterator[Answer]:

@@ -105,6 +105,8 @@ def about_files(history: History) -> Iterator[Answer]:
     if committed and committed[-1].message == settled[-1].message:
         span = _Span(history, committed[-1].message + 1, history.cut)
         yield from span.answers("uncommitted", span.written)
+    yield from _renamed(edits)
+    yield from _settled(history, edits)
 
 
 @dataclass(frozen=True)
@@ -174,7 +176,16 @@ def _changed_lists(history: History) -> Iterator[Answer]:
     if span.unsure:
         yield from span.answers("files_changed", span.written)
     else:
-        yield from _inventory_lists(history)
+        # A file that git put back was changed, and is not changed any more.
+        events = history.reading.events
+        modified = {event.message for event in events if event.action == "modified"}
+        changing = [command_line(call) for call in history.calls if call.message in modified]
+        put_back = any(map(_PUTS_BACK.search, changing))
+        statuses: tuple[Status, ...] = ("modified", "created", "deleted", "read")
+        for status in statuses[1:] if put_back else statuses:
+            for path in history.inventory.with_status(status):
+                if not path.startswith(_TEMPORARY):
+                    yield Answer(f"files_{status}", path, _touching(history, path))
     paths = dict.fromkeys(event.path for event in span.written)
     for folder, number in Counter(map(posixpath.dirname, paths)).items():
         if folder and 1 < number < len(paths):
@@ -183,20 +194,6 @@ def _changed_lists(history: History) -> Iterator[Answer]:
     tests = [event for event in span.written if _TEST.search(posixpath.basename(event.path))]
     if 1 < len({event.path for event in tests}) < len(paths):
         yield from span.answers("tests_changed", tests)
-
-
-def _inventory_lists(history: History) -> Iterator[Answer]:
-    """Yield all files of each status."""
-    modified = {event.message for event in history.reading.events if event.action == "modified"}
-    put_back = any(
-        call.message in modified and _PUTS_BACK.search(command_line(call)) for call in history.calls
-    )
-    statuses: tuple[Status, ...] = ("modified", "created", "deleted", "read")
-    # A file that git put back was changed, and is not changed any more.
-    for status in statuses[1:] if put_back else statuses:
-        for path in history.inventory.with_status(status):
-            if not path.startswith(_TEMPORARY):
-                yield Answer(f"files_{status}", path, _touching(history, path))
 
 
 @dataclass(frozen=True)
@@ -314,35 +311,6 @@ def _defining(history: History, edits: Sequence[Edit]) -> Iterator[Answer]:
             yield Answer("file_defines", path, written[name], {"name": name})
 
 
-def about_values(history: History) -> Iterator[Answer]:
-    """Yield the names and values that edits put in the place of others."""
-    edits = list(_edits(history))
-    yield from _renamed(edits)
-    # By file and name: the message of each change, the value before it and after it.
-    changes: defaultdict[tuple[str, str], list[tuple[int, str, str]]] = defaultdict(list)
-    for edit in edits:
-        before, after = _settings(edit.old), _settings(edit.new)
-        for name, value in after.items():
-            if name in before and _bare(before[name]) != _bare(value):
-                changes[edit.path, name].append((edit.message, before[name], value))
-    # A number follows from nothing; ``error = red`` may.
-    by_digit = sorted(changes.items(), key=lambda item: not re.search(r"\d", item[1][-1][2]))
-    for (path, name), steps in by_digit:
-        message, _, value = steps[-1]
-        followed = all(later[1] == earlier[2] for earlier, later in pairwise(steps))
-        if not followed or value == steps[0][1]:
-            continue  # one name in two places of a file, or a change that was taken back
-        if not _still_holds(history, path, message):
-            continue
-        shown, *forms = _forms(name, value)
-        # An old value is looked for in the spelling that the history has it in.
-        spellings = [_forms(name, old) for _, old, _ in steps if old != value]
-        stated = [[form for form in each if history.stated_in([form])] for each in spellings]
-        row = "value_set" if len(steps) == 1 else "value_settled"
-        values, old = {"name": name, "path": path}, [each[0] for each in stated if each]
-        yield Answer(row, shown, [message], values, forms, superseded=old)
-
-
 def _renamed(edits: Sequence[Edit]) -> Iterator[Answer]:
     """Yield the new names of what an edit renamed and changed in no other way."""
     renamed: defaultdict[tuple[str, str], dict[str, int]] = defaultdict(dict)
@@ -361,21 +329,40 @@ def _renamed(edits: Sequence[Edit]) -> Iterator[Answer]:
             yield Answer("name_changed", name, [at], {"old": old, "path": path})
 
 
-def _still_holds(history: History, path: str, since: int) -> bool:
-    """Return whether nothing after a message can have changed a file in a way no edit shows."""
+def _settled(history: History, edits: Sequence[Edit]) -> Iterator[Answer]:
+    """Yield the values that edits put in the place of others, and that hold still."""
+    # By file and name: the message of each change, the value before it and after it.
+    changes: defaultdict[tuple[str, str], list[tuple[int, str, str]]] = defaultdict(list)
+    for edit in edits:
+        before, after = _settings(edit.old), _settings(edit.new)
+        for name, value in after.items():
+            if name in before and _bare(before[name]) != _bare(value):
+                changes[edit.path, name].append((edit.message, before[name], value))
     reading = history.reading
-    git = any(item.kind == "git" and item.message > since for item in reading.unclassified)
-    shown = {
-        call.message for call in history.calls if deed_of(call.name) in ("edit", "editor", "patch")
-    }
-    hidden = any(
-        event.path == path
-        and event.action != "read"
-        and event.message > since
-        and event.message not in shown
+    by_git = max((item.message for item in reading.unclassified if item.kind == "git"), default=-1)
+    shown = {call.message for call in history.calls if deed_of(call.name) in _EDITING[1:]}
+    # The latest change of each file that no edit shows.
+    hidden = {
+        event.path: event.message
         for event in reading.events
-    )
-    return history.still_there(path) and not git and not hidden
+        if event.action != "read" and event.message not in shown
+    }
+    # A number follows from nothing; ``error = red`` may.
+    by_digit = sorted(changes.items(), key=lambda item: not re.search(r"\d", item[1][-1][2]))
+    for (path, name), steps in by_digit:
+        message, _, value = steps[-1]
+        followed = all(later[1] == earlier[2] for earlier, later in pairwise(steps))
+        if not followed or value == steps[0][1]:
+            continue  # one name in two places of a file, or a change that was taken back
+        if not history.still_there(path) or max(by_git, hidden.get(path, -1)) > message:
+            continue
+        text, *forms = _forms(name, value)
+        # An old value is looked for in the spelling that the history has it in.
+        spellings = [_forms(name, old) for _, old, _ in steps if old != value]
+        stated = [[form for form in each if history.stated_in([form])] for each in spellings]
+        row = "value_set" if len(steps) == 1 else "value_settled"
+        values, old = {"name": name, "path": path}, [each[0] for each in stated if each]
+        yield Answer(row, text, [message], values, forms, superseded=old)
 
 
 def _forms(name: str, value: str) -> list[str]:
