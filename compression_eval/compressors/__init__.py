@@ -1,1 +1,1 @@
-"""Every strategy by name, and the state that is left after it."""
+"""Every strategy by name, and the state that it leaves."""

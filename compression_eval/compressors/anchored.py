@@ -1,10 +1,10 @@
-"""Anchored iterative summarising: a persistent, sectioned memory that code merges into.
+"""Anchored iterative summarising: a persistent memory in sections, updated by code.
 
 Source: "Evaluating Context Compression for AI Agents" (Factory, 2025) describes the idea: fixed
 sections, and only the newly dropped span is summarised. The typed operations, the merge by code
-and the eviction rule are ours. A model proposes operations and code carries them out: an entry
-that no operation names stays byte for byte what it was, and what does not fit the budget goes by a
-stated rule.
+and the eviction rule are ours. A model proposes operations and code applies them: an entry that no
+operation names stays unchanged, byte for byte, and entries over the budget are evicted by a stated
+rule.
 """
 
 import re
@@ -36,7 +36,7 @@ SECTIONS: tuple[Section, ...] = get_args(Section)
 
 _PREFIXES = dict(zip(SECTIONS, "icfdspn", strict=True))
 _EVICTION_ORDER: tuple[str, ...] = ("problems", "state", "files", "decisions", "next_steps")
-"""Sections that give up entries when the budget is short; intent and constraints come last."""
+"""Sections that lose entries first when over budget; intent and constraints come last."""
 
 
 class _Model(BaseModel):
@@ -52,7 +52,7 @@ class Add(_Model):
 
 
 class Supersede(_Model):
-    """Replace what an entry says by what holds now."""
+    """Replace an entry's text by what holds now."""
 
     op: Literal["supersede"]
     id: str
@@ -88,21 +88,20 @@ def _no_entries() -> dict[Section, list[Entry]]:
 
 
 class Memory(_Model):
-    """All entries by section, with what is needed to go on with them."""
+    """All entries by section, with the counters that later compressions continue."""
 
     sections: dict[Section, list[Entry]] = Field(default_factory=_no_entries)
     cycle: int = 0
     next_number: int = 1
     evicted: int = 0
-    """Entries given up so far to stay within the budget."""
+    """Entries evicted so far to stay within the budget."""
     refused: int = 0
-    """Operations that named no existing entry, or were to write a blank one."""
+    """Operations that named no existing entry, or would have written a blank one."""
 
     def merged(self, operations: Operations) -> "Memory":
-        """Return this memory after a model's operations; `self` is left as it was.
+        """Return this memory after a model's operations; `self` does not change.
 
-        An operation on an id that does not exist, or with a blank text, is not carried out;
-        `refused` counts it.
+        An operation with an unknown id or a blank text is not applied; `refused` counts it.
         """
         memory = self.model_copy(deep=True)
         memory.cycle += 1
@@ -126,7 +125,7 @@ class Memory(_Model):
         return memory
 
     def fitted(self, budget: int, count: Callable[[str], int]) -> "Memory":
-        """Return this memory with entries given up until its text fits the budget.
+        """Return this memory with entries evicted until its text fits the budget.
 
         Closed entries go first, oldest first; then the oldest entry of the longest section among
         problems, state, files, decisions and next steps; then, if nothing else is left, of
@@ -157,7 +156,7 @@ class Memory(_Model):
         return self.model_copy(update={"sections": left, "evicted": self.evicted + len(victims)})
 
     def _eviction_order(self, count: Callable[[str], int]) -> Iterator[Entry]:
-        """Yield every entry, those first that are given up first."""
+        """Yield every entry in the order of eviction."""
         closed: list[tuple[int, int, Section, int, Entry]] = []
         left: dict[Section, deque[Entry]] = {}
         for name, entries in self.sections.items():
@@ -180,7 +179,7 @@ class Memory(_Model):
                 yield entry
 
     def render(self) -> str:
-        """Return the memory as the agent reads it; an empty section says so."""
+        """Return the memory as the agent reads it, empty sections marked as such."""
         blocks = []
         for name, entries in self.sections.items():
             lines = [f"- {'[closed] ' if entry.closed else ''}{entry.text}" for entry in entries]
@@ -205,7 +204,7 @@ class Memory(_Model):
 
 @strategy
 class AnchoredCompaction(SummarisingCompaction):
-    """Replace the middle of a conversation by a memory that survives from cycle to cycle.
+    """Replace the middle of a conversation by a memory that is carried from cycle to cycle.
 
     The memory lives in the metadata of the message that carries it, not in this object, so that
     one object can serve many conversations at once.
@@ -239,7 +238,7 @@ async def _operations(model: Model, messages: list[ChatMessage]) -> Operations:
     reason = ""
     for _ in range(2):
         text = completion(await model.generate(messages, config=config))
-        # There may be a code fence or prose around the object.
+        # The object may be in a code fence or surrounded by prose.
         match = re.search(r"\{.*\}", text, re.DOTALL)
         try:
             return Operations.model_validate_json(match[0] if match else text)
@@ -256,7 +255,7 @@ async def _operations(model: Model, messages: list[ChatMessage]) -> Operations:
 
 
 def _schema() -> ResponseSchema:
-    """Return the form of `Operations`, for providers that can hold a model to one.
+    """Return the schema of `Operations`, for providers that can enforce one.
 
     It is written out because a schema derived from the models loses what an operation is, and
     because strict modes want every field named as required.

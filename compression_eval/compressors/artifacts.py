@@ -1,7 +1,7 @@
-"""A wrapper for any strategy that keeps an index of the session's files beside its summary.
+"""A wrapper for any strategy that adds an index of the session's files to its summary.
 
-Every published method is weakest at saying which files were created, modified and read. The tool
-calls say it exactly, so code can keep it, without a model and without loss from cycle to cycle.
+Every published method is weakest at naming the files that were created, modified and read. The tool
+calls name them exactly, so code can keep them, without a model and without loss between cycles.
 """
 
 import hashlib
@@ -40,13 +40,13 @@ from compression_eval.fixtures.message_text import message_text
 from compression_eval.fixtures.models import Fixture, Language
 
 SUFFIX = "+artifacts"
-"""What is written after a strategy's name to wrap it."""
+"""Suffix of a strategy's name that wraps it."""
 
 _KEY = "compression_eval_artifacts"
 _DEFAULT_TOKENS = 800
 _TARGET = "target_tokens"
 _FRAME = 5
-"""Tokens that the index takes beside its text: a blank line, or a message of its own."""
+"""Tokens of the index beyond its text: a blank line, or a message of its own."""
 
 _SHOWN: tuple[Status, ...] = ("created", "modified", "renamed", "deleted", "temporary", "read")
 _LEFT_OUT_FIRST = ("read", "failed", "temporary", "renamed", "deleted", "modified", "created")
@@ -63,7 +63,7 @@ _KANA = re.compile("[\u3040-\u30ff]")
 _HAN = re.compile("[\u4e00-\u9fff]")
 _WIDE_SHARE = 0.15
 _MAX_FILES = 2_000
-"""Files kept in the metadata; the oldest that were only read are forgotten beyond that."""
+"""Files kept in the metadata; beyond that, the oldest that were only read are dropped."""
 
 
 class FailedEntry(BaseModel):
@@ -77,7 +77,7 @@ class FailedEntry(BaseModel):
 
 
 class ArtifactIndex(BaseModel):
-    """What is known of files and failed commands, over all cycles so far."""
+    """The files and failed commands of all cycles so far."""
 
     model_config = ConfigDict(extra="forbid")
 
@@ -86,17 +86,17 @@ class ArtifactIndex(BaseModel):
     programs: dict[str, int] = Field(default_factory=dict)
     """Programs with unknown effects on files, and how often they ran."""
     open: dict[str, int] = Field(default_factory=dict)
-    """Other things that the calls do not tell, by kind."""
+    """Other effects that the calls do not show, by kind."""
     root: str = ""
     language: Language = "en"
     """Language of the headings: the one that the user writes."""
     step: int = 0
     """Number of messages that were read."""
     seen: list[str] = Field(default_factory=list)
-    """Digests of the calls that are already in here: an agent may show its history again."""
+    """Digests of the calls already included: an agent may show its history again."""
 
     def merged(self, messages: Sequence[ChatMessage]) -> "ArtifactIndex":
-        """Return this index with the tool calls of a conversation brought in, each only once."""
+        """Return this index with the tool calls of a conversation added, each only once."""
         seen = set(self.seen)
         fresh = {
             key: call
@@ -135,12 +135,12 @@ class ArtifactIndex(BaseModel):
     def render(self, budget: int, count: Callable[[str], int]) -> str:
         """Return the index as the agent reads it.
 
-        What does not fit goes by a fixed rule, and the text says so: the names that a file
-        defines, then files only read, then failed commands, then files of the other kinds from
-        the least telling on; within each, the oldest first.
+        What does not fit is left out by a fixed rule, and the text says so: the names that a file
+        defines, then files only read, then failed commands, then files of the other kinds, the
+        least informative first; within each, the oldest first.
 
         Args:
-            budget: Most tokens; a heading alone may stand above a very small one.
+            budget: Maximum tokens; a heading alone may exceed a very small one.
             count: Counts the tokens of a text.
         """
         page = _Page(self)
@@ -179,10 +179,10 @@ class _Page:
         return "\n".join(lines)
 
     def shrink(self, excess: int, count: Callable[[str], int]) -> bool:
-        """Leave out what the rule names next; return False if nothing is left to leave out.
+        """Leave out the next entries by the rule; return False if none are left.
 
         Args:
-            excess: Tokens to save; as many entries of one kind go as that takes.
+            excess: Tokens to save; as many entries of one kind are left out as needed.
             count: Counts the tokens of a text.
         """
         if self._names:
@@ -238,7 +238,7 @@ def _call_keys(messages: Iterable[ChatMessage]) -> list[str]:
 
 
 def _language(messages: Sequence[ChatMessage]) -> Language:
-    """Return which language the user writes, by the scripts of their messages."""
+    """Return the user's language, by the scripts of their messages."""
     text = "".join(m.text for m in messages if isinstance(m, ChatMessageUser))
     kana = len(_KANA.findall(text))
     han = len(_HAN.findall(text))
@@ -254,19 +254,19 @@ def _bounded(states: list[FileState]) -> list[FileState]:
 
 
 class ArtifactIndexCompaction(CompactionStrategy):
-    """Run another strategy, then add the index to what it left.
+    """Run another strategy, then add the index to its result.
 
-    The index is read from every tool call that the strategy was given, merged by code with that of
-    the compression before, and kept in the metadata of the message that shows it. The inner
-    strategy never sees it: what an earlier compression added is taken off first.
+    The index is read from every tool call that the strategy was given, merged with that of the
+    previous compression, and kept in the metadata of the message that shows it. The inner strategy
+    never sees it: the index of an earlier compression is removed first.
 
     Args:
         inner: The strategy that compresses.
         index_tokens: Budget of the index in tokens.
         always: Whether to add the index even if the inner strategy changed nothing or left nothing
             but the system prompt, as controls may.
-        leaving_room: Makes the inner strategy anew, with so many tokens less in its target; given
-            where the state as a whole has one.
+        leaving_room: Builds the inner strategy with a target smaller by so many tokens; set if the
+            whole state has a target.
     """
 
     def __init__(
@@ -302,8 +302,8 @@ class ArtifactIndexCompaction(CompactionStrategy):
 
         Returns:
             The inner result with the index in its summary message, or in a message of its own
-            after what was rewritten. A result that is unchanged, empty or broken in structure is
-            passed on as it is, so that the validity gate still sees it.
+            after the rewritten ones. A result that is unchanged, empty or malformed is returned
+            unchanged, so that the validity gate still sees it.
         """
         plain = [message for message in map(_without_index, messages) if message is not None]
         index = _index_of(messages).merged(plain)
@@ -326,7 +326,7 @@ def _index_of(messages: list[ChatMessage]) -> ArtifactIndex:
 
 
 def _without_index(message: ChatMessage) -> ChatMessage | None:
-    """Return a message as it was before an index was added; None for one that is index alone."""
+    """Return a message without its index; None if it consists of the index alone."""
     kept = (message.metadata or {}).get(_KEY)
     if kept is None or not isinstance(message, ChatMessageUser):
         return message
@@ -346,7 +346,7 @@ def _section(text: str) -> str:
 
 
 def _is_no_state(before: list[ChatMessage], after: list[ChatMessage]) -> bool:
-    """Return whether a result is empty, unchanged or broken, which an index must not hide."""
+    """Return whether a result is empty, unchanged or malformed, which an index must not hide."""
     if all(message.role == "system" for message in after):
         return True
     if [message_text(m) for m in before] == [message_text(m) for m in after]:
@@ -378,14 +378,14 @@ def _with_index(
     metadata = {**(old.metadata or {}), _KEY: {**kept, "alone": False}}
     new = old.model_copy(update={"content": content, "metadata": metadata})
     messages[summaries[-1]] = new
-    # The message that goes into an agent's history has to be the one in the state.
+    # The message for the agent's history must be the one in the state.
     same = result.message is not None and result.message.id == old.id
     message = new if same and isinstance(new, ChatMessageUser) else result.message
     return result._replace(input=messages, message=message)
 
 
 def _is_vendors(message: ChatMessage) -> bool:
-    """Return whether a message stands for a vendor's item, which must go back as it came."""
+    """Return whether a message represents a vendor's item, which must be sent back unchanged."""
     if is_opaque(message) or BLOCK in (message.metadata or {}):
         return True
     parts = [] if isinstance(message.content, str) else message.content
@@ -393,9 +393,9 @@ def _is_vendors(message: ChatMessage) -> bool:
 
 
 def _place(before: list[ChatMessage], after: list[ChatMessage], rewritten: list[int]) -> int:
-    """Return where a message of its own goes: after what was rewritten, else after the head.
+    """Return the position of the index message: after the rewritten ones, else after the head.
 
-    It never parts a call from its result.
+    It never separates a call from its result.
     """
     pairs = zip(before, after, strict=False)
     head = sum(1 for _ in itertools.takewhile(lambda pair: pair[0].id == pair[1].id, pairs))

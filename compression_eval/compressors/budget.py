@@ -1,9 +1,8 @@
-"""Which messages stay word for word, by budgets in tokens, and texts cut to fit a budget.
+"""Select the messages kept verbatim, by budgets in tokens, and cut texts to fit a budget.
 
-A call and its results are never parted. Arms can only be compared at equal retained tokens if they
-retain equally many: with a target, the summary gets its part of it, what it leaves free goes to the
-tail, and the tail is filled to within a message. The rule is written out in the documentation of
-the strategies.
+A call and its results are never separated. Arms are only comparable at equal retained tokens: with
+a target, the summary gets its part, the tail gets what the summary leaves, and the tail is filled
+up to a part of a message. The documentation of the strategies states the rule.
 """
 
 import re
@@ -20,19 +19,19 @@ from compression_eval.compressors.tokens import token_counter
 from compression_eval.fixtures.message_text import message_text
 
 DEFAULT_TAIL_TOKENS = 2_000
-"""Tokens that our own strategies keep verbatim at the end, if nothing else is said."""
+"""Tokens that our own strategies keep verbatim at the end by default."""
 
 WINDOW_BUDGETS = ("head_tokens", "tail_tokens", "target_tokens")
-"""Arguments of the strategies that keep a head and a tail, as a control for them takes them."""
+"""Arguments of strategies that keep a head and a tail, which their control takes too."""
 
 CUT_KEY = "compression_eval_cut"
-"""Metadata key of a message that was kept, but not to its end."""
+"""Metadata key of a message that was kept in part."""
 
 _SLACK = 0.05
-"""Share of a target that may stay unused rather than be filled with a part of a message."""
+"""Share of a target that may stay unused before a part of a message fills it."""
 
 _MIN_CHARACTERS = 10
-"""Of a text that is cut; less says nothing."""
+"""Minimum characters of a cut text; fewer carry no information."""
 
 _HEADINGS = re.compile(r"^(?=#{1,6} )", re.MULTILINE)
 
@@ -41,7 +40,7 @@ _T = TypeVar("_T")
 
 
 def groups(messages: Sequence[_Message]) -> list[list[_Message]]:
-    """Split messages into pieces that must stay together: a call with its results, or one message.
+    """Group messages that must stay together: a call with its results, or one message.
 
     A result that follows no call opens a group of its own.
 
@@ -64,16 +63,16 @@ def groups(messages: Sequence[_Message]) -> list[list[_Message]]:
 
 
 def joined(pieces: Sequence[Sequence[_Message]]) -> list[_Message]:
-    """Return the messages of some groups."""
+    """Return the messages of groups as one list."""
     return list(chain.from_iterable(pieces))
 
 
 def safe_head(messages: Sequence[_Message], count: int) -> list[_Message]:
-    """Return the first messages, a few more where a call would be parted from its results.
+    """Return the first messages, and more where a call would be separated from its results.
 
     Args:
         messages: Inspect's, or mappings in the OpenAI chat form.
-        count: At least so many, if there are as many.
+        count: Minimum number of messages, if there are as many.
     """
     kept: list[_Message] = []
     for group in groups(messages):
@@ -84,11 +83,11 @@ def safe_head(messages: Sequence[_Message], count: int) -> list[_Message]:
 
 
 def safe_tail(messages: Sequence[_Message], count: int) -> list[_Message]:
-    """Return the last messages, a few more where a result would be parted from its call.
+    """Return the last messages, and more where a result would be separated from its call.
 
     Args:
         messages: Inspect's, or mappings in the OpenAI chat form.
-        count: At least so many, if there are as many.
+        count: Minimum number of messages, if there are as many.
     """
     kept: list[_Message] = []
     for group in reversed(groups(messages)):
@@ -111,7 +110,7 @@ class Window:
     head: list[ChatMessage]
     """System messages at the start, then as much as the head budget holds."""
     span: list[ChatMessage]
-    """What is to be replaced."""
+    """The messages to replace."""
     tail: list[ChatMessage]
     """The most recent messages, as much as the tail budget holds."""
 
@@ -126,7 +125,7 @@ def split(
         head_tokens: Tokens kept after the leading system messages, which are always kept.
         tail_tokens: Tokens kept at the end. With a budget above zero the last group is kept even
             if it alone is larger, since nothing can go on from a state without its last turn.
-        keep_last: Whether that exception for the last group is made.
+        keep_last: Whether to make that exception for the last group.
 
     Returns:
         The three parts. The head is filled first; a short conversation may leave no span.
@@ -153,10 +152,10 @@ def room_in_target(
 
     Args:
         messages: The conversation.
-        target: Wanted size of the state.
+        target: Target size of the state.
         head_tokens: Budget of the head.
-        frame: Tokens of the message that stands for what is removed, without a summary.
-        least: Tokens that must be left.
+        frame: Tokens of the message that replaces the span, without a summary.
+        least: Minimum of tokens that must remain.
 
     Raises:
         CompressionError: The conversation is not larger than the target, or too little is left.
@@ -178,7 +177,7 @@ def room_in_target(
 
 
 def filled_tail(messages: Sequence[ChatMessage], room: int, target: int) -> list[ChatMessage]:
-    """Return the end of a conversation, cut within a message where whole ones leave too much room.
+    """Return the end of a conversation, with a cut message where whole ones leave too much room.
 
     Args:
         messages: What may be kept.
@@ -201,11 +200,11 @@ def filled_tail(messages: Sequence[ChatMessage], room: int, target: int) -> list
 def fitted(
     text: str, tokens: int, count: Callable[[str], int], keep: Literal["start", "ends"]
 ) -> str:
-    """Return a text that takes no more than so many tokens, with a mark where something is missing.
+    """Return a text cut to a number of tokens, with a mark where something is missing.
 
     Args:
         text: The text.
-        tokens: The most it may take.
+        tokens: Maximum tokens of the result.
         count: Counts the tokens of a text.
         keep: ``start`` cuts off the end, ``ends`` takes out the middle.
 
@@ -229,14 +228,14 @@ def fitted(
 
 
 def clipped_sections(text: str, budget: int) -> str | None:
-    """Return a Markdown text with its longest sections cut until it fits a budget.
+    """Cut the longest sections of a Markdown text until it fits a budget.
 
     Args:
         text: Sections begin at headings.
         budget: Tokens it may take.
 
     Returns:
-        The text as it is if it fits; None if the budget is too small for anything worth keeping.
+        The text itself if it fits; None if the budget is too small for anything useful.
     """
     count = token_counter().count
     if count(text) <= budget:
@@ -251,10 +250,10 @@ def clipped_sections(text: str, budget: int) -> str | None:
 
 
 def _clipped_group(group: Sequence[ChatMessage], budget: int) -> list[ChatMessage] | None:
-    """Return the messages of a group with their longest texts cut until they fit a budget.
+    """Cut the longest texts of a group's messages until they fit a budget.
 
-    Texts are what the messages say and the string values in the arguments of tool calls. The
-    beginnings are kept. None if the budget is too small for anything worth keeping.
+    Texts are the messages' contents and the string values of tool call arguments; their beginnings
+    are kept. None if the budget is too small for anything useful.
     """
 
     def fitting(characters: int) -> list[ChatMessage] | None:
@@ -265,7 +264,7 @@ def _clipped_group(group: Sequence[ChatMessage], budget: int) -> list[ChatMessag
 
 
 def _largest(fitting: Callable[[int], _T | None], most: int) -> _T | None:
-    """Return what the greatest number of characters up to ``most`` gives that fits."""
+    """Return the result of ``fitting`` for the most characters, up to ``most``, that fit."""
     best = fitting(_MIN_CHARACTERS)
     low, high = _MIN_CHARACTERS, most
     while best is not None and low < high:
@@ -286,7 +285,7 @@ def _clipped(text: str, characters: int) -> str:
 
 
 def _clipped_message(message: ChatMessage, characters: int) -> ChatMessage:
-    """Return a message with its texts cut; the same one if none is. It keeps its id, and a mark."""
+    """Return a message with its texts cut, its id kept and a mark set; the same one if none is."""
 
     def clipped(value: Any) -> Any:
         if isinstance(value, str):

@@ -1,9 +1,8 @@
-"""The full summary of Claude Code: nine sections, and recently used files attached again.
+"""Claude Code's full summary: nine sections, and recently used files attached again.
 
-Source: the behaviour of Claude Code's ``/compact`` as public descriptions of its releases give it
-(sections, the private analysis, what is attached afterwards and the limits). The prompt is ours.
-Its cheaper layers (clearing old tool results, session memory) are arms of their own: ``masking``
-and ``clear-tools``.
+Source: public descriptions of ``/compact`` in Claude Code's releases (sections, private analysis,
+attachments and limits). The prompt is ours. Its cheaper layers (clearing old tool results, session
+memory) are arms of their own: ``masking`` and ``clear-tools``.
 """
 
 import json
@@ -35,8 +34,8 @@ _FILE_KEY = "compression_eval_attached_file"
 class ClaudeCodeCompaction(ProductStrategy):
     """Replace a whole conversation by a summary in nine sections and the files it used last.
 
-    An earlier summary and its attachments are messages like any other to the model; the attachments
-    also count as the files that were used before the rest.
+    To the model, an earlier summary and its attachments are ordinary messages; the attachments also
+    count as the files used first.
     """
 
     max_files: NonNegativeInt = 5
@@ -60,7 +59,7 @@ class ClaudeCodeCompaction(ProductStrategy):
             raise CompressionError("not_applied", "nothing was said since the last summary")
         request = instructions("claude_code", self)
         reply = completion(await asked_after(model, messages, tools, request))
-        # The analysis is the model's own; an answer without tags is all summary.
+        # The analysis stays private; a reply without tags is all summary.
         text = tagged_summary(re.sub(r"<analysis>.*?</analysis>", "", reply, flags=re.DOTALL))
         message = ChatMessageUser(
             content=filled("claude_code_carrier", summary=text), metadata={_KEY: text}

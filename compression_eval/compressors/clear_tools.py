@@ -1,4 +1,4 @@
-"""The local equal of Anthropic's ``clear_tool_uses_20250919``: older tool uses are cleared.
+"""The local equivalent of Anthropic's ``clear_tool_uses_20250919``: clears older tool uses.
 
 Source: the context editing page of Anthropic's documentation and the parameter types of its SDK.
 The trigger is left out because compression is forced here.
@@ -26,7 +26,7 @@ _KEY = "compression_eval_cleared"
 
 @strategy
 class ClearToolsCompaction(Strategy):
-    """Replace the results of older tool uses, and if asked their arguments, by a placeholder."""
+    """Replace the results of older tool uses, and optionally their arguments, by a placeholder."""
 
     kind = "edit"
 
@@ -50,14 +50,14 @@ class ClearToolsCompaction(Strategy):
         return self.cleared(messages, self.clear_at_least), None
 
     def cleared(self, messages: list[ChatMessage], at_least: int | None) -> list[ChatMessage]:
-        """Return the messages with older tool uses cleared, if so many tokens come free."""
+        """Return the messages with older tool uses cleared, if that frees enough tokens."""
         calls: dict[str, tuple[int, ToolCall]] = {}
         uses: list[tuple[int, ToolCall, int, ChatMessageTool]] = []
         for position, message in enumerate(messages):
             if isinstance(message, ChatMessageAssistant):
                 calls.update({call.id: (position, call) for call in message.tool_calls or []})
             elif isinstance(message, ChatMessageTool) and message.tool_call_id in calls:
-                # An id may stand for another call later on.
+                # A later call may reuse an id.
                 uses.append((*calls.pop(message.tool_call_id), position, message))
         changed = list(messages)
         for called_at, call, answered_at, result in uses[: max(len(uses) - self.keep, 0)]:

@@ -36,8 +36,8 @@ class CodexCompaction(ProductStrategy):
     ) -> tuple[list[ChatMessage], ChatMessageUser | None]:
         """Return system messages, user messages, summary; and the message with the summary.
 
-        Over the model's window, the oldest messages are left out and it is asked again, twice as
-        many each time, so that a long conversation does not cost a call per message.
+        Over the model's window, the oldest messages are dropped and the call is repeated, dropping
+        twice as many each time, so that a long conversation does not cost a call per message.
 
         Raises:
             CompressionError: Only user messages and a summary are there, or no usable reply.
@@ -64,7 +64,7 @@ class CodexCompaction(ProductStrategy):
         return [*system, *self._recent(body), message], message
 
     def _recent(self, messages: list[ChatMessage]) -> list[ChatMessageUser]:
-        """Return the newest user messages within the budget, in order; the oldest maybe cut."""
+        """Return the newest user messages within the budget, in order; the oldest may be cut."""
         count = token_counter().count
         kept: list[ChatMessageUser] = []
         left = self.user_tokens

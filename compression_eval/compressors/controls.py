@@ -1,4 +1,4 @@
-"""Controls: compressions with a known meaning, against which the others are read."""
+"""Controls: compressions with a known meaning, to compare the others with."""
 
 from inspect_ai.model import ChatMessage, ChatMessageUser, Model
 from inspect_ai.tool import ToolInfo
@@ -24,7 +24,7 @@ class FullContext(Strategy):
 
 @strategy
 class NoContext(Strategy):
-    """Keep the system prompt only: what can be guessed."""
+    """Keep the system prompt only: the floor, what can be guessed."""
 
     kind = "trim"
 

@@ -11,25 +11,25 @@ from compression_eval.compressors.state import StateStatus
 from compression_eval.errors import one_line
 
 _OUTAGE_STATUSES = frozenset({401, 402, 403, 407, 408, 409, 425, 429})
-"""HTTP statuses that turn on keys, quotas and traffic, not on what was asked; so all from 500."""
+"""HTTP statuses about keys, quotas and traffic, not about the request; so are all from 500."""
 
 _OUTAGE_NAMES = ("ConnectionError", "ConnectError", "TimeoutError", "Timeout", "RateLimitError")
-"""How the names of such errors end in HTTP libraries, SDKs and Inspect itself."""
+"""Suffixes of the names of such errors in HTTP libraries, SDKs and Inspect itself."""
 
-# Vendors that answer with status 400 where an account has run dry: how the code or type of the
-# error begins, and what those say that have no code or type of its own for it.
+# Some vendors answer with status 400 when an account has no credit: prefixes of the error's code or
+# type, and phrases of vendors that have no code or type for it.
 _BILLING_KINDS = ("billing_", "insufficient_quota")
 _BILLING_PHRASES = ("credit balance is too low", "please enable billing on your project")
 
 _UNREADABLE = (AssertionError, AttributeError, TypeError, json.JSONDecodeError, ValidationError)
-"""What a provider's code trips over where a reply is none of its vendor's: the page of a proxy,
-half of a JSON, nothing. Where it refuses a request, it raises errors of other kinds."""
+"""Errors of a provider's code on replies that are not the vendor's: a proxy's page, truncated JSON,
+nothing. Refused requests raise other errors."""
 
 _MAX_CAUSE = 200
 
 
 class CompressionError(Exception):
-    """A compression that cannot give a state; it fails the state, never the score.
+    """A compression that gives no state; the state fails, never the score.
 
     Args:
         status: What kind of failure it is.
@@ -43,21 +43,21 @@ class CompressionError(Exception):
 
 
 def is_outage(error: BaseException, model: Model | None = None) -> bool:
-    """Return whether an error is one of the way to a vendor, and says nothing about a strategy.
+    """Return whether an error is an outage of the vendor or the way to it, not of a strategy.
 
-    That is: no connection, no time, no key, no quota, overload, a reply that is none of the
-    vendor's. The same compression may succeed
-    later, so it is the sample's error, which Inspect can retry, and never the strategy's.
+    Outages are a missing connection, key or quota, a timeout, overload, and a reply that is not the
+    vendor's. The same compression may succeed later, so the error is the sample's, which Inspect can
+    retry, and not the strategy's.
 
     Args:
-        error: What a strategy raised. What it was raised from counts too.
-        model: Its provider knows which errors may pass.
+        error: The error that a strategy raised; its causes count too.
+        model: Its provider knows which errors are transient.
     """
     return any(_is_outage(cause, model) for cause in _causes(error))
 
 
 def root_cause(error: BaseException) -> str:
-    """Return what an error came from, with the kind of error, in one line."""
+    """Return the root cause of an error, with its type, in one line."""
     *_, root = [error, *_causes(error)]
     return one_line(f"{type(root).__name__}: {root}", _MAX_CAUSE)
 
@@ -65,12 +65,12 @@ def root_cause(error: BaseException) -> str:
 def _causes(error: BaseException | None) -> Iterator[BaseException]:
     seen: set[int] = set()
     while error is not None and id(error) not in seen:
-        # A strategy that states its failure has looked at what was behind it.
+        # A strategy that states its failure has considered the cause.
         if isinstance(error, CompressionError):
             return
         seen.add(id(error))
         yield error
-        # What tenacity raises when it gives up names no cause but holds it.
+        # tenacity's final error names no cause but holds it.
         attempt = getattr(error, "last_attempt", None)
         error = (
             attempt.exception()
@@ -80,7 +80,7 @@ def _causes(error: BaseException | None) -> Iterator[BaseException]:
 
 
 def _is_outage(error: BaseException, model: Model | None) -> bool:
-    if not isinstance(error, Exception):  # the code of a SystemExit is no status
+    if not isinstance(error, Exception):  # the code of a SystemExit is no HTTP status
         return False
     if isinstance(error, ConnectionError) or type(error).__name__.endswith(_OUTAGE_NAMES):
         return True
@@ -98,10 +98,10 @@ def _is_outage(error: BaseException, model: Model | None) -> bool:
 
 
 def _came_through(error: Exception, model: Model) -> bool:
-    """Return whether an error was raised below a provider's code.
+    """Return whether an error was raised within a provider's code.
 
-    Providers take errors as common as a `json.JSONDecodeError` for their endpoint's, which it is
-    not where a strategy reads a summary.
+    Providers treat even a `json.JSONDecodeError` as their endpoint's, which is wrong for one raised
+    where a strategy parses a summary.
     """
     provider = {kind.__module__ for kind in type(model.api).__mro__}
     frames = traceback.walk_tb(error.__traceback__)
@@ -109,7 +109,7 @@ def _came_through(error: Exception, model: Model) -> bool:
 
 
 def _is_billing(error: Exception) -> bool:
-    """Return whether an error tells of an empty account; its text may quote the request."""
+    """Return whether an error reports an empty account; its text may quote the request."""
     body = getattr(error, "body", None)
     inner = body.get("error") if isinstance(body, dict) else None
     kinds = [getattr(error, "code", None), getattr(error, "type", None)]

@@ -1,7 +1,6 @@
-"""Inspect's own strategies, with the arguments and defaults that they have here.
+"""Inspect's own strategies, with our arguments and defaults.
 
-They are never told to warn the model of a compression (``memory``): it has no tool to save anything
-with.
+They never warn the model of a compression (``memory``): it has no tool to save anything with.
 """
 
 from typing import Annotated
@@ -13,7 +12,7 @@ from compression_eval.compressors.strategy import Text
 
 
 def _can_be_filled_in(template: str | None) -> str | None:
-    # Inspect passes it through str.format, which would fail in the middle of a run.
+    # Inspect passes it to str.format, which would fail in the middle of a run.
     try:
         (template or "").format(addendums="")
     except (KeyError, IndexError, ValueError) as error:

@@ -1,4 +1,4 @@
-"""Between Inspect's messages and models and LangChain's; imported only when it is used."""
+"""Convert between Inspect's and LangChain's messages and models; imported only when used."""
 
 from collections.abc import Sequence
 from typing import Any, Literal, cast
@@ -26,7 +26,7 @@ _KEY = "compression_eval_langchain"
 
 
 class _ModelFailedError(ModelError):
-    """Carries a failure through LangChain, which would try again after most others."""
+    """Carries a failure through LangChain, which would retry most other errors."""
 
     def __init__(self, reason: Exception) -> None:
         super().__init__(str(reason))
@@ -65,7 +65,7 @@ async def middleware_result(
     trim_tokens: int | None,
     prompt: str | None,
 ) -> tuple[list[ChatMessage], ChatMessageUser]:
-    """Return what the middleware makes of a conversation, and the message with the summary.
+    """Return the conversation after the middleware, and the message with the summary.
 
     Raises:
         CompressionError: The middleware did nothing or called no model, or the model failed.
@@ -86,7 +86,7 @@ async def middleware_result(
     )
     state = {"messages": [_converted(message, key) for key, message in by_id.items()]}
     try:
-        # A user's environment may have LangSmith record what LangChain does: not conversations.
+        # A user's environment may let LangSmith record LangChain's work: never our conversations.
         with tracing_context(enabled=False):
             update = await middleware.abefore_model(state, Runtime())
     except _ModelFailedError as failed:

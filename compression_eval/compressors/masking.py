@@ -1,8 +1,8 @@
-"""Observation masking: tool results but for the last few become a note of one line.
+"""Observation masking: all but the last tool results become a one-line note.
 
 Source: SWE-agent's history processor that keeps the last N observations, and "The Complexity Trap"
-(Lindenbauer et al., 2025), which found it as good as summarising by a model. What the agent thought
-and did stays word for word; only what it saw goes.
+(Lindenbauer et al., 2025), which found it as good as summarising by a model. The agent's reasoning
+and actions stay verbatim; only its observations go.
 """
 
 from inspect_ai.model import ChatMessage, ChatMessageTool, ChatMessageUser, Model
@@ -18,7 +18,7 @@ _KEY = "compression_eval_masked"
 
 @strategy
 class MaskingCompaction(Strategy):
-    """Replace every tool result but the newest by a note that says how many lines it had."""
+    """Replace all but the newest tool results by a note with their number of lines."""
 
     kind = "edit"
 

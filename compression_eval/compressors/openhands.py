@@ -1,4 +1,4 @@
-"""The summarising condenser of OpenHands: first events kept, a middle range forgotten.
+"""OpenHands' summarising condenser: the first events are kept, a middle range is forgotten.
 
 Source: ``LLMSummarizingCondenser`` of the public ``software-agent-sdk``. The package itself cannot
 be used here: it needs Python 3.12 and brings an ``openai`` older than the one that Inspect needs.
@@ -28,7 +28,7 @@ _RESET_SCALE = 0.8
 class OpenHandsCompaction(ProductStrategy):
     """Replace a range of events after the first ones by a summary.
 
-    A forced compression is what the condenser calls a request: about half of the events are kept.
+    A forced compression corresponds to the condenser's request: about half of the events are kept.
     """
 
     max_size: PositiveInt = 240
@@ -48,8 +48,8 @@ class OpenHandsCompaction(ProductStrategy):
     ) -> tuple[list[ChatMessage], ChatMessageUser | None]:
         """Return first events, summary, last events; and the message with the summary.
 
-        If the range would be too small, everything is summarised; that call alone is repeated, with
-        ever shorter messages, if it fails.
+        If the range would be too small, everything is summarised; only that call is repeated on
+        failure, with ever shorter messages.
 
         Raises:
             CompressionError: There are fewer events than are kept, or no usable reply.
@@ -63,7 +63,7 @@ class OpenHandsCompaction(ProductStrategy):
             )
         target = min(total // 2, self.max_size // 2) if total > self.max_size else total // 2
         kept_last = max(target - self.keep_first - 1, 0)
-        # How many events come before each group: no call loses its result.
+        # Number of events before each group: no call loses its result.
         before = [0, *accumulate(sizes)][:-1]
         start = sum(passed < self.keep_first for passed in before)
         end = max(sum(passed < total - kept_last for passed in before), start)
@@ -79,7 +79,7 @@ class OpenHandsCompaction(ProductStrategy):
         return [*head, message, *tail], message
 
     async def _summary(self, model: Model, messages: Sequence[ChatMessage]) -> str:
-        """Return the summary of some messages; an earlier one among them is given as such."""
+        """Return the summary of the messages; an earlier summary among them is marked as such."""
         earlier = [m.metadata[_KEY] for m in messages if m.metadata and _KEY in m.metadata]
         events = [m for m in messages if _KEY not in (m.metadata or {})]
         header = {"previous_summary": earlier[-1]} if earlier else {}
@@ -87,7 +87,7 @@ class OpenHandsCompaction(ProductStrategy):
         return await asked_about(model, events, header, request)
 
     async def _reset(self, model: Model, messages: list[ChatMessage]) -> str:
-        """Return a summary of everything, from messages made shorter after every failure."""
+        """Return a summary of everything, shortening the messages after every failure."""
         conversation = [message for message in messages if message.role != "system"]
         limit = max((len(message.text) for message in conversation), default=0)
         for _ in range(_RESET_ATTEMPTS - 1):
@@ -99,7 +99,7 @@ class OpenHandsCompaction(ProductStrategy):
 
 
 def _events(message: ChatMessage) -> int:
-    """Return as how many events OpenHands would hold a message: a call is an event of its own."""
+    """Return the number of OpenHands events of a message: each call is an event of its own."""
     return max(len(getattr(message, "tool_calls", None) or []), 1)
 
 

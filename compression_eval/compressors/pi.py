@@ -24,11 +24,11 @@ from compression_eval.file_ops.views import file_calls
 _KEY = "compression_eval_pi"
 
 _SUMMARY_SHARE, _TURN_SHARE = 0.8, 0.5
-"""Shares of the reserve that a summary and the summary of a turn's start may take."""
+"""Shares of the reserve for a summary and for the summary of a turn's start."""
 
 
 class _Carried(BaseModel):
-    """What a compression hands to the next one."""
+    """State carried from one compression to the next."""
 
     summary: str = ""
     read: list[str] = Field(default_factory=list)
@@ -36,7 +36,7 @@ class _Carried(BaseModel):
     modified: list[str] = Field(default_factory=list)
 
     def add_files(self, messages: Sequence[ChatMessage]) -> None:
-        """Add the files that tool calls of some messages read or modified."""
+        """Add the files that the messages' tool calls read or modified."""
         read, modified = set(self.read), set(self.modified)
         for _, deed, path in file_calls(messages):
             (read if deed == "read" else modified).add(path)
@@ -59,7 +59,7 @@ class PiCompaction(ProductStrategy):
     ) -> tuple[list[ChatMessage], ChatMessageUser | None]:
         """Return system messages, summary, recent messages; and the message with the summary.
 
-        There is a second model call where the cut parts a turn.
+        If the cut splits a turn, there is a second model call.
 
         Raises:
             CompressionError: Everything is recent, or no usable reply.
@@ -90,11 +90,11 @@ class PiCompaction(ProductStrategy):
         return [*system, message, *body[cut:]], message
 
     def _cut_point(self, messages: Sequence[ChatMessage]) -> int:
-        """Return the position of the first message kept; 0 if all are.
+        """Return the index of the first message kept; 0 if all are.
 
-        Tokens are added up from the end. The message that reaches the number is kept if the
-        conversation can be cut before it, else the cut is at the next place after it. No cut is
-        before a tool result. If there is no such place, the last call is kept with its results.
+        Tokens are added up from the end. The cut is before the message that reaches the budget, or
+        at the next possible place after it; never before a tool result. If there is no such place,
+        the last call is kept with its results.
         """
         spent = 0
         later: int | None = None
@@ -113,7 +113,7 @@ class PiCompaction(ProductStrategy):
         turn_start: Sequence[ChatMessage],
         earlier: str,
     ) -> str:
-        """Return the summary of the history and, apart, of the start of a turn that was parted."""
+        """Return the summary of the history, and of the start of a split turn."""
         parts = [earlier] if earlier and not history else []
         if history:
             header = {"previous_summary": earlier} if earlier else {}

@@ -1,7 +1,7 @@
-"""What the recorded agent itself went on with: its own compaction as an arm like any other.
+"""The recorded agent's own compaction as an arm.
 
-Nothing is compressed anew and no model is called. So the question "is my strategy better than what
-the product did at the time?" has an answer on the very same probes.
+Nothing is compressed again and no model is called. This answers on the same probes whether a
+strategy is better than what the product did at the time.
 """
 
 from collections.abc import Sequence
@@ -21,7 +21,7 @@ _KEY = "compression_eval_recorded"
 
 @strategy
 class RecordedState(Strategy):
-    """Replace a history by the state that the recorded agent's own compaction left."""
+    """Replace a history by the state after the recorded agent's own compaction."""
 
     fixture: Fixture | None = None
     """The conversation; without one nothing can be compressed."""
@@ -31,11 +31,11 @@ class RecordedState(Strategy):
     ) -> tuple[list[ChatMessage], ChatMessageUser | None]:
         """Return the recorded state at the cut that the messages end at; its last user message.
 
-        Messages that were kept have their ids, those that the compaction made are marked as such;
-        the system prompt is left to the caller.
+        Kept messages have their ids, and messages of the compaction are marked as such; the caller
+        adds the system prompt.
 
         Raises:
-            CompressionError: No compaction was recorded there, or nobody can read what it left.
+            CompressionError: No compaction was recorded there, or its result is unreadable.
         """
         positions = [message_index(message.id) for message in messages]
         cut = 1 + max((position for position in positions if position is not None), default=-1)
@@ -57,7 +57,7 @@ class RecordedState(Strategy):
             )
             for position, message in enumerate(await recorded_state(self.fixture, compaction.state))
         ]
-        # Some agents renew instructions in the middle, where most providers take none.
+        # Some agents repeat system messages in the middle, where most providers refuse them.
         state.sort(key=lambda message: message.role != "system")
         written = [
             m for m in state if isinstance(m, ChatMessageUser) and _KEY in (m.metadata or {})
@@ -90,7 +90,7 @@ def unsupported(fixture: Fixture, cuts: Sequence[int]) -> str | None:
 
 
 def _at(fixture: Fixture, cut: int) -> RecordedCompaction | None:
-    """Return the compaction at a cut; of several in a row the last one left the state."""
+    """Return the last compaction at a cut, which left the state."""
     compactions = [item for item in fixture.recorded_compactions if item.cut == cut]
     return compactions[-1] if compactions else None
 
@@ -99,6 +99,6 @@ def _unreadable(compaction: RecordedCompaction) -> str | None:
     if compaction.summary:
         return None
     if compaction.kind == "opaque":
-        # What was kept beside it may be known, but without the summary it is not the state.
+        # Kept messages may be known, but without the summary they are not the state.
         return "the recorded summary is encrypted: only its vendor can read what was left"
     return None if compaction.state else "the recording does not hold what its compaction left"

@@ -1,8 +1,8 @@
-"""Regenerative summarising: the whole summary is written anew at every compression.
+"""Regenerative summarising: every compression rewrites the whole summary.
 
 Source: the form of Anthropic's earlier client-side compaction, with sections for analysis, files,
-pending tasks and current state. Unlike the original, a verbatim tail is kept, so that it stands on
-the same footing as the other arms.
+pending tasks and current state. Unlike the original, it keeps a verbatim tail, for a fair
+comparison with the other arms.
 """
 
 from inspect_ai.model import ChatMessage, ChatMessageUser, Model
@@ -35,7 +35,7 @@ class RegenerativeCompaction(SummarisingCompaction):
         """
         plan = self.plan(messages)
         earlier = {} if plan.earlier is None else {"earlier_summary": plan.earlier}
-        # A replaced prompt may ask for tags round the summary.
+        # A user's prompt may ask for tags around the summary.
         text = tagged_summary(completion(await model.generate(self.request(plan, earlier))))
         if self.target_tokens is not None:
             text = clipped_sections(text, plan.summary_tokens) or text

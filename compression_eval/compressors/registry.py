@@ -1,4 +1,4 @@
-"""Every strategy that has a name, and what a name with arguments stands for."""
+"""The registry of strategies, and checked specs from a name and arguments."""
 
 from collections.abc import Mapping
 from dataclasses import replace
@@ -136,7 +136,7 @@ COMPRESSORS: Mapping[str, Compressor] = {
 
 
 def find_compressor(name: str) -> Compressor | None:
-    """Return the strategy of a name; None if there is none.
+    """Return the strategy with a name; None if there is none.
 
     Args:
         name: A name of `COMPRESSORS`, or the user's own: ``module:name``, ``file.py@name``; with
@@ -169,7 +169,7 @@ def compressor_spec(name: str, arguments: Mapping[str, Any] | None = None) -> Co
         )
     try:
         spec = CompressorSpec(strategy, strategy.arguments.model_validate(dict(arguments or {})))
-        spec.build()  # what cannot be built is found here, before anything is paid for
+        spec.build()  # raises here, before anything is paid for, if it cannot be built
     except ValidationError as error:
         details = error.errors(include_url=False, include_input=False)
         for detail in details:

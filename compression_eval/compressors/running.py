@@ -1,4 +1,4 @@
-"""Carry out a chain of forced compressions and record how each of them went."""
+"""Run a chain of forced compressions and record the outcome of each."""
 
 import math
 import time
@@ -38,36 +38,36 @@ from compression_eval.inspect_models import NO_CHOICES, stop_reason
 
 @dataclass(eq=False)
 class CompressionPlan:
-    """What is to be compressed, where and how; the same for every replicate."""
+    """What to compress, where and how; the same for every replicate."""
 
     fixture: Fixture | StoredFixture
     tools: Sequence[ToolInfo]
     cuts: tuple[int, ...]
-    """Compression points, rising; the last is the one that probes are put at."""
+    """Compression points, rising; probes are asked at the last."""
     spec: CompressorSpec
     tracked: Sequence[Probe]
-    """The probes with their evidence in the history, as `track` finds it."""
+    """The probes with their evidence in the history, from `track`."""
     markers: ValueMarkers | None = None
-    """Signs by which a superseded value is named as one, to find the others in the state."""
+    """Signs that mark a superseded value as past; values without them are given as current."""
     min_removed: float = DEFAULT_MIN_REMOVED
-    """Share of the tokens beside the system prompt that each compression must remove."""
+    """Share of the tokens, without the system prompt, that each compression must remove."""
     _history: list[ChatMessage] | None = None
 
     def loaded(self) -> Fixture:
         """Return the fixture, read again if it is not kept in memory.
 
         Raises:
-            DataError: It cannot be read any more, or has changed.
+            DataError: It can no longer be read, or has changed.
         """
         return self.fixture if isinstance(self.fixture, Fixture) else self.fixture.load()
 
     async def history(self, fixture: Fixture | None = None) -> list[ChatMessage]:
         """Return the conversation before the last cut.
 
-        It is converted once for all replicates, unless the fixture is not kept in memory either.
+        It is converted once for all replicates, if the fixture is kept in memory.
 
         Args:
-            fixture: What `loaded` returned, if that was called already.
+            fixture: The result of `loaded`, if there is one already.
         """
         if self._history is not None:
             return list(self._history)
@@ -78,26 +78,26 @@ class CompressionPlan:
 
     @property
     def cut(self) -> int:
-        """The cut that probes are put at."""
+        """The cut at which probes are asked."""
         return self.cuts[-1]
 
 
 async def compress(plan: CompressionPlan, replicate: int, model: Model) -> State:
-    """Compress a conversation once (or once per cut of a chain) and return the state.
+    """Compress a conversation, once per cut of the chain, and return the state.
 
-    A failure of the strategy is returned as a state with that status and without messages. Limits,
-    cancellation, and what stands between us and a vendor (see `is_outage`) are passed on.
+    A failure of the strategy becomes a state with that status and without messages. Limits,
+    cancellation and outages (see `is_outage`) propagate.
 
     Args:
         plan: What to compress.
-        replicate: Which fresh compression of the run this is.
+        replicate: The number of this fresh compression in the run.
         model: The model that a summarising strategy calls.
     """
     counter = token_counter()
     fixture = plan.loaded()
     strategy = plan.spec.build(fixture)
     original = await plan.history(fixture)
-    del fixture  # where it is not kept in memory, it need not stay while models are waited for
+    del fixture  # free the memory while waiting for models
     state = State(
         state_id=uuid4().hex,
         fixture=plan.fixture.name,
@@ -145,7 +145,7 @@ async def compress(plan: CompressionPlan, replicate: int, model: Model) -> State
     state.readable = not any(is_opaque(message) for message in messages)
     state.regions = regions(original, messages)
     state.state_tokens = counter.messages(messages)
-    # Long texts are read in a thread, so that they do not hold up what else is under way.
+    # Long texts are processed in a thread, so that they do not block other samples.
     state.facts = await anyio.to_thread.run_sync(
         partial(
             fact_records,
@@ -168,7 +168,7 @@ async def compress(plan: CompressionPlan, replicate: int, model: Model) -> State
 
 @dataclass
 class _Attempt:
-    """One compression: its result or its failure, and what it cost either way."""
+    """One compression: its result or failure, and its cost."""
 
     result: CompactionResult | None = None
     failure: CompressionError | None = None
@@ -177,7 +177,7 @@ class _Attempt:
     input_tokens: int = 0
     output_tokens: int = 0
     fed: list[str] | None = None
-    """What models were given to summarise; None if none was called."""
+    """The material given to models; None if none was called."""
     replies: list[str] = field(default_factory=list)
 
 
@@ -199,12 +199,12 @@ async def _attempt(
     except NotImplementedError as error:
         attempt.failure = CompressionError("unsupported", _describe(error))
     except anyio.get_cancelled_exc_class() as error:
-        # Unless somebody cancels the sample, it is the strategy that raised it.
+        # Unless the sample is being cancelled, the strategy raised it.
         if anyio.current_effective_deadline() == -math.inf:
             raise
         reason = f"{_describe(error)}: the strategy cancelled itself"
         attempt.failure = CompressionError("aborted", reason)
-    except BaseException as error:  # whatever else a strategy raises is its failure, even an exit
+    except BaseException as error:  # anything else is the strategy's failure, even SystemExit
         if is_outage(error, model):
             raise
         model_events = [e for e in transcript().events[first_event:] if isinstance(e, ModelEvent)]
@@ -213,8 +213,8 @@ async def _attempt(
     attempt.seconds = time.monotonic() - started
     for event in transcript().events[first_event:]:
         if isinstance(event, ModelEvent):
-            # A call that was over the window or failed has told the model nothing. System messages
-            # hold the strategy's instructions, whose words would pass for facts, or the agent's own
+            # A call that failed or exceeded the window has fed the model nothing. System messages
+            # hold the strategy's instructions, whose words could match facts, or the agent's own
             # system prompt, which stays in every state.
             read = not event.error and stop_reason(event.output) != "model_length"
             fed: Sequence[ChatMessage] = event.input if read else ()
@@ -233,13 +233,13 @@ async def _attempt(
 
 
 def _describe(error: BaseException) -> str:
-    # Inspect's own error of a model call begins with the whole request.
+    # Inspect's error of a model call begins with the whole request.
     text = " ".join(str(getattr(error, "provider_message", None) or error).split())
     return f"{type(error).__name__}: {text[:500]}" if text else type(error).__name__
 
 
 def _with_system(before: Sequence[ChatMessage], after: Sequence[ChatMessage]) -> list[ChatMessage]:
-    """Put back system messages that a strategy left out, as Inspect's own orchestrator does."""
+    """Restore system messages that a strategy dropped, as Inspect's own orchestrator does."""
     kept = {message.id for message in after}
     system, _ = split_system(before)
     return [*(message for message in system if message.id not in kept), *after]
@@ -251,7 +251,7 @@ def _check(
     cycle: CycleRecord,
     min_removed: float,
 ) -> None:
-    """Raise if the result of one compression is not a state to put probes to."""
+    """Raise if the result of a compression is not a valid state."""
     failure: tuple[StateStatus, str] | None = None
     if cycle.fallback_reason is not None:
         failure = "fallback", f"{cycle.applied} was used instead: {cycle.fallback_reason}"
@@ -270,13 +270,12 @@ def _check(
 def regions(original: Sequence[ChatMessage], state: Sequence[ChatMessage]) -> list[Region]:
     """Return the region of each message of a state.
 
-    A message counts as kept if it stands in the original history word for word, or did until it
-    was cut to fit a budget. Kept messages are the head as long as nothing has been left out before
-    them, and the tail after that.
+    A message counts as kept if it occurs verbatim in the original history, or did before it was cut
+    to fit a budget. Kept messages are the head until the first omission, and the tail after it.
 
     Args:
         original: The whole history before the cut.
-        state: What the compression left.
+        state: The messages after the compression.
     """
     by_id = {message.id: (index, message) for index, message in enumerate(original)}
     result: list[Region] = []
@@ -290,9 +289,9 @@ def regions(original: Sequence[ChatMessage], state: Sequence[ChatMessage]) -> li
 
 
 def _kept(source: ChatMessage, message: ChatMessage) -> bool:
-    # The mark can only come from our own cutting: a fixture's messages have no metadata.
+    # Only our own cutting sets the mark: a fixture's messages have no metadata.
     if CUT_KEY in (message.metadata or {}):
         return True
     before, after = message_text(source), message_text(message)
-    # Hermes ends the system prompt with a note, and it is the system prompt all the same.
+    # Hermes appends a note to the system prompt, which still counts as kept.
     return after == before or (message.role == "system" and after.startswith(before))

@@ -1,8 +1,8 @@
-"""What is known of a strategy by name, its arguments, and a strategy together with them.
+"""A named strategy, its arguments, and a spec of both.
 
-The arguments of a strategy are its keyword arguments, and are written once: as the fields of its
-class, or in a signature and its docstring. What the command line, a YAML file or a log holds of
-them is checked by a model that is derived from that.
+The arguments of a strategy are its keyword arguments, defined once: as the fields of its class, or
+in a signature and its docstring. A model derived from them checks the arguments in command lines,
+YAML files and logs.
 """
 
 import inspect
@@ -19,7 +19,7 @@ from pydantic.fields import FieldInfo
 from compression_eval.fixtures.models import Fixture
 
 _NO_ARGUMENTS = ("threshold", "fixture")
-"""Parameters of a strategy that are not set by name: when an agent compresses, and what."""
+"""Parameters that are no arguments: when an agent compresses, and the fixture."""
 
 _ARGS_SECTION = re.compile(r"^Args:\n(.*?)(?=^\S|\Z)", re.MULTILINE | re.DOTALL)
 
@@ -32,23 +32,23 @@ class Arguments(BaseModel):
 
 @dataclass(frozen=True)
 class Compressor:
-    """A strategy as it is known by name."""
+    """A strategy with a name."""
 
     name: str
     summary: str
     """What it does, in one line."""
     arguments: type[Arguments]
     build: Callable[[Any, Fixture | None], CompactionStrategy]
-    """Makes a new strategy from checked arguments, and what is to be compressed if it is known."""
+    """Makes a strategy from checked arguments, and the fixture to compress if it is known."""
     calls_model: bool
     exempt: bool = False
-    """A control that need not shrink anything nor leave anything."""
+    """Whether it is a control that may shrink nothing or leave nothing."""
     readable: bool = True
-    """Whether the state that it leaves can be read; false for an encrypted one."""
+    """Whether its state can be read; false for an encrypted one."""
     check_model: Callable[[Model], object] | None = None
-    """Raises `CompressionError` for a model that this strategy cannot work with at all."""
+    """Raises `CompressionError` for a model that this strategy cannot use."""
     unsupported: Callable[[Fixture, Sequence[int]], str | None] | None = None
-    """Set for one that needs more of a fixture than its messages; see `CompressorSpec`."""
+    """Set if the strategy needs more of a fixture than its messages; see `CompressorSpec`."""
 
 
 def compressor(
@@ -61,8 +61,8 @@ def compressor(
     """Return the entry of a strategy; the registry names it.
 
     Args:
-        make: The class, or a function that returns the strategy. An argument that is called
-            ``fixture`` is given what is to be compressed; ``threshold`` is left to agents.
+        make: The class, or a function that returns the strategy. An argument named ``fixture``
+            receives the fixture to compress; ``threshold`` is left to agents.
         summary: What it does, in one line.
         calls_model: Whether it calls a model.
         more: Further fields of `Compressor`.
@@ -84,11 +84,11 @@ def compressor(
 
 
 def _declared(kind: type) -> dict[str, FieldInfo]:
-    """Return the fields of a class that `strategy` was made of, those of its bases first."""
+    """Return the fields of a class decorated with `strategy`, those of its bases first."""
     fields: dict[str, FieldInfo] = {}
     for base in reversed(kind.__mro__):
         for name, field in vars(base).get("__pydantic_fields__", {}).items():
-            # Only the class that declares a field has what is said of it.
+            # Only the class that declares a field has its description.
             description = field.description or (fields[name].description if name in fields else "")
             fields[name] = copy(field)
             fields[name].description = " ".join((description or "").split())
@@ -96,7 +96,7 @@ def _declared(kind: type) -> dict[str, FieldInfo]:
 
 
 def _of_signature(function: Callable[..., CompactionStrategy]) -> dict[str, FieldInfo]:
-    """Return the parameters of a function, with what its docstring says of each."""
+    """Return the parameters of a function, described by its docstring."""
     hints = get_type_hints(function, include_extras=True)
     meanings = documented(inspect.getdoc(function) or "")
     return {
@@ -108,7 +108,7 @@ def _of_signature(function: Callable[..., CompactionStrategy]) -> dict[str, Fiel
 
 
 def documented(docstring: str) -> dict[str, str]:
-    """Return what the ``Args:`` of a docstring say of each argument, on one line."""
+    """Return the description of each argument in a docstring's ``Args:``, on one line."""
     section = _ARGS_SECTION.search(docstring)
     entries = re.split(r"^    (?=\w+: )", section[1] if section else "", flags=re.MULTILINE)
     named = (entry.partition(": ") for entry in entries)
@@ -117,7 +117,7 @@ def documented(docstring: str) -> dict[str, str]:
 
 @dataclass(frozen=True)
 class CompressorSpec:
-    """A named strategy with its checked arguments: what a log and a YAML file can hold."""
+    """A named strategy with its checked arguments, as logs and YAML files hold it."""
 
     compressor: Compressor
     arguments: Arguments
@@ -131,16 +131,16 @@ class CompressorSpec:
         """Return a new strategy object.
 
         Args:
-            fixture: What is to be compressed; without it a strategy that needs one can be built,
-                but not used.
+            fixture: The fixture to compress; without it, a strategy that needs one can be built but
+                not used.
         """
         return self.compressor.build(self.arguments, fixture)
 
     def unsupported(self, fixture: Fixture, cuts: Sequence[int]) -> str | None:
-        """Return why every compression of a fixture at some cuts must fail; None if it need not.
+        """Return why compressing a fixture at the cuts must fail; None if it need not.
 
         Raises:
-            DataError: The strategy has nothing at all to do with one of the cuts.
+            DataError: The strategy has nothing for one of the cuts.
         """
         check = self.compressor.unsupported
         return check(fixture, cuts) if check else None
@@ -151,5 +151,5 @@ class CompressorSpec:
 
 
 def without_folders(name: str) -> str:
-    """Return a strategy's name for people: a file of the user's as ``file.py@name``."""
+    """Return a strategy's name for display: a user's file as ``file.py@name``."""
     return re.split(r"[/\\]", name)[-1] if "@" in name else name

@@ -1,4 +1,4 @@
-"""What is left after a compression, and how the compression went."""
+"""The state after a compression, and how the compression went."""
 
 from typing import Literal
 
@@ -27,7 +27,7 @@ class CycleRecord(BaseModel):
     model_config = ConfigDict(frozen=True)
 
     cut: int
-    """Number of messages of the original history that came before it."""
+    """Number of messages of the original history before it."""
     applied: str
     """Class name of the strategy that produced the result."""
     fallback_reason: str | None = None
@@ -43,7 +43,7 @@ class CycleRecord(BaseModel):
 
 
 class StateOutcome(BaseModel):
-    """How a compression went; what a state and the record of it in each sample's log share."""
+    """How a compression went: what a state shares with its record in each sample's log."""
 
     state_id: str
     computed_by: str = ""
@@ -52,8 +52,8 @@ class StateOutcome(BaseModel):
     failure: str = ""
     """Why the status is not ``ok``."""
     suspect: list[str] = Field(default_factory=list)
-    """Signs that its summary is none, as `validity.suspicions` tells them; it counts all the
-    same."""
+    """Signs that the summary is not a real one, from `validity.suspicions`; the state still
+    counts."""
     regions: list[Region] = Field(default_factory=list)
     """Region of each message, in the same order."""
     readable: bool = True
@@ -69,15 +69,15 @@ class StateOutcome(BaseModel):
 
     @property
     def tokens_removed(self) -> float:
-        """Share of the history's tokens that is gone, from 0 to 1."""
+        """Share of the history's tokens that was removed, 0 to 1."""
         return 1 - self.state_tokens / self.original_tokens if self.original_tokens else 0.0
 
 
 class State(StateOutcome):
-    """The outcome of compressing one fixture at one cut, shared by the probes about it."""
+    """The outcome of compressing one fixture at one cut, shared by its probes."""
 
     fixture: str
     cut: int
     replicate: int
-    """Which fresh compression of the run this is, from 0."""
+    """Number of the fresh compression in the run, from 0."""
     messages: list[ChatMessage] = Field(default_factory=list)

@@ -1,4 +1,4 @@
-"""What our own strategies have in common: keyword arguments that are checked and kept."""
+"""Base classes of our own strategies: checked keyword arguments."""
 
 from dataclasses import fields
 from typing import Annotated, Any, ClassVar, Literal, TypeVar, dataclass_transform
@@ -10,16 +10,16 @@ from pydantic.dataclasses import dataclass
 from compression_eval.compressors.budget import DEFAULT_TAIL_TOKENS
 
 Text = Annotated[str, Field(min_length=1)]
-"""A text that may not be empty."""
+"""A text that must not be empty."""
 
 _Kind = TypeVar("_Kind")
 
 
 @dataclass_transform(kw_only_default=True, field_specifiers=(Field,))
 def strategy(kind: type[_Kind]) -> type[_Kind]:
-    """Let the fields of a class be its keyword arguments, checked where it is made.
+    """Make the fields of a class its keyword arguments, checked on construction.
 
-    The text below a field is what ``compression-eval compressors list`` says of it.
+    ``compression-eval compressors list`` shows the text below a field.
     """
     config = ConfigDict(extra="forbid", use_attribute_docstrings=True)
     decorated: Any = dataclass(kind, kw_only=True, eq=False, config=config)
@@ -28,10 +28,10 @@ def strategy(kind: type[_Kind]) -> type[_Kind]:
 
 @strategy
 class Strategy(CompactionStrategy):
-    """A strategy of ours; Inspect's agents take it as they take Inspect's own.
+    """Base of our strategies; Inspect's agents accept them like Inspect's own.
 
-    It never warns the model of a compression (``memory``): whatever the tools of an agent are, the
-    results of two strategies can only be compared without that.
+    They never warn the model of a compression (``memory``): agents have different tools, so results
+    are only comparable without a warning.
     """
 
     kind: ClassVar[Literal["summary", "edit", "trim"]] = "summary"
@@ -49,7 +49,7 @@ class Strategy(CompactionStrategy):
 
 @strategy
 class WindowStrategy(Strategy):
-    """A strategy that keeps the start and the end of a conversation word for word."""
+    """A strategy that keeps the start and the end of a conversation verbatim."""
 
     head_tokens: NonNegativeInt = 0
     """Tokens kept at the start, beyond the system messages."""
@@ -64,7 +64,7 @@ class WindowStrategy(Strategy):
 
 @strategy
 class ProductStrategy(Strategy):
-    """A strategy that does what a product does, with a model and instructions to it."""
+    """A strategy that imitates a product, with a model and instructions."""
 
     prompt: Text | None = None
     """Text that replaces the instructions to the summarising model."""

@@ -1,7 +1,7 @@
-"""How a model is asked for a summary, and how its reply is read.
+"""Ask a model for a summary, and read its reply.
 
-Conversations are shown as data, one JSON object a line: no text inside them can then pass for the
-end of the data. Only where a product itself puts its request after the conversation's own messages
+Conversations are shown as data, one JSON object per line, so that no text inside them can pass for
+the end of the data. Only for products that send their request after the conversation's own messages
 is that done here too (`asked_after`).
 """
 
@@ -38,24 +38,24 @@ from compression_eval.inspect_models import NO_CHOICES, refused
 from compression_eval.text.printable import one_line_json
 
 _MIN_SUMMARY = 100
-"""Tokens below which a summary is not worth asking for; empty headings alone take 60."""
+"""Minimum tokens of a summary; empty headings alone take 60."""
 
 
 @dataclass(frozen=True)
 class SummaryPlan:
-    """What is summarised, how long the summary may be, and what goes around it."""
+    """What to summarise, the budget of the summary, and what surrounds it."""
 
     window: Window
-    """Its span is what is to be summarised, without an earlier summary."""
+    """Its span is to be summarised, without an earlier summary."""
     earlier: Any
-    """What the earlier summary's message carries; None if there is none."""
+    """The earlier summary, from its message's metadata; None if there is none."""
     summary_tokens: int
-    """Budget of the summary's text, without the message that it stands in."""
+    """Budget of the summary's text, without the message around it."""
 
 
 @strategy
 class SummarisingCompaction(WindowStrategy):
-    """Replace the middle of a conversation by what a model writes about it; base of our own two."""
+    """Replace the middle of a conversation by a model's summary; base of our own two strategies."""
 
     key: ClassVar[str]
     """Metadata key of the message that carries the summary from one compression to the next."""
@@ -71,11 +71,11 @@ class SummarisingCompaction(WindowStrategy):
     """A topic that deserves the most room."""
 
     def plan(self, messages: Sequence[ChatMessage]) -> SummaryPlan:
-        """Divide the budget, and find what is to be summarised.
+        """Divide the budget and select the span to summarise.
 
-        Without a target, head, summary and tail have their own budgets. With one, what it leaves
-        after the head and the frame of the summary's message is divided between summary and tail in
-        the proportion of ``summary_tokens`` to ``tail_tokens``.
+        Without a target, head, summary and tail have their own budgets. With one, the rest of it
+        after the head and the frame of the summary's message is divided between summary and tail
+        in proportion of ``summary_tokens`` to ``tail_tokens``.
 
         Raises:
             CompressionError: There is nothing to summarise, or the target leaves no room for it.
@@ -109,8 +109,8 @@ class SummarisingCompaction(WindowStrategy):
         """Return the messages of a summarising call: instructions as system, material as user.
 
         Args:
-            plan: What is summarised, and how long the summary may be.
-            earlier: The summary so far, if there is one, under the name that the instructions use.
+            plan: What to summarise, and the budget.
+            earlier: The previous summary, if there is one, under the name in the instructions.
         """
         header: dict[str, Any] = {**earlier, "budget_tokens": plan.summary_tokens}
         if self.focus_topic:
@@ -126,8 +126,8 @@ class SummarisingCompaction(WindowStrategy):
     def state(self, plan: SummaryPlan, message: ChatMessage) -> list[ChatMessage]:
         """Return the state around the message that carries the summary.
 
-        With a target, room that the summary left free is filled from the end of what was
-        summarised, so that part stands in the state twice: in the summary and word for word.
+        With a target, the room that the summary left is filled from the end of the summarised span,
+        so that part is in the state twice: in the summary and verbatim.
 
         Raises:
             CompressionError: The summary alone is over the target.
@@ -147,7 +147,7 @@ class SummarisingCompaction(WindowStrategy):
 
 
 def carrier(text: str, metadata: dict[str, Any]) -> ChatMessageUser:
-    """Return the message that stands in a state for what was removed."""
+    """Return the message that replaces the removed messages in a state."""
     return ChatMessageUser(content=f"{prompt('carrier')}\n\n{text}", metadata=metadata)
 
 
@@ -155,7 +155,7 @@ def completion(output: ModelOutput) -> str:
     """Return the text of a summarising call.
 
     Raises:
-        CompressionError: The model refused, ran out of room, or said nothing.
+        CompressionError: The model refused, hit the token limit, or returned nothing.
     """
     if output.error:
         raise CompressionError("error", f"the summarising model failed: {output.error}")
@@ -174,10 +174,10 @@ def completion(output: ModelOutput) -> str:
 
 
 def tagged_summary(reply: str) -> str:
-    """Return what stands in the ``<summary>`` of a reply, else the whole reply.
+    """Return the content of the ``<summary>`` tag of a reply, else the whole reply.
 
     Raises:
-        CompressionError: There is no text in it.
+        CompressionError: It is empty.
     """
     tagged = re.search(r"<summary>(.*)</summary>", reply, re.DOTALL)
     text = (tagged[1] if tagged else reply).strip()
@@ -187,11 +187,11 @@ def tagged_summary(reply: str) -> str:
 
 
 def data_block(header: dict[str, Any], messages: Sequence[ChatMessage]) -> str:
-    """Return what a summarising model is shown: one JSON object a line.
+    """Return the material for a summarising model: one JSON object per line.
 
     Args:
         header: Each entry becomes a line of its own, in order.
-        messages: The conversation to be summarised: position, role, text and tool calls of each.
+        messages: The conversation; each message gives position, role, text and tool calls.
     """
     lines = [one_line_json({key: value}) for key, value in header.items()]
     for index, message in enumerate(messages):
@@ -205,7 +205,7 @@ def data_block(header: dict[str, Any], messages: Sequence[ChatMessage]) -> str:
 
 
 def instructions(name: str, product: ProductStrategy) -> str:
-    """Return the instructions of a product: its text or the one in its place, and the focus."""
+    """Return the instructions of a product, or the user's in their place, with the focus topic."""
     text = product.prompt or prompt(name)
     focus = product.focus_topic
     return f"{text}\n\n{filled('focus', topic=focus)}" if focus else text
@@ -214,12 +214,12 @@ def instructions(name: str, product: ProductStrategy) -> str:
 async def asked_after(
     model: Model, messages: Sequence[ChatMessage], tools: Sequence[ToolInfo], request: str
 ) -> ModelOutput:
-    """Return the reply to a request that stands after the messages themselves.
+    """Return the reply to a request after the conversation's own messages.
 
     Args:
         model: Writes the summary.
         messages: The conversation, system messages included.
-        tools: The tools it was had with; some providers demand them where there are tool calls.
+        tools: Its tools; some providers require them if there are tool calls.
         request: The instructions.
     """
     return await model.generate(
@@ -234,14 +234,14 @@ async def asked_about(
     request: str,
     max_tokens: int | None = None,
 ) -> str:
-    """Return the text of the reply to a request that stands after the messages as data.
+    """Return the text of the reply to a request after the messages as data.
 
     Args:
         model: Writes the summary.
-        messages: What is to be summarised.
+        messages: The messages to summarise.
         header: Further data, each entry on a line of its own before the messages.
         request: The instructions.
-        max_tokens: Limit of the reply.
+        max_tokens: Token limit of the reply.
 
     Raises:
         CompressionError: The reply is unusable; see `completion`.
@@ -259,15 +259,15 @@ async def asked_about(
 def set_apart(
     messages: Sequence[ChatMessage], key: str
 ) -> tuple[list[ChatMessage], Any, list[ChatMessage]]:
-    """Part a conversation into system messages, the result of an earlier compression, and the rest.
+    """Split a conversation into system messages, the earlier compression's result, and the rest.
 
     Args:
         messages: The conversation.
-        key: Metadata key that marks a message which carries an earlier result.
+        key: Metadata key of the message that carries an earlier result.
 
     Returns:
-        The leading system messages; what the newest carrier holds under the key, or None; all
-        other messages but the carriers.
+        The leading system messages; the newest carrier's value of the key, or None; all other
+        messages without carriers.
     """
     system, conversation = split_system(messages)
     held = [message.metadata[key] for message in conversation if key in (message.metadata or {})]  # type: ignore[index]

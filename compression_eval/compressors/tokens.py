@@ -1,6 +1,6 @@
 """Count the tokens of messages, the same way for every arm.
 
-How texts are counted is decided in `fixtures.tokens`.
+`fixtures.tokens` decides how texts are counted.
 """
 
 from collections.abc import Callable, Sequence
@@ -13,7 +13,7 @@ from compression_eval.fixtures.message_text import message_text
 from compression_eval.fixtures.tokens import MESSAGE_OVERHEAD, text_counter
 
 OPAQUE_TOKENS = "compression_eval_opaque_tokens"
-"""Metadata key of a message that only its vendor can read; the tokens it reports for it."""
+"""Metadata key of a message that only its vendor can read: the tokens that the vendor reports."""
 
 
 @dataclass(frozen=True)
@@ -26,7 +26,7 @@ class TokenCounter:
     def message(self, message: ChatMessage) -> int:
         """Return the tokens of one message: text, reasoning and tool calls, plus its frame.
 
-        An opaque part counts as what its vendor reported, since no tokenizer can read it.
+        An opaque part counts as the vendor reported, since no tokenizer can read it.
         """
         opaque = int((message.metadata or {}).get(OPAQUE_TOKENS, 0))
         return self.count(message_text(message)) + opaque + MESSAGE_OVERHEAD
@@ -37,7 +37,7 @@ class TokenCounter:
 
 
 def is_opaque(message: ChatMessage) -> bool:
-    """Return whether a message holds something that only its vendor can read."""
+    """Return whether only its vendor can read a message."""
     return OPAQUE_TOKENS in (message.metadata or {})
 
 
@@ -45,7 +45,7 @@ def is_opaque(message: ChatMessage) -> bool:
 def token_counter() -> TokenCounter:
     """Return the counter of this process; always the same one.
 
-    It remembers texts, because every arm and replicate counts the same messages.
+    It caches texts, because every arm and replicate counts the same messages.
     """
     plain = text_counter()
     return TokenCounter(plain.name, lru_cache(maxsize=16_384)(plain.count))

@@ -1,9 +1,9 @@
-"""Whether a state is one that an agent could go on from, and its summary looks like one.
+"""Check whether an agent could continue from a state, and whether its summary looks real.
 
-The first is a verdict: a provider must accept the state, and it must be smaller. The second is only
-a list of signs for people to look at: a model may decline in words, fill in headings and nothing
-else, or write about something else. All of that shrinks the conversation and is sound in structure,
-so the strategy's result counts; but what is measured then is a model that did not do its work.
+The first is a verdict: a provider must accept the state, and it must be smaller. The second only
+lists signs for people to check: a model may refuse in words, fill in headings only, or write about
+something else. Such a state is smaller and well-formed, so the result counts; but it measures a
+model that did not do its job.
 """
 
 import json
@@ -20,11 +20,10 @@ from compression_eval.fixtures.message_text import content_text, message_text
 from compression_eval.fixtures.models import leaves
 
 DEFAULT_MIN_REMOVED = 0.1
-"""Share of the tokens beside the system prompt that a compression must at least remove.
+"""Minimum share of the tokens, without the system prompt, that a compression must remove.
 
-A product that gives up half-way leaves nearly everything and would win every table; one release
-that did removed 7 %. The strategies in use remove 25 % of a short conversation and over 90 % of a
-long one.
+A product that gives up half-way keeps nearly everything and would win every table; one such release
+removed 7 %. Real strategies remove 25 % of a short conversation and over 90 % of a long one.
 """
 
 _REFUSALS = (
@@ -34,24 +33,24 @@ _REFUSALS = (
     *("很抱歉", "抱歉", "对不起", "我无法", "我不能"),
     *("申し訳", "お手伝いできません", "お答えできません"),
 )
-"""Beginnings of lines by which a model declines, folded and with straight apostrophes."""
+"""Beginnings of lines of a refusal, casefolded and with straight apostrophes."""
 
 _MAX_REFUSAL = 1_500
-"""Characters: what is longer than this says more than no, whatever its lines begin with."""
+"""Characters; a longer text is no refusal, whatever its lines begin with."""
 
 _MIN_SHARE_OF_BUDGET = 0.05
 _MIN_TOKENS = 12
-"""Where a strategy has no budget; shorter than this no account of a conversation is."""
+"""Minimum tokens of a summary if the strategy has no budget."""
 
 _MIN_FACTS = 3
-"""With fewer expected facts, that none is named is chance."""
+"""With fewer expected facts, naming none of them may be chance."""
 
 _MIN_FOREIGN, _MAX_KNOWN = 0.3, 0.01
-"""Shares of a reply's and of a conversation's letters in a script that make it a foreign one."""
+"""Shares of a script in a reply's and a conversation's letters that make it foreign."""
 
 _TAG = re.compile(r"<[^<>\n]*>")
 _EMPTY = re.compile(r"#.*|[-*]?[ \t]*\(?(?:none|n/a|empty|无|なし)\)?", re.I)
-"""A line, without the space around it, that says nothing."""
+"""A stripped line without content."""
 
 _LATIN = "Latin"
 _SCRIPTS = {
@@ -66,17 +65,16 @@ _SCRIPTS = {
 def size_problem(
     before: Sequence[ChatMessage], after: Sequence[ChatMessage], min_removed: float
 ) -> str | None:
-    """Return why a state is not smaller than what was compressed, or None.
+    """Return why a state is not smaller than its input, or None.
 
-    Leading system messages are not counted, because no strategy may remove them: a short
-    conversation under a long system prompt can be compressed like any other. In a chain each
-    compression is held to its own input, so that one that does nothing cannot hide behind an
-    earlier one that did much.
+    Leading system messages are not counted, because no strategy may remove them. In a chain each
+    compression is compared with its own input, so that one that does nothing cannot hide behind an
+    effective earlier one.
 
     Args:
-        before: What was compressed: the history, or an earlier state with what followed it.
-        after: The state that was left.
-        min_removed: Least share to be removed, 0 to 1; with 0 one token less is enough.
+        before: The input: the history, or an earlier state with the messages after it.
+        after: The state.
+        min_removed: Minimum share to remove, 0 to 1; with 0 one token less is enough.
     """
     was, left = (token_counter().messages(split_system(each)[1]) for each in (before, after))
     if left < was and was - left >= min_removed * was:
@@ -95,11 +93,11 @@ def structural_problem(
 
     Checked: system messages come first, then a user message or a vendor's compaction block; every
     tool result follows its call and every call has its result; no message is empty; the last user
-    message is not gone without a trace (see `_request_lost`).
+    message is not lost without a trace (see `_request_lost`).
 
     Args:
         messages: The state.
-        before: What was compressed; without it nothing can be said of the last user message.
+        before: The input; without it the last user message is not checked.
     """
     return next(_structural_problems(split_system(messages)[1], before), None)
 
@@ -114,7 +112,7 @@ def _structural_problems(
     for position, message in enumerate(body):
         if message.role == "system":
             yield f"a system message stands in the middle (position {position})"
-        # A command that prints nothing is normal, and every provider takes its empty result.
+        # Commands often print nothing, and every provider accepts an empty result.
         plain = message.role != "tool" and isinstance(message.content, str)
         if plain and not message_text(message).strip():
             yield f"an empty {message.role} message (position {position})"
@@ -133,12 +131,11 @@ def _structural_problems(
 
 
 def _request_lost(before: Sequence[ChatMessage], body: Sequence[ChatMessage]) -> bool:
-    """Return whether the request that the agent is at work on has left no trace in a state.
+    """Return whether the user's current request has left no trace in a state.
 
-    It is kept if its message is there (perhaps cut to fit a budget), or its text stands word for
-    word in another message. Where it was replaced, by a message of the user's or the assistant's
-    side that was not there before, its content cannot be judged here, only by the probes. What
-    is left is a strategy that merely dropped it.
+    It is kept if its message is there (perhaps cut to fit a budget), or its text occurs verbatim in
+    another message. If a new user or assistant message replaced it, only the probes can judge the
+    content. What remains is a strategy that merely dropped it.
     """
     last = next((message for message in reversed(before) if message.role == "user"), None)
     if last is None:
@@ -160,17 +157,17 @@ def suspicions(
     budget: int | None,
     count: Callable[[str], int],
 ) -> list[str]:
-    """Return the signs that a summary is none, each in one line that begins with its name.
+    """Return signs that a summary is not a real one, a line each that begins with its name.
 
-    ``refusal``: it declines in words. ``blank``: headings only. ``short``: far below its budget.
+    ``refusal``: it refuses in words. ``blank``: headings only. ``short``: far below its budget.
     ``no_fact``: of the expected facts that only the summary could hold, it holds none.
     ``language``: it is in a script that the conversation's people and agent did not use.
 
     Args:
-        replies: What the summarising model said, over all calls and cycles; none, no signs.
+        replies: The summarising model's replies over all calls and cycles; without any, no signs.
         history: The conversation before the cut.
-        facts: Where the expected facts are.
-        budget: Tokens that the summary was given, if the strategy has such an argument.
+        facts: Records of the expected facts.
+        budget: Token budget of the summary, if the strategy has one.
         count: Counts the tokens of a text.
     """
     if not replies:
@@ -199,9 +196,9 @@ def suspicions(
 
 
 def _decoded(reply: str) -> str:
-    """Return what a reply says if it is JSON, perhaps in a code fence; else the reply.
+    """Return the texts of a reply that is JSON, perhaps in a code fence; else the reply.
 
-    A summary in prose may quote JSON, which is not all that it says.
+    A summary in prose may quote JSON among other text.
     """
     fence, brace, rest = reply.strip().removesuffix("```").partition("{")
     if not brace or fence.strip().lower() not in ("", "```", "```json"):
@@ -220,7 +217,7 @@ def _foreign_script(text: str, conversation: str) -> str | None:
     for script, number in own.items():
         share = known[script] / max(known.total(), 1)
         enough = number >= max(_MIN_FOREIGN * own.total(), 1)
-        # Names and code are Latin everywhere.
+        # Names and code are Latin in every language.
         if script != _LATIN and enough and share <= _MAX_KNOWN:
             return script
     return None

@@ -14,7 +14,7 @@ from compression_eval.compressors.errors import is_outage
 from compression_eval.inspect_models import NO_CHOICES, refused, stop_reason
 
 MODEL_NAME = "compressor"
-"""The model's name as Hermes sees it: always the same, so that nothing in it turns on the name."""
+"""The model's name as Hermes sees it: constant, so that nothing depends on it."""
 
 _FINISH_REASONS = {"max_tokens": "length", "content_filter": "content_filter"}
 
@@ -23,7 +23,7 @@ Reply = tuple[int, dict[str, Any]]
 
 
 class _ChatRequest(BaseModel):
-    """What is used of a chat request; the rest (the model's name, metadata) is not."""
+    """The fields of a chat request that are used."""
 
     model_config = ConfigDict(extra="ignore")
 
@@ -37,27 +37,27 @@ class _ChatRequest(BaseModel):
 class Answerer:
     """Answers chat requests with a model.
 
-    A model call that failed is not made again: Inspect has retried it as it was told to, so
-    Hermes' own retries get the same error.
+    A failed model call is not repeated: Inspect has retried it as configured, so Hermes' own
+    retries get the same error.
 
     Args:
-        model: Where the requests go.
+        model: The model that answers.
     """
 
     def __init__(self, model: Model) -> None:
         self._model = model
         self._failure: Reply | None = None
         self.error = ""
-        """Why a model call failed; empty if none did."""
+        """Reason of the failed model call; empty if none failed."""
         self.refused = False
-        """Whether the model declined, in a reply that Hermes may take for a summary."""
+        """Whether the model refused, in a reply that Hermes may take for a summary."""
 
     async def answer(self, body: Mapping[str, Any]) -> Reply:
         """Return the reply to a chat request.
 
         Raises:
             LimitExceededError: A limit of the sample was hit.
-            Exception: What stood in the way of a model call, if that says nothing about Hermes.
+            Exception: An outage of the model, which says nothing about Hermes.
         """
         if self._failure:
             return self._failure
@@ -78,10 +78,10 @@ class Answerer:
             )
         except LimitExceededError:
             raise
-        except Exception as error:  # whatever a provider raises is this call's failure
+        except Exception as error:  # any error of a provider is this call's failure
             if is_outage(error, self._model):
                 raise
-            # Hermes acts on some statuses.
+            # Hermes reacts to some statuses.
             status = getattr(error, "status_code", None)
             known = isinstance(status, int) and 400 <= status < 600
             return self._failed(status if known else 500, f"{type(error).__name__}: {error}")

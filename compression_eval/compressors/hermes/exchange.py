@@ -23,20 +23,20 @@ _DESCRIBE_SECONDS = 120
 _MAX_LINE_BYTES = 64 * 1024 * 1024
 _MAX_SHOWN = 300
 
-# -P keeps our own folder, where the worker lies, off the module path.
+# -P keeps the worker's folder, which is ours, off the module path.
 _WORKER = ("-P", "-s", str(Path(__file__).with_name("worker.py")))
 
 _DEAD_PROXY = "http://127.0.0.1:9"
 """Nothing listens on the discard port: a request that is not for the loopback fails at once."""
 
-# The model call is waited for by us, with Inspect's own limits; Hermes must not give up before.
+# We wait for the model call, within Inspect's limits; Hermes must not give up earlier.
 _CONFIGURATION = "auxiliary:\n  compression:\n    timeout: 86400\n"
 
 _INHERITED = ("PATH", "LANG", "LC_ALL", "TMPDIR", "TEMP", "TMP", "SYSTEMROOT", "WINDIR")
 
 
 class Description(BaseModel):
-    """What an interpreter holds."""
+    """The version of Hermes in an interpreter, and the parameters it takes."""
 
     version: str
     constructor: list[str]
@@ -46,16 +46,16 @@ class Description(BaseModel):
 
 
 class WorkerReply(BaseModel):
-    """What the worker returns for one compression."""
+    """The worker's result of one compression."""
 
     model_config = ConfigDict(extra="forbid")
 
     version: str
     messages: list[dict[str, Any]]
     flags: dict[str, Any]
-    """Hermes' own record of how the call went: every plain ``_last_…`` attribute."""
+    """Hermes' own record of the call: every plain ``_last_…`` attribute."""
     compressions: int = Field(ge=0)
-    """How many compressions it counted during the call: 1 or 0."""
+    """Compressions that it counted during the call: 1 or 0."""
     effective: dict[str, Any]
     """The constructor arguments it was given."""
     budgets: dict[str, int | None]
@@ -63,15 +63,15 @@ class WorkerReply(BaseModel):
     dropped: list[str]
     """Arguments that this version does not take."""
     clock_frozen: bool
-    """Whether it has a clock to freeze; old versions put no date into the prompt."""
+    """Whether it has a clock to freeze; old versions have no date in the prompt."""
 
 
 @contextmanager
 def _scratch_home() -> Iterator[tuple[Path, dict[str, str]]]:
-    """Give a fresh home folder and an environment: no credentials, no user settings.
+    """Yield a fresh home folder and an environment without credentials and user settings.
 
-    All traffic but that to the loopback is sent to where nothing listens, so that a version that
-    looks up models or prices on the network neither waits nor tells anybody.
+    Traffic other than to the loopback goes to a closed port, so that a version that looks up models
+    or prices on the network neither waits nor discloses anything.
     """
     with TemporaryDirectory(prefix="compression-eval-hermes-", ignore_cleanup_errors=True) as name:
         home = Path(name)
@@ -127,17 +127,17 @@ async def run_worker(
     answer: Callable[[Mapping[str, Any]], Awaitable[Reply]],
     seconds: float,
 ) -> WorkerReply:
-    """Have the worker carry out one request; its process ends with this call.
+    """Have the worker execute one request; its process ends with this call.
 
     Args:
         python: Hermes' interpreter.
         request: What `worker.compress` takes.
-        answer: Answers a chat request of Hermes, in the context of the caller: the transcript and
-            the limits of an Inspect sample. What it raises ends the exchange.
-        seconds: Time limit; that of the answers does not count.
+        answer: Answers a chat request of Hermes in the caller's context: the transcript and limits
+            of an Inspect sample. An error of it ends the exchange.
+        seconds: Time limit, the answers not counted.
 
     Raises:
-        CompressionError: It could not be started, failed, or answered something else than it must.
+        CompressionError: It could not be started, failed, or returned a malformed answer.
     """
     with _scratch_home() as (home, environment), TemporaryFile() as errors:
         command = [str(python), *_WORKER]
@@ -191,6 +191,6 @@ def _checked(reply: object) -> WorkerReply:
 
 
 def _last_line(text: str) -> str:
-    """Return the last line that says something: of a traceback, the error."""
+    """Return the last line that is not blank: of a traceback, the error."""
     lines = [line.strip() for line in text.splitlines() if line.strip()]
     return lines[-1][:_MAX_SHOWN] if lines else "it said nothing"

@@ -1,4 +1,4 @@
-"""The interpreters that hold Hermes, and how one is installed.
+"""Find and install interpreters with Hermes.
 
 Each version of ``hermes-agent`` has a virtual environment of its own.
 """
@@ -23,7 +23,7 @@ VERSION_PATTERN = r"^\d+(\.\d+){0,3}((a|b|rc|\.post|\.dev)\d+)?$"
 """A release as package indexes write it; it becomes a folder name."""
 
 PINNED = Path(__file__).with_name("requirements")
-"""By version, all packages that it needs with their versions and hashes.
+"""All required packages with versions and hashes, by version of Hermes.
 
 Made by ``uv pip compile --universal --generate-hashes --no-build``.
 """
@@ -44,7 +44,7 @@ def python_of(environment: Path) -> Path:
 
 
 def find_interpreter(version: str, python: str | None) -> tuple[Path, Description]:
-    """Return the interpreter to use, after a look at what it holds.
+    """Return the interpreter to use and what it holds.
 
     Args:
         version: Version of ``hermes-agent`` that must be in it.
@@ -85,12 +85,12 @@ def install_command(version: str) -> str:
 def install(version: str, base_python: str | None = None) -> tuple[Path, Description]:
     """Make a virtual environment with ``hermes-agent`` from the package index.
 
-    Only wheels are installed, so that no package runs code on the way, and pip is given no
-    variable that may hold a key. A version in `PINNED` is installed exactly as it stands there;
-    of others only the version of the package itself is fixed.
+    Only wheels are installed, so that no package runs code during installation, and pip gets no
+    environment variable that may hold a key. A version in `PINNED` is installed exactly as pinned;
+    for others only the version of the package itself is fixed.
 
-    It is made beside its place and moved there when it works, so that one that was interrupted
-    is never taken for installed. What is installed already is left as it is.
+    The environment is built beside its final place and moved there when it works, so that an
+    interrupted installation never counts. An existing environment stays unchanged.
 
     Args:
         version: Version of the package.
@@ -112,7 +112,7 @@ def install(version: str, base_python: str | None = None) -> tuple[Path, Descrip
             _fill(draft, version, base_python or sys.executable)
             draft.replace(target)
         except OSError as error:
-            if not python_of(target).is_file():  # else somebody else has installed it meanwhile
+            if not python_of(target).is_file():  # else another process has installed it meanwhile
                 raise DataError(f"{target}: cannot be written ({error.strerror})") from error
         finally:
             shutil.rmtree(draft, ignore_errors=True)

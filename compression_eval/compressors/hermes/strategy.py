@@ -1,8 +1,8 @@
-"""Hermes' context compressor as a strategy: its own code, called as it is published.
+"""Hermes' context compressor as a strategy: its published code, unmodified.
 
 Source: ``agent/context_compressor.py`` of the ``hermes-agent`` package (Nous Research, MIT). The
-package pins libraries that ours cannot live with, so it runs in a process of its own and talks to
-us in lines of JSON.
+package pins libraries that conflict with ours, so it runs in a process of its own and exchanges
+lines of JSON with us.
 """
 
 import json
@@ -33,9 +33,9 @@ from compression_eval.compressors.strategy import Strategy, Text, strategy
 from compression_eval.errors import DataError
 
 _EXTRAS = "hermes_extras"
-"""Metadata key of what Hermes put on a message beside the chat form; it gets it back."""
+"""Metadata key of Hermes' own fields of a message, which it gets back."""
 _COMPRESSIONS = "hermes_compressions"
-"""Metadata key on rewritten messages: how many compressions the conversation has been through."""
+"""Metadata key of rewritten messages: the number of compressions so far."""
 
 _CHAT_FORM = frozenset({"role", "content", "tool_calls", "tool_call_id", "name", "refusal"})
 
@@ -45,7 +45,7 @@ _OURS = frozenset(
         *("summary_model_override", "quiet_mode"),
     }
 )
-"""Constructor arguments that this strategy has to set itself."""
+"""Constructor arguments that this strategy sets itself."""
 
 _OF_OTHER_VERSIONS = frozenset(
     {
@@ -53,7 +53,7 @@ _OF_OTHER_VERSIONS = frozenset(
         *("min_tail_user_messages", "tail_mode"),
     }
 )
-"""Constructor arguments that some versions take; where they are not taken, they are left out."""
+"""Constructor arguments that only some versions take; left out for the others."""
 
 
 def _no_wiring(constructor: dict[str, JsonValue]) -> dict[str, JsonValue]:
@@ -103,7 +103,7 @@ class HermesCompaction(Strategy):
     async def compact(
         self, model: Model, messages: list[ChatMessage], tools: list[ToolInfo]
     ) -> tuple[list[ChatMessage], ChatMessageUser | None]:
-        """Return what Hermes left, and None: its summary may be part of another message.
+        """Return Hermes' result, and None: its summary may be part of another message.
 
         Raises:
             CompressionError: Hermes failed, or says itself that it did not compress.
@@ -137,10 +137,10 @@ class HermesCompaction(Strategy):
 
 
 def _check_outcome(reply: WorkerReply, answerer: Answerer) -> None:
-    """Raise if a call of Hermes' compressor is not to be taken for a compression.
+    """Raise if a call of Hermes' compressor did not compress.
 
-    It may have given up, put a substitute in the place of a summary, or found nothing to compress;
-    or its summary is a refusal. Not every version has every flag; a missing one says nothing.
+    It may have given up, used a substitute for a summary, or found nothing to compress; or its
+    summary is a refusal. Not every version has every flag; a missing one means nothing.
     """
     flags = reply.flags
     cause = answerer.error or str(flags.get("_last_summary_error") or "no reason given")
@@ -167,7 +167,7 @@ async def _to_hermes(messages: Sequence[ChatMessage]) -> list[dict[str, Any]]:
     plain = [cast(dict[str, Any], dict(item)) for item in await messages_to_openai(list(messages))]
     for source, item in zip(messages, plain, strict=True):
         for call in item.get("tool_calls") or []:
-            # Escapes such as \u30a8 would reach the summarising model as they stand.
+            # Escapes such as \u30a8 would reach the summarising model unchanged.
             arguments = json.loads(call["function"]["arguments"])
             call["function"]["arguments"] = json.dumps(arguments, ensure_ascii=False)
         item.update((source.metadata or {}).get(_EXTRAS, {}))
@@ -180,7 +180,7 @@ async def _from_hermes(
     originals: Sequence[ChatMessage],
     compressions: int,
 ) -> list[ChatMessage]:
-    """Return Hermes' messages in our form; those it left as they were are the original objects."""
+    """Return Hermes' messages in our form; unchanged ones are the original objects."""
     result: list[ChatMessage] = []
     position = 0
     for item in returned:

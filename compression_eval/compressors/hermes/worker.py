@@ -1,8 +1,8 @@
 """Runs in Hermes' interpreter: one compression, JSON in on standard input, JSON out.
 
-It is started as a file, never imported by our side, and uses the standard library and Hermes only:
-nothing else of ours can be had in that interpreter. Names of Hermes are looked up at run time, and
-what a version does not have is left out and reported, since its signatures change.
+It is started as a file, never imported by our side, and uses only the standard library and Hermes,
+because that interpreter has none of our packages. Names of Hermes are looked up at run time, and
+what a version lacks is left out and reported, since its signatures change.
 
 Hermes asks its model over HTTP. Here that is a server on the loopback which passes each request on
 as a line ``{"ask": …}`` and reads the reply, a status and a body, from the next line of input.
@@ -25,7 +25,7 @@ _PATH = "/v1/chat/completions"
 
 
 class Parent:
-    """Whoever started this process: lines of JSON from it and to it."""
+    """The parent process: lines of JSON from it and to it."""
 
     def __init__(self) -> None:
         self._in = os.fdopen(os.dup(0), encoding="utf-8")
@@ -52,7 +52,7 @@ class Parent:
 
 
 def main() -> int:
-    """Answer one request; the exit code is 0 if there is an answer."""
+    """Answer one request; exit with 0 if that succeeds."""
     parent = Parent()
     request = parent.read()
     parent.write(describe() if request["action"] == "describe" else compress(request, parent))
@@ -84,8 +84,8 @@ def compress(request: dict[str, Any], parent: Parent) -> dict[str, Any]:
         compressor_class, {**request["constructor"], **_chat_server(parent)}
     )
     compressor = compressor_class(**constructor)
-    # A live agent keeps its compressor, which protects the first turns only once; a new one for
-    # each process has to be told how often this conversation was compressed.
+    # A live agent keeps its compressor, which protects the first turns only once; the new one of
+    # each process must know how often this conversation was compressed.
     compressor.compression_count = request["earlier"]
     keywords, also_dropped = _accepted(compressor.compress, request["compress"])
     messages = compressor.compress(request["messages"], **keywords)
@@ -106,13 +106,13 @@ def compress(request: dict[str, Any], parent: Parent) -> dict[str, Any]:
 
 
 def _chat_server(parent: Parent) -> dict[str, str]:
-    """Start the server, and return where it is and what opens it."""
-    # Nothing else on this machine can spend the user's money.
+    """Start the server; return its address and key."""
+    # The key keeps other programs on this machine from spending the user's money.
     key = secrets.token_urlsafe(32)
 
     class Handler(http.server.BaseHTTPRequestHandler):
         def do_POST(self) -> None:
-            # Read to the end first: a client that is still sending would see a broken connection
+            # Read the whole request first: a client still sending would see a broken connection
             # instead of a refusal.
             content = self.rfile.read(int(self.headers.get("Content-Length") or 0))
             authorization = self.headers.get("Authorization") or ""
@@ -184,9 +184,9 @@ def _is_flag(name: str, value: Any) -> bool:
 
 
 def _freeze_clock(today: datetime.date) -> bool:
-    """Make Hermes' own clock, which its prompt takes the date from, stand still at noon UTC.
+    """Freeze Hermes' own clock, which dates its prompt, at noon UTC.
 
-    Only that function is replaced: time outs and TLS go on with the real time.
+    Only that function is replaced: timeouts and TLS keep the real time.
     """
     try:
         clock: Any = importlib.import_module("hermes_time")

@@ -1,1 +1,1 @@
-"""Compaction that the model vendors offer themselves, through their own packages."""
+"""The model vendors' own compaction, through their own packages."""

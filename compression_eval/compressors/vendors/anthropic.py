@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from anthropic.types.beta import BetaCompactionBlock
 
 MIN_TRIGGER = 50_000
-"""The server accepts no lower trigger."""
+"""Minimum trigger that the server accepts."""
 
 _SummaryTokens = Annotated[int, Field(ge=4_096, le=20_000)]
 
@@ -45,9 +45,9 @@ _SummaryTokens = Annotated[int, Field(ge=4_096, le=20_000)]
 class AnthropicNativeCompaction(Strategy):
     """Have Anthropic summarise a conversation now, and send its signed block back.
 
-    There is no trigger. The block must go back unchanged, alone, first, in place of what it
-    summarises, and each later request needs the beta: an agent needs `exact_replay` to go on with
-    it; see the documentation. Source: ``compaction={"type": "summarize"}`` of
+    There is no trigger. The block must be sent back unchanged, alone and first, in place of what it
+    summarises, and each later request needs the beta: an agent needs `exact_replay` to continue;
+    see the documentation. Source: ``compaction={"type": "summarize"}`` of
     `client.beta.messages.create`.
     """
 
@@ -63,7 +63,7 @@ class AnthropicNativeCompaction(Strategy):
 
     @property
     def preserve_prefix(self) -> bool:
-        """False: the summarised messages must go."""
+        """False: the summarised messages must be removed."""
         return False
 
     async def compact(
@@ -107,7 +107,7 @@ class AnthropicNativeCompaction(Strategy):
 
 @strategy
 class AnthropicTextCompaction(AnthropicNativeCompaction):
-    """Have Anthropic summarise a conversation now, and take its text, which any model can read."""
+    """Have Anthropic summarise a conversation now, and keep its text, which any model can read."""
 
     signed = False
 
@@ -116,9 +116,9 @@ class AnthropicTextCompaction(AnthropicNativeCompaction):
 class AnthropicEditCompaction(Strategy):
     """Have the server compact a conversation and keep the block it returns.
 
-    Source: ``compact_20260112``. Asked to pause, the server returns nothing but the block; from
-    then on it ignores all that comes before one. Inspect's provider replays such a block by itself,
-    with the beta and the edit that the server demands, but only the block's text.
+    Source: ``compact_20260112``. Asked to pause, the server returns only the block; later requests
+    ignore everything before one. Inspect's provider replays such a block by itself, with the beta
+    and the edit that the server requires, but only the block's text.
     """
 
     trigger_tokens: Annotated[int, Field(ge=MIN_TRIGGER)] = MIN_TRIGGER
@@ -130,7 +130,7 @@ class AnthropicEditCompaction(Strategy):
 
     @property
     def preserve_prefix(self) -> bool:
-        """False: the server ignores what comes before a block."""
+        """False: the server ignores messages before a block."""
         return False
 
     async def compact(
@@ -169,7 +169,7 @@ class AnthropicEditCompaction(Strategy):
 
 
 async def _replayed_by_inspect(block: "BetaCompactionBlock") -> ChatMessage:
-    """Return a block as Inspect's own message, if nothing of it is lost on the way back."""
+    """Return a block as Inspect's own message, if its replay loses nothing."""
     fields = block.model_dump(mode="json", exclude_none=True)
     wire: Any = [{"role": "assistant", "content": [fields]}]
     (message,) = await messages_from_anthropic(wire)
@@ -189,11 +189,11 @@ async def _replayed_by_inspect(block: "BetaCompactionBlock") -> ChatMessage:
 
 @strategy
 class AnthropicClearToolsCompaction(ClearToolsCompaction):
-    """Have the server say what it clears, and clear that.
+    """Ask the server how much it clears, and clear the same.
 
-    Source: ``clear_tool_uses_20250919``. The server never returns what it cleared, it only counts.
-    So it decides here whether and how much is cleared, and `ClearToolsCompaction` does the same to
-    the state; if the two counts differ, the state fails.
+    Source: ``clear_tool_uses_20250919``. The server never returns what it cleared, only counts. So
+    it decides whether and how much is cleared, and `ClearToolsCompaction` does the same to the
+    state; if the two counts differ, the state fails.
     """
 
     trigger: Literal["tool_uses", "input_tokens"] = "tool_uses"
@@ -231,10 +231,10 @@ class AnthropicClearToolsCompaction(ClearToolsCompaction):
             raise CompressionError(
                 "not_applied", "the server cleared nothing: the edit did not fire"
             )
-        # The server judges by itself whether enough comes free.
+        # The server decides by itself whether clearing frees enough.
         result = self.cleared(messages, None)
         before, after = _placeholders(messages), _placeholders(result)
-        # Whether results that an earlier compression cleared are counted again is not documented.
+        # It is undocumented whether results cleared by an earlier compression are counted again.
         if cleared not in (after, after - before):
             raise CompressionError(
                 "error",

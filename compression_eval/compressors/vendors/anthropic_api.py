@@ -1,10 +1,10 @@
-"""Requests to Anthropic's messages interface with a beta of its context management.
+"""Requests to Anthropic's messages API with a context management beta.
 
-They go through the `anthropic` client that Inspect's model holds (``model.api.client``), so that
-address, key and proxies are the model's own. `Model.generate` does not serve: it cannot send the
-on-demand form, and it drops what the answer says of a block beyond its text. For the same reason
-a block that must go back as it came travels in the metadata of the message that stands for it
-(`BLOCK`), and `exact_replay` makes the model that is asked with it.
+They use the `anthropic` client of Inspect's model (``model.api.client``), with the model's own
+address, key and proxies. `Model.generate` cannot send the on-demand form, and it drops everything
+of a block but its text. For the same reason a block that must be sent back unchanged is kept in
+the metadata of the message that represents it (`BLOCK`), and `exact_replay` gives the model that
+sends it.
 """
 
 from collections.abc import AsyncIterator, Sequence
@@ -36,21 +36,21 @@ if TYPE_CHECKING:
     from anthropic.types.beta import BetaCompactionBlock, BetaMessage, BetaUsage
 
 BLOCK = "compression_eval_anthropic_block"
-"""Metadata key of a message: the compaction block it stands for, exactly as it was returned."""
+"""Metadata key of a message: the compaction block it represents, exactly as returned."""
 
 ON_DEMAND_BETA = "compact-2026-09-04"
-"""Needed to make a signed block, and by every later request that holds one."""
+"""The beta that creates a signed block, which every later request with one needs."""
 
 _MAX_RETRIES = 4
 _UNKNOWN = ("does not support", "not supported", "unexpected value", "extra inputs")
-"""What a refusal says if the model or the service does not know the feature."""
+"""Phrases of refusals by a model or service that does not know the feature."""
 
 _ENDINGS: dict[str, tuple[StateStatus, str]] = {
     "refusal": ("aborted", "the vendor's summary was refused"),
     "model_context_window_exceeded": ("error", "the conversation does not fit the model's window"),
     "max_tokens": ("error", "the summary was cut off"),
 }
-"""By stop reason, what a reply without a summary means."""
+"""The meaning of a reply without a summary, by stop reason."""
 
 Block = dict[str, Any]
 
@@ -71,15 +71,15 @@ async def ask(
         model: A model of Anthropic.
         messages: The conversation, system messages included: the first ones of the strategy's
             input.
-        tools: Tools that its calls use.
-        beta: The beta that the request needs.
-        max_tokens: Most tokens of the reply.
-        edit: Change of the conversation that the server is to make first.
+        tools: The tools of its calls.
+        beta: The required beta.
+        max_tokens: Token limit of the reply.
+        edit: Context edit that the server applies first.
         options: Further parameters of the request.
 
     Raises:
         CompressionError: No such client, or the vendor refused.
-        ConnectionError: What came back was not from the vendor.
+        ConnectionError: The reply was not the vendor's.
     """
     from anthropic import APIStatusError
     from anthropic.types.beta import BetaUsage
@@ -87,7 +87,7 @@ async def ask(
     client = require_client(model)
     conversation = list(messages)
     if edit and conversation and conversation[-1].role == "assistant":
-        # Newer models refuse a reply that has been begun for them.
+        # Newer models refuse a prefilled reply.
         conversation.append(ChatMessageUser(content=prompt("anthropic_continue")))
     request: dict[str, Any] = {
         "model": model.api.model_name,
@@ -121,7 +121,7 @@ async def ask(
         raise _failure(error) from error
     except JSONDecodeError as error:
         raise ConnectionError(f"{model}: the reply with status 200 is no JSON") from error
-    # The package passes on whatever else came with that status, such as the page of a proxy.
+    # The package returns anything with that status, such as a proxy's page.
     if not isinstance(getattr(reply, "usage", None), BetaUsage):
         raise ConnectionError(f"{model}: the reply with status 200 is none of the vendor's")
     input_tokens, output_tokens = billed(reply.usage)
@@ -142,7 +142,7 @@ async def ask(
 
 
 def require_client(model: Model) -> "AsyncAnthropic":
-    """Return the client of a model that is reached through Anthropic's own interface.
+    """Return the client of a model behind Anthropic's own API.
 
     Raises:
         CompressionError: It is not.
@@ -150,7 +150,7 @@ def require_client(model: Model) -> "AsyncAnthropic":
     from anthropic import AsyncAnthropic
 
     client = getattr(model.api, "client", None)
-    # The clients of cloud services partly inherit from this one, but they lack these betas.
+    # Some clients of cloud services inherit from this one, but lack these betas.
     if type(client) is not AsyncAnthropic:
         raise CompressionError(
             "unsupported", f"{model} is not reached through Anthropic's own interface"
@@ -159,7 +159,7 @@ def require_client(model: Model) -> "AsyncAnthropic":
 
 
 def require_client_that_answers(model: Model) -> None:
-    """Raise unless a model is reached so, and its vendor also answers.
+    """Raise unless a model is behind Anthropic's API, and Anthropic also answers.
 
     Raises:
         CompressionError: It is not, or another vendor's model answers.
@@ -171,8 +171,8 @@ def require_client_that_answers(model: Model) -> None:
 def billed(usage: "BetaUsage") -> tuple[int, int]:
     """Return the input and output tokens of a request, cached input included.
 
-    The top-level numbers leave compaction out, so the iterations are added up; where a fallback
-    model stepped in, they list attempts that are not billed, and the top level is right.
+    The top-level numbers exclude compaction, so the iterations are added up; with a fallback model
+    they list attempts that are not billed, and the top level is right.
     """
     iterations = usage.iterations or []
     fell_back = any(entry.type == "fallback_message" for entry in iterations)
@@ -207,7 +207,7 @@ def compaction_block(reply: "BetaMessage", if_blank: str) -> "BetaCompactionBloc
 
     Args:
         reply: A reply with status 200.
-        if_blank: What to say of a block without content.
+        if_blank: The reason for a block without content.
 
     Raises:
         CompressionError: There are several, or it has no content.
@@ -231,7 +231,7 @@ def no_summary(reply: "BetaMessage") -> CompressionError:
 
 
 def wire_messages(messages: Sequence[ChatMessage]) -> list[dict[str, Any]]:
-    """Return all but the system messages, neighbours of the same role joined.
+    """Return all but the system messages, adjacent ones of the same role joined.
 
     Args:
         messages: A conversation whose tool calls have their results.
@@ -279,7 +279,7 @@ def _blocks(message: ChatMessage) -> list[Block]:
         elif isinstance(part, ContentData) and (summary := vendor_summary(part)):
             blocks.append({"type": "compaction", "content": summary})
         elif not isinstance(part, ContentReasoning):
-            # Reasoning of another request may not be shown again; everything else must be.
+            # Reasoning of another request must not be sent again; everything else must be.
             raise CompressionError(
                 "unsupported", f"a {message.role} message holds a part of type {part.type!r}"
             )
@@ -293,7 +293,7 @@ def _blocks(message: ChatMessage) -> list[Block]:
 
 @asynccontextmanager
 async def exact_replay(model: Model, messages: Sequence[ChatMessage]) -> AsyncIterator[Model]:
-    """Yield the model to put these messages to: as given, unless they hold a signed block.
+    """Yield the model for these messages: the same one, unless they hold a signed block.
 
     Args:
         model: The model that answers.

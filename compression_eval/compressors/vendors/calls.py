@@ -1,8 +1,8 @@
-"""Calls of vendors' compaction endpoints: what they cost, and who can read what they return.
+"""Calls of vendors' compaction endpoints: their cost, and who can read the result.
 
-Such a call is no `generate()`, so that Inspect records no model event for it. It stands in the
-sample's transcript as an info event instead: people see it in the viewer, and the cost is added up
-from it. That holds for calls that failed after they were billed, too.
+Such a call is no `generate()`, so Inspect records no model event for it. An info event in the
+sample's transcript takes its place: the viewer shows it, and costs are added up from it, also for
+calls that failed after they were billed.
 """
 
 from typing import Any
@@ -26,16 +26,16 @@ class VendorCall(BaseModel):
     endpoint: str
     model: str
     fed_messages: int
-    """How many of the messages to be compressed, from the first on, it was given."""
+    """Number of the messages, from the first, that it was given."""
     input_tokens: int
     output_tokens: int
     outcome: str = ""
-    """What came back, as the vendor calls it."""
+    """The result, in the vendor's term."""
     iterations: list[dict[str, Any]] = []
     """The vendor's own breakdown of the usage, if it gives one."""
 
     def record(self) -> None:
-        """Put the call into the transcript of the running sample."""
+        """Record the call in the transcript of the running sample."""
         transcript().info(self.model_dump(mode="json"), source=SOURCE)
 
 
@@ -50,13 +50,13 @@ def vendor_call(event: InfoEvent) -> VendorCall | None:
 
 
 def require_vendor_to_answer(compressing: Model) -> Model | None:
-    """Check, before anything is paid for, that answers come from the vendor that compresses.
+    """Check, before any cost, that the answering model is of the vendor that compresses.
 
     Args:
-        compressing: The model whose vendor makes the state.
+        compressing: The model that compresses.
 
     Returns:
-        The model that answers; None outside of an eval, where it is not known.
+        The model that answers; None outside of an eval, where it is unknown.
 
     Raises:
         CompressionError: Another vendor's model answers; it could not read the state.

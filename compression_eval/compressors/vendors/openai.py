@@ -1,9 +1,8 @@
 """OpenAI's ``/responses/compact``: the conversation becomes its user messages and an opaque item.
 
 Source: ``client.responses.compact`` of the ``openai`` package, called by Inspect's
-`Model.compact`, which brings the model's own client, retries, token limits and usage accounting.
-`CompactionNative` would do the same but drops the usage, without which an encrypted item has no
-size.
+`Model.compact`, with the model's own client, retries, token limits and usage accounting.
+`CompactionNative` drops the usage, without which an encrypted item has no known size.
 """
 
 from collections.abc import Sequence
@@ -28,7 +27,7 @@ _TOO_LONG = ("context_length_exceeded", "string_above_max_length")
 
 @strategy
 class OpenAICompaction(Strategy):
-    """Replace a conversation by what OpenAI's compaction endpoint returns, item for item."""
+    """Replace a conversation by the items that OpenAI's compaction endpoint returns."""
 
     @property
     def preserve_prefix(self) -> bool:
@@ -61,8 +60,8 @@ class OpenAICompaction(Strategy):
         if not _encrypted(items[0]):
             raise CompressionError("empty", "the compaction item has no content")
         size = await _item_tokens(model, items[0], usage)
-        # What came back word for word is given as the message that was sent: it keeps its id, and
-        # is seen to have been kept.
+        # A message returned verbatim is replaced by the one sent: it keeps its id, and counts as
+        # kept.
         sent = [m for m in messages if m.role == "user" and _encrypted(m) is None]
         kept: list[ChatMessage] = []
         for message in returned:
@@ -79,7 +78,7 @@ class OpenAICompaction(Strategy):
 
 
 def require_responses(model: Model) -> None:
-    """Raise unless this model and the answering one speak OpenAI's Responses interface."""
+    """Raise unless this model and the answering one use OpenAI's Responses API."""
     from openai import AsyncOpenAI
 
     if not isinstance(getattr(model.api, "client", None), AsyncOpenAI):
@@ -101,7 +100,7 @@ async def _call(
     try:
         return await model.compact(messages, tools)
     except NotImplementedError as error:
-        # Inspect raises this for a 404 or 405, and for a model on the chat interface.
+        # Inspect raises this for a 404 or 405, and for a model on the chat API.
         raise CompressionError("unsupported", str(error)) from error
     except APIStatusError as error:
         if is_outage(error):
@@ -114,7 +113,7 @@ async def _call(
     except ValueError as error:
         if "ResponseCompactionItem" not in str(error):
             raise
-        # Inspect looks for the item itself and names its type; the usage is lost with it.
+        # Inspect looks for the item itself and names its type; the usage is lost.
         raise CompressionError("empty", "the endpoint returned no compaction item") from error
 
 
@@ -137,7 +136,7 @@ async def _item_tokens(model: Model, item: ChatMessage, usage: ModelUsage | None
     try:
         if (counted := await model.count_tokens([item])) > 0:
             return counted
-    except Exception as error:  # whatever else the endpoint does, the size stays unknown
+    except Exception as error:  # on any error of the endpoint, the size stays unknown
         if is_outage(error, model):
             raise
         cause = error

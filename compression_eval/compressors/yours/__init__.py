@@ -14,24 +14,24 @@ from compression_eval.fixtures.invoked_paths import invoked_folder
 from compression_eval.fixtures.models import Fixture
 
 DEFAULT_TIMEOUT = 600.0
-"""Seconds that one compression by a function of the user may take, if nothing else is said."""
+"""Default time limit in seconds of one compression by a user's function."""
 
 
 @dataclass(frozen=True)
 class UserCompressor(Compressor):
-    """A strategy of the user."""
+    """A user's strategy."""
 
     source_digest: str = ""
-    """Digest of the files that it was defined in when they were imported."""
+    """Digest of the files that define it, when they were imported."""
 
 
 def user_compressor(name: str) -> UserCompressor | None:
-    """Return the strategy that a name with ``:`` or ``@`` stands for; None for any other name.
+    """Return the strategy of a name with ``:`` or ``@``; None for any other name.
 
     Its arguments are those of its signature, and the time limit of one compression.
 
     Raises:
-        DataError: It cannot be imported, is not there, or cannot be used as a strategy.
+        DataError: It cannot be imported, does not exist, or cannot be used as a strategy.
     """
     if ":" not in name and "@" not in name:
         return None

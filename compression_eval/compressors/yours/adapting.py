@@ -1,4 +1,4 @@
-"""Make a strategy of whatever a user's name stands for; its signature says the arguments."""
+"""Adapt a user's object, class or function to a strategy; its signature gives the arguments."""
 
 import inspect
 import threading
@@ -38,29 +38,29 @@ _POSITIONAL = (Parameter.POSITIONAL_ONLY, Parameter.POSITIONAL_OR_KEYWORD)
 
 
 class UserArguments(Arguments):
-    """Arguments of something of the user's; subclasses are made from its signature."""
+    """Arguments of a user's target; subclasses are made from its signature."""
 
     model_config = ConfigDict(arbitrary_types_allowed=True, use_attribute_docstrings=False)
 
 
 class OpenUserArguments(UserArguments):
-    """The same for something that takes any further keyword argument."""
+    """Arguments of a target that takes any further keyword argument."""
 
     model_config = ConfigDict(extra="allow")
 
 
 @dataclass(frozen=True)
 class Adapted:
-    """Something of the user's as a strategy."""
+    """A user's target as a strategy."""
 
     arguments: type[UserArguments]
     build: Callable[[dict[str, Any], float], CompactionStrategy]
-    """Makes a new strategy from the arguments that were given, and a time limit in seconds. The
-    limit is for functions; a strategy is asynchronous, so that Inspect's own limits reach it."""
+    """Makes a strategy from the given arguments and a time limit in seconds. The limit is for
+    functions; Inspect's own limits reach a strategy, which is asynchronous."""
 
 
 def adapt(name: str, target: Any) -> Adapted:
-    """Return a way to use a target as a strategy.
+    """Adapt a target to a strategy.
 
     A target is a strategy (object, class or factory), something with a method ``compress`` (object,
     class or factory), or a function from messages to messages.
@@ -97,7 +97,7 @@ def _unfit(name: str, problem: str) -> DataError:
 
 
 def given(arguments: Arguments, model: type[UserArguments]) -> dict[str, Any]:
-    """Return the arguments to pass on; what is at its default is left to the callable.
+    """Return the arguments to pass on; defaults are left to the callable.
 
     Args:
         arguments: Checked arguments, perhaps of a model that adds some of its own.
@@ -109,7 +109,7 @@ def given(arguments: Arguments, model: type[UserArguments]) -> dict[str, Any]:
         if field is None and name not in (arguments.model_extra or {}):
             continue
         value = getattr(arguments, name)
-        # A default that is not plain data is only described by the model, never passed on.
+        # A default that is not plain data is only described in the model, never passed on.
         if field is None or field.is_required() or value != field.default:
             values[name] = value
     return values
@@ -135,7 +135,7 @@ class _Signature:
 
     @property
     def takes_messages(self) -> bool:
-        """Whether its first parameter must be given, and can be by position."""
+        """Whether its first parameter is required and positional."""
         if not self.parameters:
             return False
         first = self.parameters[0]
@@ -144,7 +144,7 @@ class _Signature:
         )
 
     def keywords(self, *, skip_messages: bool = False) -> list[Parameter]:
-        """Return the parameters that arguments can be given to by name."""
+        """Return the parameters that can be passed by name."""
         rest = self.parameters
         if skip_messages and rest and rest[0].kind in _POSITIONAL:
             rest = rest[1:]
@@ -160,9 +160,9 @@ class _Signature:
 def _arguments_model(
     name: str, *signatures: tuple[_Signature, list[Parameter]]
 ) -> type[UserArguments]:
-    """Return the model of the arguments that callables take, each given with its parameters.
+    """Return the model of the arguments of some callables.
 
-    A name that stands in several is one argument; it is required if one of them requires it.
+    A name that several have is one argument, required if one of them requires it.
     """
     fields: dict[str, Any] = {}
     for signature, parameters in signatures:
@@ -174,7 +174,7 @@ def _arguments_model(
     base = OpenUserArguments if is_open else UserArguments
     try:
         with warnings.catch_warnings():
-            # A parameter called "copy" or "json" hides a method of the model, which is all right.
+            # A parameter named "copy" or "json" may hide a method of the model.
             warnings.simplefilter("ignore")
             model = create_model(f"Arguments of {name}", __base__=base, **fields)
     except Exception as error:
@@ -268,11 +268,11 @@ def _made(name: str, factory: Callable[..., Any], values: dict[str, Any]) -> Any
 
 
 class CallableCompaction(CompactionStrategy):
-    """Replace a conversation by what a function or method of the user makes of it.
+    """Replace a conversation by the result of a user's function or method.
 
-    It is given the messages in the OpenAI chat form and returns such a list. A coroutine is
-    awaited. A plain function runs in a thread, so that it does not hold up other samples, and never
-    twice at the same time, unless it takes longer than its limit: then its thread is left behind.
+    It gets the messages in the OpenAI chat form and returns such a list. A coroutine is awaited. A
+    plain function runs in a thread, so that it does not block other samples, and never twice at the
+    same time, unless it exceeds its time limit: then its thread is abandoned.
 
     Args:
         name: How the user named it.
@@ -303,8 +303,8 @@ class CallableCompaction(CompactionStrategy):
         """Return the messages of the reply to one call, and None.
 
         Raises:
-            CompressionError: The reply is not a list of messages, or there is none in time.
-            TimeoutError: There is none in time because a model call has none either.
+            CompressionError: The reply is not a list of messages, or comes too late.
+            TimeoutError: It comes too late because a model call does.
         """
         call = partial(self.function, to_wire(messages), **self.values)
         if inspect.iscoroutinefunction(self.function):
@@ -330,16 +330,16 @@ class CallableCompaction(CompactionStrategy):
     async def compact_outcome(
         self, model: Model, messages: list[ChatMessage], tools: list[ToolInfo]
     ) -> CompactionResult:
-        """Compress, and report the user's name for what was applied."""
+        """Compress, and report the user's name of the strategy."""
         result = await super().compact_outcome(model, messages, tools)
         return result._replace(applied=self.name)
 
 
 async def _in_thread(function: Callable[[], Any]) -> Any:
-    """Return what a function returns in a thread of its own, which nobody waits for if cancelled.
+    """Return a function's result from a thread of its own, which is abandoned if cancelled.
 
     Raises:
-        CompressionError: It raised what would end the interpreter, such as `SystemExit`.
+        CompressionError: It raised an error that would end the interpreter, such as `SystemExit`.
     """
     result: list[Any] = []
     errors: list[BaseException] = []
@@ -352,8 +352,8 @@ async def _in_thread(function: Callable[[], Any]) -> Any:
             errors.append(error)
         done.set()
 
-    # Python waits at its end for anyio's own threads, but not for a daemon. What waits here for
-    # the thread ends with it, or when the call is cancelled.
+    # Python waits on exit for anyio's own threads, but not for a daemon. The waiting here ends
+    # with the thread, or when the call is cancelled.
     threading.Thread(target=copy_context().run, args=(run,), daemon=True).start()
     try:
         await anyio.to_thread.run_sync(done.wait, abandon_on_cancel=True)
@@ -368,10 +368,10 @@ async def _in_thread(function: Callable[[], Any]) -> Any:
 
 
 class KeptRecognised(CompactionStrategy):
-    """A strategy of the user whose kept messages get their ids back if it made them anew.
+    """A user's strategy; kept messages that it recreated get their ids back.
 
     Args:
-        strategy: Does the work.
+        strategy: The user's strategy.
     """
 
     def __init__(self, strategy: CompactionStrategy) -> None:
@@ -380,7 +380,7 @@ class KeptRecognised(CompactionStrategy):
 
     @property
     def preserve_prefix(self) -> bool:
-        """What the strategy itself says."""
+        """The strategy's own value."""
         return self.strategy.preserve_prefix
 
     async def compact(
@@ -396,7 +396,7 @@ class KeptRecognised(CompactionStrategy):
         """Compress a conversation.
 
         Raises:
-            CompressionError: What came back are not messages.
+            CompressionError: The result is not a list of messages.
         """
         before = list(messages)
         result = await self.strategy.compact_outcome(model, messages, tools)
@@ -410,7 +410,7 @@ class KeptRecognised(CompactionStrategy):
 
 
 def _with_ids(before: Sequence[ChatMessage], after: Sequence[ChatMessage]) -> list[ChatMessage]:
-    """Give messages that equal one of before, but for their id, that one's id."""
+    """Give new messages that equal an earlier one, apart from the id, the earlier id."""
 
     def contents(messages: Sequence[ChatMessage]) -> list[str]:
         return [m.model_dump_json(exclude={"id", "source", "metadata", "model"}) for m in messages]
@@ -423,6 +423,6 @@ def _with_ids(before: Sequence[ChatMessage], after: Sequence[ChatMessage]) -> li
     result = list(after)
     for place, index in zip(new, originals, strict=True):
         if index is not None:
-            # What the strategy noted in the message's metadata stays.
+            # The strategy's own metadata of the message stays.
             result[place] = after[place].model_copy(update={"id": lost[index].id})
     return result

@@ -1,7 +1,7 @@
-"""``command``: a program of the user compresses; messages as JSON in, messages as JSON out.
+"""``command``: a user's program compresses; JSON messages in, JSON messages out.
 
-It is run without a shell, with bounded output and within a time limit, and neither it nor what it
-started outlives the compression.
+It runs without a shell, with bounded output and a time limit, and neither it nor its children
+outlive the compression.
 """
 
 import contextlib
@@ -30,7 +30,7 @@ from compression_eval.fixtures.invoked_paths import invoked_folder
 _KEPT_ERROR_BYTES = 4_000
 
 MARK = "COMPRESSION_EVAL_COMMAND"
-"""Environment variable that a program's descendants inherit, whatever session they move to."""
+"""Environment variable that marks a program's descendants, whatever session they move to."""
 
 _INHERITED = frozenset(
     {
@@ -41,10 +41,10 @@ _INHERITED = frozenset(
         *("LOCALAPPDATA", "PROGRAMDATA", "PROGRAMFILES", "NUMBER_OF_PROCESSORS"),
     }
 )
-"""Environment variables that programs need and that hold no secrets, besides ``LC_…``."""
+"""Environment variables without secrets that programs need, besides ``LC_…``."""
 
 _SWEEPS = 3
-"""Looks at all processes: one that is killed may just have started another."""
+"""Passes over all processes: a killed one may just have started another."""
 
 
 def _can_be_found(command: list[str]) -> list[str]:
@@ -75,7 +75,7 @@ def _are_set(environment: list[str]) -> list[str]:
         raise PydanticCustomError(
             "no_variable",
             "there is no environment variable {name}; give names, not values",
-            # What stands here may be the key itself.
+            # The text may be the key itself.
             {"name": repr(missing[0]) if missing[0].isupper() else "of that name"},
         )
     return environment
@@ -83,7 +83,7 @@ def _are_set(environment: list[str]) -> list[str]:
 
 @strategy
 class CommandCompaction(Strategy):
-    """Replace a conversation by what a program makes of it.
+    """Replace a conversation by the result of a program.
 
     The program reads one JSON document, a list of messages in the OpenAI chat form, from standard
     input, and writes such a list to standard output. It must exit with 0.
@@ -101,7 +101,7 @@ class CommandCompaction(Strategy):
     async def compact(
         self, model: Model, messages: list[ChatMessage], tools: list[ToolInfo]
     ) -> tuple[list[ChatMessage], ChatMessageUser | None]:
-        """Return the messages of the reply of one run of the program, and None.
+        """Return the messages that one run of the program writes, and None.
 
         Raises:
             CompressionError: It failed, or its reply is not a list of messages.
@@ -118,10 +118,10 @@ class CommandCompaction(Strategy):
         return await from_wire(reply, messages), None
 
     async def _run(self, stdin: bytes) -> tuple[bytes, str]:
-        """Return what the program writes to standard output, and the end of its standard error."""
+        """Return the program's standard output, and the end of its standard error."""
         mark = uuid4().hex
         try:
-            # A program that has begun to run when the sample is cancelled has to be ended, too.
+            # A program that was just started when the sample is cancelled must be ended, too.
             with anyio.CancelScope(shield=True):
                 process = await anyio.open_process(
                     [_program(self.command) or self.command[0], *self.command[1:]],
@@ -164,10 +164,10 @@ class CommandCompaction(Strategy):
 
 
 def plain_environment(more: Sequence[str] = ()) -> dict[str, str]:
-    """Return the environment of this process without what may be a secret.
+    """Return the environment of this process without possible secrets.
 
     Args:
-        more: Names of variables that are wanted besides.
+        more: Names of further variables.
     """
     wanted = _INHERITED | set(more)
     return {
@@ -178,7 +178,7 @@ def plain_environment(more: Sequence[str] = ()) -> dict[str, str]:
 
 
 async def _feed(stream: ByteSendStream | None, data: bytes) -> None:
-    # A program may answer without reading everything.
+    # A program may answer without reading all input.
     unread = (anyio.BrokenResourceError, anyio.ClosedResourceError, OSError)
     if stream is not None:
         with contextlib.suppress(*unread):
@@ -188,7 +188,7 @@ async def _feed(stream: ByteSendStream | None, data: bytes) -> None:
 
 
 async def _keep_end(stream: ByteReceiveStream | None, into: bytearray) -> None:
-    """Read a stream to its end, which alone is kept."""
+    """Read a stream and keep only its end."""
     if stream is not None:
         async for chunk in stream:
             into += chunk
@@ -196,9 +196,9 @@ async def _keep_end(stream: ByteReceiveStream | None, into: bytearray) -> None:
 
 
 async def _end(process: Process, mark: str) -> None:
-    """Kill what is left of a program and of what it started, and close its streams."""
+    """Kill the rest of a program and its children, and close its streams."""
     if os.name == "posix":
-        # It leads a group of its own, so this reaches the children that it left behind too.
+        # It leads a process group, so this reaches its remaining children too.
         with contextlib.suppress(ProcessLookupError, PermissionError):
             os.killpg(process.pid, signal.SIGKILL)
     elif process.returncode is None:
@@ -213,7 +213,7 @@ def kill_marked(mark: str) -> None:
     for _ in range(_SWEEPS):
         alive = False
         for process in psutil.process_iter():
-            # Those of other users cannot be read, and some end meanwhile.
+            # Processes of other users cannot be read, and some end meanwhile.
             with contextlib.suppress(psutil.Error, OSError):
                 if process.environ().get(MARK) == mark and process.is_running():
                     alive |= process.status() != psutil.STATUS_ZOMBIE

@@ -1,4 +1,4 @@
-"""Find what a name such as ``module:name`` or ``path/file.py@name`` stands for."""
+"""Import the target of a name such as ``module:name`` or ``path/file.py@name``."""
 
 import contextlib
 import hashlib
@@ -18,7 +18,7 @@ from compression_eval.fixtures.invoked_paths import invoked_folder, invoked_path
 
 @dataclass(frozen=True)
 class Loaded:
-    """Something of the user's, with the state of the files that it was defined in."""
+    """A user's target, with a digest of the files that define it."""
 
     target: Any
     source_digest: str
@@ -26,7 +26,7 @@ class Loaded:
 
 
 def load(name: str) -> Loaded:
-    """Import the module or file and return what it has under that name.
+    """Import the module or file and return its object of that name.
 
     Args:
         name: ``module:name`` or ``path/file.py@name``; ``name`` may be dotted.
@@ -66,7 +66,7 @@ def _from_file(name: str, place: str) -> ModuleType:
     if not path.is_file():
         hint = did_you_mean(path.name, [file.name for file in path.parent.glob("*.py")])
         raise _problem(name, f"there is no file {place}{hint}")
-    # An edited file is another module, so that a long-lived process never runs an old state.
+    # An edited file is another module, so that a long-lived process never runs an old version.
     state = hashlib.sha256(str(path).encode() + b"\0" + path.read_bytes()).hexdigest()
     module_name = f"compression_eval_yours_{state[:16]}"
     if module_name in sys.modules:
@@ -100,14 +100,14 @@ def _from_module(name: str, place: str) -> ModuleType:
 
 
 def _importable(folder: Path) -> None:
-    """Let modules be found in a folder, after all others."""
+    """Add a folder to the end of the module path."""
     if str(folder) not in sys.path:
         sys.path.append(str(folder))
 
 
 @contextlib.contextmanager
 def _importing(name: str) -> Iterator[None]:
-    """Say of an error that user code raises while it is imported what it was raised by."""
+    """Name the user's module in an error raised while it is imported."""
     try:
         yield
     except DataError:
@@ -121,7 +121,7 @@ def _importing(name: str) -> Iterator[None]:
 def _digest(module: ModuleType, target: Any) -> str:
     files = {module.__file__}
     thing = target if inspect.isroutine(target) or inspect.isclass(target) else type(target)
-    with contextlib.suppress(TypeError):  # what is built in has no source
+    with contextlib.suppress(TypeError):  # built-ins have no source
         files.add(inspect.getsourcefile(inspect.unwrap(thing)))
     whole = hashlib.sha256()
     for file in sorted(Path(name) for name in files if name):

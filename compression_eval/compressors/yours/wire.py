@@ -1,7 +1,7 @@
-"""Messages as programs of the user read and write them: the OpenAI chat form.
+"""The OpenAI chat form, in which users' programs read and write messages.
 
-What comes back is checked by a model. A message that comes back as it was given is recognised, and
-the original takes its place, so that what was kept word for word counts as kept.
+A model checks the reply. A message returned unchanged is recognised and replaced by the original,
+so that verbatim messages count as kept.
 """
 
 import json
@@ -34,11 +34,11 @@ def to_wire(messages: Sequence[ChatMessage]) -> list[dict[str, Any]]:
 
 
 async def from_wire(reply: object, given: Sequence[ChatMessage]) -> list[ChatMessage]:
-    """Return the messages of a reply, the given ones among them recognised.
+    """Return the messages of a reply, with unchanged ones replaced by the originals.
 
     Args:
         reply: Should be a list of messages in the OpenAI chat form.
-        given: The messages that the reply was made from.
+        given: The program's input messages.
 
     Raises:
         CompressionError: The reply is not that; the reason names the message and the field.
@@ -58,13 +58,13 @@ async def from_wire(reply: object, given: Sequence[ChatMessage]) -> list[ChatMes
 
 
 def recognised(reply: Sequence[Hashable], given: Sequence[Hashable]) -> list[int | None]:
-    """Return for each message of a reply which given one it is, if it is one.
+    """Return for each message of a reply the index of the given one it equals, if any.
 
-    Equal messages occur. So the beginning is compared from the start, and what follows the first
-    difference from the end, since that is where strategies keep messages; none is taken twice.
+    Messages may be equal. So the beginning is matched from the start, and the part after the first
+    difference from the end, where strategies keep messages; none is matched twice.
 
     Args:
-        reply: Something for each message that is equal where messages are.
+        reply: A key per message, equal for equal messages.
         given: The same for the given messages.
     """
     result: list[int | None] = [None] * len(reply)
