@@ -1,4 +1,4 @@
-"""How a compression says that it failed, and what is no failure of it."""
+"""Failures of a compression, and outages, which are none."""
 
 import json
 import traceback
@@ -45,9 +45,9 @@ class CompressionError(Exception):
 def is_outage(error: BaseException, model: Model | None = None) -> bool:
     """Return whether an error is an outage of the vendor or the way to it, not of a strategy.
 
-    Outages are a missing connection, key or quota, a timeout, overload, and a reply that is not the
-    vendor's. The same compression may succeed later, so the error is the sample's, which Inspect can
-    retry, and not the strategy's.
+    Outages are a missing connection, key or quota, a timeout, overload, and a reply that is not
+    the vendor's. The same compression may succeed later, so the error is the sample's, which
+    Inspect can retry, and not the strategy's.
 
     Args:
         error: The error that a strategy raised; its causes count too.
