@@ -1,1 +1,1 @@
-"""Is the grader any good? Graded answers, what graders make of them, and how far they are off."""
+"""Calibration of graders: how far they are off on answers with known scores."""

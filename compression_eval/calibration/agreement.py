@@ -1,4 +1,4 @@
-"""How well a grader's scores agree with those of a careful reader."""
+"""Agreement of a grader's scores with those of a careful reader."""
 
 import math
 from collections.abc import Sequence
@@ -17,29 +17,29 @@ RESAMPLES = 2000
 LEVEL = 0.95
 _SEED = 20_260_307
 _MIN_ANSWERS = 3
-"""Answers below which nothing but the error is computed."""
+"""Minimum answers for anything but the error."""
 
 
 @dataclass(frozen=True)
 class Agreement:
-    """One dimension, over the answers that both have a score for; scores are 0 to 5."""
+    """One dimension, over the answers that both scored, 0 to 5."""
 
     answers: int
     error: float
     """Mean absolute error, in points; NaN without answers."""
     bias: float
-    """Mean of grader minus reference, in points: above 0 it is lenient."""
+    """Mean of grader minus reference, in points; above 0 the grader is lenient."""
     rank: float
-    """Spearman's rank correlation; NaN where one side gives one score only."""
+    """Spearman's rank correlation; NaN if one side gives only one score."""
     kappa: float
-    """Quadratic weighted kappa; NaN where both give one and the same score only."""
+    """Quadratic weighted kappa; NaN if both give only one and the same score."""
     low: float
     """Lower limit of its 95 % interval, by bootstrap over answers."""
     high: float
 
 
 def agreement(cases: Sequence[Case], key: str) -> Agreement:
-    """Compare a grader's scores with the references, over the answers that have both.
+    """Compare a grader's scores with the references, over answers with both.
 
     Args:
         cases: Graded answers.
@@ -53,8 +53,8 @@ def compare(grader: Sequence[float], reference: Sequence[float]) -> Agreement:
     """Compare a grader with the reference, answer by answer.
 
     Args:
-        grader: The grader's scores; NaN where it gave none, which is left out.
-        reference: The careful reader's, of the same length; NaN is left out too.
+        grader: The grader's scores; NaN, for a missing score, is left out.
+        reference: The careful reader's scores, of the same length; NaN is left out too.
 
     Raises:
         ValueError: The lengths differ.
@@ -86,8 +86,8 @@ def _kappa(grades: "Floats", right: "Floats") -> "Floats":
     """Return the quadratic weighted kappa of each row.
 
     1 - observed / expected squared difference, where expected pairs every score of one side with
-    every one of the other. Written with moments, it needs no categories, so half points and means
-    of criteria count as what they are.
+    every one of the other. In terms of moments it needs no categories, so half points and means of
+    criteria need no rounding.
     """
     import numpy as np
 

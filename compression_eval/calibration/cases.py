@@ -1,4 +1,4 @@
-"""One graded answer: what a grader may fall for in it, how it may be varied, what it was given."""
+"""One graded answer: its trap for graders, its variants, and its scores."""
 
 import functools
 import math
@@ -23,7 +23,7 @@ from compression_eval.grading.rubric import (
 )
 
 KEYS: tuple[str, ...] = (OVERALL, *structure().dimensions)
-"""What is compared with the reference: the overall score and each dimension."""
+"""Scores that are compared with the reference: overall and each dimension."""
 
 Variant = Literal["original", "criteria_reversed", "padded", "method_named", "language_swapped"]
 """Changes to a grading request that must not move a score."""
@@ -35,10 +35,10 @@ _ROUNDING = 1e-9
 
 
 class Reference(BaseModel):
-    """What a sample's metadata says about its answer."""
+    """The answer's reference in a sample's metadata."""
 
     item: str
-    """Id of the answer, with its fixture: the same for all its variants."""
+    """Id of the answer with its fixture; the same for all variants."""
     fixture: str
     kind: Kind
     variant: Variant
@@ -49,7 +49,7 @@ class Reference(BaseModel):
 
 
 class GraderScores(BaseModel):
-    """What one grader gave, as a score's metadata holds it."""
+    """One grader's scores, as a score's metadata holds them."""
 
     model: str
     parameters: dict[str, object] = Field(default_factory=dict)
@@ -61,7 +61,7 @@ class GraderScores(BaseModel):
 
 @dataclass(frozen=True)
 class Case:
-    """One answer, what it is worth and what a grader gave it."""
+    """One answer with its reference scores and a grader's scores."""
 
     reference: Reference
     scores: Mapping[str, float]
@@ -69,7 +69,7 @@ class Case:
 
     @property
     def original(self) -> bool:
-        """Whether the answer is as it stands in the set."""
+        """Whether the answer is unchanged from the set."""
         return self.reference.variant == ORIGINAL
 
     @property
@@ -78,15 +78,15 @@ class Case:
         return sprung(self.reference.kind, self.scores, self.reference.scores)
 
     def compared(self) -> tuple[dict[str, float], dict[str, float]]:
-        """Return the grader's and the reference's scores by key, from the criteria that both have.
+        """Return the grader's and reference's scores by key, over the criteria that both have.
 
-        A grader that leaves criteria out would else be compared with means of other things.
+        Otherwise a grader that omits criteria would be compared with means over other criteria.
         """
         return _over_both(self.scores, self.reference.scores)
 
 
 def case_of(item: SampleScore) -> Case | None:
-    """Return what a metric is given as a case; None if it is none."""
+    """Return the case of a sample's score; None if it has none."""
     scores = (item.score.metadata or {}).get("scores")
     if not isinstance(scores, dict) or not item.sample_metadata:
         return None
@@ -104,11 +104,11 @@ def _over_both(
 
 
 def moved(cases: Sequence[Case]) -> dict[Variant, dict[str, list[float]]]:
-    """Return how far each variant of an answer lies from the original, by variant and key.
+    """Return how far each variant's score is from the original's, by variant and key.
 
     Returns:
-        For each variant and key one difference per answer that was graded in both forms and has a
-        value in both: variant minus original, in points, its sign left out.
+        For each variant and key, one difference per answer with a value in both forms: variant
+        minus original, in points, as an absolute value.
     """
     originals = {case.reference.item: case for case in cases if case.original and case.scores}
     result: dict[Variant, dict[str, list[float]]] = {}
@@ -125,19 +125,19 @@ def moved(cases: Sequence[Case]) -> dict[Variant, dict[str, list[float]]]:
 
 
 class Trap(Strict):
-    """Where a kind of answer leads a grader astray."""
+    """The direction and criteria in which a kind of answer misleads graders."""
 
     direction: Literal["up", "down"]
     """``up`` is too lenient, ``down`` too harsh."""
     criteria: list[NonEmpty] = Field(min_length=1)
-    """Criteria that it aims at, where they are graded."""
+    """Criteria that it affects, if they are graded."""
 
 
 class Traps(Strict):
     """The trap in each kind of answer."""
 
     off_by: float = Field(gt=0)
-    """How far off the reference, in points of the rubric, a grader has fallen for it."""
+    """Minimum error, in points of the rubric, that counts as falling for it."""
     traps: dict[Kind, Trap | None]
 
 
@@ -156,7 +156,7 @@ def sprung(kind: Kind, scores: Mapping[str, float], reference: Mapping[str, floa
         reference: The careful reader's.
 
     Returns:
-        None if the answer is no trap, or the grader gave no value where the trap aims.
+        None if the answer is no trap, or the grader gave no value for the affected criteria.
     """
     trap = traps().traps[kind]
     if trap is None:
@@ -171,9 +171,9 @@ def sprung(kind: Kind, scores: Mapping[str, float], reference: Mapping[str, floa
 
 
 def variants_of(probe: Probe, kind: Kind) -> list[Variant]:
-    """Return the changes that an answer can go through without being worth more or less.
+    """Return the changes that leave an answer's worth unchanged.
 
-    Words around an answer break a requested format, and are an answer where there was none.
+    Padding breaks a requested format, and turns an abstention into an answer.
 
     Args:
         probe: What was asked.
@@ -186,10 +186,10 @@ def variants_of(probe: Probe, kind: Kind) -> list[Variant]:
 
 
 def varied_answer(answer: str, variant: Variant, language: Language) -> str:
-    """Return the answer as the grader gets it.
+    """Return the answer that the grader is shown.
 
     Args:
-        answer: As it stands in the set.
+        answer: The answer in the set.
         variant: The change.
         language: The fixture's language.
     """
@@ -202,7 +202,7 @@ def varied_answer(answer: str, variant: Variant, language: Language) -> str:
 def varied_rubric(
     probe: Probe, variant: Variant, language: Language
 ) -> tuple[Rubric, Sequence[Criterion]]:
-    """Return the rubric and the criteria, in the order in which they are asked for.
+    """Return the rubric and the criteria, in the order of the request.
 
     Args:
         probe: What was asked.

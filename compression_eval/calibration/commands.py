@@ -1,4 +1,4 @@
-"""``compression-eval grader``: is the grader any good? From logs of the task to tables or data."""
+"""``compression-eval grader``: tables and data on graders, from logs of the calibration task."""
 
 import math
 import statistics
@@ -63,7 +63,7 @@ def grader(logs: tuple[str, ...], form: str) -> None:
 
 @dataclass
 class GraderResult:
-    """What one grader, or the median of a panel, made of a log's answers."""
+    """The scores of one grader, or of a panel's median, for a log's answers."""
 
     name: str
     log: str
@@ -71,7 +71,7 @@ class GraderResult:
     parameters: dict[str, object]
     """Generation settings that its role was given."""
     version: str
-    """Version of the task: graders are comparable where it is the same."""
+    """Version of the task; graders are comparable if it is the same."""
     contexts: set[str] = field(default_factory=set)
     """Values of ``grader_context``."""
     rubrics: dict[str, str] = field(default_factory=dict)
@@ -82,21 +82,21 @@ class GraderResult:
 
     @property
     def failures(self) -> int:
-        """Answers, variants included, that it gave no usable reply to."""
+        """Answers, variants included, without a usable reply."""
         return sum(not case.scores for case in self.cases)
 
     @property
     def originals(self) -> list[Case]:
-        """The answers as they stand in the set."""
+        """The unchanged answers."""
         return [case for case in self.cases if case.original]
 
     @property
     def original_after_rules(self) -> list[Case]:
-        """The same, with the scores that a real run would count."""
+        """The unchanged answers, with the scores that a real run would count."""
         return [case for case in self.after_rules if case.original]
 
     def traps(self) -> dict[str, tuple[int, list[str]]]:
-        """Return by kind how many traps have a value where they aim, and which it fell for."""
+        """Return by kind the number of traps with a value, and those it fell for."""
         set_: dict[str, list[Case]] = {}
         for case in self.originals:
             if case.fell is not None:
@@ -144,7 +144,7 @@ def _results(log: EvalLog) -> Iterator[GraderResult]:
         [GraderScores.model_validate(each) for each in (score.metadata or {}).get("graders") or []]
         for _, score in scored
     ]
-    # Each log has one panel: the graders stand in the same order in every sample.
+    # Each log has one panel: the graders have the same order in every sample.
     panel = next(filter(None, gradings), None)
     if panel is None:
         raise DataError(f"{log.location}: no answer was graded")
@@ -240,7 +240,7 @@ def _variants(result: GraderResult) -> Table:
 
 
 def _data(result: GraderResult) -> dict[str, Any]:
-    """Return the same as data for JSON; what has no value is null."""
+    """Return a result as data for JSON; missing values are null."""
     compared: dict[str, dict[str, Any]] = {}
     for key in KEYS:
         compared[key] = asdict(agreement(result.originals, key))

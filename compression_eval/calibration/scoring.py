@@ -1,4 +1,4 @@
-"""The scorer that puts a graded answer to the grader and compares, and its metric."""
+"""The scorer that has the grader grade an answer and compares the scores, and its metric."""
 
 import math
 import statistics
@@ -40,7 +40,7 @@ _DIGITS = 3
 
 @metric
 def calibration() -> Metric:
-    """Return how well the grader agrees with the reference, in short.
+    """Summarise the grader's agreement with the reference.
 
     Of the overall score: mean absolute error and bias (above 0: lenient) in points, Spearman's
     rank correlation, the quadratic weighted kappa with its 95 % interval, and how many answers
@@ -81,9 +81,8 @@ def grader_calibration(
 ) -> Scorer:
     """Have the models of the role ``grader`` judge the answer, and compare with the reference.
 
-    What is compared is the graders' own median. The mechanical rules that a real run applies
-    afterwards would hide from whoever chooses a grader what it falls for; the scores after them
-    are kept beside it.
+    The graders' own median is compared. The mechanical rules that a real run applies afterwards
+    would hide a grader's weaknesses; the scores after them are kept beside it.
 
     Args:
         grader_context: ``state`` shows the grader the summary of the set, ``none`` does not.

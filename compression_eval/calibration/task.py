@@ -1,4 +1,4 @@
-"""Put the parts together: graded answers as an Inspect task."""
+"""Graded answers as an Inspect task."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -38,7 +38,7 @@ from compression_eval.terminal import CommandLineError
 from compression_eval.versioning import result_version
 
 MARK = "grader_calibration"
-"""Key of a log's metadata that says that it is one of these."""
+"""Key of a log's metadata that marks logs of this task."""
 
 
 @dataclass(frozen=True)
@@ -93,13 +93,13 @@ def calibration_task_from(parameters: Mapping[str, Any]) -> Task:
 
 
 def calibration_task(arguments: CalibrationArguments) -> Task:
-    """Return the task that puts graded answers to the grader.
+    """Return the task that has the grader grade the answers.
 
-    No answering model is called: the answers were written beforehand. With no model chosen, the
+    No answering model is called: the answers are part of the sets. Without a chosen model, the
     embedded one grades.
 
     Raises:
-        DataError: An argument or a set is not what it must be.
+        DataError: An argument or a set is invalid.
     """
     if not isinstance(arguments.variants, bool):
         raise DataError(f"variants: {arguments.variants!r} is not true or false")
@@ -133,7 +133,7 @@ def calibration_task(arguments: CalibrationArguments) -> Task:
 
 
 def written_answers(records: Mapping[str, SampleRecord], contexts: Mapping[str, str]) -> Solver:
-    """Return the solver that answers each probe with what was written.
+    """Return the solver that gives each probe its written answer.
 
     Args:
         records: The record of each sample, by its id.
@@ -180,7 +180,7 @@ def _sample(
         language=group.language,
         probe=probe,
         state=shown_state(fixture),
-        # No model gave it, so no grader judges its own.
+        # No model gave it, so no grader judges its own answer.
         answer=AnswerRecord(text=varied_answer(item.answer, variant, group.language)),
         digests={"answers": digest(group.answers)},
     )
@@ -201,5 +201,5 @@ def _version(sets: list[CalibrationSet]) -> str:
 def _nothing_chosen() -> bool:
     try:
         return str(get_model()) == "none/none"
-    except ValueError:  # made in Python, outside of an eval
+    except ValueError:  # the task is created in Python, outside of an eval
         return False

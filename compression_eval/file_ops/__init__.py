@@ -1,1 +1,1 @@
-"""Which files the tool calls of a conversation touched, and what became of each."""
+"""The files that a conversation's tool calls touched, and what became of each."""

@@ -36,7 +36,7 @@ _FAILED_WITHIN = re.compile(
     re.IGNORECASE,
 )
 _MAX_JUDGED = 600
-"""Characters up to which a result that may show a file is judged by its words."""
+"""Maximum characters of a result that may show a file but is judged by its words."""
 _MAX_JUDGED_LINES = 4
 _MAX_SCANNED = 4_000
 _MAX_JSON = 400_000
@@ -68,7 +68,7 @@ class Outcome:
     Attributes:
         text: The output without its wrapping.
         exit_code: None where the result names none.
-        failed: Whether the result says that the call failed, or that nothing is known of it.
+        failed: Whether the result says that the call failed, or that its outcome is unknown.
     """
 
     text: str
@@ -77,7 +77,7 @@ class Outcome:
 
 
 _Parts = tuple[list[tuple[str, Call]], tuple[str | None, str, bool] | None]
-"""What a message holds: calls with their ids; a result with the id of its call, and its mark."""
+"""A message's calls with their ids, and its result with the call's id and error mark."""
 
 
 def calls_of_messages(messages: Sequence[ChatMessage]) -> list[Call]:
@@ -115,7 +115,7 @@ def calls_of_fixture(messages: Sequence[Message]) -> list[Call]:
 
 
 def _paired(messages: Iterable[_Parts]) -> list[Call]:
-    """Give each result to the calls of the last message before it that have its id."""
+    """Assign each result to the calls with its id in the last message before it."""
     found: list[Call] = []
     latest: dict[str | None, list[Call]] = {}
     for calls, result in messages:
@@ -140,7 +140,7 @@ def command_outcome(result: str, error: bool) -> Outcome:
         if code is not None or text is not None:
             failed = error or bool(code) or (code is None and _says_failure(fields))
             return Outcome(result if text is None else text, code, failed)
-    # Wrappings stand at either end; what is between is the command's own output.
+    # Wrappings are at either end; between them is the command's own output.
     ends = result
     if len(result) > 2 * _MAX_SCANNED:
         ends = result[:_MAX_SCANNED] + result[-_MAX_SCANNED:]
@@ -155,8 +155,8 @@ def file_outcome(result: str, error: bool, *, shows_content: bool) -> Outcome:
     Args:
         result: Its text.
         error: Whether it is marked as an error.
-        shows_content: Whether a success shows a file, so that only a short result can be judged
-            by its words.
+        shows_content: Whether a success shows a file, so that only a short result is judged by
+            its words.
     """
     if result in (NO_RESULT, NOT_RUN):
         return Outcome("", None, True)

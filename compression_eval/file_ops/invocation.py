@@ -43,20 +43,20 @@ def _takes_value(program: str) -> re.Pattern[str]:
 
 @dataclass
 class Invocation:
-    """One program with its arguments, how sure it is that it ran, and where its deeds are noted.
+    """One program with its arguments, how certainly it ran, and the ledger of its effects.
 
     Attributes:
         program: Base name of the program.
-        arguments: What follows it.
-        folder: Where it runs; None where that is not known.
-        ledger: Takes what it did.
+        arguments: Its arguments.
+        folder: Its working folder; None if unknown.
+        ledger: Records its effects.
         outcome: How the whole command ended.
-        errors: What the program said went wrong.
-        run_script: Follows a script that is given to another shell.
+        errors: The program's error messages.
+        run_script: Follows a script passed to another shell.
         standard_input: Text of a here-document; None without one.
         input_file: What standard input is redirected from.
         shown: Whether its output can be read in the result.
-        doubtful: Whether it may not have run, or not to its end.
+        doubtful: Whether it may not have run, or not completely.
         failed: Whether it ran and failed.
         last: Whether it is the last command of the script.
         certain: Set by `run`: whether the commands joined to it by ``&&`` can be taken to have
@@ -87,7 +87,7 @@ class Invocation:
 
     @property
     def label(self) -> str:
-        """How it is named where its effect is not known: program and first word."""
+        """Its name if its effect is unknown: program and first word."""
         words = [argument.text or "?" for argument in self.arguments[:2]]
         named = words[: 2 if words[:1] in (["-m"], ["run"]) else 1]
         return " ".join(
@@ -95,7 +95,7 @@ class Invocation:
         )
 
     def operands(self) -> list[Argument]:
-        """Return the arguments that are no options nor values of options."""
+        """Return the arguments that are neither options nor values of options."""
         operands: list[Argument] = []
         skip = ended = False
         for argument in self.arguments:
@@ -111,7 +111,7 @@ class Invocation:
         return [argument for argument in operands if not _NO_NAME.fullmatch(argument.text or "x")]
 
     def has(self, short: str, *long: str) -> bool:
-        """Return whether it has one of some one-letter options, perhaps joined, or a long one."""
+        """Return whether it has one of the one-letter (perhaps combined) or long options."""
         return any(
             text.split("=")[0] in long
             or (text.startswith("-") and not text.startswith("--") and set(short) & set(text[1:]))
@@ -119,11 +119,11 @@ class Invocation:
         )
 
     def unknown_path(self, what: str) -> None:
-        """Record that it may have touched files that cannot be known."""
+        """Record that it may have touched unknown files."""
         self.ledger.unknown("path", what)
 
     def paths(self, argument: Argument) -> list[str]:
-        """Return the files that an argument names; what cannot be known is recorded as such."""
+        """Return the files that an argument names; unknown ones are recorded as such."""
         text = argument.text
         if text is None or (self.folder is None and not text.startswith("/")):
             self.unknown_path("a name from a variable or folder" if text is None else text)
@@ -139,7 +139,7 @@ class Invocation:
         return matching
 
     def touched(self, arguments: Iterable[Argument]) -> Iterator[str]:
-        """Yield the files that arguments name, without those that it failed at or did not reach."""
+        """Yield the named files, without those that it failed on or did not reach."""
         for argument in arguments:
             for path in self.paths(argument):
                 if self.broke(argument.text):
@@ -159,14 +159,14 @@ class Invocation:
                 self.ledger.read(path)
 
     def broke(self, operand: str | None) -> bool:
-        """Return whether it failed at an operand: by its own words, else by the exit code."""
+        """Return whether it failed on an operand: by its messages, else by the exit code."""
         if operand is not None and self._named_in_error(operand):
             return True
         return self.last and self.outcome.failed and not self.failed_at_some
 
     @property
     def failed_at_some(self) -> bool:
-        """Whether its own words name an argument that it failed at."""
+        """Whether its messages name an argument that it failed on."""
         return bool(self.errors) and any(map(self._named_in_error, self.texts))
 
     def _named_in_error(self, operand: str) -> bool:

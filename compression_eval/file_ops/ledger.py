@@ -1,4 +1,4 @@
-"""The events of files, the book they are written into, and the states that they add up to."""
+"""File events, the ledger that records them, and the resulting file states."""
 
 import posixpath
 import re
@@ -11,7 +11,7 @@ from typing import Literal
 Action = Literal["read", "created", "modified", "deleted", "renamed"]
 
 UnknownKind = Literal["tool", "program", "code", "path", "git", "outcome", "syntax", "unanswered"]
-"""Why a call says nothing certain.
+"""Why the effect of a call is uncertain.
 
 ``tool``: a tool that is not known. ``program``: a program that may write files of its own choice.
 ``code``: inline code that writes where only running it would tell. ``path``: a name made of
@@ -21,11 +21,11 @@ an operation that may or may not have been reached. ``syntax``: a command that c
 """
 
 Status = Literal["created", "modified", "renamed", "deleted", "temporary", "read", "former"]
-"""What a file is in the end.
+"""The final status of a file.
 
 ``created``, ``modified``, ``renamed`` (and otherwise unchanged), ``read`` (and left unchanged):
-it is there. ``deleted``; ``temporary`` (made and removed again); ``former``: the earlier path of a
-file that has another one now.
+it exists. ``deleted``; ``temporary`` (created and deleted again); ``former``: the earlier path of a
+renamed file.
 """
 
 _MAX_PATH = 300
@@ -46,15 +46,15 @@ _TELLS_NOTHING = re.compile(r"__\w+__$|test_|setUp|tearDown|main$")
 
 @dataclass(frozen=True)
 class FileEvent:
-    """One operation on one file or folder that was really carried out.
+    """One operation that took place on one file or folder.
 
     Attributes:
         message: Index of the message that made the call.
         action: What was done.
-        path: The file, relative to the project where that could be told.
+        path: The file, relative to the project if the project is known.
         to: For ``renamed``, the new path.
-        folder: Whether it is a folder with all that it holds.
-        names: What the new text defines (functions, classes), for written files.
+        folder: Whether it is a folder with all its contents.
+        names: Functions and classes that the new text defines, for written files.
     """
 
     message: int
@@ -76,7 +76,7 @@ class FailedCommand:
 
 @dataclass(frozen=True)
 class Unclassified:
-    """Something that may have touched files in a way the call does not tell."""
+    """Something that may have touched files in an unknown way."""
 
     message: int
     kind: UnknownKind
@@ -86,20 +86,20 @@ class Unclassified:
 
 @dataclass
 class Reading:
-    """All that the tool calls of a conversation tell, in their order."""
+    """All file operations of a conversation's tool calls, in order."""
 
     events: list[FileEvent] = field(default_factory=list)
     failed: list[FailedCommand] = field(default_factory=list)
     unclassified: list[Unclassified] = field(default_factory=list)
     root: str = ""
-    """The project folder that was taken off absolute paths; empty if none was found."""
+    """The project folder removed from absolute paths; empty if none was found."""
 
 
 class Ledger:
-    """Collects what calls did, and keeps track of which files exist.
+    """Collects the effects of calls, and tracks which files exist.
 
     Args:
-        root: Project folder that is taken off absolute paths; empty for none.
+        root: Project folder to remove from absolute paths; empty for none.
         existing: Files known to exist before the first call.
     """
 
@@ -107,22 +107,22 @@ class Ledger:
         self.reading = Reading(root=root)
         self.message = 0
         self.scripts: OrderedDict[str, str] = OrderedDict()
-        """Texts of files that were written whole, for when they are run as scripts."""
+        """Texts of files that were written whole, which may be run as scripts later."""
         self._known: dict[str, bool] = {}
-        """Every path that was named: whether it is there."""
+        """Whether each named path exists."""
         self._inside: Counter[str] = Counter()
         """Number of files known to lie below a folder."""
         self._made: set[str] = set()
-        """Folders that were made and may still be empty."""
+        """New folders that may still be empty."""
         self._latest: dict[str, FileEvent] = {}
         for path in existing:
             self._note(path, exists=True)
 
     def clean(self, path: str, folder: str = "") -> str | None:
-        """Return a path as it is recorded; None for what is no file of interest.
+        """Return the path to record; None for a file of no interest.
 
         Args:
-            path: As it was written; data from a conversation.
+            path: The raw path; data from a conversation.
             folder: Folder that it is relative to.
         """
         path = path.strip().removeprefix("file://")
@@ -134,11 +134,11 @@ class Ledger:
         return joined.removeprefix(f"{self.reading.root}/") if self.reading.root else joined
 
     def exists(self, path: str) -> bool | None:
-        """Return whether a file is known to exist or not to; None if nothing is known."""
+        """Return whether a file exists; None if unknown."""
         return self._known.get(path)
 
     def matching(self, pattern: str) -> list[str]:
-        """Return the existing files that a shell pattern stands for; ``*`` passes no slash."""
+        """Return the existing files that match a shell pattern; ``*`` matches no slash."""
         depth = pattern.count("/")
         return sorted(
             path
@@ -155,12 +155,12 @@ class Ledger:
         self._add(FileEvent(self.message, "read", path))
 
     def written(self, path: str, text: str | None = None, *, created: bool | None = None) -> None:
-        """Record that the whole of a file was written.
+        """Record that a whole file was written.
 
         Args:
             path: The file.
-            text: What was written, if the call tells.
-            created: Whether the file is new; None if only what is known of it can tell.
+            text: The new text, if the call holds it.
+            created: Whether the file is new; None to decide by what is known of it.
         """
         is_new = not self.exists(path) if created is None else created
         action: Action = "created" if is_new else "modified"
@@ -169,26 +169,26 @@ class Ledger:
         self._keep_script(path, text)
 
     def modified(self, path: str, text: str = "") -> None:
-        """Record that a part of a file was changed."""
+        """Record that part of a file was changed."""
         self._note(path, exists=True)
         self._keep_script(path, None)
         self._add(FileEvent(self.message, "modified", path, names=_defined_names(text)))
 
     def appended(self, path: str) -> None:
-        """Record text put at the end of a file, which makes it if it is known not to be there."""
+        """Record text appended to a file, which creates it if it is known not to exist."""
         if self.exists(path) is False:
             self.written(path, created=True)
         else:
             self.modified(path)
 
     def deleted(self, path: str, *, folder: bool = False) -> None:
-        """Record that a file is gone, or a folder with all that it holds."""
+        """Record that a file, or a folder with all its contents, was deleted."""
         folder = folder or self.is_folder(path)
         self._forget(path)
         self._add(FileEvent(self.message, "deleted", path, folder=folder))
 
     def renamed(self, path: str, to: str) -> None:
-        """Record that a file or folder has another path now."""
+        """Record that a file or folder was renamed."""
         if path == to:
             return
         folder, inside = self.is_folder(path), self._below(path)
@@ -200,7 +200,7 @@ class Ledger:
         self._add(FileEvent(self.message, "renamed", path, to, folder))
 
     def copied(self, path: str, to: str, *, folder: bool = False) -> None:
-        """Record that a file was copied, or a folder with all that it holds."""
+        """Record that a file, or a folder with all its contents, was copied."""
         if not folder and not self.is_folder(path):
             self.written(to, self.scripts.get(path))
             return
@@ -210,13 +210,13 @@ class Ledger:
         self._add(FileEvent(self.message, "created", to, folder=True))
 
     def made_folder(self, path: str) -> None:
-        """Record a new folder; one that is there already is none."""
+        """Record a new folder; ignored if it exists already."""
         if not self.is_folder(path):
             self._made.add(path)
             self._add(FileEvent(self.message, "created", path, folder=True))
 
     def is_folder(self, path: str) -> bool:
-        """Return whether a path was made as a folder, or files are known to lie below it."""
+        """Return whether a path was created as a folder, or has known files below it."""
         return path in self._made or self._inside[path] > 0
 
     def failed(self, command: str, exit_code: int | None) -> None:
@@ -225,13 +225,13 @@ class Ledger:
         self.reading.failed.append(FailedCommand(self.message, line, exit_code))
 
     def unknown(self, kind: UnknownKind, what: str) -> None:
-        """Record that something may have happened that the call does not tell."""
+        """Record a possible effect that the call does not show."""
         entry = Unclassified(self.message, kind, _shortened(what, _MAX_LABEL))
         if entry not in self.reading.unclassified[-20:]:
             self.reading.unclassified.append(entry)
 
     def listing(self, output: str) -> None:
-        """Take paths that stand alone at the ends of an output's lines for existing files."""
+        """Take paths at the ends of an output's lines for existing files."""
         for line in output.splitlines():
             if len(line) <= _MAX_PATH and (match := _LISTED.search(line.rstrip())):
                 path = self.clean(match[1])
@@ -274,7 +274,7 @@ class Ledger:
 
 
 def _defined_names(text: str) -> tuple[str, ...]:
-    """Return the names that a piece of source defines: functions and types that tell something."""
+    """Return the informative names of functions and types that a piece of source defines."""
     names = dict.fromkeys(_DEFINED.findall(text[:_MAX_SCRIPT]))
     return tuple(name for name in names if not _TELLS_NOTHING.match(name))[:_MAX_NAMES]
 
@@ -288,7 +288,7 @@ def _shortened(text: str, limit: int) -> str:
 
 @dataclass
 class FileState:
-    """One path and what was done to it; steps are numbers that rise with time."""
+    """One path and its operations; steps are numbers that rise with time."""
 
     path: str
     created: bool = False
@@ -306,7 +306,7 @@ class FileState:
 
     @property
     def status(self) -> Status:
-        """What it is in the end."""
+        """Its final status."""
         if self.moved_to:
             return "former"
         if self.deleted:
@@ -322,18 +322,18 @@ class Inventory:
     """Files by path.
 
     Args:
-        states: What earlier conversations left; taken over, not copied.
+        states: States after earlier conversations; taken over, not copied.
     """
 
     def __init__(self, states: Iterable[FileState] = ()) -> None:
         self.states = {state.path: state for state in states}
 
     def add(self, event: FileEvent, step: int) -> None:
-        """Bring in one event.
+        """Add one event.
 
         Args:
-            event: What was done.
-            step: Its place in time.
+            event: The operation.
+            step: Its position in time.
         """
         if event.action == "renamed":
             for path in [*self._below(event.path), event.path]:
@@ -352,7 +352,7 @@ class Inventory:
                 self._write(state, event)
 
     def with_status(self, *wanted: Status, folders: bool = False) -> list[str]:
-        """Return the paths of some states, those touched first first."""
+        """Return the paths with one of the statuses, in the order of their first touch."""
         return [
             state.path
             for state in self.states.values()
@@ -366,7 +366,7 @@ class Inventory:
 
     def _write(self, state: FileState, event: FileEvent) -> None:
         if state.deleted or state.moved_to:
-            # A file that was there at first and is written again has changed, and no more.
+            # A file that existed before and is written again is modified, not created.
             state.modified = not state.created
             state.deleted, state.moved_to, state.original = False, "", ""
         elif event.action == "created" and not (state.modified or state.read or state.original):
@@ -380,7 +380,7 @@ class Inventory:
         replaced = self.states.pop(to, None)
         new = self._at(to, step)
         new.created, new.read, new.names = old.created, old.read, old.names
-        # Moved over another file: for a reader of the project that file has changed.
+        # Moved over another file: to a reader of the project that file was modified.
         over = replaced is not None and replaced.status in ("modified", "read", "renamed")
         new.modified = old.modified or over
         new.original = old.original or path
@@ -398,7 +398,7 @@ class Inventory:
 
 
 def inventory_of(events: Iterable[FileEvent]) -> Inventory:
-    """Return what became of each file; an event's message is its step."""
+    """Return the state of each file; an event's message is its step."""
     inventory = Inventory()
     for event in events:
         inventory.add(event, event.message)

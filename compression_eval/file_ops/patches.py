@@ -19,7 +19,7 @@ _KINDS: dict[str, _Kind] = {"Add": "add", "Update": "update", "Delete": "delete"
 
 @dataclass
 class _FilePatch:
-    """What a patch does to one file, and the lines that it puts in."""
+    """A patch's operation on one file, and the lines that it adds."""
 
     kind: _Kind
     path: str
@@ -33,12 +33,12 @@ def is_envelope(text: str) -> bool:
 
 
 def apply_patch(ledger: Ledger, text: str, folder: str | None = "") -> None:
-    """Record what a patch of either form does.
+    """Record the effects of a patch of either form.
 
     Args:
-        ledger: Takes it.
+        ledger: Records them.
         text: The patch.
-        folder: Folder that its paths are relative to; None if that is not known.
+        folder: Folder that its paths are relative to; None if unknown.
     """
     patches = list(_envelope(text) if is_envelope(text) else _diff(text))
     if not patches:

@@ -1,4 +1,4 @@
-"""What the common programs do to the files that they are given."""
+"""The effects of common programs on the files in their arguments."""
 
 import itertools
 import posixpath
@@ -18,7 +18,7 @@ _GIT_VALUE_OPTIONS = ("-C", "-c", "--git-dir", "--work-tree")
 
 
 def run(call: Invocation) -> None:
-    """Record what one program did."""
+    """Record the effects of one program."""
     program = call.program
     call.lists = program in programs("listing")
     rule = _RULES.get(program)
@@ -44,7 +44,7 @@ def run(call: Invocation) -> None:
 
 
 def _read(call: Invocation) -> None:
-    """Record files that a program prints, whole or in part."""
+    """Record the files that a program prints, whole or in part."""
     files = call.operands()
     if call.program in ("tr", "jq", "yq"):
         files = [] if call.program == "tr" else files[1:]
@@ -125,7 +125,7 @@ def _tee(call: Invocation) -> None:
 
 def _touch(call: Invocation) -> None:
     for path in call.touched(call.operands()):
-        if call.ledger.exists(path) is not True:  # the time of one that is there is no change
+        if call.ledger.exists(path) is not True:  # a new timestamp is no change
             call.ledger.written(path)
 
 
@@ -266,7 +266,7 @@ def _python_script(call: Invocation, name: str) -> None:
     if code is None:
         call.ledger.unknown("program", f"python {name}")
         return
-    # What a script reads is its own affair: nothing says that its text was shown.
+    # Reads of a script do not count: nothing shows that the text was printed.
     effects = [effect for effect in code_effects(code) if effect.kind != "read"]
     trace = re.search(rf'File "[^"\n]*{re.escape(posixpath.basename(name))}"', call.outcome.text)
     broken = call.failed or bool(trace and "Traceback" in call.outcome.text)
@@ -320,7 +320,7 @@ def _git(call: Invocation) -> None:
 
 
 def _git_files(call: Invocation, command: str, words: Sequence[str | None]) -> None:
-    """Record files that git removes, or puts back as they were."""
+    """Record files that git removes or restores."""
     spared = {"rm": ("--cached",), "restore": ("--staged", "-S")}
     after_dashes = call.arguments[words.index("--") + 1 :] if "--" in words else []
     if command in ("checkout", "switch") and not after_dashes:
@@ -353,7 +353,7 @@ def _git_shown(call: Invocation, command: str) -> None:
 
 
 def _only_tells(command: str, words: Sequence[str | None]) -> bool:
-    """Return whether a git command of a kind that rewrites files leaves them as they are."""
+    """Return whether a git command that can rewrite files leaves them unchanged."""
     if command == "reset":
         return not {"--hard", "--merge", "--keep"} & set(words)
     if command == "apply":

@@ -1,8 +1,8 @@
-"""Which files a piece of Python would read and write, found by following its literals.
+"""The files that a piece of Python would read and write, found by following its literals.
 
-The code is parsed and never run. Statements are followed in order; paths are known as far as they
-are made of literals: names, `Path` arithmetic, loops over written-out lists, arguments of functions
-that the code itself defines. Every branch is taken. What stays unknown is said to be so.
+The code is parsed and never run. Statements are followed in order; paths are known if they are made
+of literals: names, `Path` arithmetic, loops over literal lists, arguments of functions that the
+code itself defines. Every branch is taken. Unknown effects are reported as such.
 """
 
 import ast
@@ -34,7 +34,7 @@ _FUNCTIONS: dict[str, tuple[Kind, int]] = {
     **dict.fromkeys(("os.remove", "os.unlink", "shutil.rmtree"), ("delete", 0)),
     **dict.fromkeys(("shutil.copy", "shutil.copy2", "shutil.copyfile"), ("write", 1)),
 }
-"""Functions with what they do, and to which of their arguments."""
+"""Functions with their effect, and the arguments that it concerns."""
 
 _RENAMES = ("os.rename", "os.replace", "shutil.move")
 _WRITERS = ("to_csv", "to_json", "to_parquet", "to_excel", "savefig")
@@ -48,7 +48,7 @@ _RUNNERS = (
 
 @dataclass(frozen=True)
 class Effect:
-    """Something the code does; `path` is a label where `kind` is ``unknown``."""
+    """An effect of the code; `path` is a label if `kind` is ``unknown``."""
 
     kind: Kind
     path: str
@@ -57,9 +57,9 @@ class Effect:
 
 
 def code_effects(source: str) -> list[Effect]:
-    """Return what a piece of Python does to files, in order.
+    """Return the effects of a piece of Python on files, in order.
 
-    Code that cannot be parsed, or is too long, is one unknown effect.
+    Code that is too long or cannot be parsed is one unknown effect.
     """
     if len(source) > _MAX_CODE:
         return [Effect("unknown", "python")]
@@ -77,15 +77,15 @@ def code_effects(source: str) -> list[Effect]:
 def record_code(
     ledger: Ledger, effects: Iterable[Effect], folder: str | None, *, doubtful: bool
 ) -> None:
-    """Put the effects of code into a ledger.
+    """Record the effects of code in a ledger.
 
     A file that the code reads and writes is modified; one that it only writes is written whole.
 
     Args:
-        ledger: Takes them.
-        effects: What the code does.
-        folder: Folder it runs in; None if that is not known.
-        doubtful: Whether the code broke off, so that no write is certain.
+        ledger: Records them.
+        effects: The effects of the code.
+        folder: Its working folder; None if unknown.
+        doubtful: Whether the code failed, so that no write is certain.
     """
     effects = list(effects)
     read = {effect.path for effect in effects if effect.kind == "read"}
@@ -117,14 +117,14 @@ def record_code(
 
 
 class _Value(NamedTuple):
-    """A text that an expression may stand for."""
+    """A possible text of an expression."""
 
     text: str
     is_path: bool = False
 
 
 class _Follower(ast.NodeVisitor):
-    """Follows statements in their order, every branch of them, and collects their effects."""
+    """Follows statements in order, through every branch, and collects their effects."""
 
     def __init__(self) -> None:
         self.effects: list[Effect] = []
@@ -143,7 +143,7 @@ class _Follower(ast.NodeVisitor):
         self._functions[node.name] = node
 
     def _pass_over(self, node: ast.AST) -> None:
-        """What is only defined is not run."""
+        """Skip a definition, which runs nothing."""
 
     visit_ClassDef = visit_AsyncFunctionDef = visit_Lambda = _pass_over  # noqa: N815
 
@@ -171,7 +171,7 @@ class _Follower(ast.NodeVisitor):
         self._call(node)
 
     def _items(self, node: ast.expr) -> Sequence[ast.expr | None]:
-        """Return the elements of a written-out collection; one unknown for anything else."""
+        """Return the elements of a literal collection; one unknown element for anything else."""
         match self._collection(node):
             case ast.List(elts=items) | ast.Tuple(elts=items) | ast.Set(elts=items):
                 return items[:_MAX_ITEMS]
@@ -203,7 +203,7 @@ class _Follower(ast.NodeVisitor):
                     self._bind(part, item)
 
     def _values(self, node: ast.expr | None) -> list[_Value]:
-        """Return the texts that an expression may stand for; empty if that is not known."""
+        """Return the possible texts of an expression; empty if unknown."""
         values: list[_Value] = []
         match node:
             case ast.Constant(value=str(text)):
@@ -315,7 +315,7 @@ class _Follower(ast.NodeVisitor):
 
 
 def _dotted(node: ast.expr) -> str:
-    """Return a name with its dots; empty for what is no plain name."""
+    """Return a dotted name; empty for any other expression."""
     parts: list[str] = []
     while isinstance(node, ast.Attribute):
         parts.append(node.attr)
@@ -328,7 +328,7 @@ def _literal(node: ast.expr) -> str:
 
 
 def _mode(node: ast.Call, rest: Sequence[ast.expr]) -> str:
-    """Return the mode that a call opens a file in; a question mark if it is not written out."""
+    """Return the mode in which a call opens a file; a question mark if it is no literal."""
     mode = next((item.value for item in node.keywords if item.arg == "mode"), None)
     if mode is None and not rest:
         return "r"

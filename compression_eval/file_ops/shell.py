@@ -1,6 +1,6 @@
-"""Follow a shell command: what each of its programs did to files, as far as the words tell.
+"""Follow a shell command: the effects of its programs on files, as far as its words show them.
 
-Every command is taken to start in the project folder; ``cd`` is followed within it.
+Every command is assumed to start in the project folder; ``cd`` is followed within it.
 """
 
 import posixpath
@@ -44,7 +44,7 @@ _ERROR_LINE = re.compile(
 )
 _SHELL_ERROR = re.compile(r"^[\w/.-]+: (?:line )?\d+: (.+?): .+$", re.MULTILINE)
 _QUIET_FAILURES = ("grep", "egrep", "rg", "diff", "cmp", "test", "[", "false", "pgrep")
-"""Programs whose exit code 1 is an answer and no failure."""
+"""Programs whose exit code 1 is a result, not a failure."""
 
 _SEPARATORS = (";", "&", ";;", ";&", ";;&", "then", "do")
 _STRICT = re.compile(r"(?m)(?:^|[;&({])[ \t]*set -\w*e")
@@ -59,13 +59,13 @@ class _Scope:
 
 @dataclass(frozen=True)
 class _Place:
-    """Where a statement stands.
+    """The context of a statement.
 
     Attributes:
-        scope: Folder and variables there.
+        scope: Its folder and variables.
         chain: The list that it belongs to; ``;`` and line breaks begin a new one.
         doubtful: Whether a condition or a ``||`` decides if it runs.
-        shown: Whether what it prints reaches the result.
+        shown: Whether its output reaches the result.
         redirects: Redirections around it.
     """
 
@@ -78,7 +78,7 @@ class _Place:
 
 @dataclass
 class _Progress:
-    """What is carried from command to command of a script."""
+    """State carried between the commands of a script."""
 
     last: int
     last_chain: int
@@ -94,7 +94,7 @@ class ShellReader:
     """Reads one command into a ledger.
 
     Args:
-        ledger: Takes what is found.
+        ledger: Records the effects.
         outcome: How the command ended.
     """
 
@@ -105,14 +105,14 @@ class ShellReader:
         self._errors = _ERROR_LINE.findall(output)[:_MAX_ERRORS]
         self._shell_errors = _SHELL_ERROR.findall(output)[:_MAX_ERRORS]
         self._functions: set[str] = set()
-        """Names that the script defines; what they do is read where they are defined."""
+        """Functions that the script defines; their effects are read at the definition."""
         self._progress = _Progress(0, 0, strict=False)
         self._lists = False
         self._nested = 0
         self._last_program = ""
 
     def read(self, script: str, folder: str | None = "") -> None:
-        """Read a whole command and its failure."""
+        """Read a whole command, and record its failure."""
         self._script(script, folder)
         quiet = self._outcome.exit_code == 1 and self._last_program in _QUIET_FAILURES
         if self._outcome.failed and not quiet:
@@ -121,7 +121,7 @@ class ShellReader:
             self._ledger.listing(self._outcome.text)
 
     def _script(self, script: "str | Node", folder: str | None) -> None:
-        """Read a script: the whole, one that is given to another shell, or a substitution."""
+        """Read a script: the whole one, one passed to another shell, or a substitution."""
         if self._nested >= _MAX_NESTED:
             return
         try:
@@ -139,7 +139,7 @@ class ShellReader:
         self._progress = outer
 
     def _statements(self, node: "Node", place: _Place) -> None:
-        """Follow statements after each other, and those inside of conditions and loops."""
+        """Follow statements in sequence, including those inside conditions and loops."""
         scope, children = place.scope, node.children
         name = node.child_by_field_name("name")
         if node.type in ("subshell", "function_definition"):
@@ -177,9 +177,9 @@ class ShellReader:
             self._statements(node, replace(place, shown=shown))
 
     def _parts(self, node: "Node", place: _Place) -> None:
-        """Follow what ``&&``, ``||`` or ``|`` join; what redirects it all redirects its last."""
+        """Follow commands joined by ``&&``, ``||`` or ``|``; a redirection applies to the last."""
         rows = [node.children]
-        while rows[-1][0].type == "list":  # a list holds the list of all but its last part
+        while rows[-1][0].type == "list":  # a list node nests the list of all but its last part
             rows.append(rows[-1][0].children)
         children = [child for row in reversed(rows) for child in row if child.type != "list"]
         last = children[-1]
@@ -231,14 +231,14 @@ class ShellReader:
         progress.failed = call.failed
 
     def _invocation(self, node: "Node | None", place: _Place) -> Invocation:
-        """Return the program of a command after expansion, and what it is given to read."""
+        """Return the program of a command after expansion, with its input."""
         scope = place.scope
         words = _words(node, scope)
         here_document: str | None = None
         input_file: Argument | None = None
         for redirect in place.redirects:
             targets = redirect.children_by_field_name("destination")
-            # The grammar takes words after a redirection for more targets of it.
+            # The grammar takes words after a redirection for further targets.
             words += [word for node in targets[1:] for word in expand(node, scope.variables)]
             if operator_of(redirect) == "<" and targets:
                 (source, *_) = expand(targets[0], scope.variables) or [Argument(None)]
@@ -289,7 +289,7 @@ class ShellReader:
 
 
 def _last_command(node: "Node") -> tuple[int, int]:
-    """Return the identities of the last command of a script, and of the list it belongs to."""
+    """Return the ids of the last command of a script, and of its list."""
     last = chain = 0
     while parts := [child for child in node.children if child.type in STATEMENTS]:
         if node.type not in JOINED and node.type != "redirected_statement":
@@ -300,7 +300,7 @@ def _last_command(node: "Node") -> tuple[int, int]:
 
 
 def _substitutions(node: "Node") -> "Iterator[Node]":
-    """Yield the outermost substitutions inside a command, in their order."""
+    """Yield the outermost substitutions inside a command, in order."""
     waiting = [node]
     while waiting:
         inside = waiting.pop()
@@ -311,7 +311,7 @@ def _substitutions(node: "Node") -> "Iterator[Node]":
 
 
 def _words(node: "Node | None", scope: _Scope) -> list[Argument]:
-    """Return the words of a command after expansion, and set the variables that it assigns."""
+    """Return the expanded words of a command, and set the variables that it assigns."""
     if node is None:
         return []
     if node.type == "test_command":
@@ -322,7 +322,7 @@ def _words(node: "Node | None", scope: _Scope) -> list[Argument]:
     words: list[Argument] = []
     for child in node.children:
         if child.type == "variable_assignment":
-            if node.type != "command":  # what stands before a command is for it alone
+            if node.type != "command":  # an assignment before a command applies to it alone
                 _assign(child, scope)
         elif child.type == "command_name":
             words += expand(child.children[0], scope.variables)

@@ -1,4 +1,4 @@
-"""Shell scripts as syntax trees, and their words after expansion; nothing is ever run.
+"""Parse shell scripts into syntax trees and expand their words; nothing is ever run.
 
 The grammar is that of ``tree-sitter-bash``.
 """
@@ -25,18 +25,18 @@ STATEMENTS = (
     *("subshell", "function_definition"),
 )
 SUBSTITUTIONS = ("command_substitution", "process_substitution")
-"""Types of nodes that hold a script of their own."""
+"""Types of nodes that contain a script."""
 
 _MAX_SCRIPT = 200_000
 _MAX_MARKS = 3_000
-"""Parentheses and angle brackets that are parsed; its time can rise with their square."""
+"""Maximum parentheses and angle brackets: parsing time can be quadratic in their number."""
 _MAX_NODES = 20_000
 _MAX_DEPTH = 60
 _MAX_EXPANDED = 40
 _WRITING = (">", ">>", ">|", "&>", "&>>")
 _UNKNOWN = (*SUBSTITUTIONS, "arithmetic_expansion", "brace_expression")
 _HERE = "/dev/here/"
-"""Below this name stands, as a file that is read, what a command is given in the script itself."""
+"""Prefix of the invented file names that hold the texts of here-documents."""
 _HEREDOC = re.compile(r"(?<!<)<<(-?)[ \t]*(?:'([^'\n]+)'|\"([^\"\n]+)\"|\\?(\w[\w.-]*))")
 _HERE_STRING = re.compile(r"(?<!<)<<<(?!<)[ \t]*")
 _TIMED = re.compile(r"\btime[ \t]+(?=[({])")
@@ -48,21 +48,21 @@ _ANSI = {"n": "\n", "t": "\t", "\\": "\\", "'": "'", '"': '"', "r": "\r"}
 _VARIABLE = re.compile(r"\$\{?([A-Za-z_]\w*)(?:\[[@*]\])?\}?")
 
 Variables = Mapping[str, list[str] | None]
-"""What variables may stand for; None if that is not known."""
+"""Possible values of variables; None if unknown."""
 _Piece = tuple[list[str] | None, bool]
-"""A part of a word: what it may stand for, None if unknown; and whether it is quoted."""
+"""A part of a word: its possible values, None if unknown; and whether it is quoted."""
 
 
 @dataclass(frozen=True)
 class Argument:
-    """One word of a command after expansion; `text` is None where only running would tell."""
+    """One word of a command after expansion; `text` is None if only running could determine it."""
 
     text: str | None
     pattern: bool = False
 
 
 class ShellSyntaxError(Exception):
-    """The text is no complete shell command, or too much of one."""
+    """The text is no complete shell command, or too large."""
 
 
 def parse(script: str) -> "Node":
@@ -85,7 +85,7 @@ def parse(script: str) -> "Node":
     while waiting:
         node, depth = waiting.pop()
         inside = node.named_children
-        # The grammar takes words before a parenthesis, the shell does not.
+        # The grammar accepts words before a parenthesis, the shell does not.
         strange = node.type in SIMPLE and any(child.type == "subshell" for child in inside)
         if strange or depth > _MAX_DEPTH:
             raise ShellSyntaxError
@@ -102,9 +102,9 @@ def _language() -> "Language":
 
 
 def _heredocs_as_files(script: str) -> str:
-    """Return a script whose here-documents are files that are read, with their texts as names.
+    """Replace a script's here-documents by input files whose names are their texts.
 
-    The grammar knows here-documents only where little else stands on their line.
+    The grammar parses here-documents only if their line holds little else.
     """
     lines = script.split("\n")
     last = {line.lstrip("\t"): number for number, line in enumerate(lines)}
@@ -152,7 +152,7 @@ def operator_of(redirect: "Node") -> str:
 
 
 def hides_output(redirects: "Sequence[Node]") -> bool:
-    """Return whether one of some redirections takes the output away."""
+    """Return whether a redirection hides the output."""
     for node in redirects:
         if node.type == "file_redirect" and operator_of(node) in _WRITING:
             descriptor = node.child_by_field_name("descriptor")
@@ -162,17 +162,17 @@ def hides_output(redirects: "Sequence[Node]") -> bool:
 
 
 def all_known(nodes: "Sequence[Node]", variables: Variables) -> list[str] | None:
-    """Return what some words stand for; None if one is not known or is a pattern."""
+    """Return the expanded words; None if one is unknown or a pattern."""
     expanded = [word for node in nodes for word in expand(node, variables)]
     texts = [word.text for word in expanded if word.text is not None and not word.pattern]
     return texts if texts and len(texts) == len(expanded) else None
 
 
 def expand(node: "Node", variables: Variables) -> list[Argument]:
-    """Return the words that a word becomes; at most a few dozen."""
+    """Return the expansion of a word, at most a few dozen words."""
     choices: list[list[str]] = []
     pattern = False
-    plain = ""  # the text so far that is not quoted, in which braces and patterns count
+    plain = ""  # the unquoted text so far, in which braces and patterns count
     end: list[_Piece] = [([""], True)]
     for texts, quoted in [*_pieces(node, variables), *end]:
         if texts is None:
@@ -215,7 +215,7 @@ def _quoted_pieces(node: "Node", variables: Variables) -> Iterator[_Piece]:
     source = node.text or b""
     start = source.index(b'"') + 1
     for child in [*node.children[1:-1], None]:
-        # What stands between expansions is taken from the source: the tree leaves out some blanks.
+        # Text between expansions comes from the source: the tree omits some blanks.
         if child is None or child.type not in ("string_content", '"'):
             end = child.start_byte - node.start_byte if child else len(source) - 1
             text = source[start:end].decode(errors="replace")

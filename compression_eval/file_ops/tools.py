@@ -1,4 +1,4 @@
-"""Read the tool calls of a conversation: which tool does what, under which argument names."""
+"""Read a conversation's tool calls: the effect of each tool, and the names of its arguments."""
 
 import posixpath
 import re
@@ -49,7 +49,7 @@ _EDITOR: dict[str, Deed] = {
     "delete": "delete",
     "rename": "move",
 }
-"""What an editor does, by its argument ``command``."""
+"""The operation of an editor, by its argument ``command``."""
 
 _SAYS_CREATED = re.compile(r"\bcreated\b|\bnew file\b|wrote new|新建|作成", re.IGNORECASE)
 _SAYS_REPLACED = re.compile(
@@ -69,11 +69,11 @@ def _deeds() -> dict[str, Deed]:
 
 
 def deed_of(name: str, arguments: Mapping[str, Any] | None = None) -> Deed | None:
-    """Return what a tool does, by its name in any spelling; None for an unknown one.
+    """Return a tool's operation, by its name in any spelling; None for an unknown one.
 
     Args:
         name: The tool's name.
-        arguments: Those of a call: they tell what an ``editor`` does.
+        arguments: A call's arguments, which determine the operation of an ``editor``.
     """
     bare = re.sub(r"[^a-z0-9]", "", _PREFIX.sub("", name).casefold())
     deed = _deeds().get(bare) or _deeds().get(_VERSION.sub("", bare))
@@ -83,7 +83,7 @@ def deed_of(name: str, arguments: Mapping[str, Any] | None = None) -> Deed | Non
 
 
 def text_of(arguments: Mapping[str, Any], keys: tuple[str, ...]) -> str | None:
-    """Return the first of some arguments that is a text."""
+    """Return the first of the arguments that is a text."""
     return next((arguments[key] for key in keys if isinstance(arguments.get(key), str)), None)
 
 
@@ -112,7 +112,7 @@ def command_of(arguments: Mapping[str, Any]) -> str | list[str] | None:
 
 
 def edits_of(arguments: Mapping[str, Any]) -> list[Mapping[str, Any]]:
-    """Return the parts of an edit, each with its old and new text: the call itself, and others."""
+    """Return the parts of an edit with their old and new texts: the call itself, and others."""
     parts: list[Mapping[str, Any]] = [arguments]
     for key in ("edits", "replacements", "ReplacementChunks"):
         items = arguments.get(key)
@@ -123,15 +123,15 @@ def edits_of(arguments: Mapping[str, Any]) -> list[Mapping[str, Any]]:
 
 
 def read_calls(calls: Sequence[Call], *, root: str = "", existing: Iterable[str] = ()) -> Reading:
-    """Return what tool calls did to files, as far as they and their results tell.
+    """Return the effects of tool calls on files, as far as calls and results show them.
 
-    A failed call changes nothing. A command that may or may not have been reached, a name that is
-    not known without running, a tool or program that is not known: all are listed as unclassified,
-    and no file operation is made of them.
+    A failed call changes nothing. Commands that may not have been reached, names that only running
+    could determine, and unknown tools and programs are listed as unclassified, without a file
+    operation.
 
     Args:
-        calls: Calls in their order, with results.
-        root: Folder of the project; found from the calls if empty and absolute paths are used.
+        calls: Calls in order, with results.
+        root: Folder of the project; if empty, guessed from absolute paths in the calls.
         existing: Files known to exist before the first call.
     """
     existing = list(existing)
@@ -174,7 +174,7 @@ def _root(calls: Sequence[Call], reading: Reading) -> str:
     if len(own) < 2:
         return ""
     common = posixpath.commonpath([posixpath.dirname(path) for path in own])
-    # The folder that all share, if it lies deep enough to be a project.
+    # The common folder, if it is deep enough to be a project.
     return common if common.count("/") >= 3 or common == "/workspace" else ""
 
 
@@ -187,7 +187,7 @@ def _call(ledger: Ledger, call: Call) -> None:
     if deed == "none":
         return
     if deed is None:
-        # A tool of another name that takes a command is a shell all the same.
+        # A tool with another name that takes a command is a shell too.
         if "cmd" not in call.arguments and "command" not in call.arguments:
             ledger.unknown("tool", call.name)
             return
@@ -269,7 +269,7 @@ def _done(ledger: Ledger, call: Call, deed: Deed, path: str, result: str) -> Non
     elif deed == "delete":
         ledger.deleted(path)
     elif deed == "edit" and not there and "" in map(call.arguments.get, OLD_KEYS[:3]):
-        ledger.written(path, new)  # an edit that replaces nothing is how some tools make a file
+        ledger.written(path, new)  # some tools create a file by an edit that replaces nothing
     else:
         ledger.modified(path, new if deed == "edit" else "")
 

@@ -1,9 +1,8 @@
-"""The files that a conversation read or changed last, with what it shows of their contents.
+"""The files that a conversation read or changed last, with their known contents.
 
-Only tools whose one purpose is a file count here, as in the products that keep lists of files
-this way; what a shell command does to files is not seen. And there is no file system to read from:
-a fixture is a conversation and nothing else. What stands here is what the agent itself saw or
-wrote, with its later edits carried out where that is certain.
+As in the products that keep lists of files this way, only file tools count; effects of shell
+commands are not seen. There is no file system to read from, since a fixture is only a conversation.
+So the contents are what the agent itself saw or wrote, with its later edits applied where certain.
 """
 
 import re
@@ -27,17 +26,17 @@ from compression_eval.file_ops.tools import (
 _PART_KEYS = ("offset", "limit", "view_range", "start_line", "end_line")
 
 _NUMBERED = re.compile(r" *\d+(?:\t|→|  |: |\| ?)(.*)")
-"""A line with the number that a tool for reading puts before it."""
+"""A line with the number that a reading tool puts before it."""
 
 
 @dataclass(frozen=True)
 class FileView:
-    """What is known of a file's content."""
+    """The known content of a file."""
 
     path: str
     text: str
     exact: bool = True
-    """Whether this is the whole file as it is now, as far as the conversation tells."""
+    """Whether this is the whole current file, as far as the conversation shows."""
 
 
 def file_calls(messages: Sequence[ChatMessage]) -> list[tuple[Call, Deed, str]]:
@@ -55,7 +54,7 @@ def file_views(messages: Sequence[ChatMessage], earlier: Sequence[FileView] = ()
 
     Args:
         messages: The conversation.
-        earlier: What was known before it, oldest first.
+        earlier: The views before it, oldest first.
     """
     views = {view.path: view for view in earlier}
     for call, deed, path in file_calls(messages):
@@ -63,14 +62,14 @@ def file_views(messages: Sequence[ChatMessage], earlier: Sequence[FileView] = ()
             continue
         if file_outcome(call.result, call.error, shows_content=deed == "read").failed:
             continue
-        # Taken out first, so that the last file touched stands last.
+        # Removed first, so that the last file touched comes last.
         known = views.pop(path, None)
         views[path] = _after(call, deed, path, known, call.result)
     return [view for view in reversed(views.values()) if view.text.strip()]
 
 
 def _after(call: Call, deed: Deed, path: str, known: FileView | None, result: str) -> FileView:
-    """Return what is known of a file after a call."""
+    """Return the view of a file after a call."""
     written = text_of(call.arguments, TEXT_KEYS) if deed == "write" else None
     if written is not None:
         return FileView(path, written)
@@ -93,6 +92,6 @@ def _after(call: Call, deed: Deed, path: str, known: FileView | None, result: st
 
 
 def _unnumbered(text: str) -> str:
-    """Return a text without the line numbers that a tool put before every line, if it did."""
+    """Remove the line numbers of a reading tool from a text, if every line has one."""
     found = [_NUMBERED.fullmatch(line) for line in text.splitlines()]
     return "\n".join(match[1] for match in found if match) if found and all(found) else text

@@ -1,4 +1,4 @@
-"""Answering a question with the lines of a conversation that fit best, in the form asked for."""
+"""Answer a question with the best matching lines of a conversation, in the requested form."""
 
 import json
 import re
@@ -26,7 +26,7 @@ MAX_ANSWER_TOKENS = 300
 """Tokens of extracts in an answer."""
 
 _MAX_SOURCES = 24
-"""Conversations kept indexed: those of a run's current states."""
+"""Conversations whose indices are kept: those of a run's current states."""
 _MIN_SHARE = 0.2
 _MIN_SHARE_OF_PROMPT = 0.6
 """Share of a question's terms that must occur among the extracts for them to be an answer."""
@@ -40,7 +40,7 @@ _ACTIONS: dict[str, tuple[Action, ...]] = {
     "deleted": ("deleted", "renamed"),
     "read": ("read",),
 }
-"""The kinds of file operations by the cues that ask for them."""
+"""Kinds of file operations by the cues that ask for them."""
 _OPENERS = ("{", ":", "(", "[", "：", "=")
 _INTRODUCED = 3
 
@@ -100,7 +100,7 @@ _MAX_LISTED = 16
 
 @dataclass(frozen=True)
 class _Source:
-    """A conversation made ready for questions."""
+    """A conversation prepared for questions."""
 
     index: Index
     files: list[FileAction]
@@ -113,7 +113,7 @@ class Answerer:
         self._sources: OrderedDict[bytes, _Source] = OrderedDict()
 
     def answer(self, history: list[Utterance], question: str) -> str:
-        """Return an answer made of extracts, in the form that the question asks for."""
+        """Return an answer made of extracts, in the requested form."""
         form = requested(question)
         whole, parts = analyse(question)
         source = self._source(history)
@@ -149,7 +149,7 @@ class Answerer:
 
 
 def _select(index: Index, whole: Query, parts: list[Query], budget: int) -> list[int]:
-    """Return the positions of the segments to answer with, best first, within a token budget.
+    """Return the positions of the answer's segments, best first, within a token budget.
 
     The parts of a question take turns, so that none uses up the budget.
     """
@@ -169,7 +169,7 @@ def _select(index: Index, whole: Query, parts: list[Query], budget: int) -> list
 
 
 def _best(index: Index, query: Query) -> list[int]:
-    """Return the positions of the highest scores, equal ones in their order, each text once."""
+    """Return the positions with the highest scores, ties in order, each text once."""
     scores = index.scores(query)
     result: dict[str, int] = {}
     for at in np.argsort(-scores, kind="stable"):
@@ -180,7 +180,7 @@ def _best(index: Index, query: Query) -> list[int]:
 
 
 def _block(index: Index, at: int) -> list[int]:
-    """Return a segment, followed by what it introduces if it ends as an introduction does."""
+    """Return a segment, followed by what it introduces if it ends like an introduction."""
     if not index.segments[at].text.endswith(_OPENERS):
         return [at]
     message = index.segments[at].message
@@ -195,10 +195,10 @@ def _repeats(index: Index, at: int, chosen: list[int]) -> bool:
 
 
 def _current(index: Index, chosen: list[int], asked: set[str]) -> list[int]:
-    """Leave out what a later statement repeats with one other number: that is the newer value.
+    """Drop statements that a later one repeats with another number, which is the newer value.
 
-    Lines of results are kept, as a log or table has many that differ in their numbers alone, and
-    so is a line with a number that was asked for.
+    Lines of results are kept, since logs and tables have many that differ only in numbers; so is a
+    line with a requested number.
     """
     split: dict[int, tuple[set[str], set[str]]] = {}
     for at in chosen:
@@ -222,9 +222,9 @@ def _current(index: Index, chosen: list[int], asked: set[str]) -> list[int]:
 
 
 def _is_answer(index: Index, whole: Query, extracts: list[int]) -> bool:
-    """Tell whether extracts have enough in common with a question to be an answer.
+    """Return whether extracts have enough in common with a question to be an answer.
 
-    A system prompt alone has words in common with any question about coding, so more is asked.
+    A system prompt alone shares words with any question about coding, so more is required.
     """
 
     def size(terms: set[str]) -> float:  # a pair of wide characters is half a word
@@ -250,14 +250,14 @@ def _file_listing(actions: list[FileAction], question: Query) -> list[str]:
 
 
 def _asked_files(actions: list[FileAction], cues: frozenset[str]) -> dict[Action, list[str]]:
-    """Return the paths of those kinds of file operation that cues name, none empty."""
+    """Return the paths of the kinds of file operation that cues name, without empty kinds."""
     done = by_action(actions)
     asked = [name for cue, names in _ACTIONS.items() if cue in cues for name in names]
     return {name: done[name] for name in asked if done.get(name)}
 
 
 def requested(question: str) -> RequestedFormat | None:
-    """Return the form that a question asks for; None if it asks for none that is known."""
+    """Return the form that a question asks for; None if it asks for no known one."""
     for kind, pattern in _FORMS:
         match = pattern.search(question)
         if match and _is_request(question, match):
@@ -267,7 +267,7 @@ def requested(question: str) -> RequestedFormat | None:
 
 
 def _is_request(question: str, match: re.Match[str]) -> bool:
-    """Tell "answer as a table" from "which table did the migration change"."""
+    """Distinguish "answer as a table" from "which table did the migration change"."""
     if _DATA_ABOUT.search(question[max(0, match.start() - 8) : match.end()]):
         return False
     around = question[max(0, match.start() - 60) : match.end() + 30]
@@ -315,7 +315,7 @@ def _rendered(
     if form.kind == "comma_list":
         return ", ".join(_telling(extracts)[: form.items or _MAX_LISTED])
     items = extracts
-    if form.items:  # shared out over as many as were asked for
+    if form.items:  # distributed over the requested number
         items = [" | ".join(extracts[at :: form.items]) or "-" for at in range(form.items)]
     numbered = form.kind == "numbered"
     return "\n".join(

@@ -1,6 +1,6 @@
-"""One plain view of a conversation: its messages, the lines they are cut into, its file changes.
+"""A plain view of a conversation: its messages, their lines, and its file changes.
 
-It may come as Inspect messages or as JSON Lines.
+The source is Inspect messages or JSON Lines.
 """
 
 import json
@@ -19,7 +19,7 @@ _ROLES = ("system", "user", "assistant", "tool")
 MAX_SEGMENT = 320
 """Characters of a segment; longer lines are cut at sentence ends, else between words."""
 _MAX_SEGMENTS = 4_000
-"""Segments kept of one message, from both its ends: a bound on the work for a huge output."""
+"""Segments kept of one message, from both ends, to bound the work for huge outputs."""
 _MAX_HEADER = 240
 _MAX_ARGUMENT = 120
 _LINE_NUMBER = re.compile(r"^\s*\d+(?:\u2192|\t)")
@@ -63,7 +63,7 @@ class Call:
 
 @dataclass(frozen=True)
 class Utterance:
-    """One message: its number in the conversation, who said it, the text and the tool calls."""
+    """One message: its number in the conversation, role, text and tool calls."""
 
     index: int
     role: str
@@ -87,8 +87,8 @@ def from_messages(messages: Iterable[ChatMessage]) -> list[Utterance]:
 def from_records(records: Iterable[dict[str, Any]]) -> list[Utterance]:
     """Return the utterances among decoded JSON Lines: objects that have ``role`` and ``text``.
 
-    Anything that has not the expected type is left out; it is data from a conversation, and a
-    summary of the rest is worth more than an error.
+    Values of other types are left out; they are data from a conversation, and a summary of the rest
+    is better than an error.
     """
     result = []
     for at, record in enumerate(records):
@@ -122,15 +122,15 @@ def _decoded(line: str) -> dict[str, Any] | None:
 
 
 def json_lines(text: str) -> list[dict[str, Any]]:
-    """Return the JSON objects that stand alone on a line of a text, in order.
+    """Return the JSON objects that fill a line of a text, in order.
 
-    Only a line feed ends a line: other separators may stand unescaped inside JSON.
+    Only a line feed ends a line: JSON may contain other separators unescaped.
     """
     return [value for line in text.split("\n") if (value := _decoded(line)) is not None]
 
 
 def user_records(messages: Iterable[ChatMessage]) -> list[list[dict[str, Any]]]:
-    """Return the JSON objects of each user message that has any, part by part of its content."""
+    """Return the JSON objects of each user message that has any, by part of its content."""
     users = (message for message in messages if isinstance(message, ChatMessageUser))
     by_message = (
         [record for part in text_parts(user) for record in json_lines(part)] for user in users
@@ -146,7 +146,7 @@ def text_parts(message: ChatMessageUser) -> list[str]:
 
 
 def leaves(value: object, key: str = "") -> Iterator[tuple[str, str]]:
-    """Yield (key, text) for every scalar of nested JSON, the key being the nearest one above."""
+    """Yield (key, text) for every scalar of nested JSON, with the nearest key above it."""
     if isinstance(value, dict):
         for name, item in value.items():
             yield from leaves(item, str(name))
@@ -159,10 +159,10 @@ def leaves(value: object, key: str = "") -> Iterator[tuple[str, str]]:
 
 @dataclass(frozen=True)
 class Segment:
-    """One line of a conversation, and where it stands."""
+    """One line of a conversation, and its place."""
 
     message: int
-    """Position of the message among those that were cut."""
+    """Position of the message among the cut ones."""
     role: str
     kind: Kind
     text: str
@@ -170,22 +170,22 @@ class Segment:
     line: int
     """Number of the segment within its message, from 0."""
     title: str = ""
-    """The heading that the line stands under, if it is Markdown."""
+    """The Markdown heading above the line, if there is one."""
 
 
 @dataclass(frozen=True)
 class Conversation:
-    """The segments of a conversation and, for each message, what led to it."""
+    """The segments of a conversation and, for each message, its context."""
 
     segments: tuple[Segment, ...]
     headers: tuple[str, ...]
-    """Per message: what the assistant said and called before it, shortened."""
+    """Per message: the assistant's text and calls before it, shortened."""
     calls: tuple[str, ...]
-    """Per message: the signature of the call that it is the result of, or is; empty if none."""
+    """Per message: the signature of its call, or of the call it results from; empty if none."""
 
 
 def cut(utterances: list[Utterance]) -> Conversation:
-    """Cut a conversation; results are matched to the calls before them in their order."""
+    """Cut a conversation into segments; results are matched to earlier calls in order."""
     segments: list[Segment] = []
     headers: list[str] = []
     signatures: list[str] = []
@@ -260,10 +260,10 @@ def _pieces(line: str, *, prose: bool) -> Iterator[str]:
 
 
 def beginning(text: str, length: int) -> str:
-    """Return the start of a text, cut behind a space or else between two words.
+    """Return the start of a text, cut after a space or else between two words.
 
-    Part of an identifier would read as another one. A run without a boundary in its second half is
-    cut anywhere.
+    A cut identifier would read as another one. A run without a boundary in its second half is cut
+    anywhere.
     """
     if len(text) <= length:
         return text
@@ -277,13 +277,13 @@ def beginning(text: str, length: int) -> str:
 
 @dataclass(frozen=True)
 class FileAction:
-    """One file operation: the message it stands in, what was done, the path, what changed."""
+    """One file operation: its message, kind, path and change."""
 
     message: int
     action: Action
     path: str
     detail: str = ""
-    """Names that the new text defines, or its first telling line; the new path of a rename."""
+    """Names that the new text defines, or its first informative line; a rename's new path."""
 
 
 def file_actions(utterances: list[Utterance]) -> list[FileAction]:
@@ -330,7 +330,7 @@ def _of_command(message: int, command: str) -> Iterator[FileAction]:
 
 
 def _detail(text: str) -> str:
-    """Return what a new piece of a file is about: the names it defines, else its first line."""
+    """Describe a new piece of a file: the names it defines, else its first line."""
     if names := list(dict.fromkeys(_NAMED.findall(text))):
         return beginning(", ".join(names[:6]), _MAX_DETAIL)
     lines = (line.strip() for line in text.splitlines())
@@ -338,7 +338,7 @@ def _detail(text: str) -> str:
 
 
 def by_action(actions: list[FileAction]) -> dict[Action, list[str]]:
-    """Return the paths per kind of operation, each once, a changed one not again as read."""
+    """Return the distinct paths per kind of operation; changed files do not count as read."""
     result: dict[Action, list[str]] = {}
     for item in actions:
         paths = result.setdefault(item.action, [])

@@ -1,8 +1,8 @@
-"""Grading an answer with a stated formula per criterion, from the ground truth in the request.
+"""Grade an answer with a formula per criterion, from the ground truth in the request.
 
 All scores are 5 times a share, rounded to two places; ``docs/embedded-model.md`` shows the formulas
-as a table. An answer that is none (empty, does not know, wants to read again) gets 0 on every
-criterion but the two of instruction following. Wrong facts beside right ones cap accuracy at 3.
+as a table. An empty answer, an abstention and a wish to read again get 0 on every criterion but the
+two of instruction following. Wrong facts beside right ones cap accuracy at 3.
 """
 
 import json
@@ -24,23 +24,23 @@ from compression_eval.text.matching import Text
 _MAX_SCORE = 5.0
 _CAP = 3.0
 _CODE = re.compile(r"[\w-]/[\w-]|\w[_.:]\w|[a-z][A-Z]|\w\(|[A-Z]{2,}|--?\w+-?\w*=|[{}\[\]<>=]|\d")
-"""What a fact looks like that is code: a name, path, number, flag or message of a program."""
+"""Facts that are code: a name, path, number, flag or message of a program."""
 _SENTENCES = re.compile(r"\n|(?<=[.!?;])\s+|(?<=[。！？；])")
 _TASK_SHARE = 0.6
 _SHORT_ANSWER = 600
-"""Characters up to which a phrase of not knowing or of wanting to read is the whole answer."""
+"""Maximum characters of an answer that abstains or wants to read."""
 
 _NO_CASE = "The request holds no answer with its ground truth."
 _Outcome = tuple[float | None, str]
-"""A score from 0 to 5, or None where nothing can be said, and the reason."""
+"""A score from 0 to 5, or None if there is none, and the reason."""
 
 
 def grade(messages: list[ChatMessage]) -> str:
-    """Return the grader's reply, JSON with one result for each criterion that was asked for.
+    """Return the grader's reply: JSON with one result per requested criterion.
 
-    Criteria without a formula, and requests without a case to grade, get the score null with the
-    reason: no value is better than a made-up one. Only whole lines of user messages are read: text
-    of the graded answer stands inside a JSON string of such a line and cannot pose as one.
+    Criteria without a formula, and requests without a case to grade, get the score null with a
+    reason: no value is better than an invented one. Only whole lines of user messages are read: the
+    graded answer is inside a JSON string of such a line and cannot pose as one.
     """
     fields: dict[str, Any] = {}
     for records in user_records(messages):
@@ -60,7 +60,7 @@ def grade(messages: list[ChatMessage]) -> str:
 
 
 def _criterion_id(item: object) -> str:
-    """Return a criterion's id, given alone or in an object with more about it."""
+    """Return a criterion's id, given alone or in an object."""
     if isinstance(item, dict):
         item = item.get("criterionId") or item.get("id")
     return item if isinstance(item, str) else ""
@@ -109,11 +109,11 @@ class _Case(_Lenient):
         return any(self.text.has(form) for form in forms)
 
     def has_files(self, *paths: str) -> list[bool]:
-        """Say of each file whether the answer names it, by its path or by its name alone."""
+        """Return for each file whether the answer names it, by its path or name alone."""
         return [self.has([path, path.rsplit("/", 1)[-1]]) for path in paths]
 
     def has_statements(self, *statements: str) -> list[bool]:
-        """Say of each sentence whether the answer holds its text or most of its content words."""
+        """Return for each sentence whether the answer has its text or most of its content words."""
         return [self.text.has(each) or self._has_words_of(each) for each in statements]
 
     def _has_words_of(self, statement: str) -> bool:
@@ -122,12 +122,12 @@ class _Case(_Lenient):
 
     @cached_property
     def found(self) -> list[bool]:
-        """For each expected fact, whether the answer holds it."""
+        """For each expected fact, whether the answer states it."""
         return [self.has(fact.forms) for fact in self.ground_truth.expected_facts]
 
     @property
     def code_found(self) -> list[bool]:
-        """The same for those facts that are code."""
+        """The same for the facts that are code."""
         facts = zip(self.ground_truth.expected_facts, self.found, strict=True)
         return [hit for fact, hit in facts if _CODE.search(fact.fact)]
 
@@ -140,9 +140,9 @@ class _Case(_Lenient):
         ]
 
     def _as_current(self, value: str, fact: _Fact) -> bool:
-        """Say whether a superseded value stands in a sentence that does not make clear that it is.
+        """Return whether a sentence gives a superseded value without marking it as such.
 
-        A sentence does so by a word such as "previously", or by giving the current value as well
+        A sentence marks it by a word such as "previously", or by giving the current value as well
         ("45 instead of 30").
         """
         if not self.text.spells(value):
@@ -157,7 +157,7 @@ class _Case(_Lenient):
 
     @cached_property
     def cap(self) -> float:
-        """The most that accuracy can be: wrong facts may stand in the answer."""
+        """Maximum accuracy score, lower if the answer has wrong facts."""
         forbidden = [form for fact in self.ground_truth.must_not_appear for form in fact.forms]
         spoiled = any(map(self.text.spells, forbidden)) or any(self.stale)
         return _CAP if spoiled else _MAX_SCORE
@@ -166,8 +166,8 @@ class _Case(_Lenient):
     def no_answer(self) -> str:
         """Why this is no answer (empty, abstained, wants to read again); "" if it is one.
 
-        An answer that holds an expected fact is one, whatever it says besides, and so is a long
-        one, in which such a phrase may be quoted.
+        An answer with an expected fact is one, whatever else it says, and so is a long one, which
+        may quote such a phrase.
         """
         if re.search(r"\w", self.model_response) is None:
             return "the answer is empty"
@@ -182,16 +182,16 @@ class _Case(_Lenient):
 
 @dataclass(frozen=True)
 class _Formula:
-    """A share of parts that the answer holds."""
+    """A share of parts that the answer has."""
 
     parts: Callable[[_Case, AnswerKey], list[bool]]
-    """Says of each part whether the answer holds it."""
+    """Returns for each part whether the answer has it."""
     named: str
-    """What the parts are."""
+    """Name of the parts."""
     missing: str
-    """Why there is no score where the ground truth has no parts."""
+    """Why there is no score if the ground truth has no parts."""
     capped: bool = False
-    """Whether wrong facts beside right ones keep the score low."""
+    """Whether wrong facts beside right ones cap the score."""
 
 
 _NO_FACTS = "The ground truth has no expected facts."

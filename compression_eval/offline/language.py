@@ -1,9 +1,9 @@
-"""What the embedded model knows of language: search terms, token estimates, words and phrases.
+"""The embedded model's language tools: search terms, token estimates, words and phrases.
 
 A coding conversation is searched by pieces of identifiers as often as by whole ones, so a name such
 as ``parse_retry_after`` gives the whole name and its parts. Chinese and Japanese have no spaces;
-overlapping pairs of characters stand in for words there. Words stand in ``lexicon.yaml``, phrases
-in ``phrases.yaml``.
+overlapping pairs of characters replace words there. Words are in ``lexicon.yaml``, phrases in
+``phrases.yaml``.
 """
 
 import math
@@ -23,7 +23,7 @@ _CJK_CHARACTER = re.compile(rf"[{_CJK}\uac00-\ud7af\uff00-\uffef\u3000-\u303f]")
 _KANA = re.compile(r"[\u3040-\u30ff]")
 _WORD = re.compile(r"(?<![\w.-])[A-Za-z']+(?![\w-]|\.\w)")
 _MAX_RUN = 120
-"""Longer runs are encoded data, whose pieces nobody asks for."""
+"""Maximum length of a run that is split; longer ones are encoded data."""
 _CHARACTERS_PER_TOKEN = 4
 
 SECTIONS = ("intent", "constraints", "files", "decisions", "state", "problems", "next_steps")
@@ -37,12 +37,12 @@ def estimate_tokens(text: str) -> int:
 
 
 def is_wide(text: str) -> bool:
-    """Say whether any Chinese or Japanese character occurs."""
+    """Return whether a text has any Chinese or Japanese character."""
     return not text.isascii() and _CJK_CHARACTER.search(text) is not None
 
 
 def terms(text: str) -> list[str]:
-    """Return the search terms of a text in order, repeated as often as they occur."""
+    """Return the search terms of a text in order, with repetitions."""
     if not text.isascii():
         text = unicodedata.normalize("NFKC", text)
     result: list[str] = []
@@ -91,8 +91,8 @@ def content_terms(text: str) -> list[str]:
 def _ignored() -> tuple[frozenset[str], re.Pattern[str], frozenset[str]]:
     """Return what carries no content: Latin words, wide expressions, single wide characters.
 
-    Single characters stand inside words with a meaning as well, so they may only be left out
-    together with another such character.
+    Single characters also occur inside words with a meaning, so they are only left out next to
+    another such character.
     """
     words = " ".join(_data("lexicon.yaml")["ignored"]).split()
     wide = sorted((word for word in words if is_wide(word)), key=len, reverse=True)
@@ -139,7 +139,7 @@ def phrase(name: str, like: str) -> str:
 
 
 def section_of(title: str) -> str | None:
-    """Return the section that a heading stands for in any language; None if for none."""
+    """Return the section of a heading in any language; None if there is none."""
     plain = title.strip().casefold().replace("_", " ")
     for section in SECTIONS:
         names = [*_data("phrases.yaml")[section].values(), section.replace("_", " ")]

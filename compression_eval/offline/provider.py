@@ -1,7 +1,7 @@
 """The embedded model: an Inspect model provider that runs no language model.
 
-It tells three jobs apart by the request alone: a response schema named ``criterion_results`` asks
-for grades, one named ``anchored_operations`` or a request for a summary asks for a summary, and
+The request alone determines its task: a response schema named ``criterion_results`` asks for
+grades, one named ``anchored_operations`` or a request for a summary asks for a summary, and
 anything else is a question about the messages before it.
 """
 
@@ -48,7 +48,7 @@ _ORDER = re.compile(
 )
 _QUESTION_MARK = re.compile(r"[?？]")
 _MIN_REQUEST = 1_200
-"""Characters from which a text is a request with instructions and not a question."""
+"""Minimum characters of a request with instructions; a shorter text is a question."""
 
 _MIN_MENTIONS = 3
 
@@ -116,7 +116,7 @@ class EmbeddedAPI(ModelAPI):
         records = json_lines(request)
         if _asks_for_summary(request, records):
             return summarise(history, records)
-        # Parts before the last one introduce the question; their words are not asked about.
+        # Parts before the last one introduce the question; their words are no search terms.
         return self._answerer.answer(history, parts[-1] if parts else "")
 
     async def count_text_tokens(self, text: str) -> int:

@@ -1,8 +1,8 @@
-"""Which lines of a conversation fit a question best: BM25 with neighbourhood and place taken in.
+"""Rank the lines of a conversation for a question: BM25 with context and position.
 
-A line of a log or a listing says little by itself: what it is about stands in the lines around
-it, in the call that produced it and in what the assistant said before that call. So three indices
-are asked (the line, its message, what led to the message) and their scores added.
+A line of a log or listing says little by itself: its subject is in the lines around it, in the call
+that produced it and in the assistant's text before that call. So the scores of three indices are
+added: the line, its message, and the context of the message.
 """
 
 import functools
@@ -26,7 +26,7 @@ _SOUGHT = 0.22
 _KIND = 0.18
 _LATER = 0.12
 _COUNTED = 2.0
-"""Weights, chosen on conversations that are not shipped with the project."""
+"""Weights, tuned on conversations that are not shipped."""
 
 _ROLE = {"user": 1.3, "assistant": 1.1, "tool": 1.0, "system": 0.6}
 _CALLED = 0.9
@@ -61,17 +61,17 @@ class Query:
     """A question or a part of one."""
 
     text: str
-    """As it was asked."""
+    """The original text."""
     terms: tuple[str, ...]
-    """Search terms without words that carry no content; repeated ones weigh more."""
+    """Content terms; repeated ones weigh more."""
     cues: frozenset[str]
-    """Names of the lexicon's cues that it shows."""
+    """Names of the lexicon's cues in it."""
     ordinals: tuple[tuple[int, frozenset[str]], ...] = ()
     """Things counted in it: "the third lint run" is 2 with the terms of "lint run"; -1 is last."""
 
 
 def analyse(question: str) -> tuple[Query, list[Query]]:
-    """Return the whole question as a query, and its parts where it asks several things.
+    """Return the whole question as a query, and its parts if it asks several things.
 
     A part's query holds its own terms twice and the whole question's once: "and why?" has no
     terms of its own.
@@ -88,12 +88,12 @@ def analyse(question: str) -> tuple[Query, list[Query]]:
 
 
 def cues_of(text: str) -> frozenset[str]:
-    """Return the names of the cues that a text shows."""
+    """Return the names of the cues in a text."""
     return frozenset(name for name in names_of("cues") if words("cues", name).search(text))
 
 
 def _ordinals(text: str) -> tuple[tuple[int, frozenset[str]], ...]:
-    """Return the counted things of a text, each with one and with two of its words."""
+    """Return the counted things in a text, each with one and with two of its words."""
     result = []
     for match in _ORDINAL.finditer(text):
         position, counted = [group for group in match.groups() if group][:2]
@@ -123,7 +123,7 @@ class _Bm25:
         self._index.index((ids, numbers), create_empty_token=False, show_progress=False)
 
     def scores(self, query: Sequence[str]) -> Floats:
-        """Return one score per text; all 0 where nothing matches."""
+        """Return one score per text; all 0 if nothing matches."""
         known = [] if self._index is None else self._index.get_tokens_ids(list(query))
         if not known:
             return np.zeros(self._size, dtype=np.float32)
@@ -132,7 +132,7 @@ class _Bm25:
 
 
 class Index:
-    """Everything about one conversation that does not depend on the question."""
+    """The part of the retrieval from one conversation that does not depend on the question."""
 
     def __init__(self, conversation: Conversation) -> None:
         self.conversation = conversation
@@ -155,7 +155,7 @@ class Index:
         self._features: dict[str, Floats] = {}
 
     def scores(self, query: Query) -> Floats:
-        """Return one rank value per segment for a query; 0 where nothing is in common."""
+        """Return one score per segment for a query; 0 if they share nothing."""
         if not self.segments or not query.terms:
             return np.zeros(len(self.segments), dtype=np.float32)
         line = self._lines.scores(query.terms)
@@ -178,7 +178,7 @@ class Index:
         return (total * factor).astype(np.float32)
 
     def _feature(self, name: str) -> Floats | None:
-        """Return for each segment 1 where it holds what a cue asks for; None if unknown."""
+        """Return for each segment 1 if it has what a cue asks for; None for an unknown cue."""
         if name not in self._features:
             pattern = _KINDS.get(name)
             if pattern is None and name in names_of("sought"):
@@ -208,7 +208,7 @@ class Index:
         return [(at, set(terms(calls[at]))) for at in sorted(results) if calls[at]]
 
     def _around(self, line: Floats) -> Floats:
-        """Return for each segment the scores of the four around it in the same message."""
+        """Return for each segment the scores of its four neighbours in the same message."""
         result = np.zeros_like(line)
         for step, weight in _NEIGHBOURS:
             if len(line) <= step:

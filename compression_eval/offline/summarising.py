@@ -1,4 +1,4 @@
-"""Summaries made of a conversation's own sentences, as free text or as typed operations."""
+"""Summaries from a conversation's own sentences, as free text or typed operations."""
 
 import json
 import re
@@ -29,7 +29,7 @@ from compression_eval.offline.language import (
 )
 
 DEFAULT_BUDGET = 1_200
-"""Tokens of a summary where the request names no budget."""
+"""Tokens of a summary if the request names no budget."""
 
 _SHARES = {
     "intent": 0.2,
@@ -41,7 +41,7 @@ _SHARES = {
     "next_steps": 0.1,
 }
 _MIN_NEW = 0.35
-"""Share of a budget open to new notes though the current summary fills it: code evicts then."""
+"""Share of a full budget that new notes may take; code evicts old entries then."""
 
 _SIMILAR = 0.6
 _OVERHEAD = 3
@@ -67,14 +67,14 @@ _RARE = 3
 _PROBLEMS_PER_RESULT = 2
 _OUTCOMES_PER_RESULT = 2
 _LINES_PER_RESULT = 4
-"""Opening lines of a result, noted only where nothing weightier fills the budget."""
+"""Opening lines of a result, noted only if nothing more important fills the budget."""
 
 _MAX_TODO_ITEMS = 8
 
 
 @dataclass(frozen=True)
 class Note:
-    """Something to keep: its section, its text, the message it comes from, how much it matters."""
+    """Something to keep: its section, text, message and weight."""
 
     section: str
     text: str
@@ -83,7 +83,7 @@ class Note:
 
     @property
     def cost(self) -> int:
-        """Tokens that it takes in a summary."""
+        """Its tokens in a summary."""
         return estimate_tokens(self.text) + _OVERHEAD
 
 
@@ -139,8 +139,8 @@ def _budget_of(records: list[dict[str, Any]]) -> int:
 def _within(notes: list[Note], budget: int) -> list[Note]:
     """Return the notes that fit a budget of tokens, in the order of the conversation.
 
-    Every section first gets its share, so that a talkative one cannot crowd out the others; what
-    is left goes to the weightiest of the rest.
+    Every section first gets its share, so that a long one cannot crowd out the others; the rest
+    goes to the remaining notes with the highest weights.
     """
     left = {section: int(share * budget) for section, share in _SHARES.items()}
     chosen: list[Note] = []
@@ -181,13 +181,13 @@ def _current(records: list[dict[str, Any]]) -> dict[str, list[tuple[str, str]]]:
 def _operation(
     note: Note, entries: list[tuple[str, str]], touched: set[str]
 ) -> dict[str, str] | None:
-    """Return the operation that brings a note in; None where an entry says the same already."""
+    """Return the operation that adds a note; None if an entry says the same already."""
     for key, text in entries:
         if text.strip() == note.text.strip():
             return None
         if key not in touched and _replaces(note, text):
             touched.add(key)
-            # An entry keeps what was known of a file.
+            # The entry keeps what it says of the file so far.
             merged = f"{text}; then {note.text.split(': ', 1)[-1]}"
             new = merged if note.section == "files" else note.text
             return {"op": "supersede", "id": key, "text": new}
@@ -195,7 +195,7 @@ def _operation(
 
 
 def _replaces(note: Note, text: str) -> bool:
-    """Tell whether a note is about what an entry is about: same file, or mostly same words."""
+    """Return whether a note and an entry have one subject: the same file or mostly same words."""
     if note.section == "files":
         return note.text.split(": ", 1)[0] == text.split(": ", 1)[0]
     ours, theirs = set(terms(note.text)), set(terms(text))
@@ -205,7 +205,7 @@ def _replaces(note: Note, text: str) -> bool:
 def _closings(
     entries: list[tuple[str, str]], utterances: list[Utterance], touched: set[str]
 ) -> Iterator[dict[str, str]]:
-    """Yield one closing for each open step that a later sentence reports as done."""
+    """Yield an operation that closes each open step that a later sentence reports as done."""
     sentences = [
         line.strip()
         for utterance in utterances
@@ -221,9 +221,9 @@ def _closings(
 
 
 def _notes(utterances: list[Utterance], records: list[dict[str, Any]]) -> list[Note]:
-    """Return what is worth keeping, the weightiest first, equal ones in their order.
+    """Return the notes worth keeping, the highest weight first, ties in order.
 
-    What is on the focus topic of the request, if it has one, is moved up.
+    Notes on the request's focus topic, if it has one, are moved up.
     """
     segments = cut(utterances).segments
     frequency = Counter(term for segment in segments for term in set(terms(segment.text)))
@@ -329,7 +329,7 @@ def _of_files(actions: list[FileAction]) -> Iterator[Note]:
 
 
 def _richness(text: str, frequency: Counter[str]) -> float:
-    """Return up to 1 for what cannot be guessed: numbers, names, words that occur seldom."""
+    """Return up to 1 for what cannot be guessed: numbers, names, rare words."""
     rare = sum(1 for term in set(terms(text)) if frequency[term] <= _RARE)
     return (
         0.25 * (_DIGITS.search(text) is not None)
