@@ -13,13 +13,7 @@ from dataclasses import replace
 from typing import Any, ClassVar
 
 from compression_eval.conversations.account import Line
-from compression_eval.conversations.drafts import (
-    Content,
-    Conversation,
-    Draft,
-    Image,
-    inline_image,
-)
+from compression_eval.conversations.drafts import Content, Conversation, Draft, Image, inline_image
 from compression_eval.conversations.fields import Json, as_text, entries
 from compression_eval.conversations.formats import Format
 from compression_eval.conversations.readers.anthropic import AssistantTurn, content_of, user_drafts
@@ -85,6 +79,7 @@ class _Session(Reader):
         self._drafts: dict[int, list[Draft]] = {}
         """What the lines became or were merged into, by their indices."""
         self._turns: dict[str, AssistantTurn] = defaultdict(AssistantTurn)
+        self._undone = 0
         self._awaits_plan = False
         """Whether the context was cleared to carry out a plan that has yet to come."""
         # A subagent's first line may name one of the thread that called it.
@@ -119,13 +114,14 @@ class _Session(Reader):
             line.merge_or_skip(first, "repeats an earlier line that is left out")
         elif self._at not in self._followed:
             line.skip(UNDONE)
+            self._undone += 1
         elif kind in SPEAKS and not isinstance(content, str | list):
             line.is_unknown("expected the field message.content as text or blocks")
         else:
             super().take(line, entry)
 
     def finish(self) -> Conversation:
-        conversation, links, lines = self.conversation, self._links, self.conversation.ledger.lines
+        conversation, lines = self.conversation, self.conversation.ledger.lines
         left = [self._unqueue(index) for index in self._queue.waiting if index in self._drafts]
         self._context.say(left)
         for index, outcome in self._queue.outcomes.items():
@@ -135,16 +131,13 @@ class _Session(Reader):
                 lines[index].merge_or_skip(drafts, unread if line.unknown else line.reason or "")
         if left:
             conversation.caveat(f"{len(left)} prompts still waited when the recording ended")
-        undone = sum(
-            record.linked and record.type != "progress"
-            for index, record in enumerate(self._thread.records)
-            if index not in self._followed and index not in links.repeats
-        )
-        if undone:
-            conversation.caveat(f"{undone} lines on branches that the user left were left out")
-        if links.guessed:
+        if self._undone:
             conversation.caveat(
-                f"{links.guessed} lines follow one that is not in the file; "
+                f"{self._undone} lines on branches that the user left were left out"
+            )
+        if guessed := self._links.guessed:
+            conversation.caveat(
+                f"{guessed} lines follow one that is not in the file; "
                 "the line before them was taken for it"
             )
         self._context.finish()
@@ -168,7 +161,7 @@ class _Session(Reader):
             line.skip(outcome.reason)
 
     def _unqueue(self, index: int) -> Draft:
-        """Return the prompt of an operation, which stands in no line, as a message."""
+        """Make a message of the prompt of an operation, which stands in no line."""
         return self.conversation.ledger.lines[index].became(self._drafts[index][0])
 
     def system(self, line: Line, entry: Json) -> None:

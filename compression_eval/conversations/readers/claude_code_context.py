@@ -2,7 +2,7 @@
 
 from collections import defaultdict
 from collections.abc import Collection, Sequence
-from dataclasses import dataclass, field
+from typing import NamedTuple
 
 from compression_eval.conversations.account import Line
 from compression_eval.conversations.drafts import Compaction, Conversation, Draft
@@ -18,12 +18,11 @@ _MIN_MISSING = 1_000
 _STATE = "made by a compaction: it stands in the state that the compaction left"
 
 
-@dataclass
-class _Boundary:
+class _Boundary(NamedTuple):
     """A compaction that is announced: its summary has yet to come."""
 
     compaction: Compaction
-    kept: list[Draft] = field(default_factory=list)
+    kept: Sequence[Draft] = ()
     kept_first: bool = False
 
 
@@ -45,8 +44,7 @@ class Context:
         self._partial = partial
         self._begun = False
         """Whether the user has said anything, or the model in a file that is whole."""
-        self._left_out = 0
-        """Compactions that were not recorded."""
+        self._compactions: list[Compaction] = []
         self._boundary: _Boundary | None = None
         self._restoring: Compaction | None = None
         """The compaction that nothing was said behind yet: the client still puts notes back."""
@@ -63,7 +61,7 @@ class Context:
             self._restoring, self._repeatable = None, []
 
     def take_repeated(self, draft: Draft) -> Draft | None:
-        """Return the kept message that a line right behind a compaction repeats, each once."""
+        """Take, once each, the kept message that a line right behind a compaction repeats."""
         found = next((kept for kept in self._repeatable if kept.said == draft.said), None)
         if found is not None:
             self._repeatable.remove(found)
@@ -88,7 +86,7 @@ class Context:
             self._conversation.caveat(
                 "a compaction names messages that it kept, which are not in the file"
             )
-        self._record(compaction)
+        self._compactions.append(compaction)
         line.skip("the boundary of a compaction, which is recorded beside the messages")
 
     def summarise(self, draft: Draft, line: Line) -> bool:
@@ -100,9 +98,11 @@ class Context:
         """
         boundary, self._boundary = self._boundary, None
         if not self._begun:
-            if boundary and boundary.compaction in self._conversation.compactions:
-                self._conversation.compactions.remove(boundary.compaction)
-            self._begun, self._partial, self._left_out, self._messages = True, False, 0, []
+            if self._partial:
+                self._compactions.clear()
+            elif boundary:
+                self._compactions.remove(boundary.compaction)
+            self._begun, self._partial, self._messages = True, False, []
             self._conversation.caveat(
                 "the file begins in the middle of a conversation, with a summary of what came "
                 "before; the summary is the first message"
@@ -110,7 +110,7 @@ class Context:
             return False
         if boundary is None:
             boundary = _Boundary(Compaction(after=self._conversation.last))
-            self._record(boundary.compaction)
+            self._compactions.append(boundary.compaction)
         boundary.compaction.summary, kept = draft.text, boundary.kept
         state = [*kept, draft] if boundary.kept_first else [draft, *kept]
         self._replace(boundary.compaction, _ordered(state), kept, line)
@@ -120,7 +120,7 @@ class Context:
         """Record that the context was cleared for a plan, which is all that the agent kept."""
         compaction = Compaction(self._conversation.last, trigger="plan", summary=plan or draft.text)
         self._boundary = None
-        self._record(compaction)
+        self._compactions.append(compaction)
         self._replace(compaction, [draft], [], line)
 
     def _replace(
@@ -132,14 +132,8 @@ class Context:
         self._sizes.unmeasured = compaction
         line.skip(_STATE)
 
-    def _record(self, compaction: Compaction) -> None:
-        if self._partial:
-            self._left_out += 1
-        else:
-            self._conversation.compactions.append(compaction)
-
     def restore(self, draft: Draft, line: Line) -> bool:
-        """Return whether a compaction put a note back: then it is no new message."""
+        """Add a note to the state of the compaction that put it back; False if none did."""
         if self._restoring is None or self._restoring.state is None:
             return False
         self._restoring.state.append(draft)
@@ -164,7 +158,7 @@ class Context:
             if draft not in notes
         ]
         before, saved = metadata.count("preTokens"), metadata.count("tokensSaved")
-        self._record(
+        self._compactions.append(
             Compaction(
                 after=self._conversation.last,
                 kind="clear",
@@ -184,19 +178,21 @@ class Context:
         self._sizes.measure(total, self._messages)
 
     def finish(self) -> None:
-        """Add a caveat for everything that the recorded compactions lack."""
+        """Record the compactions, with a caveat for everything that the file lacks of them."""
         caveat = self._conversation.caveat
         if self._partial:
             caveat(
                 "the file begins in the middle of a conversation: its first line follows one that "
                 "is not in it"
             )
-        if self._left_out:
-            caveat(
-                f"{self._left_out} compactions were left out: what the agent went on with holds "
-                "history that is not in the file"
-            )
-        for number, compaction in enumerate(self._conversation.compactions, 1):
+            if self._compactions:
+                caveat(
+                    f"{len(self._compactions)} compactions were left out: what the agent went on "
+                    "with holds history that is not in the file"
+                )
+            return
+        self._conversation.compactions.extend(self._compactions)
+        for number, compaction in enumerate(self._compactions, 1):
             missing = self._sizes.missing.get(compaction)
             if missing:
                 caveat(

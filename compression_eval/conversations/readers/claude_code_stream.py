@@ -44,7 +44,6 @@ class _Stream:
     """Turns what was printed into lines of a session."""
 
     def __init__(self) -> None:
-        self.spoke = False
         self.product = ""
         self._last: dict[str, str] = {}
         """The uuid of each agent's last message; the main agent's name is empty."""
@@ -75,7 +74,6 @@ class _Stream:
             "agentId": agent,
         }
         if kind in SPEAKS:
-            self.spoke = self.spoke or "message" in fields
             synthetic = kind == "user" and value.at("isSynthetic") is True
             if synthetic and self._boundary.get(agent, False):
                 fields["isCompactSummary"] = True
@@ -107,7 +105,7 @@ def _read(source: SourceFile) -> Iterator[Conversation]:
             for number, value in enumerate(source.document, 1)
         )
     records = [stream.line(number, item) for number, item in enumerate(printed, 1)]
-    if not stream.spoke:
+    if not any(record.speaks and "message" in record.entry for record in records):
         raise DataError(f"{source.path}: expected {_SEEN}; found no message")
     done = [read_thread(thread) for thread in split(records)]
     calls = call_arguments(done)

@@ -20,11 +20,19 @@ LINKED = (*SPEAKS, "system", "attachment", "progress")
 
 UNDONE = "on a branch that the user left (a rewind or a retry)"
 
-_KEPT_FIELDS = (
-    *("message", "origin", "planContent", "isMeta", "isCompactSummary", "isApiErrorMessage"),
-    *("isVisibleInTranscriptOnly", "attachment", "compactMetadata", "microcompactMetadata"),
+_KEPT_FIELDS = {
+    "attachment",
+    "compactMetadata",
     "content",
-)
+    "isApiErrorMessage",
+    "isCompactSummary",
+    "isMeta",
+    "isVisibleInTranscriptOnly",
+    "message",
+    "microcompactMetadata",
+    "origin",
+    "planContent",
+}
 """Other fields are not held while a file is read: they repeat results for the display."""
 
 _SUBTYPE_FIELDS = {
@@ -120,7 +128,7 @@ def parse(value: Value) -> Record:
     entry = Json(value.value)
     kind = entry.text("type")
     subtype = entry.text(*_SUBTYPE_FIELDS[kind]) if kind in _SUBTYPE_FIELDS else ""
-    kept = {key: entry[key] for key in _KEPT_FIELDS if key in entry}
+    kept = {key: part for key, part in entry.items() if key in _KEPT_FIELDS}
     return Record(
         replace(value, value={"type": kind, "subtype": subtype, **kept}),
         kind,
@@ -320,9 +328,8 @@ def _boundaries_beside(records: Sequence[Record], links: Links, path: set[int]) 
     for index, record in enumerate(records):
         if not record.boundary or index in path:
             continue
-        tail = max(
-            (links.first.get(uuid, _NONE) for uuid in preserved(record).uuids[-1:]), default=_NONE
-        )
+        kept = preserved(record).uuids
+        tail = links.first.get(kept[-1], _NONE) if kept else _NONE
         between = path & set(range(tail + 1, index))
         if tail in path and not any(records[place].speaks for place in between):
             found.add(index)
