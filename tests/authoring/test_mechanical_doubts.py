@@ -127,6 +127,20 @@ def test_an_answer_to_one_of_several_questions_is_not_taken_for_another() -> Non
     )
 
 
+@pytest.mark.parametrize(
+    ("second", "chosen"), [("Postgres", ["Postgres"]), ("MariaDB", None)], ids=["same", "other"]
+)
+def test_a_question_that_was_put_twice_has_one_answer(
+    second: str, chosen: list[str] | None
+) -> None:
+    question = {"question": ASKED, "options": [{"label": "Postgres"}, {"label": "MariaDB"}]}
+    found = asked(
+        *turn("c1", f'"{ASKED}"="Postgres"', "AskUserQuestion", questions=[question]),
+        *turn("c2", f'"{ASKED}"="{second}"', "AskUserQuestion", questions=[question]),
+    )
+    assert found.get("option_chosen") == chosen
+
+
 def test_a_task_list_that_was_refused_does_not_count() -> None:
     kept, refused = (
         [{"content": text, "status": "pending"}]
