@@ -108,11 +108,11 @@ _PLACES = {
     "calibration.task": ("grader_calibration",),
     "task": ("compression",),
 }
-"""What each module gives."""
+"""Public names by module."""
 
 
 def __getattr__(name: str) -> Any:
-    """Import what is asked for, and not before: it brings Inspect along."""
+    """Import a public name on first use, because it imports Inspect."""
     for place, names in _PLACES.items():
         if name in names:
             return getattr(import_module(f"{__name__}.{place}"), name)

@@ -1,11 +1,10 @@
-"""What every sample's log holds, so that scorers need nothing else, and how a state is shown.
+"""The record in every sample's log, which is all that scorers need, and how a state is shown.
 
-The log is the record: a scorer that is run again on an old log, with another grader or another
-rubric, reads only this and the sample's messages. A change of its fields raises `RECORD_VERSION`.
+A scorer that is run again on an old log, with another grader or rubric, reads only this and the
+sample's messages. A change of its fields raises `RECORD_VERSION`.
 
-The messages of the state are the sample's own first messages, as the model was given them. They
-are not copied into the store: with the control ``full`` that would put the whole history into
-every sample once more.
+The messages of the state are the sample's own first messages. They are not copied into the store:
+with the control ``full`` that would store the whole history twice in every sample.
 """
 
 import json
@@ -37,11 +36,11 @@ from compression_eval.fixtures.models import Language
 RECORD_VERSION = 1
 _MAX_REASON_LENGTH = 100
 _QUESTION_PARTS = 2
-"""Parts of the message that puts a question: what comes before each one, and the question."""
+"""Parts of a probe's message: the introduction and the question."""
 
 
 class AskedProbe(BaseModel):
-    """A question that is put to a state, with the facts that a right answer holds."""
+    """A question about a state, with the facts of a correct answer."""
 
     model_config = ConfigDict(frozen=True)
 
@@ -52,41 +51,40 @@ class AskedProbe(BaseModel):
 
     @classmethod
     def of(cls, probe: Probe) -> "AskedProbe":
-        """Return what is kept of a probe."""
+        """Return the recorded part of a probe."""
         facts = [fact.forms for fact in probe.expected_facts]
         return cls(probe_id=probe.id, question=probe.question, facts=facts)
 
 
 class StateRecord(StateOutcome):
-    """A state as one sample's log holds it: with the facts of that sample's probe only."""
+    """A state in one sample's log, with the facts of that sample's probe only."""
 
     status: StateStatus
     computed_here: bool = False
-    """Whether this sample carried out the compression, so that its transcript shows it."""
+    """Whether this sample ran the compression, so that its transcript shows it."""
     message_count: int = 0
-    """How many of the sample's messages, from the first on, are the state."""
+    """Number of the sample's first messages that are the state."""
     asked: list[AskedProbe] = Field(default_factory=list)
-    """Every probe that is put to the state, so that it can be read once for all of them, also when
-    the log is scored again. Older logs have none."""
+    """Every probe about the state, so that one reading serves all of them, also when the log is
+    scored again. Older logs have none."""
 
 
 class AnswerRecord(BaseModel):
-    """What the model under test said."""
+    """The answer of the model under test."""
 
     text: str = ""
     model: str = ""
     stop_reason: str = ""
     tool_calls: list[str] = Field(default_factory=list)
-    """Names of tools it tried to call, which it cannot: a wish to fetch again."""
+    """Names of tools it tried to call in vain: a wish to fetch again."""
     failure: str = ""
-    """What the provider or the model itself said that went wrong; empty if it said nothing."""
+    """The failure reported by the provider or the model; empty if there was none."""
 
     @property
     def problem(self) -> str:
-        """Why there is nothing to grade, in words that can be counted; empty if there is.
+        """Why there is nothing to grade, in countable words; empty if there is an answer.
 
-        A reply without a word has not said that it knows nothing: it was cut off, wanted to call
-        tools, or failed.
+        A blank reply is no abstention: it was cut off, wanted to call tools, or failed.
         """
         if self.failure:
             (line, *_) = self.failure.strip().splitlines() or ["unknown"]
@@ -102,7 +100,7 @@ class AnswerRecord(BaseModel):
 
     @property
     def cut_off(self) -> bool:
-        """Whether it ended in the middle, for want of tokens."""
+        """Whether the token limit cut it off."""
         return self.stop_reason == "max_tokens"
 
 
@@ -131,8 +129,8 @@ class ProbeRecord(StoreModel):
     sample: SampleRecord | None = None
 
 
-# A StoreModel builds a validator for each field whenever one is made, which would take more time
-# than all else that is done for a sample. So runs write and read its two keys directly.
+# Each new StoreModel builds a validator per field, which would take more time than everything else
+# done for a sample. So runs write and read its two keys directly.
 _VERSION_KEY = f"{ProbeRecord.__name__}:record_version"
 _SAMPLE_KEY = f"{ProbeRecord.__name__}:sample"
 
@@ -170,7 +168,7 @@ class Recorded:
 
 
 def recorded_in(sample: EvalSample) -> Recorded | None:
-    """Return what a sample of a log holds; None if its solver never came to a state.
+    """Return the record of a log's sample; None if its solver reached no state.
 
     Raises:
         DataError: The record was written by an incompatible version.
@@ -182,11 +180,10 @@ def recorded_in(sample: EvalSample) -> Recorded | None:
 
 
 def recovered(events: Sequence[Event]) -> Recorded | None:
-    """Return what a sample's events tell of it; None if they tell of no state.
+    """Rebuild a sample's record from its events; None if they show no state.
 
-    When a run was killed, Inspect recovers the samples that were done from its buffer of events.
-    They come without a store, and the first model that was called, perhaps the compressor, counts
-    as the one whose messages and output they are.
+    After a kill, Inspect recovers finished samples from its buffer of events. They have no store,
+    and their messages and output are those of the first model called, perhaps the compressor.
 
     Args:
         events: The events, attachments resolved.
@@ -207,7 +204,7 @@ def recovered(events: Sequence[Event]) -> Recorded | None:
         return Recorded(record, [], ModelOutput())
     *context, last = asked[-1].input
     if len(context) < record.state.message_count and isinstance(last.content, list):
-        # Inspect made one message of the state's last and the question, whose parts are two.
+        # Inspect merged the state's last message with the question, which has two parts.
         context.append(last.model_copy(update={"content": last.content[:-_QUESTION_PARTS]}))
     return Recorded(record, context[: record.state.message_count], asked[-1].output)
 
@@ -215,9 +212,9 @@ def recovered(events: Sequence[Event]) -> Recorded | None:
 def render_messages(messages: Sequence[ChatMessage]) -> str:
     """Return messages as plain text for a grader or a person, one block each.
 
-    A block begins with the role in brackets; a tool call stands on a line of its own with its
-    name and its arguments as JSON. Parts that cannot be read are named, not shown. Ids, metadata,
-    sources and model names are left out: they would tell a grader how the messages came about.
+    A block begins with the role in brackets; a tool call has a line of its own with its name and
+    JSON arguments. Unreadable parts are named, not shown. Ids, metadata, sources and model names
+    are left out: they would tell a grader how the messages were made.
     """
     return "\n\n".join(_block(message) for message in messages)
 

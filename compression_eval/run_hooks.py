@@ -1,4 +1,4 @@
-"""Follow the start and end of runs through Inspect's hooks, and say what went wrong in them."""
+"""Follow the start and end of runs through Inspect's hooks, and report failures."""
 
 import logging
 import math
@@ -45,18 +45,18 @@ Two for any other."""
 
 @hooks(name="compression_eval_runs", description="Says what failed or is waited for in each run.")
 class RunHooks(Hooks):
-    """Keeps the map from an attempt to its logical run, and closes each run with what failed."""
+    """Maps each attempt to its logical run, and ends each run with a report of failures."""
 
     def __init__(self) -> None:
         self._specs: dict[str, EvalSpec] = {}
         self._waited_for: set[tuple[str, str]] = set()
 
     async def on_task_start(self, data: TaskStart) -> None:
-        """Remember an attempt's logical run; refuse to go on with a log made from something else.
+        """Remember an attempt's logical run; refuse to retry a log made from something else.
 
         Raises:
-            LimitExceededError: It was: Inspect would count its samples as those of this version.
-                Any other error in a hook is only logged.
+            LimitExceededError: The log was made from something else, and Inspect would reuse its
+                samples. Any other error in a hook is only logged.
         """
         spec = data.spec
         changed = changed_since(str(spec.task_version), spec.metadata or {})
@@ -89,7 +89,7 @@ class RunHooks(Hooks):
             )
 
     async def on_model_retry(self, data: ModelRetry) -> None:
-        """Let others go ahead of a call that failed; say once what is waited for without end."""
+        """Let others pass a failed call; report once what is retried without end."""
         open_held_gate()
         spec = self._specs.get(data.eval_id or "")
         if spec is None or data.attempt < _QUIET_RETRIES.get(data.status_code or 0, 2):
@@ -115,11 +115,11 @@ class RunHooks(Hooks):
         )
 
     async def on_sample_attempt_start(self, data: SampleAttemptStart) -> None:
-        """Let the sample's solver and scorers know their run: they start from this context."""
+        """Tell the sample's solver and scorers their run: they start from this context."""
         enter_run(data.eval_id)
 
     async def on_task_end(self, data: TaskEnd) -> None:
-        """Say what failed, write it into the log's header, and forget what was kept for the run."""
+        """Report failures, write them into the log's header, and drop the run's shared data."""
         forget_run(data.eval_id)
         self._specs.pop(data.eval_id, None)
         self._waited_for = {key for key in self._waited_for if key[0] != data.eval_id}
@@ -136,28 +136,28 @@ def _roles(spec: EvalSpec) -> Iterator[tuple[str, str, GenerateConfig]]:
 
 
 async def _close(log: EvalLog, *, in_eval_set: bool) -> None:
-    """Say how a run ended, and write it into its log; one in which too much failed is an error."""
+    """Report and log how a run ended; one with too many failures becomes an error."""
     failures = run_failures(await read_eval_log_sample_summaries_async(log.location))
     if failures is None:
         return
     error = too_many_failed(failures, float((log.eval.metadata or {})[MAX_FAILED]))
     lines = failures.lines() if failures.any else [f"none of {_listed(failures)} failed"]
     if failures.any:
-        # What the caller gets back is this very object.
+        # The caller gets this very object.
         edited = edit_eval_log(
             log,
             [MetadataEdit(metadata_set={FAILURES: lines})],
             ProvenanceData(author="compression_eval", reason="counted when the run ended"),
         )
         log.log_updates, log.metadata = edited.log_updates, edited.metadata
-        # An eval set would run an error again, and what failed here would fail again.
+        # An eval set would retry an error, which would fail again.
         if error and not in_eval_set:
             log.status = "error"
             text = "\n".join([error, *lines])
             log.error = EvalError(message=error, traceback=text, traceback_ansi=text)
         try:
             await write_eval_log_async(log, header_only=True)
-        except Exception as problem:  # a file system may raise anything; the words remain
+        except Exception as problem:  # a file system may raise anything; the report remains
             logger.warning("the log's header could not say what failed: %s", problem)
     # Inspect's own report comes last; an error there makes its command exit with 1.
     name, context = log.eval.task, click.get_current_context(silent=True)
@@ -176,7 +176,7 @@ async def _close(log: EvalLog, *, in_eval_set: bool) -> None:
 
 @dataclass
 class _Endings:
-    """What is left to say when Inspect's command has printed its own report."""
+    """Lines to print after the report of Inspect's command."""
 
     lines: list[str] = field(default_factory=list)
     errors: list[str] = field(default_factory=list)
@@ -189,7 +189,7 @@ class _Endings:
 
 
 def too_many_failed(failures: RunFailures, max_failed: float) -> str:
-    """Return why a run in which so much failed is an error; empty if it is none.
+    """Return why a run with these failures is an error; empty if it is none.
 
     Args:
         failures: What failed.
@@ -216,7 +216,7 @@ def _listed(failures: RunFailures) -> str:
 
 
 def _scores(log: EvalLog, failures: RunFailures) -> list[str]:
-    """Return what Inspect's panel does not show well.
+    """Return the scores that Inspect's panel does not show well.
 
     It cuts the names of scores in a narrow terminal, and writes nan for what has no score.
     """

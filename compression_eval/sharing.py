@@ -1,8 +1,8 @@
-"""What the samples of a run share: every state, and the beginning of requests about one state.
+"""What the samples of a run share: states, and the prefixes of requests about one state.
 
-A state is computed once and given to all samples that need it. It is kept beside the log, so that
-a retried run goes on with it. Requests about one state have a long prefix in common; the first one
-goes ahead, so that the others read it from the provider's cache.
+A state is computed once for all samples that need it, and kept beside the log for retried runs.
+Requests about one state have a long common prefix; the first one goes ahead, so that the others
+read it from the provider's cache.
 """
 
 import gzip
@@ -67,7 +67,7 @@ class RunIdentity:
 
 
 def current_run() -> RunIdentity:
-    """Return the identity of the run that the calling sample belongs to."""
+    """Return the run of the calling sample."""
     eval_id = _eval_id.get()
     return RunIdentity(eval_id, _task_ids.get(eval_id, eval_id), _log_folder())
 
@@ -101,18 +101,18 @@ def enter_run(eval_id: str) -> None:
 
 
 def forget_run(eval_id: str) -> None:
-    """Drop what is kept of a run that has ended."""
+    """Drop the data of a run that has ended."""
     _task_ids.pop(eval_id, None)
     for key in [key for key in _gates if key[0] == eval_id]:
         del _gates[key]
 
 
 class SharedError(Exception):
-    """Another sample's computation of a state ended with an error that says nothing of it."""
+    """Another sample's computation of a state ended with an error unrelated to the state."""
 
 
 class InterruptedStateError(Exception):
-    """A state could not be had because its owners kept being interrupted."""
+    """A state is missing because its owners kept being interrupted."""
 
 
 @dataclass
@@ -121,9 +121,9 @@ class _Slot:
     state: State | None = None
     interruptions: int = 0
     attempts: int = 0
-    """Computations that have ended, one way or another."""
+    """Number of ended computations."""
     error: Exception | None = None
-    """What the last one raised, unless it gave a state."""
+    """The error of the last computation, if it gave no state."""
 
 
 class SharedStates:
@@ -180,7 +180,7 @@ class SharedStates:
             if path:
                 try:
                     await anyio.to_thread.run_sync(save_state, path, key, state)
-                except Exception as error:  # a file system may raise anything; the run can go on
+                except Exception as error:  # a file system may raise anything; the run can continue
                     _warn_once(
                         "states cannot be kept beside the log, so a retry would compress again: "
                         f"{error}"
@@ -216,7 +216,7 @@ def load_state(path: str, key: str) -> State | None:
 
 
 def save_state(path: str, key: str, state: State) -> None:
-    """Keep a state in a file; a reader sees all of it or nothing."""
+    """Save a state in a file atomically."""
     import fsspec
 
     dumped = state.model_dump_json().encode()
@@ -247,7 +247,7 @@ class _Gate:
 
 _gates: dict[tuple[str, str, str], _Gate] = {}
 _held: ContextVar[_Gate | None] = ContextVar("compression_eval_held_gate", default=None)
-"""The gate that the call of this task goes ahead through."""
+"""The gate that this task's call holds."""
 
 
 def has_prompt_cache(model: Model | str) -> bool:
@@ -257,7 +257,7 @@ def has_prompt_cache(model: Model | str) -> bool:
 
 @asynccontextmanager
 async def prefix_first(key: str, model: Model) -> AsyncIterator[None]:
-    """Enter at once as the first for a key, or else when the first has left.
+    """Enter at once as the first for a key, else after the first has left.
 
     Sent at the same moment, each request with the same prefix would be billed in full. Nobody
     waits for a first call that has failed, were it only its first attempt, nor longer than

@@ -41,7 +41,7 @@ logger = logging.getLogger(__name__)
 DEFAULT_EPOCHS = 3
 
 MAX_ARM_NAME = 60
-"""Characters of an arm in a task's name; its tags and arguments hold the rest."""
+"""Maximum characters of an arm in a task's name; its tags and arguments hold the rest."""
 
 _OFFLINE_TAG = "no-language-model"
 _OFFLINE_NOTE = "The embedded lexical model did everything: no language model was involved."
@@ -127,8 +127,8 @@ def compression_task(arguments: TaskArguments) -> Task:
     """Return the task that measures what a compression kept.
 
     Raises:
-        DataError: A file or an argument is not what it must be; the text names it. No model has
-            been called then.
+        DataError: A file or an argument is invalid; the text names it. No model has been called
+            then.
     """
     ready = checked(arguments)
     dataset = planned_dataset(ready)
@@ -198,7 +198,7 @@ def compression_task(arguments: TaskArguments) -> Task:
 
 @cache
 def _warn_once(text: str) -> None:
-    """Warn, but not again for every arm of a sweep."""
+    """Warn once, not for every arm of a sweep."""
     logger.warning("%s", text)
 
 
@@ -214,7 +214,7 @@ def _task_name(arm: Sequence[str]) -> str:
 
 
 def _parts(spec: CompressorSpec, dataset: PlannedDataset) -> dict[str, str]:
-    """Return digests of all that decides the results and is not an argument, by what it is."""
+    """Return named digests of everything that decides the results beside the arguments."""
     return {
         **dataset.digests,
         "text before each question": preamble_digest(),
@@ -266,10 +266,10 @@ def _check_models(
     answerer: str | None,
     graders: Sequence[str | None],
 ) -> None:
-    """Refuse a model that cannot do its work; outside of an eval it is not known yet."""
+    """Refuse an unsuitable model; outside of an eval it is unknown."""
     check = spec.compressor.check_model
     if check is not None and answerer is not None:
-        # A model that is bound or active is never made anew.
+        # A bound or active model is never created again.
         model = model_roles().get("compressor") or get_model(
             answerer if answerer == EMBEDDED_MODEL else None
         )
@@ -287,7 +287,7 @@ def _check_models(
 def _about_models(
     answers: str | None, grades: list[str | None], compresses: str | None
 ) -> tuple[dict[str, Any], list[str]]:
-    """Return what a log's metadata and tags say about the models; a name is None if unknown."""
+    """Return a log's metadata and tags about the models; a name is None if unknown."""
     metadata: dict[str, Any] = {
         "models": {"answers": answers, "grades": grades, "compresses": compresses},
         "self_graded": answers in grades and not str(answers).startswith("embedded/"),
@@ -298,7 +298,7 @@ def _about_models(
 
 
 def with_models(created: Task, answers: str, roles: Mapping[str, Sequence[str]]) -> Task:
-    """Return a task that was made outside of an eval with what its log says about its models.
+    """Return a task created outside of an eval with the metadata and tags about its models.
 
     Args:
         created: A task of `compression_task`; it is changed in place.

@@ -22,10 +22,10 @@ if TYPE_CHECKING:
 F = TypeVar("F", bound=Callable[..., object])
 
 _MARKUP = re.compile(r"\[/?[a-z]+(?: [a-z]+)*\]")
-"""What Inspect sets for a terminal's colours."""
+"""Inspect's markup of terminal colours."""
 
 MAX_ERROR = 300
-"""Characters of an error of other people's code."""
+"""Maximum characters of a third-party error."""
 
 _MODEL_OPTIONS = (
     click.option("--model-base-url", help="Address of the model's API."),
@@ -56,7 +56,7 @@ def clean_errors() -> Iterator[None]:
     try:
         yield
     except BrokenPipeError:
-        raise  # the reader of a pipe has seen enough; click ends quietly
+        raise  # the pipe was closed; click ends quietly
     except (DataError, OSError) as error:
         missing = isinstance(error, NotFoundError)
         raise (_NotFoundError if missing else click.ClickException)(str(error)) from error
@@ -104,7 +104,7 @@ def aligned(rows: Sequence[Sequence[str]], right: Container[str] = ()) -> list[s
 
 
 def say_passed_over(reasons: Sequence[PassedOverError], left: Sized) -> None:
-    """Name on stderr what was passed over."""
+    """List on stderr what was passed over."""
     if not left:
         raise nothing_left(reasons)
     if reasons:
@@ -112,7 +112,7 @@ def say_passed_over(reasons: Sequence[PassedOverError], left: Sized) -> None:
 
 
 def model_options(command: F) -> F:
-    """Give a command the options of a model; `model_by_name` takes their values."""
+    """Add a model's options to a command; `model_by_name` takes their values."""
     for option in reversed(_MODEL_OPTIONS):
         command = option(command)
     return command
@@ -151,5 +151,5 @@ def named_model(name: str, place: str, **options: Any) -> "Model":
 
 
 def plain_error(error: Exception) -> str:
-    """Return an error of other people's code on one line, without Inspect's markup."""
+    """Return a third-party error on one line, without Inspect's markup."""
     return " ".join(_MARKUP.sub("", str(error)).split())[:MAX_ERROR] or type(error).__name__

@@ -12,7 +12,7 @@ from compression_eval._version import __version__
 from compression_eval.compressors.prompts import prompts_digest
 
 COMPARABLE = 2
-"""Rises when scores stop being comparable with those of earlier releases."""
+"""Raised when scores stop being comparable with those of earlier releases."""
 
 MADE_FROM = "made_from_"
 """Begins the metadata that says what a version stands for; the version itself ends its name.
@@ -38,7 +38,7 @@ def result_version(parts: Iterable[str]) -> str:
 
 
 def made_from(version: str, parts: Mapping[str, str]) -> dict[str, dict[str, str]]:
-    """Return metadata that says what a version was made from.
+    """Return the metadata that records what a version was made from.
 
     Args:
         version: As of `result_version`.
@@ -49,7 +49,7 @@ def made_from(version: str, parts: Mapping[str, str]) -> dict[str, dict[str, str
 
 
 def parts_of(version: str, metadata: Mapping[str, Any]) -> dict[str, str]:
-    """Return what a log's samples were made from; empty where its metadata does not say.
+    """Return what a log's samples were made from; empty if its metadata does not say.
 
     Args:
         version: Of its task.

@@ -25,7 +25,7 @@ _READ = {
     "fact_survival_read": "in state, read",
     "fact_agreement": "look-up agrees",
 }
-"""Keys that rest on the words of a language model."""
+"""Keys whose values come from a language model."""
 
 _HIDDEN = ("tokens", "duration", "input", "target", "answer")
 

@@ -1,1 +1,1 @@
-"""Many arms over the same fixtures: planned, estimated, run, and resumed after a kill."""
+"""Sweeps: many arms over the same fixtures, planned, estimated, run, and resumed after a kill."""

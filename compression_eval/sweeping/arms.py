@@ -1,4 +1,4 @@
-"""The arms of a sweep: those that are named, a frontier over budgets, and the controls."""
+"""The arms of a sweep: the named ones, a frontier over budgets, and the controls."""
 
 import json
 import math
@@ -28,33 +28,33 @@ CONTROLS = ("full", "none", "tail")
 _TARGET = "target_tokens"
 
 CLOSE_ENOUGH = 0.97
-"""Share of a budget from which on the search for it ends."""
+"""Share of a budget that ends the search for it."""
 
 MAX_TRIALS = 16
-"""Values that are tried for one budget."""
+"""Values to try for one budget."""
 
 _MAX_SHOWN = 20
 """Characters of a value in a label; a longer one is shown by its digest."""
 
 _NOT_FITTED = "not fitted"
-"""Begins the note of an arm that could be had in no size that was asked for."""
+"""Begins the note of an arm that fits none of the budgets."""
 
 TaskKey = tuple[str, str]
-"""Names a task of a sweep: what its arm is, as JSON, and its model."""
+"""Key of a sweep's task: its arm as JSON, and its model."""
 
 
 def task_key(spec: EvalSpec) -> TaskKey:
-    """Return which arm and model the log of an evaluation is of."""
+    """Return the arm and model of an evaluation's log."""
     return json.dumps((spec.metadata or {}).get("compressor"), sort_keys=True), spec.model
 
 
 @dataclass(frozen=True)
 class Knob:
-    """The argument of a strategy that sets the size of its states; more of it makes them larger."""
+    """The argument that sets the size of a strategy's states; a larger one gives larger states."""
 
     argument: str
     lowest: Callable[[Mapping[str, Any]], int] = lambda _: 1
-    """Returns the least number that can be tried beside the other arguments given."""
+    """Returns the smallest valid number, given the other arguments."""
     value: Callable[[int], Any] = lambda number: number
     """Returns the argument for a number."""
     highest: int | None = None
@@ -72,7 +72,7 @@ KNOBS = {
     "edit": Knob("keep_tool_uses", lowest=lambda _: 0),
     "trim": Knob("preserve", lowest=lambda _: 0, value=lambda number: number / 100, highest=100),
 }
-"""Of strategies that take no ``target_tokens``, what sets the size of their states."""
+"""The knobs of strategies that take no ``target_tokens``."""
 
 
 @dataclass(frozen=True)
@@ -80,28 +80,28 @@ class Arm:
     """One configuration, for each model of the sweep."""
 
     label: str
-    """Unique in the sweep; strategy with those of its arguments that were given."""
+    """Unique in the sweep: the strategy with its explicit arguments."""
     arguments: dict[str, Any]
     """Of the task."""
     spec: CompressorSpec
     control: bool = False
     """Whether it was added as a control."""
     note: str = ""
-    """What was found about its size."""
+    """A note about its size."""
 
     @property
     def key(self) -> str:
-        """What the arm is, as JSON; as in a `TaskKey`."""
+        """The arm as JSON; as in a `TaskKey`."""
         return json.dumps(self.spec.described(), sort_keys=True)
 
 
 def sweep_arms(settings: SweepSettings) -> list[Arm]:
     """Return the arms, controls first.
 
-    Every arm that takes ``target_tokens`` is there once per budget, and so is one of `KNOBS` with
-    the value under which its states fit the budget; others are there once, with a note that says
-    why. As controls, ``full`` and ``none`` are added, and ``tail`` with the budgets of every arm
-    that keeps a head and tail.
+    Every arm that takes ``target_tokens`` occurs once per budget, and so does one in `KNOBS`, with
+    the value under which its states fit the budget; others occur once, with a note that says why.
+    The controls ``full`` and ``none`` are added, and ``tail`` with the budgets of every arm that
+    keeps a head and tail.
     """
     arms: list[Arm] = []
     for each in settings.arms:
@@ -157,7 +157,7 @@ def _controls(settings: SweepSettings, arms: Sequence[Arm]) -> Iterator[Arm]:
     ]
     for budget_args in budgets or [{}]:
         if _TARGET in budget_args:
-            # Tail gets all of it, so a share for the tail says nothing there.
+            # Tail gets the whole target, so tail_tokens has no effect.
             budget_args.pop("tail_tokens", None)
         yield _arm(settings, ArmSettings(compressor="tail", args=budget_args), control=True)
 
@@ -180,7 +180,7 @@ def _with_budgets(settings: SweepSettings, arm: ArmSettings) -> Iterator[Arm]:
 
 
 def _fitted(fitting: "_Fitting", plain: Arm) -> Iterator[Arm]:
-    """Yield an arm for each budget that it can be made to fit; itself if there is none."""
+    """Yield an arm for each budget that it can fit; the arm itself if it fits none."""
     by_key: dict[str, Arm] = {}
     failures: dict[str, list[str]] = {}
     for budget in fitting.settings.budgets:
@@ -195,7 +195,7 @@ def _fitted(fitting: "_Fitting", plain: Arm) -> Iterator[Arm]:
             f"mean {sum(sizes) / len(sizes):,.0f}, rehearsed"
         )
         earlier = by_key.get(fitted.key)
-        # Two budgets above all that it can keep make one arm.
+        # Two budgets above everything that it can keep give the same arm.
         by_key[fitted.key] = replace(fitted, note=f"{earlier.note}; {note}" if earlier else note)
     missing = [
         f"{_NOT_FITTED} to {' and '.join(budgets)} tokens: {why}"
@@ -207,20 +207,20 @@ def _fitted(fitting: "_Fitting", plain: Arm) -> Iterator[Arm]:
 
 
 class _NoFitError(Exception):
-    """No value of an argument leaves states of the wanted size; the text says why."""
+    """No value of an argument gives states of the wanted size; the text says why."""
 
 
 class _Fitting:
-    """Finds the number for a strategy's knob under which its states have a wanted size.
+    """Finds the number for a strategy's knob that gives states of a wanted size.
 
-    A state counts as too large where nothing is removed. The mean of the tokens over fixtures
-    and cuts is to be at most the budget, and as near to it as it gets.
+    A state counts as too large if nothing is removed. The mean of the tokens over fixtures and cuts
+    should be as close to the budget as possible without exceeding it.
     """
 
     def __init__(self, settings: SweepSettings, arm: ArmSettings, knob: Knob) -> None:
         self.settings, self.arm, self.knob = settings, arm, knob
         self.tried: dict[int, list[int] | None] = {}
-        """Tokens of each state by number; None where one is not smaller than the history."""
+        """Tokens of each state by number; None if one is not smaller than the history."""
 
     def arm_with(self, number: int) -> Arm:
         """Return the arm with its knob at a number."""
@@ -228,7 +228,7 @@ class _Fitting:
         return _arm(self.settings, self.arm.model_copy(update={"args": args}))
 
     def fit(self, budget: int) -> int:
-        """Return the number that comes nearest to a budget of tokens."""
+        """Return the number that comes closest to a budget of tokens."""
         low = self.knob.lowest(self.arm.args)
         high = self.knob.highest or max(self._longest(low), low + 1)
         if (least := self._mean(low)) > budget:
@@ -270,7 +270,7 @@ class _Fitting:
 
     def _mean(self, number: int) -> float:
         if number not in self.tried:
-            with redirect_stdout(sys.stderr):  # Inspect greets there when its first model is made
+            with redirect_stdout(sys.stderr):  # Inspect prints a banner with its first model
                 self.tried[number] = anyio.run(self._sizes, number)
         sizes = self.tried[number]
         return sum(sizes) / len(sizes) if sizes else math.inf

@@ -1,7 +1,7 @@
-"""Calls and tokens of one arm, from its states and its questions; and what models charge.
+"""Calls and tokens of one arm, from its states and questions; and the prices of models.
 
-Inspect has a place for prices (`ModelInfo.cost`) and ships none, so they come from a file, or from
-whoever registered them with `set_model_cost`. What is not known is said to be unknown.
+Inspect has a field for prices (`ModelInfo.cost`) but ships none, so they come from a file or from
+`set_model_cost`. Unknown prices are reported as unknown.
 """
 
 from collections import Counter
@@ -43,27 +43,27 @@ Basis = Literal["computed", "rehearsed", "assumed"]
 
 @dataclass
 class Tokens:
-    """What some calls add up to."""
+    """The total of some calls."""
 
     calls: int = 0
     input: float = 0.0
-    """All that is sent."""
+    """All input tokens."""
     output: float = 0.0
     first: float = 0.0
-    """Of the input, prefixes that are sent for the first time and read again by later calls."""
+    """Input tokens of prefixes sent for the first time, which later calls read from the cache."""
     repeated: float = 0.0
-    """Of the input, prefixes that an earlier call about the same state has sent."""
+    """Input tokens of prefixes that an earlier call about the same state has sent."""
 
     def __add__(self, other: "Tokens") -> "Tokens":
         pairs = zip(astuple(self), astuple(other), strict=True)
         return Tokens(*(one + another for one, another in pairs))
 
     def times(self, number: int) -> "Tokens":
-        """Return the same so many times."""
+        """Return the total of so many repetitions."""
         return Tokens(*(value * number for value in astuple(self)))
 
     def sharing(self, prefix: float, least: int) -> "Tokens":
-        """Return the same, with the prefix that these calls about one state share."""
+        """Return the total with caching of the prefix that these calls about one state share."""
         if prefix < least or self.calls < 2:
             return self
         return Tokens(self.calls, self.input, self.output, prefix, prefix * (self.calls - 1))
@@ -71,22 +71,22 @@ class Tokens:
 
 @dataclass
 class ArmCosts:
-    """What one arm costs with one model and one grader, all compressions counted."""
+    """The cost of one arm with one model and one grader, over all compressions."""
 
     basis: Basis
     compressing: Tokens = field(default_factory=Tokens)
     answering: Tokens = field(default_factory=Tokens)
     grading: Tokens = field(default_factory=Tokens)
     reading: Tokens = field(default_factory=Tokens)
-    """Asking the first grader, if it is a language model, which facts the states hold."""
+    """Reading the states for facts by the first grader, if it is a language model."""
     states: int = 0
     history_tokens: float = 0.0
     """Mean over fixtures and cuts; likewise the following."""
     state_tokens: float = 0.0
     failing: Counter[str] = field(default_factory=Counter)
-    """Compressions that are known to fail, by reason; they are neither answered nor graded."""
+    """Compressions known to fail, by reason; they are neither answered nor graded."""
     unrehearsed: str = ""
-    """Why states are assumed; empty if none is."""
+    """Why states are assumed; empty if none are."""
 
 
 async def arm_costs(
@@ -96,7 +96,7 @@ async def arm_costs(
     assumptions: Assumptions,
     model: Model,
 ) -> ArmCosts:
-    """Return what an arm costs."""
+    """Return the cost of an arm."""
     calls_model = arm.spec.compressor.calls_model
     costs = ArmCosts("rehearsed" if calls_model else "computed")
     places: dict[int, list[ProbePlan]] = {}
@@ -117,7 +117,7 @@ async def arm_costs(
             costs.failing[f"{state.status}: {state.failure}"] += settings.epochs
             size = None
         elif state.status != "ok":
-            # What a real model would reply is not known, and some strategies need their vendor.
+            # A real model's reply is unknown, and some strategies need their vendor.
             costs.basis = "assumed"
             costs.unrehearsed = costs.unrehearsed or f"{state.status}: {state.failure}"
             compressing = await _assumed(group[0].compression, assumptions)
@@ -129,7 +129,7 @@ async def arm_costs(
         about = _AboutState(group, state, size, settings, assumptions)
         costs.answering += about.answering().times(settings.epochs)
         costs.grading += about.grading().times(settings.epochs)
-        # Epochs of a strategy without a model hold the same state, and it is read once.
+        # Epochs of a strategy without a model share one state, which is read once.
         costs.reading += about.reading().times(settings.epochs if calls_model else 1)
     for anchor in chosen_anchors(settings.anchors):
         request = anchor.request(settings.grader_context, settings.language)
@@ -140,7 +140,7 @@ async def arm_costs(
 
 
 async def _assumed(plan: CompressionPlan, assumptions: Assumptions) -> Tokens:
-    """Return what a compression costs that cannot be rehearsed: one call for each cut."""
+    """Return the cost of a compression that cannot be rehearsed: one call for each cut."""
     sizes = [token_counter().message(message) for message in await plan.history()]
     fed, previous = 0, 0
     for position, cut in enumerate(plan.cuts):
@@ -159,7 +159,7 @@ def _reply_tokens(request: GradingRequest, assumptions: Assumptions) -> float:
 
 @dataclass(frozen=True)
 class _AboutState:
-    """What is asked about one state, in one epoch."""
+    """The questions about one state in one epoch."""
 
     plans: Sequence[ProbePlan]
     state: State
@@ -194,7 +194,7 @@ class _AboutState:
         return tokens.sharing(prefix, self.assumptions.cached_prefix_tokens)
 
     def reading(self) -> Tokens:
-        """Return what it costs to have the state read for facts."""
+        """Return the cost of reading the state for facts."""
         if self.settings.state_facts == "match" or not self.state.readable:
             return Tokens()
         asked = self.plans[0].asked
@@ -205,13 +205,13 @@ class _AboutState:
         return Tokens(len(requests), sent, facts * self.assumptions.reader_tokens_per_fact)
 
     def _shown(self) -> int:
-        """Return the tokens of the state as a grader is shown it."""
+        """Return the tokens of the state in a grader's request."""
         if not self.state.readable:
             return 0
         return self.size if self.state.status != "ok" else _context_tokens(self.state.messages)
 
     def _request(self, plan: ProbePlan) -> GradingRequest:
-        """Return what a grader is asked, without the state and the answer."""
+        """Return the request to a grader, without the state and the answer."""
         rubric = load_rubric(plan.language)
         return grading_request(
             rubric=rubric,
@@ -232,7 +232,7 @@ _PRICES: TypeAdapter[dict[str, ModelCost]] = TypeAdapter(dict[str, ModelCost])
 
 
 def read_prices(file: Path | None) -> dict[str, ModelCost]:
-    """Return the prices of a file by model; empty without a file."""
+    """Return the prices in a file by model; empty without a file."""
     if file is None:
         return {}
     try:
@@ -246,7 +246,7 @@ def read_prices(file: Path | None) -> dict[str, ModelCost]:
 
 
 def price_of(model: str, prices: Mapping[str, ModelCost]) -> ModelCost | None:
-    """Return a model's prices in dollars per million tokens; None if they are not known."""
+    """Return a model's prices in dollars per million tokens; None if unknown."""
     if model in prices:
         return prices[model]
     if model.startswith("embedded/"):
@@ -256,9 +256,9 @@ def price_of(model: str, prices: Mapping[str, ModelCost]) -> ModelCost | None:
 
 
 def register_prices(prices: Mapping[str, ModelCost]) -> None:
-    """Tell Inspect the prices, so that logs hold what each call cost.
+    """Register the prices with Inspect, so that logs hold the cost of each call.
 
-    Its own ``model_cost_config`` would refuse models that it has never heard of.
+    Its own ``model_cost_config`` refuses models that it does not know.
     """
     for model, cost in prices.items():
         info = _known(model) or ModelInfo()
@@ -268,5 +268,5 @@ def register_prices(prices: Mapping[str, ModelCost]) -> None:
 def _known(model: str) -> ModelInfo | None:
     try:
         return get_model_info(model)
-    except Exception:  # a provider's package may be missing, which is no matter here
+    except Exception:  # a provider's package may be missing, which does not matter here
         return None

@@ -1,4 +1,4 @@
-"""What a sweep would cost, and the smallest true difference that it could tell."""
+"""Estimate the cost of a sweep, and the smallest true difference that it could detect."""
 
 import math
 import sys
@@ -47,7 +47,7 @@ _BASIS = {
 
 
 class RoleCosts(BaseModel):
-    """What one model costs in one role, over all arms."""
+    """The cost of one model in one role, over all arms."""
 
     role: str
     model: str
@@ -55,16 +55,16 @@ class RoleCosts(BaseModel):
     input_tokens: int
     output_tokens: int
     shared_prefix_tokens: int
-    """Of the input, what an earlier call about the same state has sent; 0 without a cache."""
+    """Input tokens that an earlier call about the same state has sent; 0 without a cache."""
     dollars: float | None = None
-    """None if its price is not known."""
+    """None if its price is unknown."""
     dollars_without_cache: float | None = None
 
 
 class Detectable(BaseModel, frozen=True):
-    """What two arms of one design must differ by, on a dimension from 0 to 5.
+    """The detectable difference between two arms of one design, on a scale from 0 to 5.
 
-    None where no difference on that scale would do.
+    None if no difference on that scale is detectable.
     """
 
     here: float | None
@@ -72,11 +72,11 @@ class Detectable(BaseModel, frozen=True):
     elsewhere: float | None
     """For new conversations; None with a single one, too."""
     passes: float
-    """How often two equal arms are shown to be not worse by more than the margin (0 to 1)."""
+    """How often two equal arms are shown not to differ by more than the margin (0 to 1)."""
 
 
 class Estimate(BaseModel):
-    """Everything that is said before a sweep, as its JSON has it."""
+    """The whole estimate, as in its JSON."""
 
     models: list[str]
     samples: int
@@ -104,17 +104,17 @@ def estimate(
     """Return the estimate of a sweep; no model but the embedded one is called.
 
     Args:
-        plan: What would be run.
-        prices: By model, in dollars per million tokens; over those that Inspect knows.
-        logs: Logs to take spreads and lengths of replies from; the shipped assumptions if none.
-        margin: The loss of knowledge (0 to 5) that a comparison must not let pass.
+        plan: The plan of the sweep.
+        prices: By model, in dollars per million tokens; they override Inspect's.
+        logs: Logs for spreads and lengths of replies; the shipped assumptions if none.
+        margin: The loss of knowledge (0 to 5) that a comparison must detect.
     """
     _require_scipy()
     variances, assumptions, notes = spreads_of(logs, shipped())
     planned = {arm.label: list(plan.dataset(arm).plans.values()) for arm in plan.arms}
     if plan.passed_over:
         click.echo(passed_over(plan.passed_over), err=True)
-    # Inspect greets on stdout when its first model is made.
+    # Inspect prints a banner on stdout with its first model.
     with redirect_stdout(sys.stderr):
         arms = anyio.run(_rehearsed, plan, planned, assumptions)
     widest = planned[plan.widest.label]
@@ -183,7 +183,7 @@ async def _rehearsed(
 def _roles(
     plan: SweepPlan, arms: Sequence[ArmCosts], prices: Mapping[str, ModelCost]
 ) -> list[RoleCosts]:
-    """Add up what each model does in each role."""
+    """Add up the costs of each model in each role."""
     compressor = plan.settings.roles.get("compressor")
     totals: dict[tuple[str, str], Tokens] = {}
     for costs in arms:
@@ -242,13 +242,13 @@ def _require_scipy() -> None:
 def smallest_difference(
     design: Design, conversations: int, variances: Variances, margin: float
 ) -> Detectable:
-    """Return what a design finds four times out of five, if that measure decides.
+    """Return the difference that a design detects four times out of five, if that measure decides.
 
     Args:
         design: Of each of the two arms; its fixtures are counted once per cut.
         conversations: Fixtures, each counted once.
         variances: Of the measure.
-        margin: The loss that must not be.
+        margin: The largest acceptable loss.
     """
     here, elsewhere = (
         round(value, 4) if value <= MAX_SCORE else None

@@ -1,7 +1,7 @@
-"""A sweep's folder: what it was made from, one sweep at a time in it, and its current logs.
+"""A sweep's folder: its manifest, its lock, and its current logs.
 
-A run that was killed leaves a log that says it is still running. While the folder is locked no
-other sweep can be writing it, so a log that a later attempt has taken over is set aside.
+A killed run leaves a log with the status of a running one. While the folder is locked no other
+sweep can be writing it, so a log that a later attempt has continued is set aside.
 """
 
 import json
@@ -58,7 +58,7 @@ _BESIDE_RESULTS = (
     "cache",
     "cache_prompt",
 )
-"""Generation options that change how calls are made and not what comes back."""
+"""Generation options that change how calls are made but not their results."""
 
 _KINDS = {
     "fixtures": "fixture",
@@ -72,13 +72,13 @@ _KINDS = {
     "code": "code of arm",
     "model_args": "model argument",
 }
-"""What the mappings of a manifest hold, for people."""
+"""Display names of the manifest's mappings."""
 
 _MAY_GROW = ("arms", "code")
 
 
 class Manifest(BaseModel):
-    """All that decides the results in a sweep's folder, so that nothing else is mixed in."""
+    """Everything that decides the results in a sweep's folder, so that it holds nothing else."""
 
     model_config = ConfigDict(extra="forbid")
 
@@ -89,10 +89,10 @@ class Manifest(BaseModel):
     epochs: int
     """Fresh compressions per fixture and cut."""
     settings: dict[str, Any] = Field(default_factory=dict)
-    """The task's arguments that all arms share, but for the fixtures."""
+    """The task's arguments that all arms share, except the fixtures."""
     generate: dict[str, Any] = Field(default_factory=dict)
     model_args: dict[str, str] = Field(default_factory=dict)
-    """Digest by name: they may hold what must not lie about."""
+    """Digest by name, since they may be secret."""
     roles: dict[str, list[str]] = Field(default_factory=dict)
     fixtures: dict[str, str] = Field(default_factory=dict)
     """Digest by name; likewise the following."""
@@ -105,7 +105,7 @@ class Manifest(BaseModel):
     """Digest of a user's own compressor by label."""
 
     def changes_since(self, earlier: "Manifest") -> list[str]:
-        """Return what is no longer as it was, in words; more arms, models and epochs are."""
+        """Describe the changes since an earlier manifest; more arms, models and epochs are none."""
         lines = [
             f"{name.replace('_', ' ')}: {before}, now {now}"
             for name in ("compression_eval", "token_counter")
@@ -122,7 +122,7 @@ class Manifest(BaseModel):
 
 
 def _changes(before: Mapping[str, Any], now: Mapping[str, Any], *, may_grow: bool) -> Iterator[str]:
-    """Yield how two mappings differ: single values, and of a mapping in them the entries."""
+    """Yield the differences of two mappings: single values, and entries of nested mappings."""
     for name, value in before.items():
         if name not in now:
             yield f"{name}: removed"
@@ -185,7 +185,7 @@ def _described(arm: Arm) -> dict[str, Any]:
 
 
 def read_manifest(folder: Path) -> Manifest | None:
-    """Return what a folder was made from; None if it holds no manifest."""
+    """Return the manifest of a folder; None if it has none."""
     path = folder / MANIFEST
     try:
         content = json.loads(path.read_text(encoding="utf-8"))
@@ -202,13 +202,13 @@ def read_manifest(folder: Path) -> Manifest | None:
 
 
 def write_manifest(folder: Path, manifest: Manifest) -> None:
-    """Write what a folder is made from; a reader sees all of it or what was there before."""
+    """Write the manifest of a folder atomically."""
     content = manifest.model_dump(mode="json")
     write_whole(folder / MANIFEST, json.dumps(content, indent=1, ensure_ascii=True) + "\n")
 
 
 def refuse_other_work(plan: SweepPlan, folder: Path, way_out: str = "") -> None:
-    """Raise if a folder was made from something else than a plan."""
+    """Raise if a folder was not made from a plan."""
     earlier = read_manifest(folder)
     way_out = way_out or (
         f"Put this into a fresh folder: --fresh takes {fresh_folder(folder)}, or name one with "
@@ -235,7 +235,7 @@ def fresh_folder(folder: Path) -> Path:
 
 @contextmanager
 def locked(folder: Path) -> Iterator[None]:
-    """Hold a folder for one sweep; a lock dies with the process that holds it."""
+    """Lock a folder for one sweep; a lock ends with the process that holds it."""
     try:
         folder.mkdir(parents=True, exist_ok=True)
         file = (folder / _LOCK).open("w", encoding="utf-8")
@@ -260,13 +260,13 @@ class FolderLog:
 
 
 def folder_logs(folder: Path) -> list[FolderLog]:
-    """Return the logs that a folder holds, oldest first; those that cannot be read are left out."""
+    """Return the readable logs in a folder, oldest first."""
     logs = [log for _, log in _listed(folder) if log is not None]
     return sorted(logs, key=lambda log: log.modified)
 
 
 def finished_samples(folder: Path) -> Counter[TaskKey]:
-    """Return how many samples without an error the current logs of a folder hold, by task."""
+    """Return the number of samples without an error in a folder's current logs, by task."""
     latest = {log.header.eval.task_id: log for log in folder_logs(folder)}
     return Counter(
         task_key(log.header.eval)
@@ -277,7 +277,7 @@ def finished_samples(folder: Path) -> Counter[TaskKey]:
 
 
 def repair(folder: Path) -> None:
-    """Set aside what a kill can leave half-written, which Inspect would stumble over."""
+    """Set aside half-written files of a killed run, on which Inspect would fail."""
     for path, log in _listed(folder):
         if log is None:
             _set_aside(path)
@@ -315,5 +315,5 @@ def _listed(folder: Path) -> Iterator[tuple[Path, FolderLog | None]]:
 def _set_aside(path: Path) -> None:
     target = path.parent / SET_ASIDE
     target.mkdir(exist_ok=True)
-    # Without its suffix nothing takes it for a log, and it can still be had back.
+    # Without its suffix nothing takes it for a log, and it can still be restored.
     path.replace(target / f"{path.name}.old")

@@ -1,4 +1,4 @@
-"""From settings to tasks: every arm with every model."""
+"""Turn settings into tasks: every arm with every model."""
 
 import os
 from collections.abc import Iterator
@@ -21,10 +21,10 @@ from compression_eval.terminal import named_model
 
 @dataclass(frozen=True)
 class SweepPlan:
-    """Everything that is to be run."""
+    """Everything that a sweep runs."""
 
     settings: SweepSettings
-    """With the models that were chosen, and the embedded one as grader where none was."""
+    """The settings with the chosen models, and the embedded one as the default grader."""
     arms: list[Arm]
 
     @property
@@ -34,11 +34,11 @@ class SweepPlan:
 
     @property
     def by_task(self) -> dict[TaskKey, Arm]:
-        """The arm of each task, in the order in which they are run."""
+        """The arm of each task, in the order of the run."""
         return {(arm.key, model): arm for arm in self.arms for model in self.settings.models}
 
     def dataset(self, arm: Arm) -> PlannedDataset:
-        """Return the samples of an arm with what is to be done for each; no model is called."""
+        """Return the samples of an arm with their plans; no model is called."""
         try:
             return dataset_of(TaskArguments(**arm.arguments))
         except PassedOverError as error:
@@ -48,23 +48,23 @@ class SweepPlan:
     def sizes(self) -> dict[str, int]:
         """Samples of one model in one epoch, by the label of the arm.
 
-        They differ where an arm passes fixtures over that others take, as ``recorded`` does.
+        They differ if an arm skips fixtures that others take, as ``recorded`` does.
         """
         return {label: size for label, (size, _) in self._found.items()}
 
     @property
     def widest(self) -> Arm:
-        """The arm, or one of those, that takes the most samples."""
+        """An arm with the most samples."""
         return max(self.arms, key=lambda arm: self.sizes[arm.label])
 
     @cached_property
     def samples(self) -> int:
-        """Samples of all arms and models, all epochs counted."""
+        """Samples over all arms, models and epochs."""
         return sum(self.sizes.values()) * len(self.settings.models) * self.epochs
 
     @cached_property
     def passed_over(self) -> list[PassedOverError]:
-        """Fixtures and cuts that hold nothing for what was asked, with the arms if not for all."""
+        """Skipped fixtures and cuts, with the arms if not skipped by all."""
         arms: dict[str, list[str]] = {}
         errors: dict[str, PassedOverError] = {}
         for label, (_, reasons) in self._found.items():
@@ -80,7 +80,7 @@ class SweepPlan:
 
     @cached_property
     def _found(self) -> dict[str, tuple[int, list[PassedOverError]]]:
-        """Number of samples, and what was passed over, by the label of the arm."""
+        """Number of samples, and skipped fixtures, by the label of the arm."""
         by_label: dict[str, tuple[int, list[PassedOverError]]] = {}
         usual: tuple[int, list[PassedOverError]] | None = None
         for arm in self.arms:
@@ -99,12 +99,12 @@ class SweepPlan:
         roles = {str(role): names for role, names in self.settings.roles.items()}
         for arm in self.arms:
             for name, model in models:
-                # Each model has a task of its own, because a task's log says who answers.
+                # Each model has its own task, because a task's log names the model that answers.
                 task = with_models(compression(**arm.arguments), name, roles)
                 yield task_with(task, model=model, epochs=Epochs(self.epochs, "mean"))
 
     def check_models(self) -> None:
-        """Raise if a model cannot be had."""
+        """Raise if a model cannot be created."""
         for name in self.settings.models:
             self._model(name)
         for role, names in self.settings.roles.items():
@@ -122,7 +122,7 @@ class SweepPlan:
 
 
 def sweep_plan(settings: SweepSettings) -> SweepPlan:
-    """Return the plan for some settings, with what was left open filled in."""
+    """Return the plan for the settings, with defaults filled in."""
     named = os.environ.get("INSPECT_EVAL_MODEL", "").split(",")
     chosen = settings.models or [name.strip() for name in named if name.strip()]
     update: dict[str, Any] = {"models": chosen or [EMBEDDED_MODEL]}

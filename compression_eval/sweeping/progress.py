@@ -1,4 +1,4 @@
-"""How far a sweep has come, on stderr: bars in a terminal, elsewhere a line now and then."""
+"""The progress of a sweep on stderr: bars in a terminal, elsewhere occasional lines."""
 
 import logging
 import sys
@@ -21,46 +21,46 @@ from compression_eval.grading.failures import run_failures
 from compression_eval.sweeping.arms import TaskKey, task_key
 
 STILL = 0.2
-"""Share of its usual length that a sample is taken to need at least until it ends."""
+"""Minimum share of its usual length that a running sample is assumed to need still."""
 
 MIN_FINISHED = 3
-"""Samples that must have come back before a time is named."""
+"""Samples that must be done before a time is shown."""
 
 LINE_SECONDS = (15, 30, 60, 120, 300)
-"""Seconds between lines where there is no terminal; the last one is repeated."""
+"""Seconds between lines without a terminal; the last one is repeated."""
 
 MAX_LABEL = 40
-"""Characters of an arm beside a bar, so that the line stays whole in a terminal of 80."""
+"""Maximum characters of an arm beside a bar, so that the line fits a terminal of 80."""
 
 
 class Pace:
-    """The time that is left, from the samples of each arm that are done or under way.
+    """The remaining time, from the finished and running samples of each arm.
 
-    An arm's samples are taken to be as long as those it has had; one that has had none, as long as
-    the mean of all. How much is done at the same time shows in what was done so far, and samples
-    under way count for it: when the first of ten comes back, the others are nearly done as well.
+    An arm's samples are assumed to take as long as its finished ones, or without any, as the mean
+    of all. The parallelism follows from the work so far, running samples included: when the first
+    of ten is done, the others are nearly done as well.
     """
 
     def __init__(self, left: Mapping[TaskKey, int]) -> None:
         self._left = Counter(left)
         self._begun: float | None = None
         self.running: dict[str, tuple[TaskKey, float]] = {}
-        """Task and start of every sample under way."""
+        """Task and start of every running sample."""
         self._finished: Counter[TaskKey] = Counter()
         self._seconds: defaultdict[TaskKey, float] = defaultdict(float)
 
     @property
     def seen_all(self) -> bool:
-        """Whether every arm with something to do has had a sample; slow ones may not have yet."""
+        """Whether every arm with work has a finished sample; slow ones may not yet."""
         return all(self._finished[task] for task, number in self._left.items() if number > 0)
 
     def start(self, task: TaskKey, sample: str, now: float) -> None:
-        """Take note of a sample that begins; `now` is in seconds."""
+        """Record the start of a sample; `now` is in seconds."""
         self._begun = now if self._begun is None else self._begun
         self.running[sample] = task, now
 
     def end(self, sample: str, now: float, *, done: bool) -> None:
-        """Take note of a sample that ends; one that is not done will be tried again."""
+        """Record the end of a sample; one that is not done will be retried."""
         task, begun = self.running.pop(sample, (None, now))
         if done and task is not None:
             self._left[task] -= 1
@@ -68,7 +68,7 @@ class Pace:
             self._seconds[task] += now - begun
 
     def seconds_left(self, now: float) -> float | None:
-        """Return the seconds that are left, about; None while too little is known."""
+        """Return the approximate seconds left; None while too little is known."""
         finished = self._finished.total()
         if self._begun is None or finished < MIN_FINISHED or now <= self._begun:
             return None
@@ -79,7 +79,7 @@ class Pace:
         waiting.subtract(task for task, _ in elapsed)
         to_do = sum(ahead) + sum(max(number, 0) * each[task] for task, number in waiting.items())
         spent = sum(self._seconds.values()) + sum(took for _, took in elapsed)
-        # Whatever is done beside it, the slowest one has to come back.
+        # The slowest one has to finish, whatever runs beside it.
         return max([to_do * (now - self._begun) / spent, *ahead]) if spent else None
 
     def _lengths(self, elapsed: list[tuple[TaskKey, float]]) -> dict[TaskKey, float]:
@@ -87,17 +87,17 @@ class Pace:
         usual = sum(self._seconds.values()) / self._finished.total()
         lengths = {}
         for task in self._left:
-            # One sample of the usual length beside an arm's own: a single one says little.
+            # Add one sample of the usual length to the arm's own: a single one says little.
             known = self._finished[task] + 1
             mean = (self._seconds[task] + usual) / known
-            # What takes longer than those that came back is of the length that it has by now.
+            # A running sample longer than the finished ones counts with its present length.
             longer = [took for at, took in elapsed if at == task and took > mean]
             lengths[task] = (mean * known + sum(longer)) / (known + len(longer))
         return lengths
 
 
 def duration(seconds: float) -> str:
-    """Return a time in words, as exact as an estimate is."""
+    """Return a time in words, with the precision of an estimate."""
     if seconds < 90:
         return f"{max(round(seconds, -1), 10):.0f} s"
     if seconds < 90 * 60:
@@ -106,7 +106,7 @@ def duration(seconds: float) -> str:
 
 
 class _Sweep(logging.Handler):
-    """The sweep that is under way; shows our warnings too, which Inspect keeps to itself."""
+    """The running sweep; shows our warnings too, which Inspect hides."""
 
     def __init__(
         self,
@@ -145,22 +145,22 @@ class _Sweep(logging.Handler):
 
 
 _WHOLE: TaskKey = ("", "")
-"""Stands for all tasks among the rows of the bars."""
+"""The row of the bars for all tasks."""
 
 _under_way: list[_Sweep] = []
-"""The one sweep of this process; none at other times."""
+"""The running sweep of this process; None without one."""
 
 
 @hooks(name="compression_eval_sweep", description="Shows how far a sweep has come.")
 class _ProgressHooks(Hooks):
-    """Tells the sweep under way what begins and ends."""
+    """Reports starts and ends to the running sweep."""
 
     def enabled(self) -> bool:
-        """Be silent in every run that is no sweep."""
+        """Return whether a sweep is running."""
         return bool(_under_way)
 
     async def on_task_start(self, data: TaskStart) -> None:
-        """Take note of which arm and model an evaluation is of."""
+        """Record the arm and model of an evaluation."""
         for sweep in _under_way:
             task = sweep.tasks[data.eval_id] = task_key(data.spec)
             if sweep.bars is not None and task not in sweep.rows:
@@ -170,14 +170,14 @@ class _ProgressHooks(Hooks):
                 )
 
     async def on_sample_start(self, data: SampleStart) -> None:
-        """Take the time of a sample."""
+        """Record the start of a sample."""
         for sweep in _under_way:
             if task := sweep.tasks.get(data.eval_id):
                 with sweep.guard:
                     sweep.pace.start(task, data.sample_id, time.monotonic())
 
     async def on_sample_end(self, data: SampleEnd) -> None:
-        """Count a sample that went through; one with an error is tried again."""
+        """Count a finished sample; one with an error is retried."""
         for sweep in _under_way:
             if task := sweep.tasks.get(data.eval_id):
                 done = data.sample.error is None
@@ -189,7 +189,7 @@ class _ProgressHooks(Hooks):
                     sweep.bars.advance(sweep.rows[_WHOLE])
 
     async def on_task_end(self, data: TaskEnd) -> None:
-        """Say that an arm is done, or what kept an attempt from it."""
+        """Report that an arm is done, or why an attempt failed."""
         for sweep in _under_way:
             task = sweep.tasks.pop(data.eval_id, None)
             if task is None:
@@ -213,7 +213,7 @@ class _ProgressHooks(Hooks):
 def progress(
     names: Mapping[TaskKey, str], sizes: Mapping[TaskKey, int], done: Mapping[TaskKey, int]
 ) -> Iterator[None]:
-    """Show how far a sweep has come while it is under way."""
+    """Show the progress of a sweep while it runs."""
     sweep = _Sweep(names, sizes, done)
     _under_way.append(sweep)
     ours = logging.getLogger("compression_eval")
@@ -229,7 +229,7 @@ def progress(
 
 
 class _LeftColumn(TextColumn):
-    """The time left, beside the bar of the whole."""
+    """The remaining time, beside the bar of all tasks."""
 
     sweep: _Sweep
 

@@ -1,7 +1,7 @@
-"""Compress before a sweep: the strategy runs, with the embedded model in the place of its own.
+"""Rehearse compressions before a sweep: the strategy runs with the embedded model.
 
-A strategy's own code builds its requests, so what it would be fed is counted and not guessed. The
-reply is a lexical summary; a real one may be longer or shorter, up to the budget that it is given.
+The strategy's own code builds its requests, so its input is counted, not guessed. The reply is a
+lexical summary; a real one may be longer or shorter, up to its budget.
 """
 
 from inspect_ai.model import (
@@ -23,14 +23,14 @@ from compression_eval.offline.conversation import json_lines
 from compression_eval.offline.provider import EmbeddedAPI
 
 TOO_LARGE = ("not_applied", "not_smaller")
-"""Failures that lie in the conversation and the budgets, whatever a model replies."""
+"""Failures due to the conversation and the budgets, whatever a model replies."""
 
 
 class _RehearsingAPI(EmbeddedAPI):
     """The embedded model, with usage in the tokens of the estimate.
 
-    The output counts as large as the request allows it to be, where it says so, or larger: the
-    form that a strategy asks for can take more room than the summary in it.
+    The output counts as at least as large as the request's budget, if it states one: the form that
+    a strategy asks for can take more room than the summary in it.
     """
 
     async def generate(
@@ -53,7 +53,7 @@ class _RehearsingAPI(EmbeddedAPI):
 
 
 def _budget(messages: list[ChatMessage]) -> int | None:
-    """Return what a request of ours says that the summary may take; None if it does not say."""
+    """Return the summary's budget in a request of ours; None if it states none."""
     for message in reversed(messages):
         for record in json_lines(message.text):
             budget = record.get("budget_tokens")
@@ -64,12 +64,12 @@ def _budget(messages: list[ChatMessage]) -> int | None:
 
 @modelapi(name="rehearsal")
 def rehearsal() -> type[ModelAPI]:
-    """Return the provider; it is known only where an estimate is made."""
+    """Return the provider, which is registered only for estimates."""
     return _RehearsingAPI
 
 
 def rehearsing_model() -> Model:
-    """Return the model that stands in for the one that compresses."""
+    """Return the model that replaces the compressing one."""
     return get_model("rehearsal/lexical", memoize=False)
 
 

@@ -1,4 +1,4 @@
-"""Run a planned sweep through Inspect's eval sets, and say what came out of it."""
+"""Run a planned sweep through Inspect's eval sets, and report its outcome."""
 
 import math
 import shlex
@@ -45,42 +45,42 @@ from compression_eval.terminal import plain_error
 from compression_eval.text.tables import Table, table_lines
 
 _WRITES = 100
-"""How often a log is written while its task runs; each time all of it is."""
+"""How often a log is written while its task runs; each time as a whole."""
 
 MAX_COMPARISONS = 6
-"""Commands that are printed; the table has the names for others."""
+"""Maximum number of printed commands; the table has the names for others."""
 
 MAX_WIDTH = 80
-"""Columns from which a command is put on two lines."""
+"""Columns above which a command takes two lines."""
 
 Display = Literal["full", "rich", "plain", "log", "none"]
 
 
 @dataclass(frozen=True)
 class RunOptions:
-    """How a sweep is carried out; none of it changes a result."""
+    """How a sweep is run; no option changes a result."""
 
     max_tasks: int | None = None
     max_samples: int | None = None
     retry_attempts: int = 3
     log_buffer: int | None = None
-    """Samples that are kept back before a log is written; a hundredth of a task's if None."""
+    """Samples buffered before a log is written; a hundredth of a task's if None."""
     display: Display | None = None
     """One of Inspect's displays; by default our own bars or lines on stderr."""
     prices: Mapping[str, ModelCost] | None = None
-    """Written into the logs as the cost of every call."""
+    """Prices for the cost of every call in the logs."""
 
 
 def run_sweep(plan: SweepPlan, folder: Path, options: RunOptions) -> tuple[bool, list[EvalLog]]:
-    """Run what a folder does not hold yet."""
-    # Inspect greets and reports on stdout, where the way to go on is to stand alone.
+    """Run the part of a plan that a folder does not hold yet."""
+    # Inspect prints to stdout, which is reserved for how to continue.
     with redirect_stdout(sys.stderr):
         plan.check_models()
         with locked(folder):
             refuse_other_work(plan, folder)
             repair(folder)
             tasks = list(plan.tasks())
-            # Only now: what cannot be built leaves no manifest behind.
+            # Only now, so that a plan that cannot be built leaves no manifest.
             write_manifest(folder, manifest_of(plan))
             arms, models = plan.by_task, plan.settings.models
             shown = progress(
@@ -96,7 +96,7 @@ def run_sweep(plan: SweepPlan, folder: Path, options: RunOptions) -> tuple[bool,
                 success, logs = _eval_set(tasks, plan, folder, options)
             if settle(folder):
                 write_log_dir_manifest(str(folder))
-    # Stopped by Ctrl-C, an eval set calls the logs that it has a success, even if it has none.
+    # Stopped by Ctrl-C, an eval set reports success for the logs it has, even if it has none.
     return success and len(logs) == len(tasks), logs
 
 
@@ -115,12 +115,12 @@ def _eval_set(
             model_roles=roles or None,
             display=options.display or "none",
             retry_attempts=options.retry_attempts,
-            # What can be had is had before a task is taken up again for what had errors.
+            # All samples are tried before a task is retried for those with errors.
             continue_on_fail=True,
             log_samples=True,
-            # Samples that Inspect recovers from its realtime buffer have lost their store, and so
-            # our record of them. Without that buffer only what is in the log counts as done, and
-            # the log is written so often that a kill loses next to nothing.
+            # Samples that Inspect recovers from its realtime buffer lack their store, and so our
+            # record. Without that buffer only samples in the log count as done, and the log is
+            # written so often that a kill loses next to nothing.
             log_realtime=False,
             log_buffer=options.log_buffer or max(1, largest // _WRITES),
             max_tasks=options.max_tasks,
@@ -129,13 +129,13 @@ def _eval_set(
         )
     except (KeyboardInterrupt, DataError):
         raise
-    except Exception as error:  # Inspect and providers raise whatever they like
+    except Exception as error:  # Inspect and providers raise all kinds of errors
         raise DataError(f"{folder}: the sweep could not run: {plain_error(error)}") from error
 
 
 @dataclass(frozen=True)
 class ArmResult:
-    """What came out of one arm with one model."""
+    """The result of one arm with one model."""
 
     name: str
     """As in the tables of `compare` and `report`."""
@@ -143,11 +143,11 @@ class ArmResult:
     log: EvalLog
     control: bool
     failures: RunFailures | None
-    """What failed; None where the log does not say."""
+    """What failed; None if the log does not say."""
     error: str
-    """Why the arm is of no use; empty if it is."""
+    """Why the arm is unusable; empty if it is usable."""
     tokens_left: float
-    """Mean size of a state; every conversation counts the same."""
+    """Mean size of a state, with equal weight of conversations."""
 
     def score(self, name: str, metric: str = MEAN) -> float:
         """Return a metric of a score; NaN if there is none."""
@@ -161,7 +161,7 @@ class ArmResult:
 
 
 def arm_results(plan: SweepPlan, logs: Sequence[EvalLog]) -> list[ArmResult]:
-    """Return the result of each arm and model that has a log, in the order of the plan."""
+    """Return the result of each arm and model with a log, in the order of the plan."""
     arms = plan.by_task
     order = {key: place for place, key in enumerate(arms)}
     ours = sorted(
@@ -198,7 +198,7 @@ def _tokens_left(summaries: Sequence[EvalSampleSummary]) -> float:
 
 
 def outcome_lines(results: Sequence[ArmResult]) -> Iterator[str]:
-    """Yield a table that fits a terminal of 80 columns, and what failed in which arm."""
+    """Yield a table for a terminal of 80 columns, and the failures of each arm."""
     heads = ("arm", "knowledge", "±", "facts kept", "answered", "tokens", "no grade")
     rows = []
     for result in results:
@@ -228,9 +228,9 @@ def outcome_lines(results: Sequence[ArmResult]) -> Iterator[str]:
 
 
 def compare_commands(results: Sequence[ArmResult], folder: Path) -> Iterator[str]:
-    """Yield commands that compare the first arm with the others; the only one, with its control.
+    """Yield commands that compare the first arm with the others; a single one, with its control.
 
-    Arms are compared under one model each, and those of which nothing came are left out.
+    Arms are compared under the same model; arms without results are left out.
     """
     pairs: list[tuple[ArmResult, ArmResult]] = []
     usable = [result for result in results if not result.error]

@@ -1,4 +1,4 @@
-"""What a sweep is to run: the settings of a YAML file, and a command's options over them."""
+"""The settings of a sweep: a YAML file, overridden by a command's options."""
 
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
@@ -24,7 +24,7 @@ from compression_eval.fixtures.finding_files import DEFAULT_FIXTURES
 F = TypeVar("F", bound=Callable[..., object])
 
 Role = Literal["grader", "compressor"]
-"""Roles that a sweep can bind; the model under test has none."""
+"""Model roles that a sweep can bind; the model under test has none."""
 
 OF_AN_ARM = ("compressor", "compressor_args", "prompt", "focus_topic")
 SHARED = [name for name in ArgumentFields.model_fields if name not in OF_AN_ARM]
@@ -33,16 +33,16 @@ SHARED = [name for name in ArgumentFields.model_fields if name not in OF_AN_ARM]
 _ALWAYS_PASSED = {
     *("fixtures", "cut", "cycles", "answers", "min_removed", "criteria", "grader_context"),
 }
-"""Arguments that tasks are given even where they are the default, as in all folders there are."""
+"""Arguments passed to tasks even at their default, as in existing folders."""
 
 _MAPPINGS = ("roles", "generate", "model_args")
 
 MAX_FILE_BYTES = 1_000_000
-"""A longer YAML file is something else."""
+"""Maximum size of a YAML file; a longer one is not a sweep's."""
 
 
 def _items(value: Any) -> Any:
-    """Part a text at its commas; leave anything else for pydantic to look at."""
+    """Split a text at its commas; leave other values to pydantic."""
     return [item.strip() for item in value.split(",")] if isinstance(value, str) else value
 
 
@@ -97,7 +97,7 @@ class SweepSettings(ArgumentFields):
 
     def task_arguments(self) -> dict[str, Any]:
         """Return the task's arguments that all arms share."""
-        # An arm is run to its end, and judged then.
+        # An arm runs to its end before failures are judged.
         names = [name for name in SHARED if name != "max_failed"]
         return {
             name: value
@@ -135,7 +135,7 @@ class SweepSettings(ArgumentFields):
 
 
 def read_settings(file: Path | None, options: Mapping[str, Any]) -> SweepSettings:
-    """Return the settings of a YAML file with those of the command line over them."""
+    """Return the settings of a YAML file, overridden by those of the command line."""
     merged = dict(_content(file) if file else {})
     for name, value in options.items():
         before = merged.get(name, {})
@@ -157,7 +157,7 @@ def _content(file: Path) -> dict[str, Any]:
 
 
 def read_yaml(file: Path) -> Any:
-    """Return what a YAML file holds."""
+    """Return the content of a YAML file."""
     try:
         if file.stat().st_size > MAX_FILE_BYTES:
             raise DataError(f"{file}: too large for the settings of a sweep")
@@ -171,7 +171,7 @@ def read_yaml(file: Path) -> Any:
 
 
 def sweep_options(command: F) -> F:
-    """Give a command the argument and the options of a sweep."""
+    """Add a sweep's argument and options to a command."""
     for option in reversed([*_OWN_OPTIONS, *map(_option, SHARED), *_MODEL_OPTIONS]):
         command = option(command)
     return command
@@ -228,7 +228,7 @@ def _option(name: str) -> Callable[[F], F]:
 
 
 def settings_of(file: Path | None, options: dict[str, Any]) -> SweepSettings:
-    """Return the settings that a command was given."""
+    """Return the settings in a command's options."""
     values = {
         name: value
         for name, value in options.items()

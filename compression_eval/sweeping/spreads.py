@@ -1,6 +1,6 @@
-"""What is not known before a run: how long replies are, and how far runs differ.
+"""Unknowns before a run: the lengths of replies, and the spread between runs.
 
-It is taken from the logs of earlier runs, or from assumptions.yaml.
+They come from the logs of earlier runs, or from assumptions.yaml.
 """
 
 import math
@@ -28,19 +28,19 @@ if TYPE_CHECKING:
     from pandas import DataFrame
 
 MEASURES: tuple[str, ...] = (KNOWLEDGE, OVERALL, *structure().dimensions)
-"""What a grader gives, 0 to 5; first what comparisons are decided by."""
+"""Scores of a grader, 0 to 5; the first one decides comparisons."""
 
 MIN_FIXTURES = 3
-"""From so many on the spread between conversations is taken from logs."""
+"""Minimum conversations to estimate the spread between them from logs."""
 
 
 class Assumptions(BaseModel):
-    """The shipped assumptions, or what logs gave in their place."""
+    """The shipped assumptions, or the values from logs in their place."""
 
     model_config = ConfigDict(extra="forbid")
 
     source: str
-    """Where the variances come from, for people."""
+    """Source of the variances, for display."""
     variances: Variances
     answer_tokens: float = Field(gt=0)
     grader_tokens_per_criterion: float = Field(gt=0)
@@ -61,17 +61,17 @@ def shipped() -> Assumptions:
 def spreads_of(
     logs: Sequence[str], assumptions: Assumptions
 ) -> tuple[dict[str, Variances], Assumptions, list[str]]:
-    """Return variances by measure and lengths of replies, as some logs have them.
+    """Return the variances by measure and the lengths of replies in the logs.
 
-    The variances are means over the arms in the logs, controls left out where there are others.
+    The variances are means over the arms in the logs, without controls if there are other arms.
 
     Args:
         logs: Logs or folders with logs; if none, everything is assumed.
-        assumptions: Taken where the logs do not say.
+        assumptions: Used for what the logs do not show.
 
     Returns:
-        The variances, the assumptions with what the logs say in their place, and what the logs do
-        not say, in words.
+        The variances, the assumptions updated from the logs, and notes on what the logs do not
+        show.
     """
     if not logs:
         return dict.fromkeys(MEASURES, assumptions.variances), assumptions, []
@@ -93,7 +93,7 @@ def spreads_of(
         within = Variances(
             state=_mean([each.state for each in known.values()]),
             probe=_mean([each.probe for each in known.values()]),
-            # Where each state was answered from once, that spread is in the probes' already.
+            # With one answer per state, the probes' spread includes the answers'.
             answer=_mean([each.answer for each in known.values()]),
         )
         between = _between_fixtures({name: arms[name] for name in known}, measure, within)
@@ -136,8 +136,8 @@ def _between_fixtures(
 ) -> float | None:
     """Return the variance between conversations of the true difference of two arms.
 
-    What the difference of two means would vary by without it is taken off. None where there are
-    no two arms with enough fixtures in common.
+    The variance within conversations is subtracted. None without two arms with enough common
+    fixtures.
     """
     estimates = []
     for pair in combinations(arms.values(), 2):
@@ -169,7 +169,7 @@ def _by_fixture(
 
 
 def _with_lengths(assumptions: Assumptions, samples: "DataFrame") -> Assumptions:
-    """Return the assumptions with the lengths of replies that samples have."""
+    """Return the assumptions with the lengths of the samples' replies."""
     paths = samples["log_path"].unique()
     update: dict[str, object] = {"source": f"from {len(paths)} logs"}
     answered = samples["answer_output_tokens"].dropna()
@@ -180,7 +180,7 @@ def _with_lengths(assumptions: Assumptions, samples: "DataFrame") -> Assumptions
     for path in paths:
         for each in read_eval_log_sample_summaries(path):
             score = (each.scores or {}).get("fact_retention")
-            # Of a sample that also had a state read, the grader's tokens are not the grading's.
+            # If a sample also had its state read, the grader's tokens are not only the grading's.
             if not (score and (score.metadata or {}).get("state_reader_calls")):
                 several = isinstance(each.target, list)
                 facts[path, str(each.id), each.epoch] = len(each.target) if several else 1
