@@ -1,4 +1,4 @@
-"""From logs to tables: what people and other programs read of a run."""
+"""Tables, comparisons and reports from logs."""
 
 from compression_eval.analysis.comparison.measures import mean_score
 from compression_eval.analysis.frames import (

@@ -1,7 +1,7 @@
-"""What an arm is: everything that has to be the same for two runs to be of one thing.
+"""What defines an arm: every setting that two runs of the same arm share.
 
-Tables, comparisons and reports take the arms from here, so that none of them pools what another
-one tells apart.
+Tables, comparisons and reports all take the arms from here, so that none pools runs that another
+separates.
 """
 
 import json
@@ -19,7 +19,7 @@ from compression_eval.fixtures.digests import digest
 from compression_eval.versioning import parts_of
 
 ARGUMENT = "compressor_args."
-"""Stands before the name of a strategy's argument among the settings of an arm."""
+"""Prefix of a strategy's arguments among the settings of an arm."""
 
 _MODEL, _COMPRESSOR_MODEL, _GRADED_BY = "model", "compressor model", "graded by"
 
@@ -27,21 +27,21 @@ _OPERATIONAL = {
     *("max_retries", "timeout", "attempt_timeout", "stream_idle_timeout", "max_connections"),
     *("adaptive_connections", "cache", "cache_prompt", "batch", "extra_headers"),
 }
-"""Settings of a model that do not decide what it says."""
+"""Settings of a model that do not affect its replies."""
 
 _SECRET = re.compile(
     r"key|token|secret|passw|passphrase|pwd|credential|auth|bearer|cookie|header|signature", re.I
 )
-"""Names of arguments whose texts are not shown, nor anything below them."""
+"""Names of arguments whose values are hidden, nested ones included."""
 
 _SECRET_TEXT = re.compile(r"(?i)\b(?:bearer|basic)\s+\S+|\bsk-[\w-]+")
-"""What is a secret under any name, as in the headers of a command."""
+"""Secrets under any name, as in the headers of a command."""
 
 _START_A_SERVER = ("vllm/", "sglang/")
 """Providers that serve the model themselves, each time at another port."""
 
 MAX_ARGUMENT = 40
-"""Characters of a text that something was given; of a longer one the beginning is shown."""
+"""Maximum characters of an argument's text; only the beginning of a longer one is shown."""
 
 _DIGITS = 6
 """Of a digest in a name."""
@@ -64,7 +64,7 @@ def arm_names(logs: Sequence[Log]) -> list[str]:
         }
         several = len({models[at] for at in members}) > 1
         for at in members:
-            # Settings of another model are no news beside its name.
+            # Another model's settings add nothing to its name.
             alike = [described[each] for each in members if models[each] == models[at]]
             words = [models[at]] if several else []
             words += [_short(key, described[at][key]) for key in _differing(described[at], alike)]
@@ -75,7 +75,7 @@ def arm_names(logs: Sequence[Log]) -> list[str]:
 
 
 def arm_settings(log: Log) -> dict[str, str]:
-    """Return what a log's arm is: every setting by name, as text that holds no secret."""
+    """Return the settings of a log's arm by name, as text without secrets."""
     spec = log.header.eval
     metadata: dict[str, Any] = spec.metadata or {}
     compressor = (spec.model_roles or {}).get("compressor")
@@ -113,7 +113,7 @@ def graders_of(log: Log) -> str:
     again = graded != ([config.model for config in bound] or [spec.model])
     recorded = all("parameters" in grader for grader in log.graders)
     if graded and (again or (bound and recorded and own != as_bound)):
-        # A log that was graded again keeps the role that it was run with: its samples know better.
+        # A log that was graded again keeps the role of its run, so its samples decide.
         models = list(zip(graded, own, strict=True))
     elif bound:
         models = [(each.model, _model_settings(each)) for each in bound]
@@ -138,18 +138,18 @@ def settings_of(log: Log) -> str:
 def prompt_file(log: Log) -> str | None:
     """Return the name of the file that a log's prompt came from, if it came from one."""
     prompt = (log.header.eval.task_args or {}).get("prompt")
-    # The folders before it are those of somebody's machine, and may be of another system.
+    # Its folders are of another machine, perhaps of another system.
     return re.split(r"[/\\]", prompt)[-1] if isinstance(prompt, str) else None
 
 
 def decisive(settings: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the settings of a model that decide what it says, secrets as their digests."""
+    """Return the settings that affect a model's replies, secrets as digests."""
     kept = {name: value for name, value in sorted(settings.items()) if name not in _OPERATIONAL}
     return {name: _without_secrets(name, value) for name, value in kept.items()}
 
 
 def with_settings(model: ModelConfig) -> str:
-    """Return a model with the settings that decide what it says, secrets as their digests."""
+    """Return a model with the settings that affect its replies, secrets as digests."""
     return _with_settings(model.model, _model_settings(model))
 
 
@@ -237,7 +237,7 @@ def _groups(names: Iterable[str]) -> dict[str, list[int]]:
 
 
 def _all_different(names: Sequence[str], wholes: Sequence[str]) -> list[str]:
-    """Return names, with a digest where one name stands for several things."""
+    """Return names, with a digest where one name has several meanings."""
     things: dict[str, set[str]] = defaultdict(set)
     for name, whole in zip(names, wholes, strict=True):
         things[name].add(whole)
@@ -276,10 +276,10 @@ def _about(log: Log) -> str:
 
 
 def _rest(settings: Mapping[str, str], answerer: str) -> dict[str, str]:
-    """Return the settings that no name of a strategy with its arguments holds."""
+    """Return the settings beyond the strategy and its arguments."""
     named = {"compressor", "cycles", _MODEL}
     if settings[_GRADED_BY] == answerer:
-        named.add(_GRADED_BY)  # what can be said of it is said of the model
+        named.add(_GRADED_BY)  # the model's settings cover it
     rest = {k: v for k, v in settings.items() if k not in named and not k.startswith(ARGUMENT)}
     if settings[_COMPRESSOR_MODEL] == settings[_MODEL]:
         rest = {k: v for k, v in rest.items() if not k.startswith(_COMPRESSOR_MODEL)}
@@ -287,7 +287,7 @@ def _rest(settings: Mapping[str, str], answerer: str) -> dict[str, str]:
 
 
 def _short(key: str, value: str) -> str:
-    """Return a setting as it stands in a name."""
+    """Return a setting as part of a name."""
     if key == _COMPRESSOR_MODEL:
         return f"compressed by {value}"
     if key == _GRADED_BY:
@@ -302,7 +302,7 @@ def _short(key: str, value: str) -> str:
 
 
 def _shown(log: Log, arguments: Mapping[str, Any]) -> list[str]:
-    """Return arguments for people: a prompt by its file's name, or by how it begins."""
+    """Return arguments for display: a prompt by its file's name or its beginning."""
     parts = []
     for key, value in arguments.items():
         if key == "prompt" and (file := prompt_file(log)):
@@ -320,7 +320,7 @@ def _beginning(text: str) -> str:
 
 
 def _cycles(log: Log) -> int:
-    """Return how many compressions each state has been through, which makes another arm of it."""
+    """Return the number of compressions of each state, which is part of the arm."""
     values = [step.params.get("cycles") for step in log.header.plan.steps]
     return next((cycles for cycles in values if isinstance(cycles, int)), 1)
 

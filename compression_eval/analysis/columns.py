@@ -1,4 +1,4 @@
-"""What a sample's row in a frame holds, and where in the log each value comes from."""
+"""The columns of a sample's row in a frame, and how each is read from the log."""
 
 import json
 import math
@@ -23,13 +23,13 @@ from compression_eval.record import Recorded, SampleRecord, recorded_in
 Value = str | int | float | bool | None
 
 Regradings = Mapping[tuple[str, str, int], Score]
-"""Scores of the rubric that take the place of those in logs, by path, sample id and epoch."""
+"""Scores of the rubric that replace those in logs, by path, sample id and epoch."""
 
 FACTS, CRITERIA, GRADINGS, ANCHOR = "facts_json", "criteria_json", "gradings_json", "anchor_json"
 """Columns that hold, as JSON, several things of one sample; `frames` unfolds them."""
 
 SETUP = ("criteria", "grader_context", "language", "rubric_digest")
-"""How a grading was set up, by its names in a score's metadata."""
+"""Settings of a grading, by their names in a score's metadata."""
 
 _RUBRIC = "six_dimensions"
 _PANEL = "panel"
@@ -37,32 +37,32 @@ _PANEL = "panel"
 
 @dataclass(frozen=True)
 class Seen:
-    """A sample with the parts of it that columns are made of."""
+    """A sample with the parts that columns read."""
 
     sample: EvalSample
-    """Perhaps without its events, which are most of a log."""
+    """It may lack its events, which are most of a log."""
     path: str = ""
     """The log that it is in."""
     regradings: Regradings | None = None
-    """What takes the place of the rubric's scores in the log; None to take those."""
+    """Replacements of the rubric's scores; None for those in the log."""
 
     @cached_property
     def recorded(self) -> Recorded | None:
-        """What the log holds of it; None for a sample that did not get as far."""
+        """The sample's record with its messages; None for a sample without a state."""
         record = recorded_in(self.sample)
         if record is None and self.sample.scores and self.path:
-            # Inspect recovered it from a killed run: only its events tell of it.
+            # Inspect recovered it from a killed run, so only its events hold the record.
             return recorded_in(read_eval_log_sample(self.path, self.sample.id, self.sample.epoch))
         return record
 
     @property
     def record(self) -> SampleRecord | None:
-        """What the run recorded; None for a sample that did not get as far."""
+        """The sample's record; None for a sample without a state."""
         return self.recorded.record if self.recorded else None
 
     @cached_property
     def gradings(self) -> list[Score]:
-        """The rubric's scores, the first one and those that were appended later."""
+        """The rubric's scores: the first, and those appended later."""
         by_number = {
             int(match[1] or 0): score
             for name, score in (self.sample.scores or {}).items()
@@ -72,16 +72,16 @@ class Seen:
         if self.regradings is None:
             return kept
         again = self.regradings.get((self.path, str(self.sample.id), self.sample.epoch))
-        # What was not graded again has no grade; the log may say why.
+        # A sample that was not graded again has no grade; the log may say why.
         return [again] if again else [score for score in kept[:1] if score.reason]
 
     @cached_property
     def settings(self) -> Mapping[str, Any]:
-        """What the grading says about itself."""
+        """The settings of the grading."""
         return (self.gradings[0].metadata or {}) if self.gradings else {}
 
     def score(self, scorer: str, key: str) -> float | None:
-        """Return a value of a scorer; None if it is not there or not a number."""
+        """Return a value of a scorer; None if it is missing or not a number."""
         score = (self.sample.scores or {}).get(scorer)
         if self.regradings is not None and scorer == _RUBRIC:
             score = self.gradings[0] if self.gradings else None
@@ -102,7 +102,7 @@ class Seen:
 
     @property
     def dollars(self) -> float | None:
-        """What the sample's model calls cost; None unless the run knew the price of all of them."""
+        """Cost of the sample's model calls; None unless the run knew all prices."""
         costs = [usage.total_cost for usage in self.sample.model_usage.values()]
         known = [cost for cost in costs if cost is not None]
         return sum(known) if known and len(known) == len(costs) else None
@@ -120,7 +120,7 @@ class Seen:
 
 
 def number(score: Score | None, key: str) -> float | None:
-    """Return one value of a score; None if it is not there or was not graded.
+    """Return one value of a score; None if it is missing or was not graded.
 
     Logs from before knowledge was a key have the dimensions that it is made of.
     """
@@ -194,7 +194,7 @@ def _criteria_count(seen: Seen, *, ungraded: bool = False) -> Value:
 
 
 def _probe_digest(record: SampleRecord) -> Value:
-    # A verdict on a probe changes nothing of what is asked.
+    # A verdict on a probe does not change the question.
     return digest(record.probe.model_copy(update={"qualification": None}))
 
 
@@ -286,7 +286,7 @@ def _facts_cell(seen: Seen) -> Value:
     if seen.record is None:
         return None
     words = words_in(seen.sample.scores, seen.record.probe)
-    if seen.regradings is not None:  # what the graders of the log said of answers is not asked for
+    if seen.regradings is not None:  # the log's own gradings do not count
         words = [each._replace(answer=None) for each in words]
     rows = [asdict(row) for row in rows_of_record(seen.record, seen.sample.epoch, words)]
     return json.dumps(
@@ -334,7 +334,7 @@ def _gradings_cell(seen: Seen) -> Value:
 
 
 def _anchor_cell(seen: Seen) -> Value:
-    """Return what came of the anchor that was graded beside; None if there was none."""
+    """Return the grading of the sample's anchor; None if there was none."""
     anchor = anchor_of(seen.gradings[0]) if seen.gradings else None
     return anchor.model_dump_json() if anchor else None
 

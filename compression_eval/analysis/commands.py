@@ -1,4 +1,4 @@
-"""``compression-eval compare``, ``facts`` and ``report``: what people make of logs."""
+"""``compression-eval compare``, ``facts`` and ``report``."""
 
 import sys
 from contextlib import redirect_stdout
@@ -17,11 +17,11 @@ if TYPE_CHECKING:
     from compression_eval.analysis.logs import Log
 
 DEFAULT_VIEWER = "http://127.0.0.1:7575"
-"""Where `inspect view` serves unless told otherwise."""
+"""Default address of `inspect view`."""
 
 
 class _NotComparableError(click.ClickException):
-    """Ends with one clean line, and with the exit code for what could not be compared."""
+    """Ends with one clean line and the exit code for sides that cannot be compared."""
 
     exit_code = 2
 
@@ -34,7 +34,7 @@ class _Refusing(click.Command):
         try:
             return super().invoke(ctx)
         except BrokenPipeError:
-            raise  # the reader of a pipe has seen enough; click ends quietly
+            raise  # the pipe was closed; click ends quietly
         except (DataError, OSError) as error:
             junit: Any = ctx.params.get("junit")
             writable = junit is not None and junit.parent.is_dir() and not junit.is_dir()
@@ -56,7 +56,7 @@ class _Refusing(click.Command):
                 spread += ["--to", arg] if taking else [arg]
                 continue
             taking = arg == "--to" or arg.startswith("--to=")
-            # Without a value the option stands alone, and click says that it wants one.
+            # Without a value, click reports that the option needs one.
             alone = place + 1 == len(args) or args[place + 1].startswith("-")
             spread += [arg] if arg != "--to" or alone else []
         return super().parse_args(ctx, spread)
@@ -180,7 +180,7 @@ def _regraded(
 ) -> "tuple[Side, Side]":
     from compression_eval.analysis.comparison.regrading import regraded
 
-    with redirect_stdout(sys.stderr):  # where Inspect greets when its first model is made
+    with redirect_stdout(sys.stderr):  # Inspect prints a banner with its first model
         models = [model_by_name(name.strip(), options) for name in names.split(",")]
     try:
         return regraded(*sides, models, allowed)
@@ -189,7 +189,7 @@ def _regraded(
 
 
 def _refuse_unwritable(option: str, out: Path | None) -> None:
-    """Refuse a place for the result before all logs have been read for it."""
+    """Refuse an unwritable output before reading all logs."""
     if out is not None and out.is_dir():
         raise DataError(f"{option}: {out}: is a folder; name a file")
     if out is not None and not out.parent.is_dir():
@@ -231,7 +231,7 @@ def facts(
 
 
 def _found(paths: tuple[str, ...]) -> "list[Log]":
-    """Return one log of each run, and say which of them ended early."""
+    """Return one log of each run, and report those that ended early."""
     from compression_eval.analysis.logs import find_logs, one_per_run
 
     selected = one_per_run(find_logs(paths))
@@ -287,7 +287,7 @@ def report(logs: tuple[str, ...], out: Path, reference: bool, viewer: str) -> No
 
 
 def require_for_report() -> None:
-    """Check that the packages are there that a report needs.
+    """Check that the packages for a report are installed.
 
     Raises:
         DataError: One is missing.

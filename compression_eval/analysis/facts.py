@@ -1,4 +1,4 @@
-"""What became of every expected fact of some logs: rows, their exports and their totals."""
+"""What became of every expected fact in logs: rows, exports and totals."""
 
 import csv
 import io
@@ -50,9 +50,9 @@ class FactRow:
     """What the reader says of the state; None where it was not read or gave no word. `in_state`
     and `in_answer` are what look-ups found."""
     in_answer_read: AnswerWord | None
-    """What the grader says of the answer."""
+    """The grader's word on the answer."""
     state_quotes: list[str]
-    """Passages of the state that the reader's word rests on."""
+    """Passages of the state that support the reader's word."""
     instead: list[str]
     """Superseded values and variants that the state gives in its place."""
     age_messages: int | None
@@ -67,7 +67,7 @@ class FactRow:
 
 
 def words_in(scores: Mapping[str, Score] | None, probe: Probe) -> list[FactWords]:
-    """Return what readers said of a probe's facts, as the log of its scores has it.
+    """Return the readers' words on a probe's facts, from its scores in the log.
 
     It is that of the first scoring by `fact_retention` in which a reader said anything. Stages are
     not taken from there but told anew, so that names of older versions (``guessed`` for
@@ -195,7 +195,7 @@ def _states(rows: Sequence[FactRow]) -> str:
 
 
 def _agreement(rows: Sequence[FactRow]) -> list[str]:
-    """Say how often look-up and reader say the same of a state, where it was read."""
+    """Return how often look-up and reader agree on states that were read."""
     both = [row for row in rows if row.in_state is not None and row.in_state_read is not None]
     if not both:
         return []

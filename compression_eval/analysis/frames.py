@@ -278,7 +278,7 @@ def _with_floats(frame: "DataFrame", names: Iterable[str]) -> "DataFrame":
 
 
 def _keep_costs_once(frame: "DataFrame") -> None:
-    """Leave what a compression cost on one sample of its state, so that it can be added up.
+    """Keep a compression's cost on one sample of its state, so that costs can be added up.
 
     It is the one that carried it out; or, where a run was killed before that sample was done, the
     first one.

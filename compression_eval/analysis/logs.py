@@ -28,12 +28,12 @@ from compression_eval.record import recorded_in
 logger = logging.getLogger(__name__)
 
 UNREADABLE = (ValueError, OSError, KeyError, IndexError, BadZipFile)
-"""What Inspect raises where a log is damaged, or lacks a sample."""
+"""Errors of Inspect for a damaged log or a missing sample."""
 
 
 @contextmanager
 def reading(path: str, what: str = "{}") -> Iterator[None]:
-    """Name the log where it cannot be read.
+    """Name the log in errors of reading it.
 
     Raises:
         DataError: It cannot be read.
@@ -65,7 +65,7 @@ class Log:
 
     @property
     def complete(self) -> bool:
-        """Whether the run came to its end; one that counts as failed may have done so."""
+        """Whether the run was completed; a failed one may be, too."""
         return self.header.status == "success" or FAILURES in self.header.metadata
 
     @cached_property
@@ -80,11 +80,11 @@ class Log:
 
     @cached_property
     def graded_with(self) -> dict[str, str]:
-        """How it was graded, whatever the run was told: `criteria` and `grader_context`."""
+        """How it was really graded: `criteria` and `grader_context`."""
         options_of = [each.options or {} for each in self.header.eval.scorers or []]
         settings = {}
         for name in ("criteria", "grader_context"):
-            # Where nothing was graded, the run can only say how it would have been.
+            # Without gradings, only the run's options are known.
             values = [(score.metadata or {}).get(name) for score in self._gradings.values()]
             known = values or [options[name] for options in options_of if name in options]
             settings[name] = " | ".join(
@@ -103,7 +103,7 @@ class Log:
 
     @cached_property
     def graders(self) -> list[dict[str, Any]]:
-        """What the first graded sample says of each grader; empty if none was graded."""
+        """The graders in the first graded sample; empty if none was graded."""
         unused = {"messages", "events", "store"}
         for key in self._gradings:
             try:
@@ -117,7 +117,7 @@ class Log:
         return []
 
     def warn_of_lost(self, number: int) -> None:
-        """Say that scored samples have no record, so that no table can show them."""
+        """Warn that scored samples have no record, so that no table can show them."""
         if number:
             logger.warning(
                 "%s: %d scored samples have no record of their state and answer, and none could be "
@@ -197,7 +197,7 @@ def _written(path: str) -> float:
 
 
 def _current(logs: Sequence[Log]) -> list[Log]:
-    """Leave out the logs of a run's earlier attempts, and what a killed one was recovered from."""
+    """Drop logs of a run's earlier attempts, and those that a killed one was recovered from."""
     newest: dict[str, str] = {}
     for log in logs:
         spec = log.header.eval

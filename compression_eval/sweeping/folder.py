@@ -105,7 +105,7 @@ class Manifest(BaseModel):
     """Digest of a user's own compressor by label."""
 
     def changes_since(self, earlier: "Manifest") -> list[str]:
-        """Describe the changes since an earlier manifest; more arms, models and epochs are none."""
+        """Describe the changes since an earlier manifest, except added arms, models and epochs."""
         lines = [
             f"{name.replace('_', ' ')}: {before}, now {now}"
             for name in ("compression_eval", "token_counter")

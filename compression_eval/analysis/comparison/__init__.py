@@ -1,1 +1,1 @@
-"""Two arms side by side: what differs, by how much, and whether that is more than noise."""
+"""Compare two arms: what differs, by how much, and whether it is more than noise."""

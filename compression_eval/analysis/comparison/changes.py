@@ -20,32 +20,32 @@ if TYPE_CHECKING:
     from pandas import DataFrame, Series
 
 MIN_CHANGED = 0.5
-"""Part of the runs in which a fact must have come or gone to be named."""
+"""Minimum share of the runs in which a listed fact came or went."""
 
 MISS = 3.0
 """A mean of knowledge under this is a miss."""
 
 DRIFT = 0.3
-"""A change of the grader, in points of knowledge, that is warned of whatever the margin is."""
+"""Minimum change of the grader, in points of knowledge, for a warning, whatever the margin."""
 
 MAX_REASON = 200
 
 SPLIT: tuple[str, ...] = (KNOWLEDGE, OVERALL, *structure().dimensions)
-"""Measures whose spread is split: those that a grader gives."""
+"""Measures of a grader, whose spread is split."""
 
 # ----- facts
 
 
 @dataclass(frozen=True)
 class FactSeen:
-    """What became of one fact on one side, over its runs that did not fail."""
+    """One fact on one side, over its runs that did not fail."""
 
     runs: int
     answers: int
-    """Runs in which it can be told whether the answer holds it."""
+    """Runs in which it is known whether the answer holds it."""
     in_answer: int
     states: int
-    """Runs in which it can be told whether the state holds it."""
+    """Runs in which it is known whether the state holds it."""
     in_state: int
     stage: str
     """The most frequent one."""
@@ -67,7 +67,7 @@ class FactChange:
     fact: str
     kind: Literal["gained", "lost"]
     where: Literal["answer", "state"]
-    """Where it came or went; ``state`` if only the state changed, and answers did not."""
+    """Where it came or went; ``state`` if only the state changed, not the answers."""
     base: FactSeen
     new: FactSeen
 
@@ -117,7 +117,7 @@ def _facts_seen(side: Side) -> dict[_FactKey, FactSeen]:
 
 
 def _known(cell: Any) -> bool | None:
-    # In a column of both, pandas keeps what is not known as None or as NaN.
+    # In a mixed column, pandas keeps missing values as None or NaN.
     return None if cell is None or cell != cell else bool(cell)  # noqa: PLR0124
 
 
@@ -156,11 +156,11 @@ class Flip:
     """Mean over epochs of knowledge."""
     new: float
     reason: str
-    """What the grader said on the criterion that came out worst where it is a miss; one line."""
+    """The grader's reason for the worst criterion where it is a miss; one line."""
 
     @property
     def missed_now(self) -> bool:
-        """Whether the new side is the one that misses it."""
+        """Whether the new side misses it."""
         return self.new < MISS
 
 
@@ -183,7 +183,7 @@ def _probe_means(samples: "DataFrame") -> "Series[float]":
 
 
 def _worst_reasons(side: Side) -> dict[tuple[str, str], str]:
-    """Return one line for each probe: why its worst criterion got what it got."""
+    """Return one line for each probe: the reason for its worst criterion's score."""
     worst = worst_criteria(side.criteria, ["unit", "probe_id"])
     cells = worst[["unit", "probe_id", "criterion", "reasoning"]].itertuples(index=False, name=None)
     return {
@@ -193,7 +193,7 @@ def _worst_reasons(side: Side) -> dict[tuple[str, str], str]:
 
 
 def worst_criteria(criteria: "DataFrame", keys: list[str]) -> "DataFrame":
-    """Return, for each value of some columns, the criterion that came out worst."""
+    """Return the worst criterion for each value of the columns."""
     first = (criteria["grader"] == "panel") & (criteria["grading"] == 0)
     rows = criteria[first & criteria["score"].notna()]
     rows = rows.assign(score=rows["score"].astype(float)).sort_values("score", kind="stable")
@@ -202,7 +202,7 @@ def worst_criteria(criteria: "DataFrame", keys: list[str]) -> "DataFrame":
 
 @dataclass(frozen=True)
 class Noise:
-    """What would be called a change between two halves of one side's compressions."""
+    """Changes between two halves of one side's compressions."""
 
     facts: float
     """Facts lost or gained; mean over the sides."""
@@ -302,14 +302,14 @@ class Shift:
 
     @property
     def drifted(self) -> bool:
-        """Whether the change is one to warn of, and more than the anchors vary by."""
+        """Whether the change is large enough for a warning, and exceeds the anchors' variation."""
         large = abs(self.change) >= DRIFT or math.isclose(abs(self.change), DRIFT)
         return large and (abs(self.change) > self.half_width or self.half_width <= DRIFT)
 
 
 @dataclass(frozen=True)
 class Drift:
-    """What is known of a change of the grader between two sides."""
+    """A change of the grader between two sides, as far as it is known."""
 
     graded: tuple[int, int]
     """Anchors that were graded on each side."""
@@ -322,12 +322,12 @@ class Drift:
 
     @property
     def too_few(self) -> bool:
-        """Whether a drift that counts could not be seen: the interval is too wide for it."""
+        """Whether the interval is too wide to show a relevant drift."""
         return bool(self.shifts) and self.shifts[0].half_width > DRIFT
 
     @property
     def warning(self) -> str:
-        """What is to be said in front of everything else; empty if there is nothing."""
+        """The warning to show first; empty if there is none."""
         shift = self.shifts[0] if self.shifts else None
         drifted = shift is not None and shift.drifted
         if not drifted and self.graders[0] == self.graders[1]:

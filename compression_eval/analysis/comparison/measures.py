@@ -1,4 +1,4 @@
-"""What is measured, what failed, where two arms cannot vary, and the verdict on each measure."""
+"""The measures, failures, measures on which arms cannot vary, and the verdict on each measure."""
 
 import math
 from collections import Counter
@@ -42,10 +42,10 @@ SHARES = frozenset({RECALL, SURVIVAL})
 """Measures from 0 to 1; the others go from 0 to 5."""
 
 HEADLINE: tuple[str, ...] = (KNOWLEDGE, OVERALL, *structure().dimensions, RECALL, SURVIVAL)
-"""What is measured: first the measure that comparisons are decided by, then those beside it."""
+"""The measures: first the one that decides comparisons, then the others."""
 
 IN_GROUPS: tuple[str, ...] = (KNOWLEDGE, RECALL, SURVIVAL)
-"""Measures that are looked at in each group of a breakdown."""
+"""Measures in each group of a breakdown."""
 
 BREAKDOWNS: Mapping[str, str] = {
     "probe_type": "probe type",
@@ -53,13 +53,13 @@ BREAKDOWNS: Mapping[str, str] = {
     "length": "length of the conversation",
     "qualified": "verdict on the probe",
 }
-"""Columns that results are broken down by, with what they are called."""
+"""Columns of breakdowns, with their titles."""
 
 CLOSEST = 0.5
 """Floor and ceiling nearer than this (0 to 5; shares the same part of their range) are close."""
 
 GRADER_FAILED = ("grader_failed", "not scored", "no score")
-"""Reasons that say nothing of an arm begin so: its answer is there, but has no grade."""
+"""Prefixes of reasons that are not the arm's: its answer exists, but has no grade."""
 
 MAX_REASON = 80
 MAX_UNGRADED, MAX_UNGRADED_APART = 0.05, 0.03
@@ -82,8 +82,8 @@ def values(samples: "DataFrame", measure: str, *, failed_as_zero: bool = False) 
     Args:
         samples: Rows of a side's samples.
         measure: One of `HEADLINE`.
-        failed_as_zero: Give the samples that have no value because something of the arm failed a
-            0. Those that were not graded, or not on the measure, have no value in any case.
+        failed_as_zero: Count samples without a value because the arm failed as 0. Samples that were
+            not graded, or not on the measure, never have a value.
     """
     rows = samples[["fixture", "unit", "sample", "log_path", "state", measure]]
     if failed_as_zero:
@@ -125,7 +125,7 @@ def with_states(samples: "DataFrame") -> "DataFrame":
     return samples.assign(state=[by_epoch.get(pair, f"epoch {pair[1]}") for pair in pairs])
 
 
-# ----- what failed: never a score, always beside the scores
+# ----- failures: never a score, always beside the scores
 
 
 @dataclass(frozen=True)
@@ -181,12 +181,12 @@ def ungraded(samples: "DataFrame") -> "Series[bool]":
 
 
 def failed_by_arm(samples: "DataFrame") -> "Series[bool]":
-    """Return which samples have no score because something of the arm failed."""
+    """Return which samples have no score because the arm failed."""
     return samples["failure"].astype(bool) & ~ungraded(samples)
 
 
 def too_few_grades(base: Failures, new: Failures) -> bool:
-    """Return whether so many grades are missing that what is left may not stand for the sides."""
+    """Return whether too many grades are missing for the rest to represent the sides."""
     rates = (base.ungraded_rate, new.ungraded_rate)
     return max(rates) > MAX_UNGRADED or abs(rates[0] - rates[1]) > MAX_UNGRADED_APART
 
@@ -223,18 +223,18 @@ def chance_of_rise(base: "DataFrame", new: "DataFrame") -> float:
     return min(1.0, float(chance[observed:].sum()))
 
 
-# ----- arms that come out the same every time
+# ----- arms whose results cannot vary
 
 
 def exact_measures(base: Side, new: Side) -> frozenset[str]:
-    """Return the measures on which both arms come out the same every time."""
+    """Return the measures on which neither arm can vary."""
     return _exact(base) & _exact(new)
 
 
 def _exact(side: Side) -> frozenset[str]:
     compressor, compressed_by = side.settings["compressor"], side.settings["compressor model"]
     embedded = all(map(_embedded, (compressed_by, side.model, *side.graders)))
-    # Nothing but the compressor can vary then, and a user's own is taken by what it did.
+    # Only the compressor can vary then; a user's own is judged by its results.
     if embedded and _came_out_alike(side.samples):
         return frozenset(HEADLINE)
     return exact_of(compressor, compressed_by, side.model, side.graders)
@@ -243,7 +243,7 @@ def _exact(side: Side) -> frozenset[str]:
 def exact_of(
     compressor: str, compressor_model: str, model: str, graders: Sequence[str]
 ) -> frozenset[str]:
-    """Return the measures on which an arm comes out the same every time."""
+    """Return the measures on which an arm cannot vary."""
     if not _same_every_time(compressor, compressor_model):
         return frozenset()
     if not _embedded(model):
@@ -266,7 +266,7 @@ def _came_out_alike(samples: "DataFrame") -> bool:
 
 
 def stands_in(side: Side) -> bool:
-    """Return whether the embedded model compressed in the place of a language model."""
+    """Return whether the embedded model compressed instead of a language model."""
     called = bool(side.samples["compress_calls"].sum() > 0)
     return called and _embedded(side.settings["compressor model"])
 
@@ -284,7 +284,7 @@ def compresses_the_same(side: Side) -> bool:
 def _same_every_time(compressor: str, compressor_model: str) -> bool:
     name = compressor.removesuffix(SUFFIX)
     known = COMPRESSORS.get(name)
-    # What is the user's own may do something else each time, whatever model it is given.
+    # A user's own strategy may vary, whatever its model.
     if known is None or name == "command":
         return False
     return not known.calls_model or _embedded(compressor_model)
@@ -363,7 +363,7 @@ class Line:
 
 @dataclass(frozen=True)
 class Rules:
-    """What verdicts are given by."""
+    """The rules for verdicts."""
 
     threshold: float
     """For scores from 0 to 5: the margin of the decision, and what counts on the others."""
@@ -441,7 +441,7 @@ def retentions(base: Side, new: Side) -> tuple[Retention | None, Retention | Non
     return kept[0], kept[1]
 
 
-# ----- how numbers are put, in every form of output alike
+# ----- numbers in every form of output
 
 _SHORT = {
     "context_awareness": "context",
@@ -451,7 +451,7 @@ _SHORT = {
 
 
 def measure_name(name: str) -> str:
-    """Return a measure's name for people, short enough for a terminal's table."""
+    """Return a measure's display name, short enough for a terminal's table."""
     return _SHORT.get(name, name.replace("_", " "))
 
 

@@ -1,4 +1,4 @@
-"""Both sides of a comparison graded again, together, so that no change of a grader is in it."""
+"""Grade both sides of a comparison again, together, to exclude a change of the grader."""
 
 import random
 import sys
@@ -31,10 +31,10 @@ from compression_eval.grading.scored_sample import ScoredSample
 from compression_eval.grading.scorers import grade_answer
 
 SEED = 0
-"""Of the order in which answers are graded; the same two sides always have the same one."""
+"""Seed of the order of grading; the same two sides always have the same order."""
 
 MADE_EQUAL = ("rubric", "criteria", "grader", "grader_context")
-"""Conditions of a comparison that grading again fulfils."""
+"""Conditions of a comparison that regrading fulfils."""
 
 MAX_AT_ONCE = 10
 """Answers in memory at the same time, if no number of connections is given."""
@@ -56,7 +56,7 @@ class _Answer:
 def regraded(
     base: Side, new: Side, models: Sequence[Model], allowed: Collection[str]
 ) -> tuple[Side, Side]:
-    """Have some models grade the answers of both sides, blind and in random order.
+    """Have the models grade the answers of both sides, blind and in random order.
 
     Criteria and what graders are shown are those of the base. The logs stay as they are. Says on
     stderr how many calls it takes before the first one, then how far it is.
@@ -76,7 +76,7 @@ def regraded(
         "counted",
         err=True,
     )
-    random.Random(SEED).shuffle(answers)  # noqa: S311 - no secret hangs on it
+    random.Random(SEED).shuffle(answers)  # noqa: S311 - not for security
     how = {
         "criteria": _setting((base, new), "criteria", "by_type"),
         "grader_context": _setting((base, new), "grader_context", "state"),
@@ -110,7 +110,7 @@ def _setting(sides: Sequence[Side], column: str, default: str) -> str:
 
 
 async def _graded(answers: Sequence[_Answer], models: Sequence[Model], **how: Any) -> list[Score]:
-    """Grade answers, begun in the order in which they stand."""
+    """Grade answers, started in order."""
     warnings = PanelWarnings()
     connections = [model.config.max_connections or MAX_AT_ONCE for model in models]
     limiter = anyio.CapacityLimiter(max(connections))

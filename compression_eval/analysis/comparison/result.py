@@ -1,4 +1,4 @@
-"""A comparison as a whole, and what it comes to."""
+"""A whole comparison and its outcome."""
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -30,15 +30,15 @@ EXIT_CODES: Mapping[Outcome, int] = {
 
 @dataclass(frozen=True)
 class Comparison:
-    """Everything that is said about two sides."""
+    """Everything about two sides."""
 
     base: Side
     new: Side
     rules: measures.Rules
     allowed: Mapping[str, str]
-    """What differs although it should not, and was allowed to; by name of `sides.CONDITIONS`."""
+    """Differences that were allowed, by name of `sides.CONDITIONS`."""
     knowledge: Difference
-    """In the one measure that decides."""
+    """The difference in the measure that decides."""
     failing: Failing | None
     """None if nothing failed."""
     same_answers: int
@@ -71,7 +71,7 @@ class Comparison:
 
     @cached_property
     def decision(self) -> Decision:
-        """What decides."""
+        """The decision on the measure that decides."""
         return decide(self.knowledge, self.rules.threshold, self.failing)
 
     @cached_property
@@ -91,7 +91,7 @@ class Comparison:
 
     @cached_property
     def more(self) -> More | None:
-        """What would tell; None where it is told."""
+        """The runs needed to tell; None if these tell."""
         decided = self.outcome[0] != "cannot tell" or self.decision.verdict != "cannot tell"
         if decided or self.ungraded:
             return None
@@ -99,7 +99,7 @@ class Comparison:
 
     @cached_property
     def outcome(self) -> tuple[Outcome, str]:
-        """What the comparison comes to, and why."""
+        """The outcome of the comparison, and why."""
         unread, nothing_else = self.unread
         if self.ungraded:
             without = (f"{each.ungraded} of {each.samples}" for each in self.failed)
@@ -170,7 +170,7 @@ def compare(
     Args:
         base: One arm.
         new: The arm that is to be judged.
-        threshold: The margin of the decision: the loss of a score (0 to 5) that must not be.
+        threshold: The margin of the decision: the loss of a score (0 to 5) that is too much.
         allowed: Conditions that need not hold; names of `sides.CONDITIONS`.
         whole: Also make the breakdowns, facts, flips and the spread; else only the headline.
 
@@ -179,7 +179,7 @@ def compare(
     """
     differing = check_comparable(base, new, allowed)
     base, new = (replace(side, samples=measures.with_states(side.samples)) for side in (base, new))
-    # Rates over different probes would let an arm seem to fail less often than it does.
+    # Failure rates over different probes could not be compared.
     probes = set(base.samples["sample"]) & set(new.samples["sample"])
     asked = [side.samples[side.samples["sample"].isin(probes)] for side in (base, new)]
     failed = (measures.failures(asked[0]), measures.failures(asked[1]))
@@ -192,7 +192,7 @@ def compare(
     failing = None
     if any(each.failed for each in failed):
         counted = measures.primary(samples, rules, failed_as_zero=True)
-        # Arms that come out the same every time do not fail by chance.
+        # Arms that cannot vary do not fail by chance.
         exact = KNOWLEDGE in rules.exact
         chance = float(not rises) if exact else measures.chance_of_rise(asked[0], asked[1])
         failing = Failing(chance, counted.estimate if counted and rises else 0.0)

@@ -50,7 +50,7 @@ CONDITIONS: Mapping[str, str] = {
     "grader_context": "graders saw the state on both sides, or on neither",
     "state_facts": "a model read which facts states hold on both sides, or on neither",
 }
-"""What has to hold for a comparison, by the name under which it can be allowed not to."""
+"""Conditions of a comparison, by the name that allows a violation."""
 
 _BY_COLUMN = {
     "question": "question_digest",
@@ -61,10 +61,10 @@ _BY_COLUMN = {
     "grader": "graded_by",
     "grader_context": "grader_context",
 }
-"""Conditions that are told by a column of the samples."""
+"""Conditions on a column of the samples."""
 
 _GRADING = ("graded by", "criteria", "grader_context")
-"""Settings of an arm that say how it was graded."""
+"""Settings of an arm about its grading."""
 
 CONTROLS = ("none", "full")
 """Strategies that keep nothing and all."""
@@ -79,7 +79,7 @@ class Regraded:
     graders: tuple[str, ...]
     answers: int
     failed: int
-    """Answers that no grader came to a result on."""
+    """Answers without a result from any grader."""
     calls: int
 
 
@@ -117,17 +117,17 @@ class Side:
 
     @cached_property
     def settings(self) -> dict[str, str]:
-        """What the arm is: every setting by name, as text."""
+        """The settings of the arm by name, as text."""
         settings = arm_settings(self.logs[0])
         if self.regraded is None:
             return settings
-        # The same for both sides now, whatever the logs were graded by and how.
+        # Equal for both sides now, whatever graded the logs.
         others = {name: value for name, value in settings.items() if name not in _GRADING}
         return others | {"graded by": ", ".join(self.regraded.graders)}
 
     @property
     def versions(self) -> list[str]:
-        """Versions of the task: a digest of all that decides its results."""
+        """Versions of the task: digests of everything that decides its results."""
         return sorted({str(log.header.eval.task_version) for log in self.logs})
 
     @property
@@ -137,7 +137,7 @@ class Side:
 
     @property
     def graders(self) -> list[str]:
-        """What graded it, as the samples say."""
+        """The graders, from the samples."""
         return sorted({str(name) for name in self.samples["graded_by"].dropna()})
 
     @property
@@ -206,7 +206,7 @@ def _is_control_of(control: Log, log: Log) -> bool:
 def read_samples(
     logs: Sequence[Log], arm: str, regradings: Regradings | None = None
 ) -> "DataFrame":
-    """Read all that is needed of some logs at once: opening them is what takes the time."""
+    """Read everything needed from the logs at once, since opening them takes the time."""
     return joined([rows_of_log(log, arm, SAMPLE_COLUMNS | FOLDED, regradings) for log in logs])
 
 
@@ -238,21 +238,21 @@ def differences(base: Side, new: Side) -> list[tuple[str, str, str]]:
     """Return the settings in which two arms differ: name, value of base, value of new."""
     first, second = base.settings, new.settings
     names = [name for name in {**first, **second} if first.get(name) != second.get(name)]
-    if "compressor" in names:  # the arguments of two strategies have nothing to do with each other
+    if "compressor" in names:  # arguments of two strategies are unrelated
         names = [name for name in names if not name.startswith(ARGUMENT)]
     return [(name, first.get(name, "-"), second.get(name, "-")) for name in names]
 
 
 def same_arm(base: Side, new: Side) -> bool:
-    """Return whether both sides are runs of one arm, so that all that differs is noise."""
+    """Return whether both sides are runs of one arm, which differ only by noise."""
     return not differences(base, new) and base.versions == new.versions
 
 
 def check_comparable(base: Side, new: Side, allowed: Collection[str]) -> dict[str, str]:
-    """Return what differs but was allowed to, by name of `CONDITIONS`, in a few words each.
+    """Return the allowed differences in a few words each, by name of `CONDITIONS`.
 
     Raises:
-        DataError: Something differs that was not allowed to; the text names all of it.
+        DataError: There are differences that were not allowed; the text names all.
     """
     obstacles = _obstacles(base, new)
     refused = [name for name in obstacles if name not in allowed]
@@ -266,7 +266,7 @@ def check_comparable(base: Side, new: Side, allowed: Collection[str]) -> dict[st
 
 
 def _obstacles(base: Side, new: Side) -> dict[str, str]:
-    """Return everything that differs and must not."""
+    """Return the differences that prevent a comparison."""
     both = (base.samples, new.samples)
     shared = list(set(both[0]["fixture"]) & set(both[1]["fixture"]))
     asked = [samples[samples["fixture"].isin(shared)] for samples in both]

@@ -1,4 +1,4 @@
-"""A comparison as people and programs read it: a page, JSON, and JUnit XML for CI services."""
+"""Output of a comparison: a page, JSON, and JUnit XML for CI services."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict
@@ -38,7 +38,7 @@ from compression_eval.text.printable import clean
 from compression_eval.text.tables import Section, Table, as_text
 
 FORMULA = f"{rubric.FORMULA}; change = new - base over the probes that both have"
-"""How the numbers came about; printed with every comparison."""
+"""How the numbers were computed; printed with every comparison."""
 
 _METHOD = (
     FORMULA,
@@ -54,7 +54,7 @@ _LINE_HEADS = (
 )
 
 MAX_LISTED = 30
-"""Facts and probes listed for people; JSON has all of them."""
+"""Facts and probes listed on the page; JSON has all of them."""
 
 MAX_SETTING = 24
 MAX_JUNIT_TEXT = 20_000
@@ -85,7 +85,7 @@ def page(comparison: Comparison, *, gate: bool = False) -> list[Section]:
 
 
 def _decision(comparison: Comparison) -> Section:
-    """Say first what it comes to, and the figures that this rests on."""
+    """Return the outcome, and the figures behind it."""
     seen, by, margin = comparison.knowledge, comparison.decision, comparison.rules.threshold
     here, elsewhere = (shown_interval(s, seen.estimate, KNOWLEDGE) for s in _spreads_of(seen))
     lines = [
@@ -115,7 +115,7 @@ def _spreads_of(seen: Difference) -> tuple[Spread | None, Spread | None]:
 
 
 def _what_would_tell(comparison: Comparison) -> str:
-    """Return what it takes to tell where these runs do not."""
+    """Return the runs needed for a decision if these do not give one."""
     seen, more = comparison.knowledge, comparison.more
     if comparison.decision.blocked or more is None:
         return "more epochs would tell whether it fails more often"

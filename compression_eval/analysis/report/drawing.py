@@ -17,7 +17,7 @@ COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#56B4E9", "#E69F00", "#5
 """After Okabe and Ito (2008), darkened where thin lines would be too pale."""
 
 CONTROL = "#6E6E6E"
-"""Colour of the controls, which are there to be measured against."""
+"""Colour of the controls."""
 
 MARKERS = ("o", "s", "^", "D", "v", "P", "X", "*")
 DASHES: tuple[Any, ...] = ("-", (0, (5, 2)), (0, (1, 1.5)), (0, (5, 1.5, 1, 1.5)))
@@ -57,10 +57,10 @@ class Chart:
     """A picture in both forms."""
 
     name: str
-    """Of its files, without suffix."""
+    """Name of its files, without suffix."""
     title: str
     description: str
-    """What is to be seen, for those who cannot see it."""
+    """Text alternative of the picture."""
     svg: str
     png: bytes
     broad: bool

@@ -1,4 +1,4 @@
-"""Every figure of a report, computed from the frames and from nothing else."""
+"""Every figure of a report, computed from the frames alone."""
 
 import math
 from collections import Counter
@@ -88,7 +88,7 @@ _PER_ANSWER = {
 """What an arm costs, by the column that it is a mean of."""
 
 _LOST = ("never_fed", "superseded", "distorted", "dropped", "lost", "unused", "unanswered")
-"""Stages at which a fact did not get into the answer."""
+"""Stages of facts that are not in the answer."""
 
 _PROBE = ["unit", "sample"]
 """Columns that name a probe."""
@@ -97,7 +97,7 @@ MIN_FOR_PROCESSES = 1500
 """Samples from which on a second process pays, which takes seconds to start."""
 
 MAX_DIFFERING, MAX_FACTS = 5, 3
-"""Things that a line names; what is left is counted."""
+"""Maximum things that a line names; the rest is counted."""
 
 MAX_FAILURE, MAX_REASON, MAX_FACT, MAX_VALUE = 120, 200, 60, 80
 """Characters of a text."""
@@ -428,7 +428,7 @@ def misses(
     scored = samples[samples[KNOWLEDGE].notna()]
     means = scored.groupby(_PROBE)[KNOWLEDGE].transform("mean")
     missed = scored.assign(mean=means, far=(scored[KNOWLEDGE] - means).abs())[means < line]
-    # The epoch that is typical of the probe speaks for it.
+    # The epoch nearest to the mean represents the probe.
     nearest = missed.sort_values(["far", "sample_uuid"]).drop_duplicates(_PROBE)
     own = criteria[criteria["sample_uuid"].isin(nearest["sample_uuid"])]
     worst = {

@@ -1,4 +1,4 @@
-"""From logs to the files of a report."""
+"""Make the files of a report from logs."""
 
 import tempfile
 from collections.abc import Callable, Mapping, Sequence
@@ -44,7 +44,7 @@ def report_files(
         "report.md": markdown(computed, notes(computed, logs), beside),
         "index.html": html_page(computed, frames, logs, (drawn, narrow), seen, beside),
     }
-    # Half a character, which UTF-8 cannot hold, becomes a question mark.
+    # A lone surrogate, which UTF-8 cannot encode, becomes a question mark.
     encoded = {name: text.encode("utf-8", "replace") for name, text in texts.items()}
     return encoded | {f"charts/{chart.name}.png": chart.png for chart in drawn}
 

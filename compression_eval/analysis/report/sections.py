@@ -119,11 +119,11 @@ def published() -> Published:
     return Published.model_validate(yaml.safe_load(text))
 
 
-# ----- how numbers are put
+# ----- numbers
 
 
 def title_of(measure: str) -> str:
-    """Return what a measure is called at the head of a column."""
+    """Return a measure's title as a column head."""
     return TITLES.get(measure, measure.capitalize())
 
 
@@ -177,11 +177,11 @@ def _capped(value: Value, probes: int) -> Cell:
     return Cell(decimal(value.value), f"({value.probes})" if value.probes < probes else "")
 
 
-# ----- what is said
+# ----- sentences
 
 
 def findings(frontier: Frontier) -> list[str]:
-    """Return what the arms come to, a sentence for each size of states."""
+    """Return the findings about the arms, a sentence for each size of states."""
     quality = {point.arm: point.quality for point in frontier.points}
     lines = []
     for size in frontier.sizes:
@@ -225,7 +225,7 @@ def notes(of: Figures, logs: Sequence[Log]) -> Iterator[str]:
 
 
 def _notes_on_ranks(of: Figures) -> Iterator[str]:
-    """Yield what keeps the arms from being read straight off the table."""
+    """Yield the reasons why the table alone does not rank the arms."""
     shared, asked = of.probes
     if not shared:
         yield f"No probes that {_SHARED}: each arm stands on its own, so do not rank them"
@@ -257,7 +257,7 @@ def _notes_on_ranks(of: Figures) -> Iterator[str]:
 
 
 def summary(of: Figures) -> Table:
-    """Return one row per arm: what somebody decides by."""
+    """Return one row per arm with the deciding figures."""
     beside = (OVERALL, RECALL, SURVIVAL)
     heads = ["Arm", "Knowledge", "Failed", "Retention", "Tokens left", "Standing"]
     heads += [*map(title_of, beside), "Removed"]
