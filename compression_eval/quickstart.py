@@ -61,7 +61,7 @@ PLACES = (
     ("", "~/.local/share/goose", "sessions"),
     ("", "~/.local/share/opencode", "opencode.db"),
 )
-"""Where agents leave sessions: a variable that moves the folder, the folder, what is in it."""
+"""Where agents keep sessions: the variable that moves the folder, the folder, its contents."""
 
 DEFAULT_OUT = "compression-quickstart"
 STATE_FILE = "quickstart.json"
@@ -74,7 +74,7 @@ Pick = Literal["longest", "newest"]
 
 
 class Selection(BaseModel):
-    """What an output folder was made from, so that the same command goes on in it."""
+    """The selection that an output folder was made from, so that the command can resume."""
 
     model_config = ConfigDict(extra="forbid")
 
@@ -191,7 +191,7 @@ def _say(step: str, text: str, dropped: Sequence[tuple[str, str]] = (), more: st
 
 
 def _check_models(models: dict[str, Any]) -> None:
-    """Refuse arms and models that cannot be had before anything is read."""
+    """Refuse unusable arms and models before anything is read."""
     for arm in _listed(models["arms"]):
         compressor_spec(arm, {})
     for role in ("model", "grader", "compressor_model"):
@@ -206,7 +206,7 @@ def _listed(arms: str | None) -> list[str]:
 
 
 def _selected(wanted: Selection, out: Path) -> Selection:
-    """Return which sessions are taken: those of last time, or newly chosen ones."""
+    """Return the selected sessions: those of the last run, or newly chosen ones."""
     file = out / STATE_FILE
     if file.is_file():
         try:
@@ -283,7 +283,7 @@ def _import(selection: Selection, out: Path) -> None:
     scrubbing = scrubbing_of("default", Path(selection.names) if selection.names else None, None)
     options = ImportOptions(scrubbing=scrubbing, duplicates="longest")
     messages: list[str] = []
-    # What an interrupted import left is written anew.
+    # The remains of an interrupted import are overwritten.
     with target(out / "fixtures", force=True) as write:
         job = Import(options, write, messages.append)
         job.run([Input(place, named=True) for place in selection.sessions])

@@ -15,7 +15,7 @@ COMPARABLE = 2
 """Raised when scores stop being comparable with those of earlier releases."""
 
 MADE_FROM = "made_from_"
-"""Begins the metadata that says what a version stands for; the version itself ends its name.
+"""Prefix of the metadata key for what a version was made from; the version is the suffix.
 
 A retry adds its own behind those of the log that it goes on with, so that it can be told from a
 new run. Only those of the first made samples.

@@ -187,7 +187,7 @@ def _of_cycles(field: str) -> Read:
 
 
 def _criteria_count(seen: Seen, *, ungraded: bool = False) -> Value:
-    """Count the criteria of the first grading; None where nothing was graded."""
+    """Count the criteria of the first grading; None if nothing was graded."""
     results = seen.settings.get("criterionResults") or []
     without = [result for result in results if result.get("score") is None]
     return len(without if ungraded else results) if results else None

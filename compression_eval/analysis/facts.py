@@ -47,7 +47,7 @@ class FactRow:
     in_state: bool | None
     in_answer: bool | None
     in_state_read: StateWord | None
-    """What the reader says of the state; None where it was not read or gave no word. `in_state`
+    """What the reader says of the state; None if it was not read or gave no word. `in_state`
     and `in_answer` are what look-ups found."""
     in_answer_read: AnswerWord | None
     """The grader's word on the answer."""

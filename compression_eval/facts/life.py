@@ -67,7 +67,7 @@ class StateFinding:
 
 
 class FactWords(NamedTuple):
-    """What readers say about one fact; None where they say nothing."""
+    """What readers say about one fact; None if they say nothing."""
 
     state: StateFinding | None = None
     answer: AnswerWord | None = None

@@ -67,7 +67,7 @@ class FileEvent:
 
 @dataclass(frozen=True)
 class FailedCommand:
-    """A command or file call that failed; the exit code is None where the result names none."""
+    """A command or file call that failed; the exit code is None if the result names none."""
 
     message: int
     command: str

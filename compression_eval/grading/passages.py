@@ -49,7 +49,7 @@ class Passages:
         ]
 
     def places(self, quote: str) -> list[Region | None]:
-        """Return the region of each message that contains a quote, None where it is unknown."""
+        """Return the region of each message that contains a quote, None if it is unknown."""
         wanted = _folded(quote)
         return [region for region, text in self._texts if text.holds(wanted)]
 

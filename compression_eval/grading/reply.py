@@ -31,7 +31,7 @@ class CriterionResult(_Lenient):
 
     criterionId: str  # noqa: N815
     score: Annotated[float, Field(strict=True)] | None
-    """From 0 to 5; None where the criterion cannot apply to the question."""
+    """From 0 to 5; None if the criterion cannot apply to the question."""
     reasoning: str
 
 

@@ -1,4 +1,4 @@
-"""Texts that nobody vouches for, as a terminal, a page and a line of JSON can hold them."""
+"""Make untrusted text safe for a terminal, a page and a line of JSON."""
 
 import json
 import re
@@ -8,7 +8,7 @@ MAX_CELL = 48
 """Characters of a cell in a terminal's table."""
 
 _SEPARATORS = re.compile("[\x7f-\x9f\u2028\u2029\ud800-\udfff]")
-"""What JSON leaves as it is but some readers take for a line break, and lone surrogates."""
+"""Characters that JSON keeps but some readers take for line breaks, and lone surrogates."""
 
 _UNFIT = re.compile(
     "[\x00-\x08\x0b-\x1f\x7f-\x9f"  # control characters but tab and line feed

@@ -17,10 +17,10 @@ from compression_eval.text.printable import MAX_CELL, printable
 
 _GAP = 2
 _MIN_BROKEN = 26
-"""Columns of a terminal from which on a word is broken."""
+"""Minimum width of a word that may be broken."""
 
 _SHORT = 12
-"""Columns of a terminal up to which a column of text is left as it is."""
+"""Maximum width of a text column that is never narrowed."""
 
 _MAX_PAGE_CELL, _MAX_PAGE_LINE = 200, 2000
 
@@ -31,19 +31,19 @@ class Cell:
 
     text: str
     note: str = ""
-    """Stands beside it, smaller."""
+    """Smaller text beside it."""
     below: str = ""
-    """Stands under it, smaller: its intervals, one on a line, or an arm's settings."""
+    """Smaller text under it: intervals, one per line, or an arm's settings."""
 
 
 @dataclass(frozen=True)
 class Table:
-    """Heads and rows; columns are numbers, flush right, unless they are said to be text."""
+    """Heads and rows; columns hold right-aligned numbers unless they are marked as text."""
 
     heads: Sequence[str]
     rows: Sequence[Sequence[str | Cell]]
     names: int = 1
-    """How many columns in front name the rows; a table that is broken repeats them."""
+    """Number of leading columns that name the rows; a split table repeats them."""
     texts: Collection[int] = ()
     """The other columns of text."""
     total: bool = False
@@ -56,12 +56,12 @@ class Table:
 
     @property
     def plain(self) -> list[list[str]]:
-        """The rows without what is set smaller."""
+        """The rows without the smaller texts."""
         return [[each if isinstance(each, str) else each.text for each in r] for r in self.rows]
 
     @property
     def numbers(self) -> set[int]:
-        """Columns that are set flush right."""
+        """Right-aligned columns."""
         return set(range(self.names, len(self.heads))).difference(self.texts)
 
 
@@ -151,7 +151,7 @@ def table_lines(
 
 
 def _least(column: Sequence[str], full: int, *, number: bool) -> int:
-    """Return how narrow a column can be made; of one of numbers only the head may be broken."""
+    """Return a column's minimum width; in one of numbers only the head may be broken."""
     words = " ".join(column[:1] if number else column).split()
     word = min(max(map(cell_len, words), default=0), _MIN_BROKEN)
     return max([word, *map(cell_len, column[1:])]) if number else max(word, min(full, _SHORT))
@@ -162,7 +162,7 @@ def _total(widths: Collection[int]) -> int:
 
 
 def _blocks(widths: Sequence[int], names: int, room: int) -> Iterator[list[int]]:
-    """Yield the columns that stand beside one another, those that name the rows always first."""
+    """Yield the columns of each block, those that name the rows always first."""
     naming = list(range(names))
     block = list(naming)
     for index in range(names, len(widths)):
@@ -176,7 +176,7 @@ def _blocks(widths: Sequence[int], names: int, room: int) -> Iterator[list[int]]
 def _broken(
     cells: Mapping[int, str], widths: Mapping[int, int], numbers: Collection[int]
 ) -> Iterator[str]:
-    """Yield the lines that one line of a table takes."""
+    """Yield the terminal lines of one table row."""
     parts = {at: _wrapped(cell, widths[at]) for at, cell in cells.items()}
     for number in range(max(map(len, parts.values()))):
         padded = []
@@ -188,7 +188,7 @@ def _broken(
 
 
 def _wrapped(text: str, columns: int) -> list[str]:
-    """Break a text that is too broad, where it may be between words."""
+    """Break a text that is too wide, between words if possible."""
     if cell_len(text) <= columns:
         return [text]
     if len(text) == cell_len(text):

@@ -53,9 +53,9 @@ class Comparison:
     facts: Sequence[changes.FactChange]
     flips: Sequence[changes.Flip]
     noise: changes.Noise | None
-    """None where a conversation was compressed only once, or only the headline was asked for."""
+    """None if a conversation was compressed only once, or only the headline was asked for."""
     spread: tuple[changes.SideSpread, changes.SideSpread] | None
-    """None where only the headline was asked for."""
+    """None if only the headline was asked for."""
     retention: tuple[Retention | None, Retention | None] | None
     """None without controls, or where only the headline was asked for."""
     same_arm: bool
@@ -67,7 +67,7 @@ class Comparison:
     unread: tuple[list[str], bool]
     """What differs that the embedded compressor never read, and whether nothing else does."""
     drift: changes.Drift | None
-    """How far the graders are apart; None where both sides were graded again together."""
+    """How far the graders are apart; None if both sides were graded again together."""
 
     @cached_property
     def decision(self) -> Decision:

@@ -95,7 +95,7 @@ class Side:
     samples: "DataFrame"
     """As from `samples_frame`, one row per sample and epoch, with what is folded into a cell."""
     regraded: Regraded | None = None
-    """None where the grades are those of the logs."""
+    """None if the grades are those of the logs."""
     controls: tuple[Log, ...] = ()
     """Logs of the arms none and full by the same models, among all that were named."""
 

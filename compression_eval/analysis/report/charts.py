@@ -1,4 +1,4 @@
-"""Pictures of a report's figures. No text of a conversation stands in them."""
+"""Charts of a report's figures, without text of conversations."""
 
 import math
 from collections.abc import Callable, Mapping, Sequence
@@ -34,7 +34,7 @@ MAX_IN_NARROW = 8
 """Arms whose labels fit into a narrow picture."""
 
 MAX_TOGETHER = 6
-"""Arms that one radar can hold and still be read."""
+"""Maximum arms in one readable radar."""
 
 _PLACES = tuple(
     (distance * math.cos(turn * math.pi / 4), distance * math.sin(turn * math.pi / 4))

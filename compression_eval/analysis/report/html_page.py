@@ -1,4 +1,4 @@
-"""The report as one page that needs nothing else: style, script, charts and data are in it."""
+"""The report as one self-contained page with style, script, charts and data."""
 
 import base64
 import hashlib
@@ -173,7 +173,7 @@ class _Texts(dict[str, int]):
 def probe_data(
     frames: Frames, logs: Sequence[Log], arms: Sequence[ReportedArm], viewer: Viewer
 ) -> dict[str, Any]:
-    """Return what the page's script makes its table of; plain data, texts by number."""
+    """Return the data of the page's table; texts by number."""
     texts = _Texts()
     facts, reasons = _facts(frames.facts, texts), _reasons(frames.criteria, texts)
     arm_place = {arm.name: place for place, arm in enumerate(arms)}

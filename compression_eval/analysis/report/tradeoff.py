@@ -1,4 +1,4 @@
-"""Quality between floor and ceiling, quality against what is kept, and which arms differ."""
+"""Normalised retention, quality against retained tokens, and which arms differ."""
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
@@ -147,16 +147,16 @@ class Size:
 
 @dataclass(frozen=True)
 class Lead:
-    """How far the best of several arms is ahead, beside what chance alone would put ahead."""
+    """The lead of the best of several arms, beside the lead expected by chance."""
 
     arm: str
     arms: int
     above: float
     """Its mean less the mean of all of them."""
     by_chance: float
-    """What the best of as many equal arms is above their mean, on average."""
+    """Mean lead of the best of as many equal arms."""
     seldom_more: float
-    """What that exceeds in one of 20 cases."""
+    """The lead that equal arms exceed in one of 20 cases."""
 
 
 @dataclass(frozen=True)
@@ -200,7 +200,7 @@ def retained(arms: list[ReportedArm], by_arm: "dict[str, DataFrame]") -> dict[st
 
 
 def frontier(arms: list[ReportedArm], by_arm: "dict[str, DataFrame]") -> Frontier:
-    """Return every arm's size and quality, how the arms differ, and which another one dominates."""
+    """Return every arm's size and quality, the differences, and the dominated arms."""
     scored = {arm.name: values(by_arm[arm.name], KNOWLEDGE) for arm in arms}
     present = [arm for arm in arms if arm.scored and scored[arm.name].by_item]
     left_out = [arm.name for arm in arms if arm not in present]
@@ -286,7 +286,7 @@ def _pairs(arms: Sequence[ReportedArm], kept: Mapping[str, ArmValues]) -> list[P
 
 
 def _relation(pairs: Sequence[Pair]) -> dict[tuple[str, str], Verdict]:
-    """Return what the first of two arms is, seen from the second, in both orders."""
+    """Return the verdict on the first of two arms against the second, in both orders."""
     verdicts: dict[tuple[str, str], Verdict] = {}
     for pair in pairs:
         verdicts[pair.higher, pair.lower] = pair.verdict

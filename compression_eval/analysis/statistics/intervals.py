@@ -19,7 +19,7 @@ from typing import Any, NamedTuple
 LEVEL = 0.95
 
 _ROUNDING = 1e-9
-"""What is smaller comes from adding floats, not from runs."""
+"""Smaller values are rounding errors."""
 
 Limits = tuple[float, float]
 Item = tuple[str, str]
@@ -36,7 +36,7 @@ class Observation(NamedTuple):
     probe: str
     """Unique within the unit."""
     state: str
-    """The compression that was answered from; several answers may share one."""
+    """The compression behind the answer; several answers may share one."""
     value: float
 
 
@@ -77,7 +77,7 @@ class ArmValues:
 
     @property
     def states(self) -> int:
-        """How many compressions the values come from."""
+        """Number of compressions behind the values."""
         return len(
             {(unit, state) for (unit, _), by_state in self.by_item.items() for state in by_state}
         )
@@ -304,7 +304,7 @@ class Retention:
     """Where an arm stands between the floor (0) and the ceiling (1)."""
 
     share: float | None
-    """(arm - floor) / (ceiling - floor), a ratio of means; None where those two are close."""
+    """(arm - floor) / (ceiling - floor), a ratio of means; None if those two are close."""
     arm: float
     floor: float
     ceiling: float
@@ -313,7 +313,7 @@ class Retention:
     conversations: int
     """Conversations that these are of."""
     here: Limits | None
-    """Limits on these conversations; None where they cannot be given."""
+    """Limits on these conversations; None if they cannot be given."""
     elsewhere: Limits | None
     """Limits for new conversations."""
 

@@ -20,7 +20,7 @@ WANTED = 0.8
 _DRAWS = 4000
 
 MAX_REPEATED = 200
-"""Compressions or conversations that nobody would run."""
+"""More compressions or conversations are not considered."""
 
 TESTS: Mapping[str, float] = {"difference": 1 - (1 - LEVEL) / 2, "margin": LEVEL}
 """The level of each test of `significance.decide`: two-sided, that there is a difference;
@@ -29,7 +29,7 @@ one-sided, that it is smaller than the margin."""
 
 @dataclass(frozen=True)
 class Variances:
-    """Variances of one measure between what can differ from run to run."""
+    """Variance components of one measure."""
 
     state: float
     """Between compressions of one conversation: what all its probes share."""
@@ -115,7 +115,7 @@ def detectable(design: Design, variances: Variances, *, wanted: float = WANTED) 
 
 @dataclass(frozen=True)
 class More:
-    """What would tell, if the true difference is the one that was seen."""
+    """Runs needed for a decision, if the true difference is the observed one."""
 
     states: int | None
     """Compressions of each conversation and arm in all; None if that is not known or too many."""
@@ -124,7 +124,7 @@ class More:
 
 
 def what_would_tell(difference: Difference, margin: float) -> More:
-    """Return what it takes for a decision that these runs do not give, four times out of five.
+    """Return the runs needed for a decision that these do not give, four times out of five.
 
     It is that of the test of `significance.decide` which needs the least. From a single compression
     of each conversation it is not known what more compressions would do.
@@ -192,7 +192,7 @@ class Graded(NamedTuple):
 
 @dataclass(frozen=True)
 class SpreadParts:
-    """Variances of one arm and measure; None for what cannot be told from these runs."""
+    """Variances of one arm and measure; None for those that these runs do not show."""
 
     state: float | None
     """Between compressions, shared by the probes of a state."""
@@ -206,7 +206,7 @@ class SpreadParts:
     grading: float | None
 
     def variances(self, fixture: float = 0.0) -> Variances | None:
-        """Return what a design needs to know; None if compressions were not repeated."""
+        """Return the variances for a design; None if compressions were not repeated."""
         if self.state is None or self.probe is None:
             return None
         answer, grading = self.answer or 0.0, self.grading or 0.0
@@ -214,7 +214,7 @@ class SpreadParts:
 
     @property
     def missing(self) -> list[str]:
-        """What would have to be repeated for the spread to be split further."""
+        """What to repeat in order to split the spread further."""
         needs = (
             (self.state, "compressions (at least 2 epochs)"),
             (self.answer, "answers per state (-T answers=2)"),

@@ -22,7 +22,7 @@ Verdict = Literal["better", "worse", "no change", "cannot tell"]
 
 @dataclass(frozen=True)
 class Failing:
-    """What a decision has to know of the failures of two arms."""
+    """The failures of two arms, as a decision needs them."""
 
     p_value: float
     """One-sided, that so many more fail in the new arm by chance."""
@@ -32,7 +32,7 @@ class Failing:
 
 @dataclass(frozen=True)
 class Decision:
-    """What two runs come to."""
+    """The decision on two runs."""
 
     verdict: Decided
     over_conversations: bool
@@ -44,7 +44,7 @@ class Decision:
     p_failing: float | None
     """One-sided, that the new arm fails no more often; adjusted alike. None if nothing failed."""
     blocked: bool = False
-    """Whether only what failures may cost keeps it from *not worse*."""
+    """Whether only the possible cost of failures prevents *not worse*."""
 
 
 def decide(difference: Difference, margin: float, failing: Failing | None = None) -> Decision:
