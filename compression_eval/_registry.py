@@ -1,11 +1,12 @@
 """Everything that Inspect may look up by name. Light to import: every eval start loads it."""
 
+from inspect_ai.model import ModelAPI, modelapi
+
 from compression_eval.calibration.scoring import grader_calibration as grader_calibration_scorer
 from compression_eval.calibration.task import grader_calibration
 from compression_eval.grading.artifact_files import artifact_files
 from compression_eval.grading.scorers import compression as compression_scorer
 from compression_eval.grading.scorers import fact_retention, qualification, six_dimensions
-from compression_eval.offline.registration import embedded
 from compression_eval.run_hooks import RunHooks
 from compression_eval.task import compression
 
@@ -21,3 +22,11 @@ __all__ = [
     "qualification",
     "six_dimensions",
 ]
+
+
+@modelapi(name="embedded")
+def embedded() -> type[ModelAPI]:
+    """Return the provider of ``embedded/…``, imported when a model of it is first asked for."""
+    from compression_eval.offline.provider import EmbeddedAPI
+
+    return EmbeddedAPI

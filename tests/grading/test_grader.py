@@ -9,7 +9,7 @@ from inspect_ai.model import ChatMessageAssistant, ChatMessageUser, ModelOutput,
 from inspect_ai.scorer import Score
 from inspect_ai.util import LimitExceededError, token_limit
 
-import compression_eval.offline.registration  # noqa: F401  (makes embedded/… known)
+import compression_eval._registry  # noqa: F401  (makes embedded/… known)
 from compression_eval import sharing
 from compression_eval.fixtures.models import Language
 from compression_eval.grading.panel import Grader, grade

