@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from compression_eval.compressors.pi import PiCompaction
     from compression_eval.compressors.recorded import RecordedState
     from compression_eval.compressors.regenerative import RegenerativeCompaction
+    from compression_eval.compressors.user_supplied.command import CommandCompaction
     from compression_eval.compressors.vendors.anthropic import (
         AnthropicClearToolsCompaction,
         AnthropicEditCompaction,
@@ -36,7 +37,6 @@ if TYPE_CHECKING:
         AnthropicTextCompaction,
     )
     from compression_eval.compressors.vendors.openai import OpenAICompaction
-    from compression_eval.compressors.yours.command import CommandCompaction
     from compression_eval.task import compression
 
 __all__ = [
@@ -104,7 +104,7 @@ _PLACES = {
         "AnthropicTextCompaction",
     ),
     "compressors.vendors.openai": ("OpenAICompaction",),
-    "compressors.yours.command": ("CommandCompaction",),
+    "compressors.user_supplied.command": ("CommandCompaction",),
     "calibration.task": ("grader_calibration",),
     "task": ("compression",),
 }

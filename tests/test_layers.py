@@ -27,7 +27,7 @@ ROOMS = {
     "plans": "What is to be done for a sample: planned by the dataset, carried out by the solver.",
     "solver": "Compresses and asks; it must not see how answers will be graded.",
     "grading": "Reads the record that the solver wrote, and asks judges.",
-    "offline": "The embedded model grades by the rules of grading; others know only its name.",
+    "embedded": "The embedded model grades by the rules of grading; others know only its name.",
     "versioning": "Sums up whatever a result depends on.",
     "run_hooks": "Looks at the scores of a run when it ends, and clears what was shared in it.",
     "viewer": "How the log viewer shows a sample.",

@@ -22,6 +22,8 @@ from compression_eval.compressors.pi import PiCompaction
 from compression_eval.compressors.recorded import RecordedState, unsupported
 from compression_eval.compressors.regenerative import RegenerativeCompaction
 from compression_eval.compressors.spec import Compressor, CompressorSpec, compressor
+from compression_eval.compressors.user_supplied import user_compressor
+from compression_eval.compressors.user_supplied.command import CommandCompaction
 from compression_eval.compressors.vendors.anthropic import (
     AnthropicClearToolsCompaction,
     AnthropicEditCompaction,
@@ -33,8 +35,6 @@ from compression_eval.compressors.vendors.anthropic_api import (
     require_client_that_answers,
 )
 from compression_eval.compressors.vendors.openai import OpenAICompaction, require_responses
-from compression_eval.compressors.yours import user_compressor
-from compression_eval.compressors.yours.command import CommandCompaction
 from compression_eval.errors import DataError, did_you_mean
 
 _code = partial(compressor, calls_model=False)

@@ -19,8 +19,8 @@ from inspect_ai.tool import ToolChoice, ToolInfo
 from compression_eval.compressors.running import CompressionPlan, compress
 from compression_eval.compressors.state import State
 from compression_eval.compressors.tokens import token_counter
-from compression_eval.offline.conversation import json_lines
-from compression_eval.offline.provider import EmbeddedAPI
+from compression_eval.embedded.conversation import json_lines
+from compression_eval.embedded.provider import EmbeddedAPI
 
 TOO_LARGE = ("not_applied", "not_smaller")
 """Failures due to the conversation and the budgets, whatever a model replies."""

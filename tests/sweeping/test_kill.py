@@ -31,7 +31,7 @@ import os, signal, sys
 from pathlib import Path
 import anyio
 from compression_eval.compressors import running
-from compression_eval.offline.provider import EmbeddedAPI
+from compression_eval.embedded.provider import EmbeddedAPI
 from compression_eval import solver
 
 file, dies_after = Path(sys.argv[1]), int(sys.argv[2])

@@ -14,7 +14,7 @@ from tempfile import mkdtemp
 from platformdirs import user_cache_path
 
 from compression_eval.compressors.hermes.exchange import Description, describe
-from compression_eval.compressors.yours.command import plain_environment
+from compression_eval.compressors.user_supplied.command import plain_environment
 from compression_eval.errors import DataError, shorten
 
 DEFAULT_VERSION = "0.19.0"

@@ -9,7 +9,7 @@ from inspect_ai.model import (
     CompactionSummary,
 )
 
-from compression_eval.offline.language import SECTIONS, estimate_tokens
+from compression_eval.embedded.language import SECTIONS, estimate_tokens
 
 from .conftest import generate
 

@@ -9,7 +9,7 @@ from inspect_ai.model import (
     ChatMessageUser,
 )
 
-from compression_eval.offline.language import estimate_tokens
+from compression_eval.embedded.language import estimate_tokens
 from compression_eval.text.matching import Text
 
 from .conftest import Ask, call

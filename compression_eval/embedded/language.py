@@ -150,6 +150,6 @@ def section_of(title: str) -> str | None:
 
 @cache
 def _data(name: str) -> dict[str, Any]:
-    text = (resources.files("compression_eval.offline") / name).read_text("utf-8")
+    text = (resources.files("compression_eval.embedded") / name).read_text("utf-8")
     data: dict[str, Any] = yaml.safe_load(text)
     return data

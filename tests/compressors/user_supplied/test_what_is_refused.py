@@ -6,7 +6,7 @@ import pytest
 
 from compression_eval.compressors.registry import compressor_spec
 from compression_eval.errors import DataError
-from tests.compressors.yours.running_yours import run, written
+from tests.compressors.user_supplied.running import run, written
 
 BROKEN = {
     "number": "x = 3",

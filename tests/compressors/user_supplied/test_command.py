@@ -13,12 +13,12 @@ import pytest
 from compression_eval.compressors.registry import compressor_spec
 from compression_eval.compressors.running import compress
 from compression_eval.compressors.spec import CompressorSpec
-from compression_eval.compressors.yours import command as command_module
-from compression_eval.compressors.yours import source_digest
+from compression_eval.compressors.user_supplied import command as command_module
+from compression_eval.compressors.user_supplied import source_digest
 from compression_eval.errors import DataError
 from tests.compressors.arms import plan_of
 from tests.compressors.conftest import conversation_fixture, model_replying
-from tests.compressors.yours.running_yours import at_once, run, written
+from tests.compressors.user_supplied.running import at_once, run, written
 
 READ = (
     "import json, sys\nmessages = json.load(sys.stdin)\nNOTE = {'role': 'user', 'content': 'n'}\n"

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import Any
 
-from compression_eval.offline.conversation import (
+from compression_eval.embedded.conversation import (
     FileAction,
     Segment,
     Utterance,
@@ -17,7 +17,7 @@ from compression_eval.offline.conversation import (
     from_records,
     leaves,
 )
-from compression_eval.offline.language import (
+from compression_eval.embedded.language import (
     SECTIONS,
     content_terms,
     estimate_tokens,

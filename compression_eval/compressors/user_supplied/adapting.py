@@ -28,7 +28,7 @@ from pydantic_core import PydanticSerializationError, to_jsonable_python
 
 from compression_eval.compressors.errors import CompressionError
 from compression_eval.compressors.spec import Arguments
-from compression_eval.compressors.yours.wire import from_wire, recognised, to_wire
+from compression_eval.compressors.user_supplied.wire import from_wire, recognised, to_wire
 from compression_eval.errors import DataError
 
 _METHOD = "compress"

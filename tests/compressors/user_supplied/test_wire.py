@@ -6,7 +6,7 @@ import anyio
 import pytest
 from inspect_ai.model import ChatMessageUser, ContentImage, ContentReasoning, ContentText
 
-from compression_eval.compressors.yours.wire import from_wire, recognised, to_wire
+from compression_eval.compressors.user_supplied.wire import from_wire, recognised, to_wire
 from compression_eval.fixtures.conversation import conversation
 from compression_eval.fixtures.finding_files import shipped_fixtures
 from compression_eval.fixtures.loading import load_fixture

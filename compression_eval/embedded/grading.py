@@ -15,10 +15,10 @@ from typing import Any
 from inspect_ai.model import ChatMessage
 from pydantic import BaseModel, ConfigDict, ValidationError
 
+from compression_eval.embedded.conversation import user_records
+from compression_eval.embedded.language import content_terms, words
 from compression_eval.fixtures.banks import AnswerKey, Constraint, RequestedFormat
 from compression_eval.grading.form import constraint_score, format_score
-from compression_eval.offline.conversation import user_records
-from compression_eval.offline.language import content_terms, words
 from compression_eval.text.matching import Text
 
 _MAX_SCORE = 5.0

@@ -8,8 +8,8 @@ from inspect_ai.model import CompactionStrategy
 from pydantic import PositiveFloat, create_model
 
 from compression_eval.compressors.spec import Arguments, Compressor, CompressorSpec
-from compression_eval.compressors.yours.adapting import adapt, given
-from compression_eval.compressors.yours.loading import load
+from compression_eval.compressors.user_supplied.adapting import adapt, given
+from compression_eval.compressors.user_supplied.loading import load
 from compression_eval.fixtures.invoked_paths import invoked_folder
 from compression_eval.fixtures.models import Fixture
 

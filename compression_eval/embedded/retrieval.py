@@ -14,8 +14,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from compression_eval.offline.conversation import Conversation
-from compression_eval.offline.language import content_terms, names_of, terms, words
+from compression_eval.embedded.conversation import Conversation
+from compression_eval.embedded.language import content_terms, names_of, terms, words
 
 Floats = NDArray[np.float32]
 

@@ -8,10 +8,10 @@ import pytest
 
 from compression_eval.compressors.registry import compressor_spec
 from compression_eval.compressors.state import State
-from compression_eval.compressors.yours import source_digest
+from compression_eval.compressors.user_supplied import source_digest
 from compression_eval.errors import DataError
 from tests.compressors.conftest import conversation_fixture
-from tests.compressors.yours.running_yours import at_once, run, written
+from tests.compressors.user_supplied.running import at_once, run, written
 
 KINDS = '''
 import asyncio

@@ -19,16 +19,16 @@ from inspect_ai.model import (
 )
 from inspect_ai.tool import ToolChoice, ToolInfo
 
-from compression_eval.offline.answering import Answerer
-from compression_eval.offline.conversation import (
+from compression_eval.embedded.answering import Answerer
+from compression_eval.embedded.conversation import (
     from_messages,
     json_lines,
     text_parts,
     user_records,
 )
-from compression_eval.offline.grading import grade
-from compression_eval.offline.language import estimate_tokens
-from compression_eval.offline.summarising import operations, summarise
+from compression_eval.embedded.grading import grade
+from compression_eval.embedded.language import estimate_tokens
+from compression_eval.embedded.summarising import operations, summarise
 
 MODELS = ("lexical",)
 GRADE_SCHEMA = "criterion_results"

@@ -3,9 +3,9 @@ import json
 import pytest
 from inspect_ai.model import ChatMessage
 
+from compression_eval.embedded.answering import requested
 from compression_eval.fixtures.banks import FormatKind
 from compression_eval.grading.form import share_kept
-from compression_eval.offline.answering import requested
 
 from .conftest import Ask
 

@@ -9,8 +9,7 @@ from hashlib import blake2b
 
 import numpy as np
 
-from compression_eval.fixtures.banks import FormatKind, RequestedFormat
-from compression_eval.offline.conversation import (
+from compression_eval.embedded.conversation import (
     Action,
     FileAction,
     Utterance,
@@ -19,8 +18,9 @@ from compression_eval.offline.conversation import (
     cut,
     file_actions,
 )
-from compression_eval.offline.language import estimate_tokens, is_wide, phrase
-from compression_eval.offline.retrieval import Index, Query, analyse, cues_of
+from compression_eval.embedded.language import estimate_tokens, is_wide, phrase
+from compression_eval.embedded.retrieval import Index, Query, analyse, cues_of
+from compression_eval.fixtures.banks import FormatKind, RequestedFormat
 
 MAX_ANSWER_TOKENS = 300
 """Tokens of extracts in an answer."""

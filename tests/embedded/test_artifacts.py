@@ -1,6 +1,6 @@
 import pytest
 
-from compression_eval.offline.conversation import Action, Call, Utterance, by_action, file_actions
+from compression_eval.embedded.conversation import Action, Call, Utterance, by_action, file_actions
 
 
 def actions(*calls: Call) -> dict[Action, list[str]]:
