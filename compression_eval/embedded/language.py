@@ -1,29 +1,21 @@
-"""The embedded model's language tools: search terms, token estimates, words and phrases.
+"""The embedded model's language tools: terms with content, token estimates, words and phrases.
 
-A coding conversation is searched by pieces of identifiers as often as by whole ones, so a name such
-as ``parse_retry_after`` gives the whole name and its parts. Chinese and Japanese have no spaces;
-overlapping pairs of characters replace words there. Words are in ``lexicon.yaml``, phrases in
-``phrases.yaml``.
+Words are in ``lexicon.yaml``, phrases in ``phrases.yaml``.
 """
 
 import math
 import re
-import unicodedata
-from functools import cache, lru_cache
+from functools import cache
 from importlib import resources
 from typing import Any, Literal
 
 import yaml
 
-_CJK = "\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff"
-_LATIN = "0-9A-Za-z_\u00c0-\u024f"
-_RUN = re.compile(rf"[{_LATIN}]+(?:[.\-/:@#][{_LATIN}]+)*|[{_CJK}\u3005\u30fc]+")
-_PIECE = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z\u00c0-\u024f]+|\d+")
-_CJK_CHARACTER = re.compile(rf"[{_CJK}\uac00-\ud7af\uff00-\uffef\u3000-\u303f]")
+from compression_eval.text.ranking import CJK, terms
+
+_CJK_CHARACTER = re.compile(rf"[{CJK}\uac00-\ud7af\uff00-\uffef\u3000-\u303f]")
 _KANA = re.compile(r"[\u3040-\u30ff]")
 _WORD = re.compile(r"(?<![\w.-])[A-Za-z']+(?![\w-]|\.\w)")
-_MAX_RUN = 120
-"""Maximum length of a run that is split; longer ones are encoded data."""
 _CHARACTERS_PER_TOKEN = 4
 
 SECTIONS = ("intent", "constraints", "files", "decisions", "state", "problems", "next_steps")
@@ -39,45 +31,6 @@ def estimate_tokens(text: str) -> int:
 def is_wide(text: str) -> bool:
     """Return whether a text has any Chinese or Japanese character."""
     return not text.isascii() and _CJK_CHARACTER.search(text) is not None
-
-
-def terms(text: str) -> list[str]:
-    """Return the search terms of a text in order, with repetitions."""
-    if not text.isascii():
-        text = unicodedata.normalize("NFKC", text)
-    result: list[str] = []
-    for run in _RUN.findall(text):
-        result.extend(_terms_of(run) if len(run) <= _MAX_RUN else (run.casefold(),))
-    return result
-
-
-@lru_cache(maxsize=50_000)
-def _terms_of(run: str) -> tuple[str, ...]:
-    if run[0] > "\u3000":
-        return tuple(run[at : at + 2] for at in range(len(run) - 1)) or (run,)
-    pieces = [_stem(piece.casefold()) for piece in _PIECE.findall(run)]
-    if len(pieces) <= 1:
-        return (pieces[0] if pieces and not pieces[0].isdigit() else run.casefold(),)
-    # Names between separators, too: ``store.py`` and ``src`` of ``src/store.py:12``.
-    names = [name.casefold() for name in re.split(r"[/:@#]", run) if name]
-    return tuple(dict.fromkeys([run.casefold(), *names, *pieces]))
-
-
-def _stem(word: str) -> str:
-    """Cut the commonest English endings, so that ``renamed`` finds ``rename`` and ``renaming``."""
-    if len(word) <= 3 or not word.isascii() or word.isdigit():
-        return word
-    if word.endswith("ies") and len(word) > 4:
-        return word[:-3] + "y"
-    for ending in ("ing", "ed", "ly"):
-        if word.endswith(ending) and len(word) - len(ending) >= 3:
-            word = word.removesuffix(ending)
-            if len(word) > 3 and word[-1] == word[-2] and word[-1] not in "ls":
-                word = word[:-1]
-            return word.removesuffix("e")
-    if word.endswith("s") and not word.endswith("ss"):
-        word = word[:-1]
-    return word.removesuffix("e") if len(word) > 3 else word
 
 
 def content_terms(text: str) -> list[str]:

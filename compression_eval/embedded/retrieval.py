@@ -7,15 +7,14 @@ added: the line, its message, and the context of the message.
 
 import functools
 import re
-from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from compression_eval.embedded.conversation import Conversation
-from compression_eval.embedded.language import content_terms, names_of, terms, words
+from compression_eval.embedded.language import content_terms, names_of, words
+from compression_eval.text.ranking import Bm25, terms
 
 Floats = NDArray[np.float32]
 
@@ -104,33 +103,6 @@ def _ordinals(text: str) -> tuple[tuple[int, frozenset[str]], ...]:
     return tuple(result)
 
 
-class _Bm25:
-    """One index over a list of texts."""
-
-    def __init__(self, texts: Sequence[str], *, b: float) -> None:
-        import bm25s
-
-        documents = [terms(text) for text in texts]
-        self._size = len(documents)
-        self._index: Any = None
-        if not any(documents):
-            return
-        numbers: dict[str, int] = {}
-        ids = [
-            [numbers.setdefault(term, len(numbers)) for term in document] for document in documents
-        ]
-        self._index = bm25s.BM25(k1=1.2, b=b, method="lucene", backend="numpy", csc_backend="numpy")
-        self._index.index((ids, numbers), create_empty_token=False, show_progress=False)
-
-    def scores(self, query: Sequence[str]) -> Floats:
-        """Return one score per text; all 0 if nothing matches."""
-        known = [] if self._index is None else self._index.get_tokens_ids(list(query))
-        if not known:
-            return np.zeros(self._size, dtype=np.float32)
-        scores: Floats = self._index.get_scores_from_ids(known)
-        return scores
-
-
 class Index:
     """The part of the retrieval from one conversation that does not depend on the question."""
 
@@ -141,9 +113,9 @@ class Index:
         bodies: list[list[str]] = [[] for _ in range(size)]
         for segment in self.segments:
             bodies[segment.message].append(segment.text)
-        self._lines = _Bm25([f"{s.text} {s.title}" for s in self.segments], b=0.35)
-        self._messages = _Bm25(["\n".join(body) for body in bodies], b=0.6)
-        self._headers = _Bm25(conversation.headers, b=0.5)
+        self._lines = Bm25([f"{s.text} {s.title}" for s in self.segments], b=0.35)
+        self._messages = Bm25(["\n".join(body) for body in bodies], b=0.6)
+        self._headers = Bm25(conversation.headers, b=0.5)
         self._message_of = np.array([s.message for s in self.segments], dtype=np.intp)
         priors = [
             _ROLE.get(s.role, 1.0)

@@ -24,9 +24,9 @@ from compression_eval.embedded.language import (
     is_wide,
     phrase,
     section_of,
-    terms,
     words,
 )
+from compression_eval.text.ranking import terms
 
 DEFAULT_BUDGET = 1_200
 """Tokens of a summary if the request names no budget."""
