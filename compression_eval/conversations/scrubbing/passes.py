@@ -4,8 +4,7 @@ import ipaddress
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from functools import cache, partial
-from hashlib import blake2b
+from functools import partial
 
 from compression_eval.conversations.scrubbing.rules import (
     Hit,
@@ -18,14 +17,6 @@ from compression_eval.conversations.scrubbing.rules import (
 )
 from compression_eval.conversations.scrubbing.secrets import secrets, stands_for_itself
 from compression_eval.conversations.scrubbing.vocabulary import SURE, Learnt
-
-MAX_REMEMBERED = 100_000
-"""Texts of which a search keeps its results, the latest: some 20 MB, whatever is imported."""
-
-Found = dict[str, tuple[Hit, ...]]
-"""What passes found in a text, by their names; those that found nothing are left out."""
-
-_NOTHING: Found = {}
 
 _ascii = partial(re.compile, flags=re.ASCII)
 
@@ -42,36 +33,6 @@ class Pass:
     teach: Callable[[str, Sequence[Hit]], Taught] | None = None
     """Yields, of what was found in a text, what is to be replaced wherever it stands; None if such
     values are looked for by their form alone."""
-
-
-class Search:
-    """What some passes find in a text.
-
-    It depends on the text alone, so it is remembered: every text is read to learn from it, to
-    replace what it holds, and to audit what was made. Of the text itself only a digest is kept.
-    """
-
-    def __init__(self, passes: tuple[str, ...]) -> None:
-        self._passes = [name for name in PASSES if name in passes]
-        self._remembered: dict[bytes, Found] = {}
-
-    def __call__(self, text: str) -> Found:
-        """Return what is found in a text."""
-        key = blake2b(text.encode("utf-8", "surrogatepass"), digest_size=16).digest()
-        found = self._remembered.get(key)
-        if found is None:
-            if len(self._remembered) >= MAX_REMEMBERED:
-                del self._remembered[next(iter(self._remembered))]
-            searched = ((name, tuple(PASSES[name].search(text))) for name in self._passes)
-            found = {name: hits for name, hits in searched if hits} or _NOTHING
-            self._remembered[key] = found
-        return found
-
-
-@cache
-def search_for(passes: tuple[str, ...]) -> Search:
-    """Return the search of some passes; all conversations share what it remembers."""
-    return Search(passes)
 
 
 def _teach_secrets(text: str, hits: Sequence[Hit]) -> Taught:

@@ -1,26 +1,13 @@
-r"""Every text of a fixture or a bank, the passes that replace values in it, and their report.
+"""Every text of a fixture or a bank, the passes that replace values in it, and their report."""
 
-JSON that stands in a text is decoded first, to any depth: on JSON as it is written a rule meets
-``\n/Users/NAME``, takes the ``n`` for a letter before the path, and misses it. What is changed is
-written back the way it was, and every byte between stays.
-"""
-
-import json
-import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import cache
 from typing import Any, Literal, get_args, get_origin
 
-from compression_eval.conversations.scrubbing.passes import (
-    ONLY_TEACHES,
-    PASSES,
-    REMOTE_OWNER,
-    Found,
-    search_for,
-    teach_opened,
-)
+from compression_eval.conversations.scrubbing.passes import ONLY_TEACHES, PASSES
 from compression_eval.conversations.scrubbing.pseudonyms import Pseudonyms, StandIns, is_pseudonym
+from compression_eval.conversations.scrubbing.reading import Found, reader_for, rewritten_text
 from compression_eval.conversations.scrubbing.rules import Hit, without_overlaps
 from compression_eval.conversations.scrubbing.settings import ScrubSettings
 from compression_eval.conversations.scrubbing.vocabulary import Vocabulary
@@ -34,12 +21,6 @@ _FIXED: dict[type[Open], tuple[str, ...]] = {
     Source: ("recorder", "importer", "scrubber", "scrubbing"),
 }
 """Fields that name calls, or nothing but this program's own steps."""
-
-_LITERAL = re.compile(r'"(?:[^"\\\x00-\x1f]|\\.)*"')
-_ESCAPED_NON_ASCII = re.compile(r"\\u(?:00[89a-fA-F]|0[1-9a-fA-F]|[1-9a-fA-F])")
-_ESCAPED_SLASH = re.compile(r"(?<!\\)(?:\\\\)*\\/")
-_MAX_DEPTH = 8
-_MAX_VALUE_CHARACTERS = 4000
 
 _MAX_SHAPES = 3
 _MAX_SHAPE_CHARACTERS = 24
@@ -144,15 +125,14 @@ class TextPasses:
         shared: "TextPasses | None" = None,
     ) -> None:
         self._passes = tuple(name for name in settings.passes if name in PASSES)
-        self._search = search_for(self._passes)
-        self._remote_owners = settings.remote_owners
+        self._reader = reader_for(self._passes, remote_owners=settings.remote_owners)
         self._vocabulary: Vocabulary = Vocabulary(shared._vocabulary if shared else None)
         if "handles" in self._passes:
             for entry in settings.listed:
                 self._vocabulary.learn("handles", entry)
         self._stand_ins = StandIns(pseudonyms)
-        self._read: set[str] = set()
-        self._done: set[str] = set()
+        self._clean: set[str] = set()
+        """Texts in which nothing is to be replaced, as far as values are known."""
         self.report = Report()
 
     def learn(self, text: str, where: str = "") -> None:
@@ -162,26 +142,20 @@ class TextPasses:
             text: Any text.
             where: The field that it stands in.
         """
-        if not self._passes or text in self._read:
+        reading = self._reader.read(text)
+        if reading.is_silent:
             return
-        self._read.add(text)
         known = self._vocabulary.changes
-        for document in _documents(text):
-            for name, hits in self._search(document).items():
-                teach = PASSES[name].teach
-                for learnt, sign in teach(document, self._meant(hits)) if teach else ():
-                    self._vocabulary.learn(name, learnt, sign)
-            if where.endswith(".arguments") and "user_names" in self._passes:
-                for learnt, sign in teach_opened(document):
-                    self._vocabulary.learn("user_names", learnt, sign)
+        for lesson in reading.lessons:
+            self._vocabulary.learn(*lesson)
+        for lesson in reading.opened if where.endswith(".arguments") else ():
+            self._vocabulary.learn(*lesson)
         if self._vocabulary.changes != known:
-            self._done.clear()
+            self._clean.clear()
 
     def learn_from(self, target: Fixture | ProbeBank) -> None:
         """Read a conversation or a bank of an import, and keep only what it teaches."""
-        if self._passes:
-            self.learn_all(target.model_dump(mode="json", exclude_unset=True), type(target))
-            self._read.clear()
+        self.learn_all(target.model_dump(mode="json", exclude_unset=True), type(target))
 
     def learn_all(self, data: Any, model: type[Open]) -> None:
         """Read every text of a fixture or a bank, given as JSON."""
@@ -194,47 +168,55 @@ class TextPasses:
 
     def scrub(self, text: str) -> str:
         """Return a text with everything replaced that the passes find."""
-        return _rewritten_text(text, self._replaced) if self._passes else text
+        if self._is_clean(text):
+            return text
+        scrubbed = rewritten_text(text, self._replaced)
+        if scrubbed == text:
+            self._clean.add(text)
+        return scrubbed
 
     def findings(self, text: str) -> list[tuple[str, Hit, str]]:
         """Return pass, place and value of everything in a text that would be replaced."""
         found: list[tuple[str, Hit, str]] = []
 
         def look(part: str) -> str:
-            searched = self._search(part)
+            searched, learnt = self._reader.search(part), self._vocabulary.hits(part)
             for name in self._passes:
-                hits = self._hits(name, part, searched)
+                hits = self._hits(name, part, searched, learnt)
                 found.extend((name, hit, part[hit.start : hit.end]) for hit in hits)
             return part
 
-        _rewritten_text(text, look)
+        if not self._is_clean(text):
+            rewritten_text(text, look)
         return found
 
+    def _is_clean(self, text: str) -> bool:
+        """Return whether it is already known that nothing in a text is to be replaced."""
+        if text in self._clean:
+            return True
+        if self._reader.read(text).is_silent and not self._vocabulary.may_be_in(text):
+            self._clean.add(text)
+            return True
+        return False
+
     def _replaced(self, text: str) -> str:
-        if text in self._done:
-            return text
-        done, searched = text, self._search(text)
+        done, searched, learnt = text, self._reader.search(text), self._vocabulary.hits(text)
         for name in self._passes:
             parts: list[str] = []
             place = 0
-            for hit in self._hits(name, done, searched):
+            for hit in self._hits(name, done, searched, learnt):
                 value = done[hit.start : hit.end]
                 self.report.note(name, hit.rule, hit.kind, value, self._stand_ins.digest(value))
                 parts += done[place : hit.start], self._stand_ins.of(hit.kind, value)
                 place = hit.end
             if parts:
                 done = "".join((*parts, done[place:]))
-                searched = self._search(done)
-        if done == text:
-            self._done.add(text)
+                searched, learnt = self._reader.search(done), self._vocabulary.hits(done)
         return done
 
-    def _meant(self, hits: tuple[Hit, ...]) -> list[Hit]:
-        return [hit for hit in hits if self._remote_owners or hit.rule != REMOTE_OWNER]
-
-    def _hits(self, name: str, text: str, searched: Found) -> list[Hit]:
-        hits = [hit for hit in self._meant(searched.get(name, ())) if hit.rule != ONLY_TEACHES]
-        hits.extend(self._vocabulary.hits(name, text))
+    def _hits(self, name: str, text: str, searched: Found, learnt: Found) -> list[Hit]:
+        hits = [hit for hit in searched.get(name, ()) if hit.rule != ONLY_TEACHES]
+        hits.extend(learnt.get(name, ()))
         if not hits:
             return hits
         return without_overlaps(
@@ -288,85 +270,3 @@ def _models(annotation: Any) -> _Models:
     if isinstance(annotation, type) and issubclass(annotation, Open):
         return (annotation,)
     return tuple(model for inner in get_args(annotation) for model in _models(inner))
-
-
-def _rewritten_text(text: str, rewrite: Callable[[str], str], depth: int = 0) -> str:
-    """Return a text with every decoded string in it rewritten, object keys too."""
-
-    def literal(found: re.Match[str]) -> str:
-        before: str = json.loads(found[0])
-        after = _rewritten_text(before, rewrite, depth + 1)
-        if after == before:
-            return found[0]
-        written = json.dumps(after, ensure_ascii=bool(_ESCAPED_NON_ASCII.search(found[0])))
-        return written.replace("/", "\\/") if _ESCAPED_SLASH.search(found[0]) else written
-
-    if depth < _MAX_DEPTH and _may_be_json(text):
-        if _decoded(text) is not None:
-            return _LITERAL.sub(literal, text)
-        if _is_json_lines(text):
-            lines = text.split("\n")
-            return "\n".join(_rewritten_text(line, rewrite, depth) for line in lines)
-    return rewrite(text)
-
-
-def _documents(text: str, depth: int = 0) -> Iterator[str]:
-    """Yield what the rules read to learn from a text: its decoded strings, and names with values.
-
-    A value in JSON often tells what it is by its key alone, so each JSON document also comes as
-    lines of the form ``key = "value"``.
-    """
-    if depth < _MAX_DEPTH and _may_be_json(text):
-        if (data := _decoded(text)) is not None:
-            yield from _flattened(data, depth)
-            return
-        if _is_json_lines(text):
-            for line in text.split("\n"):
-                yield from _documents(line, depth)
-            return
-    yield text
-
-
-def _flattened(data: object, depth: int) -> Iterator[str]:
-    lines: list[str] = []
-    waiting: list[tuple[str, object]] = [("", data)]
-    while waiting:
-        key, value = waiting.pop()
-        if isinstance(value, _Object):
-            waiting.extend(reversed(value))
-        elif isinstance(value, list):
-            waiting.extend((key, item) for item in reversed(value))
-        if isinstance(value, str):
-            yield from _documents(value, depth + 1)
-        if key:
-            yield key
-            shown = "" if isinstance(value, list) else str(value)
-            if shown and len(shown) <= _MAX_VALUE_CHARACTERS:
-                lines.append(f'{key} = "{shown}"')
-    if lines:
-        yield "\n".join(lines)
-
-
-class _Object(list[tuple[str, Any]]):
-    """The members of an object, repeated keys too, which a mapping would lose."""
-
-
-def _may_be_json(text: str) -> bool:
-    return text.lstrip()[:1] in ("{", "[", '"')
-
-
-def _decoded(text: str) -> object:
-    """Return the object, list or string that a text is as JSON; None if it is none."""
-    try:
-        data = json.loads(text, object_pairs_hook=_Object)
-    except (ValueError, RecursionError):
-        return None
-    return data if isinstance(data, list | str) else None
-
-
-def _is_json_lines(text: str) -> bool:
-    """Return whether there are several lines and each is JSON, or empty."""
-    lines = [line for line in text.split("\n") if line.strip()]
-    return len(lines) > 1 and all(
-        _may_be_json(line) and _decoded(line) is not None for line in lines
-    )

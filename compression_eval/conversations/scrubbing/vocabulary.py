@@ -14,7 +14,6 @@ neither case inside identifiers, module paths, addresses of pages, hashes and fo
 import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from itertools import chain
 
 from compression_eval.conversations.scrubbing.pseudonyms import is_pseudonym
 from compression_eval.conversations.scrubbing.rules import Hit, without_overlaps
@@ -30,7 +29,9 @@ SURE = "sure"
 """The sign of what needs no other: a form that only the real thing has."""
 
 _RUN = re.compile(r"[A-Za-z0-9]+")
-_RUN_BEHIND_ESCAPE = re.compile(r"\\(?:[nrt]|u[0-9A-Fa-f]{4})([A-Za-z0-9]+)")
+_RUN_BEHIND_ESCAPE = re.compile(r"\\(?:[nrtbf]|u[0-9A-Fa-f]{4})([A-Za-z0-9]+)")
+_ESCAPED_LETTER = re.compile(r"\\u(?:00[3-7]|0130|212[aA])")
+"""A letter or digit of ASCII, or a character that one in lower case is, as JSON may write it."""
 _BEFORE = re.compile(r"(?:(?<![A-Za-z0-9])|(?<=\\[nrt])|(?<=\\u[0-9A-Fa-f]{4}))")
 _BEHIND = re.compile(r"(?![A-Za-z0-9])")
 
@@ -74,8 +75,8 @@ class Vocabulary:
     def __init__(self, shared: "Vocabulary | None" = None) -> None:
         self._shared = shared
         self._by_pass: dict[str, dict[str, Learnt]] = {}
-        self._by_run: dict[str, dict[str, list[str]]] = {}
-        """By pass, then by the longest run of letters and digits of a value, lower case."""
+        self._by_run: dict[str, list[tuple[str, str]]] = {}
+        """Pass and value by the value's longest run of letters and digits, lower case."""
         self._signs: dict[str, set[str]] = {}
         self.changes = 0
         """Grows with everything that was learnt."""
@@ -103,7 +104,7 @@ class Vocabulary:
             return
         if before is None:
             run = max(_RUN.findall(learnt.value), key=len, default="").lower()
-            self._by_run.setdefault(passage, {}).setdefault(run, []).append(learnt.value)
+            self._by_run.setdefault(run, []).append((passage, learnt.value))
         known[learnt.value] = learnt
         self.changes += 1
 
@@ -118,54 +119,78 @@ class Vocabulary:
                 f"scrubbing: more than {MAX_VALUES:,} values were learnt; scrub fewer files at once"
             )
 
-    def hits(self, passage: str, text: str) -> Iterator[Hit]:
-        """Yield where a text holds what the pass learnt, as whole words."""
+    def may_be_in(self, text: str) -> bool:
+        """Return False only if no value stands in a text, nor in any JSON that it holds."""
+        lowered = text.lower()
         for table in (self._shared, self):
-            if table is None or not table._by_pass.get(passage):
+            if table is None or not table._by_run:
                 continue
-            for hit, entry in table._places(passage, text):
-                # Where a name stands matters unless a person said that it is one.
-                anywhere = entry.kind not in ("user", "person") or entry.rule == "listed"
-                signs = () if anywhere else self._signs_of(entry.value.casefold())
-                if anywhere or _is_free(text, hit, sure=SURE in signs or len(signs) > 1):
-                    yield hit
+            runs = table._runs_in(text, lowered)
+            bare = [value for _, value in table._by_run[""]] if "" in runs else []
+            if (
+                len(runs) > bool(bare)
+                or ("\\u" in text and _ESCAPED_LETTER.search(text))
+                or (bare and "\\" in text)
+                or any(value in text or value.lower() in lowered for value in bare)
+            ):
+                return True
+        return False
+
+    def hits(self, text: str) -> dict[str, list[Hit]]:
+        """Return, by pass, where a text holds what was learnt, as whole words."""
+        lowered = text.lower()
+        found: dict[str, list[Hit]] = {}
+        for table in (self._shared, self):
+            if table is None or not table._by_run:
+                continue
+            learnt: dict[str, list[Learnt]] = {}
+            runs = table._runs_in(text, lowered)
+            for passage, value in sorted(pair for run in runs for pair in table._by_run[run]):
+                learnt.setdefault(passage, []).append(table._by_pass[passage][value])
+            for passage, candidates in learnt.items():
+                for hit, entry in _places(candidates, text, lowered):
+                    # Where a name stands matters unless a person said that it is one.
+                    anywhere = entry.kind not in ("user", "person") or entry.rule == "listed"
+                    signs = () if anywhere else self._signs_of(entry.value.casefold())
+                    if anywhere or _is_free(text, hit, sure=SURE in signs or len(signs) > 1):
+                        found.setdefault(passage, []).append(hit)
+        return found
 
     def _signs_of(self, key: str) -> set[str]:
         shared = self._shared._signs.get(key, set()) if self._shared else set()
         return self._signs.get(key, set()) | shared
 
-    def _places(self, passage: str, text: str) -> Iterator[tuple[Hit, Learnt]]:
-        lowered = text.lower()
-        candidates = list(self._candidates(passage, text, lowered))
-        if len(lowered) != len(text):
-            lowered = "".join(map(_lowered, text))
-        for any_case, searched in ((False, text), (True, lowered)):
-            exact = {entry.value: entry for entry in candidates if entry.any_case == any_case}
-            found: dict[Hit, Learnt] = {}
-            folded = {key.lower() if any_case else key: entry for key, entry in exact.items()}
-            for value, otherwise in folded.items():
-                for start, end in _whole_words(value, searched, text):
-                    entry = exact.get(text[start:end], otherwise)
-                    found[Hit(start, end, entry.rule, entry.kind)] = entry
-            for hit in without_overlaps(found):
-                yield hit, found[hit]
-
-    def _candidates(self, passage: str, text: str, lowered: str) -> Iterable[Learnt]:
-        """Return the values that a text may hold.
+    def _runs_in(self, text: str, lowered: str) -> set[str]:
+        """Return the runs of values that a text may hold.
 
         A value is looked for as a whole word, so its runs of letters and digits are whole runs of
         the text, too; a conversation that teaches a value with every message takes time that
         grows with its length, and not with its square.
         """
-        learnt, by_run = self._by_pass[passage], self._by_run[passage]
-        if len(learnt) <= _MAX_TRIED:
-            return learnt.values()
-        runs = {"", *_RUN.findall(lowered), *_RUN_BEHIND_ESCAPE.findall(lowered)}
+        if len(self._by_run) <= _MAX_TRIED:
+            return {run for run in self._by_run if run in lowered}
+        runs = {"", *_RUN.findall(lowered)}
+        if "\\" in text:
+            runs.update(_RUN_BEHIND_ESCAPE.findall(lowered))
         if not text.isascii():
             # Lower case makes letters of some marks, as of the sign for kelvin.
             runs.update(run.lower() for run in _RUN.findall(text))
-        found = chain.from_iterable(by_run[run] for run in sorted(runs & by_run.keys()))
-        return [learnt[value] for value in found]
+        return runs & self._by_run.keys()
+
+
+def _places(candidates: Iterable[Learnt], text: str, lowered: str) -> Iterator[tuple[Hit, Learnt]]:
+    if len(lowered) != len(text):
+        lowered = "".join(map(_lowered, text))
+    for any_case, searched in ((False, text), (True, lowered)):
+        exact = {entry.value: entry for entry in candidates if entry.any_case == any_case}
+        found: dict[Hit, Learnt] = {}
+        folded = {key.lower() if any_case else key: entry for key, entry in exact.items()}
+        for value, otherwise in folded.items():
+            for start, end in _whole_words(value, searched, text):
+                entry = exact.get(text[start:end], otherwise)
+                found[Hit(start, end, entry.rule, entry.kind)] = entry
+        for hit in without_overlaps(found):
+            yield hit, found[hit]
 
 
 def _lowered(character: str) -> str:
