@@ -52,6 +52,7 @@ class Rule:
 
     name: str
     hints: tuple[str, ...]
+    needs: re.Pattern[str] | None
     pattern: re.Pattern[str]
     each: re.Pattern[str] | None
     named: bool
@@ -64,9 +65,17 @@ def matches(
     passage: str, text: str, windows: Iterable[tuple[int, int]] = _WHOLE_TEXT
 ) -> Iterator[Match]:
     """Yield every value that the rules of a pass find in a text, or in parts of it."""
-    lowered = text.lower()
+    lowered = _lowered(text)
+    hints: tuple[str, ...] = ()
+    hinted = True
     for rule in rules(passage):
-        if rule.hints and not any(hint in lowered for hint in rule.hints):
+        if rule.hints != hints:  # neighbours share theirs
+            hints, hinted = rule.hints, not rule.hints
+            for hint in hints:
+                if hint in lowered:
+                    hinted = True
+                    break
+        if not hinted or (rule.needs and not rule.needs.search(text)):
             continue
         for start, end in windows:
             for found in rule.pattern.finditer(text, start, end):
@@ -76,6 +85,11 @@ def matches(
                         kind = group.partition("_")[0]
                         if kind in KINDS and match[group]:
                             yield rule, found, Hit(*match.span(group), rule.name, kind)
+
+
+@lru_cache(maxsize=1)
+def _lowered(text: str) -> str:
+    return text.lower()  # once for all passes
 
 
 def without_overlaps(hits: Iterable[Hit]) -> list[Hit]:
@@ -105,6 +119,7 @@ def rules(passage: str) -> tuple[Rule, ...]:
         Rule(
             name,
             tuple(rule.get("hints", ())),
+            compiled(rule["needs"]) if "needs" in rule else None,
             compiled(rule["pattern"]),
             compiled(rule["each"]) if "each" in rule else None,
             rule.get("named", False),
