@@ -1,7 +1,8 @@
-"""Time and memory of an import, of a scrub on the way, and of the Inspect dataset made of it.
+"""Time and memory of an import, a scrub on the way, the Inspect dataset and the probes made of it.
 
     python -m benchmarks.importing                       # 366, 3,661 and 36,611 messages
     python -m benchmarks.importing --messages 1000 10000
+    python -m benchmarks.importing --messages 31000 --steps import probes
 
 Each step runs in a process of its own, whose peak memory is taken from the system. The corpus is
 made of the shipped conversations, every copy with other texts and ids, a file each, as OpenAI chat
@@ -116,6 +117,11 @@ def step(name: str, source: str, out: str) -> dict[str, Any]:
         done = CliRunner().invoke(compression_eval, ["import", source, "--out", out, *scrub])
         if done.exit_code:
             raise SystemExit(done.output[-2000:])
+    elif name == "probes":  # in one process, whose memory is that of the row
+        given = [source, "--out", out, "--jobs", "1"]
+        done = CliRunner().invoke(compression_eval, ["probes", "generate", *given])
+        if done.exit_code:
+            raise SystemExit(done.output[-2000:])
     elif name == "banks":
         add_banks(Path(source), Path(out))
     elif name == "dataset":
@@ -142,18 +148,21 @@ def in_process(name: str, source: Path, out: Path) -> dict[str, Any]:
     return result
 
 
-def measure(corpus: Path, work: Path, label: str) -> None:
-    """Print the rows of one corpus."""
+def measure(corpus: Path, work: Path, label: str, wanted: list[str] | None) -> None:
+    """Print the rows of one corpus, for the wanted steps or for all."""
     size = sum(path.stat().st_size for path in corpus.iterdir()) / 1e6
     plain, scrubbed, ready = (work / name for name in ("a.parquet", "b.parquet", "c.parquet"))
     steps = [
         ("import", corpus, plain),
+        ("probes", plain, work / "probes"),
         ("import and scrub", corpus, scrubbed),
         ("banks", scrubbed, ready),
         ("dataset", ready, work),
     ]
     messages = 0
     for name, source, out in steps:
+        if wanted and name not in wanted:
+            continue
         done = in_process(name, source, out)
         messages = done.get("messages", messages)
         if name == "banks":
@@ -170,6 +179,7 @@ def main() -> None:
     """Print the table."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--messages", nargs="*", type=int, default=MESSAGES)
+    parser.add_argument("--steps", nargs="*", help="as in the table; each needs those before it")
     parser.add_argument("--child", nargs=3, help=argparse.SUPPRESS)
     arguments = parser.parse_args()
     if arguments.child:
@@ -186,7 +196,7 @@ def main() -> None:
                     write_synthetic(corpus, messages)
                 else:
                     write_copies(corpus, Path(str(samples)), messages)
-                measure(corpus, Path(folder), label)
+                measure(corpus, Path(folder), label, arguments.steps)
 
 
 if __name__ == "__main__":

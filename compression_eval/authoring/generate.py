@@ -1,17 +1,24 @@
 """``probes generate``: a bank for each fixture, of the best candidates from every source."""
 
+import os
+import signal
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ProcessPoolExecutor
+from concurrent.futures.process import BrokenProcessPool
 from dataclasses import asdict, dataclass, field, replace
+from functools import partial
+from itertools import repeat
 from pathlib import Path
 from typing import Any
 
 import anyio
 import click
+from inspect_ai.model import Model
 
 from compression_eval.authoring.by_model import CHUNK_TOKENS, ModelGenerator, Usage
 from compression_eval.authoring.candidates import TYPES, Candidate, Dropped, Harvest, choose
-from compression_eval.authoring.history import TAIL_TOKENS, THIRDS, History, histories
+from compression_eval.authoring.history import TAIL_TOKENS, THIRDS, histories
 from compression_eval.authoring.mechanical import mechanical as without_model
 from compression_eval.errors import DataError, PassedOverError, nothing_left, one_line, shorten
 from compression_eval.fixtures.banks import ProbeBank
@@ -46,7 +53,11 @@ class Wanted:
 class CutResult:
     """What was made for one cut."""
 
-    history: History
+    cut: int
+    compressed: range
+    """The messages that are not kept verbatim."""
+    continues: bool
+    """Whether the recording goes on after the cut."""
     chosen: list[Candidate] = field(default_factory=list)
     """Those that the bank has, with their ids."""
     dropped: list[Dropped] = field(default_factory=list)
@@ -74,7 +85,7 @@ class CutResult:
             why = f"{dropped} dropped" if dropped else "nothing more was found"
             if kind == "decision" and wanted.model is None:
                 why = "tool calls tell no reasons: decisions need a model (--model)"
-            elif kind == "continuation" and wanted.model is None and not self.history.continuation:
+            elif kind == "continuation" and wanted.model is None and not self.continues:
                 why = f"nothing is recorded after the cut; {why}"
             yield f"{kind}: {count} of {wanted.per_type}: {why}"
 
@@ -100,7 +111,7 @@ class FixtureResult:
 
     def why_none(self) -> PassedOverError:
         """Return why there is no bank."""
-        if all(not cut.history.compressed for cut in self.cuts):
+        if not any(cut.compressed for cut in self.cuts):
             reason = "nothing is compressed: all of it fits the kept tail"
         else:
             dropped = sum(len(cut.dropped) for cut in self.cuts)
@@ -115,14 +126,13 @@ class FixtureResult:
             return ", ".join(f"{name} {count}" for name, count in found.items())
 
         for cut in self.cuts:
-            history = cut.history
-            name = f"{self.fixture.name}, cut {history.cut}"
-            if not history.compressed:
+            name = f"{self.fixture.name}, cut {cut.cut}"
+            if not cut.compressed:
                 tail = f"the tail of {wanted.tail_tokens} tokens"
                 yield f"{name}: nothing is compressed: all fits {tail}"
                 continue
-            compressed = f"messages {history.start} to {history.tail_start - 1} are compressed"
-            yield f"{name}: {len(cut.chosen)} probes ({compressed})"
+            first, last = cut.compressed[0], cut.compressed[-1]
+            yield f"{name}: {len(cut.chosen)} probes (messages {first} to {last} are compressed)"
             yield f"  {counts(cut.by_type)}; {counts(cut.spread)}"
             for note in cut.notes(wanted):
                 yield f"  {note}"
@@ -146,9 +156,9 @@ class FixtureResult:
             "bank": str(self.target) if self.bank else None,
             "cuts": [
                 {
-                    "cut": cut.history.cut,
-                    "compressed_from": cut.history.start,
-                    "tail_starts_at": cut.history.tail_start,
+                    "cut": cut.cut,
+                    "compressed_from": cut.compressed.start,
+                    "tail_starts_at": cut.compressed.stop,
                     "by_type": cut.by_type,
                     "spread": cut.spread,
                     "notes": list(cut.notes(wanted)),
@@ -217,7 +227,7 @@ async def generate_bank(
     """
     cuts = cuts_of(result.fixture, wanted.cuts)
     for history in await histories(result.fixture, cuts, wanted.tail_tokens):
-        done = CutResult(history)
+        done = CutResult(history.cut, history.compressed, bool(history.continuation))
         result.cuts.append(done)
         if not history.compressed:
             progress(f"cut {history.cut}: everything is kept")
@@ -279,6 +289,7 @@ def _checked_cuts(
 @click.option("--tail-tokens", type=click.IntRange(min=0), help="Kept verbatim [2000].")
 @click.option("--out", type=click.Path(path_type=Path), help="Folder; else beside the fixture.")
 @click.option("--force", is_flag=True, help="Overwrite banks.")
+@click.option("--jobs", type=click.IntRange(min=1), help="Processes without --model [all cores].")
 @click.option("--report", type=click.Path(path_type=Path, dir_okay=False), help="Write JSON.")
 def generate_command(
     paths: tuple[str, ...],
@@ -290,6 +301,7 @@ def generate_command(
     chunk_tokens: int | None,
     out: Path | None,
     force: bool,
+    jobs: int | None,
     report: Path | None,
     **options: Any,
 ) -> None:
@@ -304,34 +316,34 @@ def generate_command(
     """
     if model is None and (given := [name for name, value in options.items() if value]):
         raise DataError(f"{', '.join(given)}: only with --model")
+    if model and jobs:
+        raise DataError("--jobs: only without --model, whose calls go out together anyway")
     tail = TAIL_TOKENS if tail_tokens is None else tail_tokens
     wanted = Wanted(per_type, tail, cuts, mechanical or model is None, model)
     results, without = _found(paths, wanted, out, force=force)
-    asked = model_by_name(model, options) if model else None
     usage = Usage()
 
-    async def run() -> None:
-        for number, result in enumerate(results, 1):
-            label = f"[{number}/{len(results)}] {result.fixture.name}"
+    def progress(number: int, text: str) -> None:
+        name = results[number].fixture.name
+        click.echo(f"[{number + 1}/{len(results)}] {name}: {text}", err=True)
 
-            def progress(text: str, label: str = label) -> None:
-                click.echo(f"{label}: {text}", err=True)
-
-            generator = None
-            if asked:
-                chunk = chunk_tokens or CHUNK_TOKENS
-                generator = ModelGenerator(asked, per_type, chunk, usage, progress)
-            await generate_bank(result, wanted, generator, progress)
-            if generator and generator.requests and not usage.calls:
+    async def ask(asked: Model) -> None:
+        for number, result in enumerate(results):
+            chunk, say = chunk_tokens or CHUNK_TOKENS, partial(progress, number)
+            generator = ModelGenerator(asked, per_type, chunk, usage, say)
+            await generate_bank(result, wanted, generator, say)
+            if generator.requests and not usage.calls:
                 raise DataError(f"model {asked}: {generator.failure}")
-            for line in result.lines(wanted):
-                click.echo(line)
-            if (bank := result.bank) is not None:
-                result.target.parent.mkdir(parents=True, exist_ok=True)
-                write_whole(result.target, fixture_text(bank))
-                click.echo(f"wrote {result.target}")
+            _finish(result, wanted)
 
-    anyio.run(run)
+    if model:
+        anyio.run(ask, model_by_name(model, options))
+    else:
+        for number, (result, said) in enumerate(_in_processes(results, wanted, jobs)):
+            results[number] = result
+            for line in said:
+                progress(number, line)
+            _finish(result, wanted)
     total = usage.total
     if model:
         cache = total.input_tokens_cache_read
@@ -351,6 +363,40 @@ def generate_command(
         write_whole(report, versioned_json(data))
     unasked = [result.why_none() for result in results if result.bank is None]
     say_passed_over([*without, *unasked], results[len(unasked) :])
+
+
+def _in_processes(
+    results: Sequence[FixtureResult], wanted: Wanted, jobs: int | None
+) -> Iterator[tuple[FixtureResult, list[str]]]:
+    """Yield each result with its cuts filled in, and the lines of its progress, in their order."""
+    workers = min(jobs or os.cpu_count() or 1, len(results))
+    if workers == 1:
+        yield from map(_without_model, results, repeat(wanted))
+        return
+    # Ctrl-C reaches every process; only the first is to say so.
+    quiet = (signal.SIGINT, signal.SIG_IGN)
+    with ProcessPoolExecutor(workers, initializer=signal.signal, initargs=quiet) as pool:
+        try:
+            yield from pool.map(_without_model, results, repeat(wanted))
+        except BrokenProcessPool as error:
+            raise DataError(
+                "a process was ended, by lack of memory perhaps; try --jobs 1"
+            ) from error
+
+
+def _without_model(result: FixtureResult, wanted: Wanted) -> tuple[FixtureResult, list[str]]:
+    said: list[str] = []
+    anyio.run(generate_bank, result, wanted, None, said.append)
+    return result, said
+
+
+def _finish(result: FixtureResult, wanted: Wanted) -> None:
+    for line in result.lines(wanted):
+        click.echo(line)
+    if (bank := result.bank) is not None:
+        result.target.parent.mkdir(parents=True, exist_ok=True)
+        write_whole(result.target, fixture_text(bank))
+        click.echo(f"wrote {result.target}")
 
 
 def _found(

@@ -2,6 +2,7 @@
 
 import json
 import os
+import shutil
 import subprocess
 import sys
 from collections import Counter
@@ -80,11 +81,20 @@ def test_the_output_says_what_there_is_and_why_not_more(fixture: Path) -> None:
     assert "reading 9 tool calls" in found.stderr
 
 
-def test_the_same_bytes_come_out_again(fixture: Path, tmp_path: Path) -> None:
-    for name in ("a", "b"):
-        assert generate(fixture, "--out", tmp_path / name).exit_code == 0
-    texts = [(tmp_path / name / "story.probes.json").read_bytes() for name in ("a", "b")]
-    assert texts[0] == texts[1]
+def test_the_same_comes_out_of_one_process_and_of_several(tmp_path: Path) -> None:
+    empty = {"messages": [system(), user("Hello, who are you?")]}
+    for name in ("a", "b", "c", "d"):
+        data = {**(empty if name == "b" else story.fixture_data()), "name": name}
+        write(tmp_path / "in" / f"{name}.json", data)
+    made = []
+    for jobs in (1, 1, 3):
+        out = tmp_path / "out"
+        done = generate(tmp_path / "in", "--out", out, "--report", out / "r.json", "--jobs", jobs)
+        assert done.exit_code == 0, done.output
+        made.append((done.stdout, done.stderr, {p.name: p.read_bytes() for p in out.iterdir()}))
+        shutil.rmtree(out)
+    assert made[0] == made[1] == made[2]
+    assert sorted(made[0][2]) == ["a.probes.json", "c.probes.json", "d.probes.json", "r.json"]
 
 
 @pytest.mark.slow
@@ -179,6 +189,7 @@ def test_the_others_get_theirs(fixture: Path, tmp_path: Path) -> None:
         (("--cut", "half"), "'half' is no number of messages"),
         (("--per-type", "0"), "0 is not in the range"),
         (("--temperature", "1"), "temperature: only with --model"),
+        (("--model", "mockllm/model", "--jobs", "2"), "--jobs: only without --model"),
         (("-M", "a=1"), "model_args: only with --model"),
         (("--model", "none-such/x"), "model 'none-such/x': cannot be used"),
         (("--model", "mockllm/model", "-M", "a"), "-M: expected NAME=VALUE"),
