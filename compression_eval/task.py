@@ -17,7 +17,7 @@ from compression_eval.compressors.errors import CompressionError
 from compression_eval.compressors.prompts import prompts_digest
 from compression_eval.compressors.spec import CompressorSpec
 from compression_eval.compressors.tokens import token_counter
-from compression_eval.compressors.user_supplied import source_digest
+from compression_eval.compressors.user_supplied.adapting import source_digest
 from compression_eval.compressors.validity import DEFAULT_MIN_REMOVED
 from compression_eval.dataset import PlannedDataset, planned_dataset
 from compression_eval.errors import MAX_NAMED, DataError, passed_over

@@ -30,6 +30,7 @@ from compression_eval.compressors.budget import groups
 from compression_eval.compressors.errors import CompressionError
 from compression_eval.compressors.prompts import prompt
 from compression_eval.compressors.spec import Arguments, Compressor
+from compression_eval.compressors.strategy import WrappedStrategy
 from compression_eval.compressors.tokens import is_opaque, token_counter
 from compression_eval.compressors.validity import structural_problem
 from compression_eval.compressors.vendors.anthropic_api import BLOCK
@@ -253,7 +254,7 @@ def _bounded(states: list[FileState]) -> list[FileState]:
     return [state for state in states if state.path not in gone]
 
 
-class ArtifactIndexCompaction(CompactionStrategy):
+class ArtifactIndexCompaction(WrappedStrategy):
     """Run another strategy, then add the index to its result.
 
     The index is read from every tool call that the strategy was given, merged with that of the
@@ -277,23 +278,10 @@ class ArtifactIndexCompaction(CompactionStrategy):
         always: bool = False,
         leaving_room: Callable[[int], CompactionStrategy] | None = None,
     ) -> None:
-        super().__init__(type=inner.type, threshold=inner.threshold, memory=inner.memory)
-        self.inner = inner
+        super().__init__(inner)
         self.index_tokens = index_tokens
         self.always = always
         self.leaving_room = leaving_room
-
-    @property
-    def preserve_prefix(self) -> bool:
-        """The inner strategy's own rule."""
-        return self.inner.preserve_prefix
-
-    async def compact(
-        self, model: Model, messages: list[ChatMessage], tools: list[ToolInfo]
-    ) -> tuple[list[ChatMessage], ChatMessageUser | None]:
-        """Compress a conversation; see `compact_outcome`."""
-        result = await self.compact_outcome(model, messages, tools)
-        return result.input, result.message
 
     async def compact_outcome(
         self, model: Model, messages: list[ChatMessage], tools: list[ToolInfo]

@@ -22,7 +22,7 @@ from compression_eval.compressors.pi import PiCompaction
 from compression_eval.compressors.recorded import RecordedState, unsupported
 from compression_eval.compressors.regenerative import RegenerativeCompaction
 from compression_eval.compressors.spec import Compressor, CompressorSpec, compressor
-from compression_eval.compressors.user_supplied import user_compressor
+from compression_eval.compressors.user_supplied.adapting import user_compressor
 from compression_eval.compressors.user_supplied.command import CommandCompaction
 from compression_eval.compressors.vendors.anthropic import (
     AnthropicClearToolsCompaction,

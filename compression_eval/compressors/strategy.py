@@ -3,7 +3,13 @@
 from dataclasses import fields
 from typing import Annotated, Any, ClassVar, Literal, TypeVar, dataclass_transform
 
-from inspect_ai.model import CompactionStrategy
+from inspect_ai.model import (
+    ChatMessage,
+    ChatMessageUser,
+    CompactionStrategy,
+    Model,
+)
+from inspect_ai.tool import ToolInfo
 from pydantic import ConfigDict, Field, NonNegativeInt, PositiveInt
 from pydantic.dataclasses import dataclass
 
@@ -70,3 +76,27 @@ class ProductStrategy(Strategy):
     """Text that replaces the instructions to the summarising model."""
     focus_topic: Text | None = None
     """A topic that deserves the most room; added to the instructions."""
+
+
+class WrappedStrategy(CompactionStrategy):
+    """A strategy around another; subclasses change the result in ``compact_outcome``.
+
+    Args:
+        inner: The strategy that compresses.
+    """
+
+    def __init__(self, inner: CompactionStrategy) -> None:
+        super().__init__(type=inner.type, threshold=inner.threshold, memory=inner.memory)
+        self.inner = inner
+
+    @property
+    def preserve_prefix(self) -> bool:
+        """The inner strategy's own value."""
+        return self.inner.preserve_prefix
+
+    async def compact(
+        self, model: Model, messages: list[ChatMessage], tools: list[ToolInfo]
+    ) -> tuple[list[ChatMessage], ChatMessageUser | None]:
+        """Compress a conversation; see ``compact_outcome``."""
+        result = await self.compact_outcome(model, messages, tools)
+        return result.input, result.message

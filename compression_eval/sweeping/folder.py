@@ -26,7 +26,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from compression_eval._version import __version__
 from compression_eval.compressors.tokens import token_counter
-from compression_eval.compressors.user_supplied import source_digest
+from compression_eval.compressors.user_supplied.adapting import source_digest
 from compression_eval.errors import DataError, describe_validation_error
 from compression_eval.fixtures.digests import digest, shown
 from compression_eval.fixtures.writing import write_whole

@@ -1,118 +1,104 @@
-"""Adapt a user's object, class or function to a strategy; its signature gives the arguments."""
+"""Make a strategy of a user's object, class or function; its signature gives the arguments."""
 
+import hashlib
 import inspect
-import threading
 import typing
 import warnings
-from collections.abc import Awaitable, Callable, Sequence
-from contextvars import copy_context
+from collections.abc import Callable
 from dataclasses import dataclass
-from functools import partial
 from inspect import Parameter
 from typing import Any, cast
 
 import anyio
-from inspect_ai.event import ModelEvent
-from inspect_ai.log import transcript
-from inspect_ai.model import (
-    ChatMessage,
-    ChatMessageBase,
-    ChatMessageUser,
-    CompactionResult,
-    CompactionStrategy,
-    Model,
-)
-from inspect_ai.tool import ToolInfo
-from pydantic import ConfigDict, Field, create_model
+from inspect_ai.model import CompactionStrategy
+from pydantic import ConfigDict, Field, PositiveFloat, create_model
 from pydantic_core import PydanticSerializationError, to_jsonable_python
 
-from compression_eval.compressors.errors import CompressionError
-from compression_eval.compressors.spec import Arguments
-from compression_eval.compressors.user_supplied.wire import from_wire, recognised, to_wire
+from compression_eval.compressors.spec import Arguments, Compressor, CompressorSpec
+from compression_eval.compressors.user_supplied.calling import CallableCompaction, KeptRecognised
+from compression_eval.compressors.user_supplied.loading import load
 from compression_eval.errors import DataError
+from compression_eval.fixtures.invoked_paths import invoked_folder
+from compression_eval.fixtures.models import Fixture
+
+DEFAULT_TIMEOUT = 600.0
+"""Default time limit in seconds of one compression by a user's function."""
 
 _METHOD = "compress"
+_LIMIT = "timeout_seconds"
 
 _NAMED = (Parameter.POSITIONAL_OR_KEYWORD, Parameter.KEYWORD_ONLY)
 _POSITIONAL = (Parameter.POSITIONAL_ONLY, Parameter.POSITIONAL_OR_KEYWORD)
 
 
-class UserArguments(Arguments):
-    """Arguments of a user's target; subclasses are made from its signature."""
+@dataclass(frozen=True)
+class UserCompressor(Compressor):
+    """A user's strategy."""
 
+    source_digest: str = ""
+    """Digest of the files that define it, when they were imported."""
+
+
+class _UserArguments(Arguments):
     model_config = ConfigDict(arbitrary_types_allowed=True, use_attribute_docstrings=False)
 
 
-class OpenUserArguments(UserArguments):
+class _OpenUserArguments(_UserArguments):
     """Arguments of a target that takes any further keyword argument."""
 
     model_config = ConfigDict(extra="allow")
 
 
-@dataclass(frozen=True)
-class Adapted:
-    """A user's target as a strategy."""
+def user_compressor(name: str) -> UserCompressor | None:
+    """Return the strategy of a name with ``:`` or ``@``; None for any other name.
 
-    arguments: type[UserArguments]
-    build: Callable[[dict[str, Any], float], CompactionStrategy]
-    """Makes a strategy from the given arguments and a time limit in seconds. The limit is for
-    functions; Inspect's own limits reach a strategy, which is asynchronous."""
-
-
-def adapt(name: str, target: Any) -> Adapted:
-    """Adapt a target to a strategy.
-
-    A target is a strategy (object, class or factory), something with a method ``compress`` (object,
-    class or factory), or a function from messages to messages.
+    Its arguments are those of its signature, and the time limit of one compression.
 
     Raises:
-        DataError: The target is none of these, or its signature does not fit.
+        DataError: It cannot be imported, does not exist, or cannot be used as a strategy.
     """
-    if isinstance(target, CompactionStrategy):
-        return Adapted(_arguments_model(name), lambda *_: KeptRecognised(target))
-    method = getattr(target, _METHOD, None)
-    if inspect.isclass(target):
-        if issubclass(target, CompactionStrategy):
-            return _from_factory(name, target)
-        if not callable(method):
-            raise _unfit(name, f"the class is no CompactionStrategy and has no method {_METHOD}")
-        return _from_class(name, target)
-    if callable(method):
-        return _from_function(name, method)
-    if not callable(target):
-        kind = type(target).__name__
-        raise _unfit(name, f"a {kind} cannot be called and has no method {_METHOD}")
-    signature = _Signature(name, target)
-    returned = signature.hints.get("return")
-    makes_compressor = inspect.isclass(returned) and (
-        issubclass(returned, CompactionStrategy) or callable(getattr(returned, _METHOD, None))
+    if ":" not in name and "@" not in name:
+        return None
+    loaded = load(name)
+    adapted = _Adapted(name, loaded.target)
+    arguments: type[Arguments] = adapted.arguments
+    # A function may have an argument of that name itself.
+    own = _LIMIT in arguments.model_fields
+    if not own:
+        limit: Any = (PositiveFloat, DEFAULT_TIMEOUT)
+        arguments = create_model(arguments.__name__, __base__=arguments, **{_LIMIT: limit})
+
+    def build(values: Arguments, fixture: Fixture | None = None) -> CompactionStrategy:  # noqa: ARG001
+        seconds = DEFAULT_TIMEOUT if own else getattr(values, _LIMIT, DEFAULT_TIMEOUT)
+        return adapted.strategy(values, seconds)
+
+    return UserCompressor(
+        name, "yours", arguments, build, calls_model=True, source_digest=loaded.source_digest
     )
-    if makes_compressor or not signature.takes_messages:
-        return _from_factory(name, target)
-    return _from_function(name, target)
+
+
+def source_digest(spec: CompressorSpec) -> str | None:
+    """Return a digest of the user's own code behind a spec, for the version of a task.
+
+    For a module or file: the file named and the one that defines the target; not what they import.
+    For a command: its program, unless that is found by ``PATH``, and arguments that name files.
+    None for what is not the user's.
+    """
+    if isinstance(spec.compressor, UserCompressor):
+        return spec.compressor.source_digest
+    if spec.name.removesuffix("+artifacts") != "command":
+        return None
+    command: list[str] = spec.arguments.command  # type: ignore[attr-defined]
+    whole = hashlib.sha256()
+    for part in command:
+        file = invoked_folder(command) / part
+        if file.is_file():
+            whole.update(hashlib.sha256(file.read_bytes()).digest())
+    return whole.hexdigest()
 
 
 def _unfit(name: str, problem: str) -> DataError:
     return DataError(f"compressor: {name}: {problem}")
-
-
-def given(arguments: Arguments, model: type[UserArguments]) -> dict[str, Any]:
-    """Return the arguments to pass on; defaults are left to the callable.
-
-    Args:
-        arguments: Checked arguments, perhaps of a model that adds some of its own.
-        model: The model that was made from the callable's signature.
-    """
-    values: dict[str, Any] = {}
-    for name in sorted(arguments.model_fields_set):
-        field = model.model_fields.get(name)
-        if field is None and name not in (arguments.model_extra or {}):
-            continue
-        value = getattr(arguments, name)
-        # A default that is not plain data is only described in the model, never passed on.
-        if field is None or field.is_required() or value != field.default:
-            values[name] = value
-    return values
 
 
 class _Signature:
@@ -143,286 +129,148 @@ class _Signature:
             first.kind in _POSITIONAL and first.default is Parameter.empty
         )
 
-    def keywords(self, *, skip_messages: bool = False) -> list[Parameter]:
-        """Return the parameters that can be passed by name."""
-        rest = self.parameters
-        if skip_messages and rest and rest[0].kind in _POSITIONAL:
-            rest = rest[1:]
-        for parameter in rest:
-            positional = parameter.kind is Parameter.POSITIONAL_ONLY
-            hidden = parameter.kind in _NAMED and parameter.name.startswith("_")
-            if (positional or hidden) and parameter.default is Parameter.empty:
+    def fields(self, *, after_messages: bool = False) -> dict[str, tuple[Any, Any]]:
+        """Return the parameters that can be passed by name, as type and default for pydantic."""
+        positional = bool(self.parameters) and self.parameters[0].kind in _POSITIONAL
+        fields: dict[str, tuple[Any, Any]] = {}
+        for parameter in self.parameters[1 if after_messages and positional else 0 :]:
+            if parameter.kind in _NAMED and not parameter.name.startswith("_"):
+                hint = self.hints.get(parameter.name, Any)
+                fields[parameter.name] = _field(hint, parameter.default)
+            elif (
+                parameter.kind in (*_NAMED, Parameter.POSITIONAL_ONLY)
+                and parameter.default is Parameter.empty
+            ):
                 problem = "has no default and cannot be given by name"
                 raise _unfit(self.name, f"parameter {parameter.name!r} {problem}")
-        return [p for p in rest if p.kind in _NAMED and not p.name.startswith("_")]
+        return fields
 
 
-def _arguments_model(
-    name: str, *signatures: tuple[_Signature, list[Parameter]]
-) -> type[UserArguments]:
-    """Return the model of the arguments of some callables.
-
-    A name that several have is one argument, required if one of them requires it.
-    """
-    fields: dict[str, Any] = {}
-    for signature, parameters in signatures:
-        for parameter in parameters:
-            if fields.get(parameter.name, (None, None))[1] is not ...:
-                hint = signature.hints.get(parameter.name, Any)
-                fields[parameter.name] = _field(parameter, hint)
-    is_open = any(signature.open for signature, _ in signatures)
-    base = OpenUserArguments if is_open else UserArguments
-    try:
-        with warnings.catch_warnings():
-            # A parameter named "copy" or "json" may hide a method of the model.
-            warnings.simplefilter("ignore")
-            model = create_model(f"Arguments of {name}", __base__=base, **fields)
-    except Exception as error:
-        problem = f"cannot be arguments ({type(error).__name__}: {error})"
-        raise _unfit(name, f"its parameters {', '.join(fields)} {problem}") from error
-    return cast(type[UserArguments], model)
-
-
-def _field(parameter: Parameter, hint: Any) -> tuple[Any, Any]:
-    if parameter.default is Parameter.empty:
+def _field(hint: Any, default: Any) -> tuple[Any, Any]:
+    if default is Parameter.empty:
         return hint, ...
     try:
-        default = to_jsonable_python(parameter.default)
+        plain = to_jsonable_python(default)
     except PydanticSerializationError:
         # Only described, never passed on. No repr: that of an object names an address.
-        return Any, Field(default=f"<{type(parameter.default).__name__}>")
-    return (hint if default == parameter.default else Any) | None, Field(default=default)
+        return Any, Field(default=f"<{type(default).__name__}>")
+    return (hint if plain == default else Any) | None, Field(default=plain)
 
 
-def _from_function(name: str, function: Callable[..., Any]) -> Adapted:
-    signature = _Signature(name, function)
-    if not signature.takes_messages:
-        raise _unfit(name, "wrong signature; the first parameter must take the messages")
-    keywords = signature.keywords(skip_messages=True)
-    lock = anyio.Lock()
-    return Adapted(
-        _arguments_model(name, (signature, keywords)),
-        lambda values, seconds: CallableCompaction(name, function, values, lock, seconds),
-    )
+class _Adapted:
+    """A user's target, with the signatures of what makes it and what gets the messages.
 
-
-def _from_factory(name: str, factory: Callable[..., Any]) -> Adapted:
-    if inspect.isabstract(factory):
-        raise _unfit(name, "the class is abstract, it does not define compact")
-    signature = _Signature(name, factory)
-    lock = anyio.Lock()
-
-    def build(values: dict[str, Any], seconds: float) -> CompactionStrategy:
-        compressor = _made(name, factory, values)
-        if isinstance(compressor, CompactionStrategy):
-            return KeptRecognised(compressor)
-        method = getattr(compressor, _METHOD, None)
-        if callable(method) and _Signature(name, method).takes_messages:
-            return CallableCompaction(name, method, {}, lock, seconds)
-        if inspect.iscoroutine(compressor):
-            compressor.close()
-        raise _unfit(
-            name,
-            "wrong signature; it takes no messages, so it should return a CompactionStrategy or "
-            f"something with a method {_METHOD}(messages), not {type(compressor).__name__}",
-        )
-
-    return Adapted(_arguments_model(name, (signature, signature.keywords())), build)
-
-
-def _from_class(name: str, target: type[Any]) -> Adapted:
-    """Adapt a class with a method ``compress``.
-
-    An argument goes to whichever of constructor and method has a parameter of that name, to
-    both if both have.
-    """
-    maker = _Signature(name, target)
-    method = _Signature(name, getattr(target, _METHOD))
-    if not isinstance(inspect.getattr_static(target, _METHOD), staticmethod | classmethod):
-        method.parameters = method.parameters[1:]
-    if not method.takes_messages:
-        problem = f"the first parameter of {_METHOD} must take the messages"
-        raise _unfit(name, f"wrong signature; {problem}")
-    of_maker, of_method = maker.keywords(), method.keywords(skip_messages=True)
-    made_with, called_with = ({each.name for each in some} for some in (of_maker, of_method))
-    lock = anyio.Lock()
-
-    def build(values: dict[str, Any], seconds: float) -> CompactionStrategy:
-        unnamed = values.keys() - made_with - called_with
-        for_maker = made_with if method.open else made_with | unnamed
-        for_method = called_with | unnamed if method.open else called_with
-        compressor = _made(name, target, {key: values[key] for key in values if key in for_maker})
-        rest = {key: values[key] for key in values if key in for_method}
-        return CallableCompaction(name, getattr(compressor, _METHOD), rest, lock, seconds)
-
-    return Adapted(_arguments_model(name, (maker, of_maker), (method, of_method)), build)
-
-
-def _made(name: str, factory: Callable[..., Any], values: dict[str, Any]) -> Any:
-    try:
-        return factory(**values)
-    except (Exception, SystemExit) as error:
-        text = " ".join(str(error).split())[:500]
-        problem = f"making it failed with {type(error).__name__}: {text}"
-        raise _unfit(name, problem) from error
-
-
-class CallableCompaction(CompactionStrategy):
-    """Replace a conversation by the result of a user's function or method.
-
-    It gets the messages in the OpenAI chat form and returns such a list. A coroutine is awaited. A
-    plain function runs in a thread, so that it does not block other samples, and never twice at the
-    same time, unless it exceeds its time limit: then its thread is abandoned.
-
-    Args:
-        name: How the user named it.
-        function: Takes the messages and the values.
-        values: Keyword arguments.
-        lock: Held while a plain function runs.
-        seconds: Time limit of one call.
-    """
-
-    def __init__(
-        self,
-        name: str,
-        function: Callable[..., Any],
-        values: dict[str, Any],
-        lock: anyio.Lock,
-        seconds: float,
-    ) -> None:
-        super().__init__(type="summary", memory=False)
-        self.name = name
-        self.function = function
-        self.values = values
-        self.lock = lock
-        self.seconds = seconds
-
-    async def compact(
-        self, model: Model, messages: list[ChatMessage], tools: list[ToolInfo]
-    ) -> tuple[list[ChatMessage], ChatMessageUser | None]:
-        """Return the messages of the reply to one call, and None.
-
-        Raises:
-            CompressionError: The reply is not a list of messages, or comes too late.
-            TimeoutError: It comes too late because a model call does.
-        """
-        call = partial(self.function, to_wire(messages), **self.values)
-        if inspect.iscoroutinefunction(self.function):
-            reply = await self._in_time(call)
-        else:
-            async with self.lock:
-                reply = await self._in_time(partial(_in_thread, call))
-            if inspect.isawaitable(reply):
-                awaitable = reply
-                reply = await self._in_time(lambda: awaitable)
-        return await from_wire(reply, messages), None
-
-    async def _in_time(self, call: Callable[[], Awaitable[Any]]) -> Any:
-        first_event = len(transcript().events)
-        with anyio.move_on_after(self.seconds):
-            return await call()
-        reason = f"no result within {self.seconds:g} seconds (timeout_seconds)"
-        calls = [e for e in transcript().events[first_event:] if isinstance(e, ModelEvent)]
-        if calls and calls[-1].output.empty:
-            raise TimeoutError(f"{self.name}: {reason}: a model call was still under way")
-        raise CompressionError("error", reason)
-
-    async def compact_outcome(
-        self, model: Model, messages: list[ChatMessage], tools: list[ToolInfo]
-    ) -> CompactionResult:
-        """Compress, and report the user's name of the strategy."""
-        result = await super().compact_outcome(model, messages, tools)
-        return result._replace(applied=self.name)
-
-
-async def _in_thread(function: Callable[[], Any]) -> Any:
-    """Return a function's result from a thread of its own, which is abandoned if cancelled.
+    A target is a strategy (object, class or factory), something with a method ``compress`` (object,
+    class or factory), or a function from messages to messages. Where a factory's result decides,
+    the method is known only when it is made.
 
     Raises:
-        CompressionError: It raised an error that would end the interpreter, such as `SystemExit`.
+        DataError: The target is none of these, or its signature does not fit.
     """
-    result: list[Any] = []
-    errors: list[BaseException] = []
-    done = threading.Event()
 
-    def run() -> None:
+    def __init__(self, name: str, target: Any) -> None:
+        self.name, self.target = name, target
+        self.lock = anyio.Lock()
+        maker, method = self._signatures()
+        if method is not None and not method.takes_messages:
+            first = f"the first parameter of {_METHOD}" if maker else "the first parameter"
+            raise _unfit(name, f"wrong signature; {first} must take the messages")
+        self.maker = maker.fields() if maker else None
+        self.method = method.fields(after_messages=True) if method else None
+        self.method_is_open = method is not None and method.open
+        # A name that both have is one argument, required if one of them requires it.
+        fields: dict[str, Any] = dict(self.maker or {})
+        for argument, field in (self.method or {}).items():
+            if fields.get(argument, (None, None))[1] is not ...:
+                fields[argument] = field
+        is_open = any(signature and signature.open for signature in (maker, method))
+        base = _OpenUserArguments if is_open else _UserArguments
         try:
-            result.append(function())
-        except BaseException as error:
-            errors.append(error)
-        done.set()
+            with warnings.catch_warnings():
+                # A parameter named "copy" or "json" may hide a method of the model.
+                warnings.simplefilter("ignore")
+                model = create_model(f"Arguments of {name}", __base__=base, **fields)
+        except Exception as error:
+            problem = f"cannot be arguments ({type(error).__name__}: {error})"
+            raise _unfit(name, f"its parameters {', '.join(fields)} {problem}") from error
+        self.arguments = cast(type[_UserArguments], model)
 
-    # Python waits on exit for anyio's own threads, but not for a daemon. The waiting here ends
-    # with the thread, or when the call is cancelled.
-    threading.Thread(target=copy_context().run, args=(run,), daemon=True).start()
-    try:
-        await anyio.to_thread.run_sync(done.wait, abandon_on_cancel=True)
-    finally:
-        done.set()
-    if not errors:
-        return result[0]
-    if isinstance(errors[0], Exception):
-        raise errors[0]
-    text = " ".join(f"{type(errors[0]).__name__} {errors[0]}".split())
-    raise CompressionError("error", f"it raised {text[:500]}") from errors[0]
+    def _signatures(self) -> tuple[_Signature | None, _Signature | None]:
+        """Return the signature of what is called once per state, and that with the messages."""
+        name, target = self.name, self.target
+        method = getattr(target, _METHOD, None)
+        if isinstance(target, CompactionStrategy):
+            return None, None
+        if inspect.isclass(target) and not issubclass(target, CompactionStrategy):
+            if not callable(method):
+                problem = f"the class is no CompactionStrategy and has no method {_METHOD}"
+                raise _unfit(name, problem)
+            called = _Signature(name, method)
+            if not isinstance(inspect.getattr_static(target, _METHOD), staticmethod | classmethod):
+                called.parameters = called.parameters[1:]
+            return _Signature(name, target), called
+        if inspect.isclass(target):
+            if inspect.isabstract(target):
+                raise _unfit(name, "the class is abstract, it does not define compact")
+            return _Signature(name, target), None
+        if callable(method):
+            return None, _Signature(name, method)
+        if not callable(target):
+            kind = type(target).__name__
+            raise _unfit(name, f"a {kind} cannot be called and has no method {_METHOD}")
+        called = _Signature(name, target)
+        returned = called.hints.get("return")
+        makes_compressor = inspect.isclass(returned) and (
+            issubclass(returned, CompactionStrategy) or callable(getattr(returned, _METHOD, None))
+        )
+        is_factory = makes_compressor or not called.takes_messages
+        return (called, None) if is_factory else (None, called)
 
+    def strategy(self, arguments: Arguments, seconds: float) -> CompactionStrategy:
+        """Return a strategy; the time limit is for functions.
 
-class KeptRecognised(CompactionStrategy):
-    """A user's strategy; kept messages that it recreated get their ids back.
-
-    Args:
-        strategy: The user's strategy.
-    """
-
-    def __init__(self, strategy: CompactionStrategy) -> None:
-        super().__init__(type=strategy.type, threshold=strategy.threshold, memory=strategy.memory)
-        self.strategy = strategy
-
-    @property
-    def preserve_prefix(self) -> bool:
-        """The strategy's own value."""
-        return self.strategy.preserve_prefix
-
-    async def compact(
-        self, model: Model, messages: list[ChatMessage], tools: list[ToolInfo]
-    ) -> tuple[list[ChatMessage], ChatMessageUser | None]:
-        """Compress a conversation; see `compact_outcome`."""
-        result = await self.compact_outcome(model, messages, tools)
-        return result.input, result.message
-
-    async def compact_outcome(
-        self, model: Model, messages: list[ChatMessage], tools: list[ToolInfo]
-    ) -> CompactionResult:
-        """Compress a conversation.
-
-        Raises:
-            CompressionError: The result is not a list of messages.
+        An argument goes to whichever of constructor and method has a parameter of that name, to
+        both if both have.
         """
-        before = list(messages)
-        result = await self.strategy.compact_outcome(model, messages, tools)
-        for index, message in enumerate(result.input):
-            if not isinstance(message, ChatMessageBase):
-                raise CompressionError(
-                    "error",
-                    f"message {index} of the result is no ChatMessage but {type(message).__name__}",
-                )
-        return result._replace(input=_with_ids(before, result.input))
+        values = self._given(arguments)
+        maker, method = self.maker or {}, self.method or {}
+        unnamed = values.keys() - maker.keys() - method.keys()
+        for_method = method.keys() | (unnamed if self.method_is_open else set())
+        for_maker = maker.keys() | (set() if self.method_is_open else unnamed)
+        made = self.target
+        if self.maker is not None:
+            try:
+                made = self.target(**{key: values[key] for key in values if key in for_maker})
+            except (Exception, SystemExit) as error:
+                text = " ".join(str(error).split())[:500]
+                problem = f"making it failed with {type(error).__name__}: {text}"
+                raise _unfit(self.name, problem) from error
+        # Inspect's own limits reach a strategy, which is asynchronous.
+        if isinstance(made, CompactionStrategy):
+            return KeptRecognised(made)
+        function = getattr(made, _METHOD, None if self.maker is not None else made)
+        if self.method is None and not (
+            callable(function) and _Signature(self.name, function).takes_messages
+        ):
+            if inspect.iscoroutine(made):
+                made.close()
+            raise _unfit(
+                self.name,
+                "wrong signature; it takes no messages, so it should return a CompactionStrategy "
+                f"or something with a method {_METHOD}(messages), not {type(made).__name__}",
+            )
+        rest = {key: values[key] for key in values if key in for_method and self.method is not None}
+        return CallableCompaction(self.name, cast(Any, function), rest, self.lock, seconds)
 
-
-def _with_ids(before: Sequence[ChatMessage], after: Sequence[ChatMessage]) -> list[ChatMessage]:
-    """Give new messages that equal an earlier one, apart from the id, the earlier id."""
-
-    def contents(messages: Sequence[ChatMessage]) -> list[str]:
-        return [m.model_dump_json(exclude={"id", "source", "metadata", "model"}) for m in messages]
-
-    kept = {message.id for message in after}
-    known = {message.id for message in before}
-    lost = [message for message in before if message.id not in kept]
-    new = [place for place, message in enumerate(after) if message.id not in known]
-    originals = recognised(contents([after[place] for place in new]), contents(lost))
-    result = list(after)
-    for place, index in zip(new, originals, strict=True):
-        if index is not None:
-            # The strategy's own metadata of the message stays.
-            result[place] = after[place].model_copy(update={"id": lost[index].id})
-    return result
+    def _given(self, arguments: Arguments) -> dict[str, Any]:
+        """Return the arguments to pass on; defaults are left to the callable."""
+        values: dict[str, Any] = {}
+        for name in sorted(arguments.model_fields_set):
+            field = self.arguments.model_fields.get(name)
+            if field is None and name not in (arguments.model_extra or {}):
+                continue
+            value = getattr(arguments, name)
+            # A default that is not plain data is only described in the model, never passed on.
+            if field is None or field.is_required() or value != field.default:
+                values[name] = value
+        return values

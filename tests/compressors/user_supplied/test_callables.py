@@ -8,7 +8,7 @@ import pytest
 
 from compression_eval.compressors.registry import compressor_spec
 from compression_eval.compressors.state import State
-from compression_eval.compressors.user_supplied import source_digest
+from compression_eval.compressors.user_supplied.adapting import source_digest
 from compression_eval.errors import DataError
 from tests.compressors.conftest import conversation_fixture
 from tests.compressors.user_supplied.running import at_once, run, written

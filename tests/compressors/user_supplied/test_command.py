@@ -14,7 +14,7 @@ from compression_eval.compressors.registry import compressor_spec
 from compression_eval.compressors.running import compress
 from compression_eval.compressors.spec import CompressorSpec
 from compression_eval.compressors.user_supplied import command as command_module
-from compression_eval.compressors.user_supplied import source_digest
+from compression_eval.compressors.user_supplied.adapting import source_digest
 from compression_eval.errors import DataError
 from tests.compressors.arms import plan_of
 from tests.compressors.conftest import conversation_fixture, model_replying
