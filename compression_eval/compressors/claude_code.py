@@ -16,17 +16,16 @@ from pydantic import NonNegativeInt, PositiveInt
 from compression_eval.compressors.budget import fitted
 from compression_eval.compressors.errors import CompressionError
 from compression_eval.compressors.prompts import filled
-from compression_eval.compressors.strategy import ProductStrategy, strategy
+from compression_eval.compressors.strategy import strategy
 from compression_eval.compressors.summarising import (
+    ProductStrategy,
     asked_after,
     completion,
-    instructions,
     tagged_summary,
 )
 from compression_eval.compressors.tokens import token_counter
 from compression_eval.file_ops.views import FileView, file_views
 
-_KEY = "compression_eval_claude_code"
 _FILE_KEY = "compression_eval_attached_file"
 
 
@@ -38,6 +37,8 @@ class ClaudeCodeCompaction(ProductStrategy):
     count as the files used first.
     """
 
+    name = "claude_code"
+
     max_files: NonNegativeInt = 5
     """Files attached after the summary, the last one used first."""
     file_tokens: PositiveInt = 5_000
@@ -48,22 +49,15 @@ class ClaudeCodeCompaction(ProductStrategy):
     async def compact(
         self, model: Model, messages: list[ChatMessage], tools: list[ToolInfo]
     ) -> tuple[list[ChatMessage], ChatMessageUser | None]:
-        """Return system messages, summary, attached files; and the message with the summary.
-
-        Raises:
-            CompressionError: Nothing new to summarise, or no usable reply.
-        """
+        """Return system messages, summary, attached files; and the message with the summary."""
         system = [message for message in messages if message.role == "system"]
         conversation = [message for message in messages if message.role != "system"]
-        if all(_is_ours(message) for message in conversation):
+        if all(map(self._is_ours, conversation)):
             raise CompressionError("not_applied", "nothing was said since the last summary")
-        request = instructions("claude_code", self)
-        reply = completion(await asked_after(model, messages, tools, request))
+        reply = completion(await asked_after(model, messages, tools, self.instructions()))
         # The analysis stays private; a reply without tags is all summary.
         text = tagged_summary(re.sub(r"<analysis>.*?</analysis>", "", reply, flags=re.DOTALL))
-        message = ChatMessageUser(
-            content=filled("claude_code_carrier", summary=text), metadata={_KEY: text}
-        )
+        message = self.message(text)
         return [*system, message, *self._attachments(conversation)], message
 
     def _attachments(self, messages: Sequence[ChatMessage]) -> Iterator[ChatMessageUser]:
@@ -75,7 +69,7 @@ class ClaudeCodeCompaction(ProductStrategy):
         ]
         count = token_counter().count
         left = self.files_tokens
-        views = file_views([m for m in messages if not _is_ours(m)], earlier)
+        views = file_views([m for m in messages if not self._is_ours(m)], earlier)
         for view in views[: self.max_files]:
             text = fitted(view.text, min(self.file_tokens, left), count, "start")
             if not text:
@@ -91,6 +85,5 @@ class ClaudeCodeCompaction(ProductStrategy):
                 metadata={_FILE_KEY: {"path": view.path, "exact": exact, "skip": len(heading) + 2}},
             )
 
-
-def _is_ours(message: ChatMessage) -> bool:
-    return bool({_KEY, _FILE_KEY} & (message.metadata or {}).keys())
+    def _is_ours(self, message: ChatMessage) -> bool:
+        return bool({self.key, _FILE_KEY} & (message.metadata or {}).keys())

@@ -8,25 +8,19 @@ from inspect_ai.model import ChatMessage, ChatMessageUser, Model
 from inspect_ai.tool import ToolInfo
 from pydantic import NonNegativeInt
 
-from compression_eval.compressors.budget import CUT_KEY, fitted, groups, joined
+from compression_eval.compressors.budget import CUT_KEY, fitted, groups, joined, split_system
 from compression_eval.compressors.errors import CompressionError
-from compression_eval.compressors.prompts import filled
-from compression_eval.compressors.strategy import ProductStrategy, strategy
-from compression_eval.compressors.summarising import (
-    asked_after,
-    completion,
-    instructions,
-    set_apart,
-)
+from compression_eval.compressors.strategy import strategy
+from compression_eval.compressors.summarising import ProductStrategy, asked_after, completion
 from compression_eval.compressors.tokens import token_counter
 from compression_eval.inspect_models import stop_reason
-
-_KEY = "compression_eval_codex"
 
 
 @strategy
 class CodexCompaction(ProductStrategy):
     """Keep recent user messages and replace everything else by a summary after them."""
+
+    name = "codex"
 
     user_tokens: NonNegativeInt = 20_000
     """Tokens of user messages kept, newest first; the one that no longer fits is shortened."""
@@ -38,29 +32,23 @@ class CodexCompaction(ProductStrategy):
 
         Over the model's window, the oldest messages are dropped and the call is repeated, dropping
         twice as many each time, so that a long conversation does not cost a call per message.
-
-        Raises:
-            CompressionError: Only user messages and a summary are there, or no usable reply.
         """
-        system, _, body = set_apart(messages, _KEY)
+        system, conversation = split_system(messages)
+        _, body = self.carried(conversation)
         if all(message.role == "user" for message in body):
             raise CompressionError(
                 "not_applied", "there are only user messages, and those are kept"
             )
-        request = instructions("codex", self)
-        pieces = groups(messages[len(system) :])
+        pieces = groups(conversation)
         left_out, step = 0, 1
         while True:
             shown = [*system, *joined(pieces[left_out:])]
-            output = await asked_after(model, shown, tools, request)
+            output = await asked_after(model, shown, tools, self.instructions())
             if stop_reason(output) != "model_length" or left_out >= len(pieces) - 1:
                 break
             left_out = min(left_out + step, len(pieces) - 1)
             step *= 2
-        text = completion(output)
-        message = ChatMessageUser(
-            content=filled("codex_carrier", summary=text), metadata={_KEY: text}
-        )
+        message = self.message(completion(output))
         return [*system, *self._recent(body), message], message
 
     def _recent(self, messages: list[ChatMessage]) -> list[ChatMessageUser]:

@@ -3,12 +3,15 @@
 They never warn the model of a compression (``memory``): it has no tool to save anything with.
 """
 
+from collections.abc import Callable
 from typing import Annotated
 
-from inspect_ai.model import CompactionEdit, CompactionSummary, CompactionTrim
-from pydantic import AfterValidator, Field, NonNegativeInt
+from inspect_ai.model import CompactionStrategy
+from pydantic import AfterValidator, ConfigDict, Field, NonNegativeInt
 
+from compression_eval.compressors.spec import Arguments, Compressor
 from compression_eval.compressors.strategy import Text
+from compression_eval.fixtures.models import Fixture
 
 
 def _can_be_filled_in(template: str | None) -> str | None:
@@ -23,48 +26,49 @@ def _can_be_filled_in(template: str | None) -> str | None:
     return template
 
 
-def inspect_summary(
+class _Documented(Arguments):
+    model_config = ConfigDict(use_attribute_docstrings=True)
+
+
+class SummaryArguments(_Documented):
+    """Arguments of ``CompactionSummary``."""
+
+    instructions: str | None = None
+    """Added to its prompt."""
+    prompt: Annotated[Text | None, AfterValidator(_can_be_filled_in)] = None
+    """Replaces its prompt; braces and all, Inspect's own ``{addendums}`` included."""
+
+
+class EditArguments(_Documented):
+    """Arguments of ``CompactionEdit``."""
+
+    keep_thinking_turns: NonNegativeInt = 1
+    """Newest turns whose thinking stays."""
+    keep_tool_uses: NonNegativeInt = 3
+    """Newest tool results that stay."""
+    keep_tool_inputs: bool = True
+    """Whether the arguments of calls stay whose results are cleared."""
+    exclude_tools: list[str] | None = None
+    """Tools whose results always stay."""
+
+
+class TrimArguments(_Documented):
+    """Arguments of ``CompactionTrim``."""
+
+    preserve: Annotated[float, Field(ge=0, le=1)] = 0.2
+    """Share of the messages kept, by count, newest first. Inspect's own default is 0.8."""
+
+
+def inspects_own(
+    kind: Callable[..., CompactionStrategy],
+    arguments: type[Arguments],
+    summary: str,
     *,
-    instructions: str | None = None,
-    prompt: Annotated[Text | None, AfterValidator(_can_be_filled_in)] = None,
-) -> CompactionSummary:
-    """Return Inspect's ``CompactionSummary``.
+    calls_model: bool = False,
+) -> Compressor:
+    """Return the entry of a strategy of Inspect; see `spec.compressor`."""
 
-    Args:
-        instructions: Added to its prompt.
-        prompt: Replaces its prompt; braces and all, Inspect's own ``{addendums}`` included.
-    """
-    return CompactionSummary(memory=False, instructions=instructions, prompt=prompt)
+    def build(given: Arguments, _: Fixture | None = None) -> CompactionStrategy:
+        return kind(memory=False, **dict(given))
 
-
-def inspect_edit(
-    *,
-    keep_thinking_turns: NonNegativeInt = 1,
-    keep_tool_uses: NonNegativeInt = 3,
-    keep_tool_inputs: bool = True,
-    exclude_tools: list[str] | None = None,
-) -> CompactionEdit:
-    """Return Inspect's ``CompactionEdit``.
-
-    Args:
-        keep_thinking_turns: Newest turns whose thinking stays.
-        keep_tool_uses: Newest tool results that stay.
-        keep_tool_inputs: Whether the arguments of calls stay whose results are cleared.
-        exclude_tools: Tools whose results always stay.
-    """
-    return CompactionEdit(
-        memory=False,
-        keep_thinking_turns=keep_thinking_turns,
-        keep_tool_uses=keep_tool_uses,
-        keep_tool_inputs=keep_tool_inputs,
-        exclude_tools=exclude_tools,
-    )
-
-
-def inspect_trim(*, preserve: Annotated[float, Field(ge=0, le=1)] = 0.2) -> CompactionTrim:
-    """Return Inspect's ``CompactionTrim``.
-
-    Args:
-        preserve: Share of the messages kept, by count, newest first. Inspect's own default is 0.8.
-    """
-    return CompactionTrim(memory=False, preserve=preserve)
+    return Compressor("", summary, arguments, build, calls_model)

@@ -15,11 +15,9 @@ from pydantic import Field, NonNegativeInt, PositiveInt
 
 from compression_eval.compressors.budget import fitted, groups, joined
 from compression_eval.compressors.errors import CompressionError
-from compression_eval.compressors.prompts import filled
-from compression_eval.compressors.strategy import ProductStrategy, strategy
-from compression_eval.compressors.summarising import asked_about, instructions
+from compression_eval.compressors.strategy import strategy
+from compression_eval.compressors.summarising import ProductStrategy, asked_about
 
-_KEY = "compression_eval_openhands"
 _RESET_ATTEMPTS = 5
 _RESET_SCALE = 0.8
 
@@ -30,6 +28,8 @@ class OpenHandsCompaction(ProductStrategy):
 
     A forced compression corresponds to the condenser's request: about half of the events are kept.
     """
+
+    name = "openhands"
 
     max_size: PositiveInt = 240
     """Events from which the condenser would fire by itself; half of it is its target then."""
@@ -50,9 +50,6 @@ class OpenHandsCompaction(ProductStrategy):
 
         If the range would be too small, everything is summarised; only that call is repeated on
         failure, with ever shorter messages.
-
-        Raises:
-            CompressionError: There are fewer events than are kept, or no usable reply.
         """
         pieces = groups(messages)
         sizes = [sum(map(_events, piece)) for piece in pieces]
@@ -73,18 +70,14 @@ class OpenHandsCompaction(ProductStrategy):
         else:
             head, tail = [], []
             text = await self._reset(model, messages)
-        message = ChatMessageUser(
-            content=filled("openhands_carrier", summary=text), metadata={_KEY: text}
-        )
+        message = self.message(text)
         return [*head, message, *tail], message
 
     async def _summary(self, model: Model, messages: Sequence[ChatMessage]) -> str:
         """Return the summary of the messages; an earlier summary among them is marked as such."""
-        earlier = [m.metadata[_KEY] for m in messages if m.metadata and _KEY in m.metadata]
-        events = [m for m in messages if _KEY not in (m.metadata or {})]
-        header = {"previous_summary": earlier[-1]} if earlier else {}
-        request = instructions("openhands", self)
-        return await asked_about(model, events, header, request)
+        earlier, events = self.carried(messages)
+        header = {"previous_summary": earlier} if earlier else {}
+        return await asked_about(model, events, header, self.instructions())
 
     async def _reset(self, model: Model, messages: list[ChatMessage]) -> str:
         """Return a summary of everything, shortening the messages after every failure."""
@@ -92,18 +85,20 @@ class OpenHandsCompaction(ProductStrategy):
         limit = max((len(message.text) for message in conversation), default=0)
         for _ in range(_RESET_ATTEMPTS - 1):
             try:
-                return await self._summary(model, [_shortened(m, limit) for m in conversation])
+                return await self._summary(model, self._shortened(conversation, limit))
             except CompressionError:
                 limit = int(limit * _RESET_SCALE)
-        return await self._summary(model, [_shortened(m, limit) for m in conversation])
+        return await self._summary(model, self._shortened(conversation, limit))
+
+    def _shortened(self, messages: Sequence[ChatMessage], limit: int) -> list[ChatMessage]:
+        return [
+            message
+            if len(message.text) <= limit or self.key in (message.metadata or {})
+            else message.model_copy(update={"content": fitted(message.text, limit, len, "ends")})
+            for message in messages
+        ]
 
 
 def _events(message: ChatMessage) -> int:
     """Return the number of OpenHands events of a message: each call is an event of its own."""
     return max(len(getattr(message, "tool_calls", None) or []), 1)
-
-
-def _shortened(message: ChatMessage, limit: int) -> ChatMessage:
-    if len(message.text) <= limit or _KEY in (message.metadata or {}):
-        return message
-    return message.model_copy(update={"content": fitted(message.text, limit, len, "ends")})

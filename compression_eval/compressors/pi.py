@@ -6,22 +6,17 @@ written anew here.
 
 from collections.abc import Sequence
 
-from inspect_ai.model import (
-    ChatMessage,
-    ChatMessageUser,
-    Model,
-)
+from inspect_ai.model import ChatMessage, ChatMessageUser, Model
 from inspect_ai.tool import ToolInfo
 from pydantic import BaseModel, Field, PositiveInt
 
+from compression_eval.compressors.budget import split_system
 from compression_eval.compressors.errors import CompressionError
 from compression_eval.compressors.prompts import filled, prompt
-from compression_eval.compressors.strategy import ProductStrategy, strategy
-from compression_eval.compressors.summarising import asked_about, instructions, set_apart
+from compression_eval.compressors.strategy import strategy
+from compression_eval.compressors.summarising import ProductStrategy, asked_about
 from compression_eval.compressors.tokens import token_counter
 from compression_eval.file_ops.views import file_calls
-
-_KEY = "compression_eval_pi"
 
 _SUMMARY_SHARE, _TURN_SHARE = 0.8, 0.5
 """Shares of the reserve for a summary and for the summary of a turn's start."""
@@ -47,6 +42,8 @@ class _Carried(BaseModel):
 class PiCompaction(ProductStrategy):
     """Replace everything before the recent messages by a summary with lists of files."""
 
+    name = "pi"
+
     keep_recent_tokens: PositiveInt = 20_000
     """Tokens kept at the end, about: the message that reaches the number is the first one kept."""
     reserve_tokens: PositiveInt = 16_384
@@ -60,11 +57,9 @@ class PiCompaction(ProductStrategy):
         """Return system messages, summary, recent messages; and the message with the summary.
 
         If the cut splits a turn, there is a second model call.
-
-        Raises:
-            CompressionError: Everything is recent, or no usable reply.
         """
-        system, previous, body = set_apart(messages, _KEY)
+        system, conversation = split_system(messages)
+        previous, body = self.carried(conversation)
         cut = self._cut_point(body)
         if cut == 0:
             raise CompressionError(
@@ -83,10 +78,7 @@ class PiCompaction(ProductStrategy):
             for name, paths in (("read-files", carried.read), ("modified-files", carried.modified))
             if paths
         ]
-        message = ChatMessageUser(
-            content=filled("pi_carrier", summary=carried.summary) + "".join(lists),
-            metadata={_KEY: carried.model_dump()},
-        )
+        message = self.message(carried.summary, carried.model_dump(), "".join(lists))
         return [*system, message, *body[cut:]], message
 
     def _cut_point(self, messages: Sequence[ChatMessage]) -> int:
@@ -117,8 +109,7 @@ class PiCompaction(ProductStrategy):
         parts = [earlier] if earlier and not history else []
         if history:
             header = {"previous_summary": earlier} if earlier else {}
-            name = "pi_update" if earlier else "pi"
-            request = instructions(name, self)
+            request = self.instructions("pi_update" if earlier else "pi")
             most = int(_SUMMARY_SHARE * self.reserve_tokens)
             parts.append(await asked_about(model, self._shortened(history), header, request, most))
         if turn_start:

@@ -28,11 +28,7 @@ class RegenerativeCompaction(SummarisingCompaction):
     async def compact(
         self, model: Model, messages: list[ChatMessage], tools: list[ToolInfo]
     ) -> tuple[list[ChatMessage], ChatMessageUser | None]:
-        """Return head, summary and tail; and the message with the summary.
-
-        Raises:
-            CompressionError: Nothing to summarise, or no usable reply.
-        """
+        """Return head, summary and tail; and the message with the summary."""
         plan = self.plan(messages)
         earlier = {} if plan.earlier is None else {"earlier_summary": plan.earlier}
         # A user's prompt may ask for tags around the summary.

@@ -5,6 +5,7 @@ from dataclasses import replace
 from functools import partial
 from typing import Any
 
+from inspect_ai.model import CompactionEdit, CompactionSummary, CompactionTrim
 from pydantic import ValidationError
 
 from compression_eval.compressors.anchored import AnchoredCompaction
@@ -14,7 +15,12 @@ from compression_eval.compressors.clear_tools import ClearToolsCompaction
 from compression_eval.compressors.codex import CodexCompaction
 from compression_eval.compressors.controls import FullContext, NoContext, TailOnly
 from compression_eval.compressors.hermes.strategy import HermesCompaction
-from compression_eval.compressors.inspect_own import inspect_edit, inspect_summary, inspect_trim
+from compression_eval.compressors.inspect_own import (
+    EditArguments,
+    SummaryArguments,
+    TrimArguments,
+    inspects_own,
+)
 from compression_eval.compressors.langchain import LangChainCompaction
 from compression_eval.compressors.masking import MaskingCompaction
 from compression_eval.compressors.openhands import OpenHandsCompaction
@@ -54,12 +60,18 @@ _ENTRIES = {
     "regenerative": _model(
         RegenerativeCompaction, "the whole summary is written anew at each compression"
     ),
-    "summary": _model(inspect_summary, "Inspect's CompactionSummary"),
-    "edit": _code(
-        inspect_edit, "Inspect's CompactionEdit: older tool results and thinking are cleared"
+    "summary": inspects_own(
+        CompactionSummary, SummaryArguments, "Inspect's CompactionSummary", calls_model=True
     ),
-    "trim": _code(
-        inspect_trim, "Inspect's CompactionTrim: the newest share of the messages is kept"
+    "edit": inspects_own(
+        CompactionEdit,
+        EditArguments,
+        "Inspect's CompactionEdit: older tool results and thinking are cleared",
+    ),
+    "trim": inspects_own(
+        CompactionTrim,
+        TrimArguments,
+        "Inspect's CompactionTrim: the newest share of the messages is kept",
     ),
     "masking": _code(
         MaskingCompaction,

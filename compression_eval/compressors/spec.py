@@ -1,27 +1,20 @@
 """A named strategy, its arguments, and a spec of both.
 
-The arguments of a strategy are its keyword arguments, defined once: as the fields of its class, or
-in a signature and its docstring. A model derived from them checks the arguments in command lines,
-YAML files and logs.
+The arguments of a strategy are its keyword arguments, defined once, as the fields of its class. A
+model derived from them checks the arguments in command lines, YAML files and logs.
 """
 
-import inspect
 import re
 from collections.abc import Callable, Sequence
 from copy import copy
 from dataclasses import dataclass
-from typing import Any, get_type_hints
+from typing import Any
 
 from inspect_ai.model import CompactionStrategy, Model
-from pydantic import BaseModel, ConfigDict, Field, create_model
+from pydantic import BaseModel, ConfigDict, create_model
 from pydantic.fields import FieldInfo
 
 from compression_eval.fixtures.models import Fixture
-
-_NO_ARGUMENTS = ("threshold", "fixture")
-"""Parameters that are no arguments: when an agent compresses, and the fixture."""
-
-_ARGS_SECTION = re.compile(r"^Args:\n(.*?)(?=^\S|\Z)", re.MULTILINE | re.DOTALL)
 
 
 class Arguments(BaseModel):
@@ -52,67 +45,35 @@ class Compressor:
 
 
 def compressor(
-    make: Callable[..., CompactionStrategy],
-    summary: str,
-    *,
-    calls_model: bool,
-    **more: Any,
+    kind: type[CompactionStrategy], summary: str, *, calls_model: bool, **more: Any
 ) -> Compressor:
     """Return the entry of a strategy; the registry names it.
 
     Args:
-        make: The class, or a function that returns the strategy. An argument named ``fixture``
-            receives the fixture to compress; ``threshold`` is left to agents.
+        kind: A class decorated with `strategy`. Its fields are the arguments; the field ``fixture``
+            receives the fixture to compress, and ``threshold`` is left to agents.
         summary: What it does, in one line.
         calls_model: Whether it calls a model.
         more: Further fields of `Compressor`.
     """
-    parameters = _declared(make) if inspect.isclass(make) else _of_signature(make)
-    fields = {
-        argument: (field.annotation, field)
-        for argument, field in parameters.items()
-        if argument not in _NO_ARGUMENTS
-    }
-
-    def build(given: Arguments, fixture: Fixture | None = None) -> CompactionStrategy:
-        values = {field: getattr(given, field) for field in fields}
-        return make(**values, fixture=fixture) if "fixture" in parameters else make(**values)
-
-    own: dict[str, Any] = dict(fields)
-    arguments = create_model(f"{make.__name__}Arguments", __base__=Arguments, **own)
-    return Compressor("", summary, arguments, build, calls_model=calls_model, **more)
-
-
-def _declared(kind: type) -> dict[str, FieldInfo]:
-    """Return the fields of a class decorated with `strategy`, those of its bases first."""
-    fields: dict[str, FieldInfo] = {}
+    declared: dict[str, FieldInfo] = {}
     for base in reversed(kind.__mro__):
         for name, field in vars(base).get("__pydantic_fields__", {}).items():
             # Only the class that declares a field has its description.
-            description = field.description or (fields[name].description if name in fields else "")
-            fields[name] = copy(field)
-            fields[name].description = " ".join((description or "").split())
-    return fields
+            described = field if field.description else declared.get(name, field)
+            declared[name] = copy(field)
+            declared[name].description = " ".join((described.description or "").split())
+    del declared["threshold"]
+    takes_fixture = declared.pop("fixture", None) is not None
+    fields: dict[str, Any] = {name: (field.annotation, field) for name, field in declared.items()}
 
+    def build(given: Arguments, fixture: Fixture | None = None) -> CompactionStrategy:
+        values = {name: getattr(given, name) for name in fields}
+        make: Callable[..., CompactionStrategy] = kind
+        return make(**values, fixture=fixture) if takes_fixture else make(**values)
 
-def _of_signature(function: Callable[..., CompactionStrategy]) -> dict[str, FieldInfo]:
-    """Return the parameters of a function, described by its docstring."""
-    hints = get_type_hints(function, include_extras=True)
-    meanings = documented(inspect.getdoc(function) or "")
-    return {
-        each.name: FieldInfo.from_annotated_attribute(
-            hints[each.name], Field(default=each.default, description=meanings.get(each.name))
-        )
-        for each in inspect.signature(function).parameters.values()
-    }
-
-
-def documented(docstring: str) -> dict[str, str]:
-    """Return the description of each argument in a docstring's ``Args:``, on one line."""
-    section = _ARGS_SECTION.search(docstring)
-    entries = re.split(r"^    (?=\w+: )", section[1] if section else "", flags=re.MULTILINE)
-    named = (entry.partition(": ") for entry in entries)
-    return {name: " ".join(text.split()) for name, _, text in named}
+    arguments = create_model(f"{kind.__name__}Arguments", __base__=Arguments, **fields)
+    return Compressor("", summary, arguments, build, calls_model, **more)
 
 
 @dataclass(frozen=True)

@@ -37,7 +37,9 @@ class Strategy(CompactionStrategy):
     """Base of our strategies; Inspect's agents accept them like Inspect's own.
 
     They never warn the model of a compression (``memory``): agents have different tools, so results
-    are only comparable without a warning.
+    are only comparable without a warning. Their ``compact`` returns the new messages, and the one
+    that an agent adds to its history, if there is one; it raises `CompressionError` where there is
+    nothing to compress and where a model's reply cannot be used.
     """
 
     kind: ClassVar[Literal["summary", "edit", "trim"]] = "summary"
@@ -66,16 +68,6 @@ class WindowStrategy(Strategy):
     With it, ``tail_tokens`` (and ``summary_tokens``, where there is a summary) are no longer
     budgets: only their proportion counts, by which the target is divided. ``tail`` gives all of it
     to the tail."""
-
-
-@strategy
-class ProductStrategy(Strategy):
-    """A strategy that imitates a product, with a model and instructions."""
-
-    prompt: Text | None = None
-    """Text that replaces the instructions to the summarising model."""
-    focus_topic: Text | None = None
-    """A topic that deserves the most room; added to the instructions."""
 
 
 class WrappedStrategy(CompactionStrategy):

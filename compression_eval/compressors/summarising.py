@@ -27,11 +27,10 @@ from compression_eval.compressors.budget import (
     filled_tail,
     room_in_target,
     split,
-    split_system,
 )
 from compression_eval.compressors.errors import CompressionError
 from compression_eval.compressors.prompts import filled, prompt
-from compression_eval.compressors.strategy import ProductStrategy, Text, WindowStrategy, strategy
+from compression_eval.compressors.strategy import Strategy, Text, WindowStrategy, strategy
 from compression_eval.compressors.tokens import token_counter
 from compression_eval.fixtures.message_text import content_text
 from compression_eval.inspect_models import NO_CHOICES, refused
@@ -146,6 +145,49 @@ class SummarisingCompaction(WindowStrategy):
         return [*start, *filled_tail(rest, room, self.target_tokens)]
 
 
+@strategy
+class ProductStrategy(Strategy):
+    """A strategy that imitates a product, with a model and instructions."""
+
+    name: ClassVar[str]
+    """Name of its texts: instructions, and ``…_carrier`` for the message around the summary."""
+
+    prompt: Text | None = None
+    """Text that replaces the instructions to the summarising model."""
+    focus_topic: Text | None = None
+    """A topic that deserves the most room; added to the instructions."""
+
+    @property
+    def key(self) -> str:
+        """Metadata key of the message that carries the summary to the next compression."""
+        return f"compression_eval_{self.name}"
+
+    def instructions(self, name: str = "") -> str:
+        """Return the instructions, or the user's in their place, with the focus topic."""
+        text = self.prompt or prompt(name or self.name)
+        focus = self.focus_topic
+        return f"{text}\n\n{filled('focus', topic=focus)}" if focus else text
+
+    def message(self, summary: str, carried: Any = None, after: str = "") -> ChatMessageUser:
+        """Return the message with a summary.
+
+        Args:
+            summary: The summary.
+            carried: What the next compression needs, if it is more than the summary.
+            after: Text after the product's own around the summary.
+        """
+        return ChatMessageUser(
+            content=filled(f"{self.name}_carrier", summary=summary) + after,
+            metadata={self.key: carried or summary},
+        )
+
+    def carried(self, messages: Sequence[ChatMessage]) -> tuple[Any, list[ChatMessage]]:
+        """Return what the newest earlier result carries, or None, and the messages without any."""
+        earlier = [m.metadata[self.key] for m in messages if self.key in (m.metadata or {})]  # type: ignore[index]
+        rest = [m for m in messages if self.key not in (m.metadata or {})]
+        return earlier[-1] if earlier else None, rest
+
+
 def carrier(text: str, metadata: dict[str, Any]) -> ChatMessageUser:
     """Return the message that replaces the removed messages in a state."""
     return ChatMessageUser(content=f"{prompt('carrier')}\n\n{text}", metadata=metadata)
@@ -204,13 +246,6 @@ def data_block(header: dict[str, Any], messages: Sequence[ChatMessage]) -> str:
     return "\n".join(lines)
 
 
-def instructions(name: str, product: ProductStrategy) -> str:
-    """Return the instructions of a product, or the user's in their place, with the focus topic."""
-    text = product.prompt or prompt(name)
-    focus = product.focus_topic
-    return f"{text}\n\n{filled('focus', topic=focus)}" if focus else text
-
-
 async def asked_after(
     model: Model, messages: Sequence[ChatMessage], tools: Sequence[ToolInfo], request: str
 ) -> ModelOutput:
@@ -254,22 +289,3 @@ async def asked_about(
         config=GenerateConfig(max_tokens=max_tokens),
     )
     return completion(output)
-
-
-def set_apart(
-    messages: Sequence[ChatMessage], key: str
-) -> tuple[list[ChatMessage], Any, list[ChatMessage]]:
-    """Split a conversation into system messages, the earlier compression's result, and the rest.
-
-    Args:
-        messages: The conversation.
-        key: Metadata key of the message that carries an earlier result.
-
-    Returns:
-        The leading system messages; the newest carrier's value of the key, or None; all other
-        messages without carriers.
-    """
-    system, conversation = split_system(messages)
-    held = [message.metadata[key] for message in conversation if key in (message.metadata or {})]  # type: ignore[index]
-    rest = [message for message in conversation if key not in (message.metadata or {})]
-    return system, held[-1] if held else None, rest
