@@ -30,9 +30,9 @@ from compression_eval.compressors.budget import groups
 from compression_eval.compressors.errors import CompressionError
 from compression_eval.compressors.prompts import prompt
 from compression_eval.compressors.spec import Arguments, Compressor
-from compression_eval.compressors.strategy import WrappedStrategy
+from compression_eval.compressors.strategy import WrappedStrategy, carried
 from compression_eval.compressors.tokens import is_opaque, token_counter
-from compression_eval.compressors.validity import structural_problem
+from compression_eval.compressors.validity import state_problem
 from compression_eval.compressors.vendors.anthropic_api import BLOCK
 from compression_eval.file_ops.calls import calls_of_messages
 from compression_eval.file_ops.ledger import FileState, Inventory, Status
@@ -122,8 +122,11 @@ class ArtifactIndex(BaseModel):
         programs.update(item.what for item in reading.unclassified if item.kind == "program")
         unknown = Counter(self.open)
         unknown.update(item.kind for item in reading.unclassified if item.kind != "program")
+        states = list(inventory.states.values())
+        read = sorted((s for s in states if s.status == "read"), key=lambda state: state.last)
+        dropped = {state.path for state in read[: max(0, len(states) - _MAX_FILES)]}
         return ArtifactIndex(
-            files=_bounded(list(inventory.states.values())),
+            files=[state for state in states if state.path not in dropped],
             failed=list(failed.values())[-4 * _MAX_FAILED :],
             programs=dict(programs.most_common(_MAX_COUNTED)),
             open=dict(unknown.most_common(_MAX_COUNTED)),
@@ -144,81 +147,58 @@ class ArtifactIndex(BaseModel):
             budget: Maximum tokens; a heading alone may exceed a very small one.
             count: Counts the tokens of a text.
         """
-        page = _Page(self)
-        text = page.text()
-        while count(text) > budget and page.shrink(count(text) - budget, count):
-            text = page.text()
-        return text
-
-
-class _Page:
-    """The entries to show, and how many of each kind have been left out."""
-
-    def __init__(self, index: ArtifactIndex) -> None:
-        states = sorted(index.files, key=lambda state: state.last)
-        self._entries: dict[str, list[FileState | FailedEntry]] = {
+        states = sorted(self.files, key=lambda state: state.last)
+        shown: dict[str, list[FileState | FailedEntry]] = {
             status: [state for state in states if state.status == status and not state.folder]
             for status in _SHOWN
         }
-        self._entries["failed"] = [*index.failed[-_MAX_FAILED:]]
-        self._index = index
-        self._names = any(state.names for state in states if not state.folder)
-        self._out: Counter[str] = Counter()
+        shown["failed"] = [*self.failed[-_MAX_FAILED:]]
+        names = any(state.names for state in states if not state.folder)
+        left_out: Counter[str] = Counter()
+        while True:
+            text = self._page(shown, left_out, names)
+            excess = count(text) - budget
+            kind = next((kind for kind in _LEFT_OUT_FIRST if shown[kind]), None)
+            if excess <= 0 or not (names or kind):
+                return text
+            if names or kind is None:
+                names = False
+                continue
+            sizes = (count(_line(entry, names)) + 1 for entry in shown[kind])
+            gone = 1 + sum(saved < excess for saved in itertools.accumulate(sizes))
+            left_out[kind] += len(shown[kind][:gone])
+            shown[kind] = shown[kind][gone:]
 
-    def text(self) -> str:
-        """Return the page."""
-        labels = _labels(self._index.language)
+    def _page(
+        self, shown: dict[str, list[FileState | FailedEntry]], left_out: Counter[str], names: bool
+    ) -> str:
+        labels = _labels(self.language)
         lines = [labels["title"], labels["note"]]
-        for kind, entries in self._entries.items():
+        for kind, entries in shown.items():
             if entries:
-                lines += [f"### {labels[kind]}", *(f"- {self._line(entry)}" for entry in entries)]
-        if unknown := self._unknown(labels):
+                lines += [f"### {labels[kind]}", *(f"- {_line(each, names)}" for each in entries)]
+        unknown = [f"{labels[f'open_{kind}']} ({n})" for kind, n in self.open.items()]
+        if programs := Counter(self.programs).most_common(_MAX_PROGRAMS):
+            named = ", ".join(f"`{name}`" for name, _ in programs)
+            more = len(self.programs) - len(programs)
+            unknown.append(f"{labels['programs']}: {named}" + (f" and {more} more" if more else ""))
+        if unknown:
             lines += [f"### {labels['open']}", "; ".join(unknown)]
-        if self._out:
-            counts = ", ".join(f"{n} {labels[kind].lower()}" for kind, n in self._out.items())
+        if left_out:
+            counts = ", ".join(f"{n} {labels[kind].lower()}" for kind, n in left_out.items())
             lines.append(f"({labels['left_out']}: {counts}; {labels['rule']}.)")
         return "\n".join(lines)
 
-    def shrink(self, excess: int, count: Callable[[str], int]) -> bool:
-        """Leave out the next entries by the rule; return False if none are left.
 
-        Args:
-            excess: Tokens to save; as many entries of one kind are left out as needed.
-            count: Counts the tokens of a text.
-        """
-        if self._names:
-            self._names = False
-            return True
-        for kind in _LEFT_OUT_FIRST:
-            entries = self._entries[kind]
-            gone = 0
-            while gone < len(entries) and excess > 0:
-                excess -= count(self._line(entries[gone])) + 1
-                gone += 1
-            if gone:
-                self._out[kind] += gone
-                self._entries[kind] = entries[gone:]
-                return True
-        return False
-
-    def _line(self, entry: FileState | FailedEntry) -> str:
-        if isinstance(entry, FailedEntry):
-            code = "" if entry.exit_code is None else f" (exit {entry.exit_code})"
-            return f"{entry.command}{code}"
-        text = entry.path
-        if entry.original and entry.status in ("created", "modified", "renamed"):
-            text = f"{entry.path} (was {entry.original})"
-        if self._names and entry.names and entry.status in ("created", "modified"):
-            text = f"{text}: {', '.join(entry.names[:_MAX_NAMES])}"
-        return text
-
-    def _unknown(self, labels: dict[str, str]) -> list[str]:
-        parts = [f"{labels[f'open_{kind}']} ({n})" for kind, n in self._index.open.items()]
-        if programs := Counter(self._index.programs).most_common(_MAX_PROGRAMS):
-            named = ", ".join(f"`{name}`" for name, _ in programs)
-            more = len(self._index.programs) - len(programs)
-            parts.append(f"{labels['programs']}: {named}" + (f" and {more} more" if more else ""))
-        return parts
+def _line(entry: FileState | FailedEntry, names: bool) -> str:
+    if isinstance(entry, FailedEntry):
+        return entry.command + ("" if entry.exit_code is None else f" (exit {entry.exit_code})")
+    text = entry.path
+    if entry.original and entry.status in ("created", "modified", "renamed"):
+        text = f"{text} (was {entry.original})"
+    if names and entry.names and entry.status in ("created", "modified"):
+        text = f"{text}: {', '.join(entry.names[:_MAX_NAMES])}"
+    return text
 
 
 @cache
@@ -246,12 +226,6 @@ def _language(messages: Sequence[ChatMessage]) -> Language:
     if kana + han < _WIDE_SHARE * len(text) or not text:
         return "en"
     return "ja" if kana >= han / 4 else "zh"
-
-
-def _bounded(states: list[FileState]) -> list[FileState]:
-    read = sorted((s for s in states if s.status == "read"), key=lambda state: state.last)
-    gone = {state.path for state in read[: max(0, len(states) - _MAX_FILES)]}
-    return [state for state in states if state.path not in gone]
 
 
 class ArtifactIndexCompaction(WrappedStrategy):
@@ -294,23 +268,15 @@ class ArtifactIndexCompaction(WrappedStrategy):
             unchanged, so that the validity gate still sees it.
         """
         plain = [message for message in map(_without_index, messages) if message is not None]
-        index = _index_of(messages).merged(plain)
+        earlier, _ = carried(messages, _KEY)
+        index = ArtifactIndex.model_validate(earlier["index"] if earlier else {}).merged(plain)
         count = token_counter().count
         text = index.render(self.index_tokens, count)
         inner = self.leaving_room(count(text) + _FRAME) if self.leaving_room else self.inner
         result = await inner.compact_outcome(model, list(plain), tools)
-        if not self.always and _is_no_state(plain, result.input):
+        if not self.always and state_problem(plain, result.input):
             return result
         return _with_index(plain, result, index, text)
-
-
-def _index_of(messages: list[ChatMessage]) -> ArtifactIndex:
-    """Return the index that an earlier compression left; an empty one if there was none."""
-    for message in reversed(messages):
-        kept = (message.metadata or {}).get(_KEY)
-        if kept is not None:
-            return ArtifactIndex.model_validate(kept["index"])
-    return ArtifactIndex()
 
 
 def _without_index(message: ChatMessage) -> ChatMessage | None:
@@ -321,25 +287,15 @@ def _without_index(message: ChatMessage) -> ChatMessage | None:
     if kept["alone"]:
         return None
     content = message.content
+    plain: Any = content[:-1]
     if isinstance(content, str):
-        plain: Any = content.removesuffix(_section(kept["text"]))
-    else:
-        plain = content[:-1]
+        plain = content.removesuffix(_section(kept["text"]))
     metadata = {key: value for key, value in (message.metadata or {}).items() if key != _KEY}
     return message.model_copy(update={"content": plain, "metadata": metadata or None})
 
 
 def _section(text: str) -> str:
     return f"\n\n{text}"
-
-
-def _is_no_state(before: list[ChatMessage], after: list[ChatMessage]) -> bool:
-    """Return whether a result is empty, unchanged or malformed, which an index must not hide."""
-    if all(message.role == "system" for message in after):
-        return True
-    if [message_text(m) for m in before] == [message_text(m) for m in after]:
-        return True
-    return structural_problem(after, before) is not None
 
 
 def _with_index(

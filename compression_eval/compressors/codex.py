@@ -10,7 +10,7 @@ from pydantic import NonNegativeInt
 
 from compression_eval.compressors.budget import CUT_KEY, fitted, groups, joined, split_system
 from compression_eval.compressors.errors import CompressionError
-from compression_eval.compressors.strategy import strategy
+from compression_eval.compressors.strategy import carried, strategy
 from compression_eval.compressors.summarising import ProductStrategy, asked_after, completion
 from compression_eval.compressors.tokens import token_counter
 from compression_eval.inspect_models import stop_reason
@@ -34,7 +34,7 @@ class CodexCompaction(ProductStrategy):
         twice as many each time, so that a long conversation does not cost a call per message.
         """
         system, conversation = split_system(messages)
-        _, body = self.carried(conversation)
+        _, body = carried(conversation, self.key)
         if all(message.role == "user" for message in body):
             raise CompressionError(
                 "not_applied", "there are only user messages, and those are kept"

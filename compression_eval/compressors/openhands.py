@@ -15,7 +15,7 @@ from pydantic import Field, NonNegativeInt, PositiveInt
 
 from compression_eval.compressors.budget import fitted, groups, joined
 from compression_eval.compressors.errors import CompressionError
-from compression_eval.compressors.strategy import strategy
+from compression_eval.compressors.strategy import carried, strategy
 from compression_eval.compressors.summarising import ProductStrategy, asked_about
 
 _RESET_ATTEMPTS = 5
@@ -75,7 +75,7 @@ class OpenHandsCompaction(ProductStrategy):
 
     async def _summary(self, model: Model, messages: Sequence[ChatMessage]) -> str:
         """Return the summary of the messages; an earlier summary among them is marked as such."""
-        earlier, events = self.carried(messages)
+        earlier, events = carried(messages, self.key)
         header = {"previous_summary": earlier} if earlier else {}
         return await asked_about(model, events, header, self.instructions())
 

@@ -13,7 +13,7 @@ from pydantic import BaseModel, Field, PositiveInt
 from compression_eval.compressors.budget import split_system
 from compression_eval.compressors.errors import CompressionError
 from compression_eval.compressors.prompts import filled, prompt
-from compression_eval.compressors.strategy import strategy
+from compression_eval.compressors.strategy import carried, strategy
 from compression_eval.compressors.summarising import ProductStrategy, asked_about
 from compression_eval.compressors.tokens import token_counter
 from compression_eval.file_ops.views import file_calls
@@ -59,7 +59,7 @@ class PiCompaction(ProductStrategy):
         If the cut splits a turn, there is a second model call.
         """
         system, conversation = split_system(messages)
-        previous, body = self.carried(conversation)
+        previous, body = carried(conversation, self.key)
         cut = self._cut_point(body)
         if cut == 0:
             raise CompressionError(
@@ -67,18 +67,18 @@ class PiCompaction(ProductStrategy):
                 f"nothing to summarise: what was said since the last summary is within "
                 f"keep_recent_tokens ({self.keep_recent_tokens})",
             )
-        carried = _Carried.model_validate(previous or {})
+        notes = _Carried.model_validate(previous or {})
         turn = cut
         if cut < len(body) and body[cut].role != "user":
             turn = next((i for i in range(cut, -1, -1) if body[i].role == "user"), cut)
-        carried.summary = await self._summary(model, body[:turn], body[turn:cut], carried.summary)
-        carried.add_files(body[:cut])
+        notes.summary = await self._summary(model, body[:turn], body[turn:cut], notes.summary)
+        notes.add_files(body[:cut])
         lists = [
             f"\n\n<{name}>\n" + "\n".join(" ".join(path.split()) for path in paths) + f"\n</{name}>"
-            for name, paths in (("read-files", carried.read), ("modified-files", carried.modified))
+            for name, paths in (("read-files", notes.read), ("modified-files", notes.modified))
             if paths
         ]
-        message = self.message(carried.summary, carried.model_dump(), "".join(lists))
+        message = self.message(notes.summary, notes.model_dump(), "".join(lists))
         return [*system, message, *body[cut:]], message
 
     def _cut_point(self, messages: Sequence[ChatMessage]) -> int:

@@ -17,12 +17,11 @@ from inspect_ai.util import LimitExceededError
 from compression_eval.compressors.budget import CUT_KEY, split_system
 from compression_eval.compressors.errors import CompressionError, is_outage
 from compression_eval.compressors.spec import CompressorSpec
-from compression_eval.compressors.state import CycleRecord, State, StateStatus
+from compression_eval.compressors.state import CycleRecord, State
 from compression_eval.compressors.tokens import is_opaque, token_counter
 from compression_eval.compressors.validity import (
     DEFAULT_MIN_REMOVED,
-    size_problem,
-    structural_problem,
+    state_problem,
     suspicions,
 )
 from compression_eval.compressors.vendors.calls import VendorCall, vendor_call
@@ -136,8 +135,13 @@ async def compress(plan: CompressionPlan, replicate: int, model: Model) -> State
             state.cycles.append(cycle)
             if attempt.failure:
                 raise attempt.failure
-            if not plan.spec.compressor.exempt:
-                _check(before, messages, cycle, plan.min_removed)
+            if plan.spec.compressor.exempt:
+                continue
+            if cycle.fallback_reason is not None:
+                reason = f"{cycle.applied} was used instead: {cycle.fallback_reason}"
+                raise CompressionError("fallback", reason)
+            if problem := state_problem(before, messages, plan.min_removed):
+                raise CompressionError(*problem)
     except CompressionError as error:
         messages = []
         state.status, state.failure = error.status, error.reason
@@ -243,28 +247,6 @@ def _with_system(before: Sequence[ChatMessage], after: Sequence[ChatMessage]) ->
     kept = {message.id for message in after}
     system, _ = split_system(before)
     return [*(message for message in system if message.id not in kept), *after]
-
-
-def _check(
-    before: Sequence[ChatMessage],
-    after: Sequence[ChatMessage],
-    cycle: CycleRecord,
-    min_removed: float,
-) -> None:
-    """Raise if the result of a compression is not a valid state."""
-    failure: tuple[StateStatus, str] | None = None
-    if cycle.fallback_reason is not None:
-        failure = "fallback", f"{cycle.applied} was used instead: {cycle.fallback_reason}"
-    elif all(message.role == "system" for message in after):
-        failure = "empty", "nothing but the system prompt is left"
-    elif [message_text(m) for m in before] == [message_text(m) for m in after]:
-        failure = "not_applied", "the messages came back unchanged"
-    elif problem := size_problem(before, after, min_removed):
-        failure = "not_smaller", problem
-    elif problem := structural_problem(after, before):
-        failure = "invalid_structure", problem
-    if failure:
-        raise CompressionError(*failure)
 
 
 def regions(original: Sequence[ChatMessage], state: Sequence[ChatMessage]) -> list[Region]:

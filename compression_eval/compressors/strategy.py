@@ -1,5 +1,6 @@
 """Base classes of our own strategies: checked keyword arguments."""
 
+from collections.abc import Sequence
 from dataclasses import fields
 from typing import Annotated, Any, ClassVar, Literal, TypeVar, dataclass_transform
 
@@ -68,6 +69,21 @@ class WindowStrategy(Strategy):
     With it, ``tail_tokens`` (and ``summary_tokens``, where there is a summary) are no longer
     budgets: only their proportion counts, by which the target is divided. ``tail`` gives all of it
     to the tail."""
+
+
+def carried(messages: Sequence[ChatMessage], key: str) -> tuple[Any, list[ChatMessage]]:
+    """Return what an earlier compression left for the next one, and the messages without that.
+
+    Args:
+        messages: A conversation.
+        key: Metadata key of the messages that an earlier compression wrote.
+
+    Returns:
+        The newest value of the key, or None; and the messages that do not have it.
+    """
+    values = [(message.metadata or {}).get(key) for message in messages]
+    newest = next((value for value in reversed(values) if value is not None), None)
+    return newest, [m for m in messages if key not in (m.metadata or {})]
 
 
 class WrappedStrategy(CompactionStrategy):

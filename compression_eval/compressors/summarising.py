@@ -30,7 +30,7 @@ from compression_eval.compressors.budget import (
 )
 from compression_eval.compressors.errors import CompressionError
 from compression_eval.compressors.prompts import filled, prompt
-from compression_eval.compressors.strategy import Strategy, Text, WindowStrategy, strategy
+from compression_eval.compressors.strategy import Strategy, Text, WindowStrategy, carried, strategy
 from compression_eval.compressors.tokens import token_counter
 from compression_eval.fixtures.message_text import content_text
 from compression_eval.inspect_models import NO_CHOICES, refused
@@ -88,20 +88,15 @@ class SummarisingCompaction(WindowStrategy):
             share = room * summary_tokens // (summary_tokens + tail_tokens)
             summary_tokens = max(_MIN_SUMMARY, share)
             tail_tokens = room - summary_tokens
-        carriers = [message for message in messages if self.key in (message.metadata or {})]
-        window = split(
-            [message for message in messages if message not in carriers],
-            self.head_tokens,
-            tail_tokens,
-            keep_last=self.target_tokens is None,
-        )
+        earlier, rest = carried(messages, self.key)
+        keep_last = self.target_tokens is None
+        window = split(rest, self.head_tokens, tail_tokens, keep_last=keep_last)
         if not window.span:
             raise CompressionError(
                 "not_applied",
                 f"nothing to summarise: the conversation fits the head and tail budgets "
                 f"({self.head_tokens} and {tail_tokens} tokens)",
             )
-        earlier = (carriers[-1].metadata or {})[self.key] if carriers else None
         return SummaryPlan(window, earlier, summary_tokens)
 
     def request(self, plan: SummaryPlan, earlier: dict[str, Any]) -> list[ChatMessage]:
@@ -180,12 +175,6 @@ class ProductStrategy(Strategy):
             content=filled(f"{self.name}_carrier", summary=summary) + after,
             metadata={self.key: carried or summary},
         )
-
-    def carried(self, messages: Sequence[ChatMessage]) -> tuple[Any, list[ChatMessage]]:
-        """Return what the newest earlier result carries, or None, and the messages without any."""
-        earlier = [m.metadata[self.key] for m in messages if self.key in (m.metadata or {})]  # type: ignore[index]
-        rest = [m for m in messages if self.key not in (m.metadata or {})]
-        return earlier[-1] if earlier else None, rest
 
 
 def carrier(text: str, metadata: dict[str, Any]) -> ChatMessageUser:

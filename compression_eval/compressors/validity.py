@@ -14,6 +14,7 @@ from collections.abc import Callable, Iterator, Sequence
 from inspect_ai.model import ChatMessage, ChatMessageAssistant, ContentData
 
 from compression_eval.compressors.budget import groups, split_system
+from compression_eval.compressors.state import StateStatus
 from compression_eval.compressors.tokens import token_counter
 from compression_eval.facts.records import FactRecord
 from compression_eval.fixtures.message_text import content_text, message_text
@@ -60,6 +61,27 @@ _SCRIPTS = {
     "Arabic": re.compile("[\u0600-\u06ff]"),
     _LATIN: re.compile("[A-Za-z\u00c0-\u024f]"),
 }
+
+
+def state_problem(
+    before: Sequence[ChatMessage], after: Sequence[ChatMessage], min_removed: float | None = None
+) -> tuple[StateStatus, str] | None:
+    """Return why the result of a compression is not a valid state, or None.
+
+    Args:
+        before: The input: the history, or an earlier state with the messages after it.
+        after: The result.
+        min_removed: Minimum share of tokens to remove, 0 to 1; None if its size does not matter.
+    """
+    if all(message.role == "system" for message in after):
+        return "empty", "nothing but the system prompt is left"
+    if [message_text(m) for m in before] == [message_text(m) for m in after]:
+        return "not_applied", "the messages came back unchanged"
+    if min_removed is not None and (problem := size_problem(before, after, min_removed)):
+        return "not_smaller", problem
+    if problem := structural_problem(after, before):
+        return "invalid_structure", problem
+    return None
 
 
 def size_problem(

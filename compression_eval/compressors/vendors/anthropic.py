@@ -61,10 +61,7 @@ class AnthropicNativeCompaction(Strategy):
     tail_tokens: NonNegativeInt = 0
     """Tokens at the end that are not sent to be summarised but follow the block word for word."""
 
-    @property
-    def preserve_prefix(self) -> bool:
-        """False: the summarised messages must be removed."""
-        return False
+    preserve_prefix = False  # the summarised messages must be removed
 
     async def compact(
         self, model: Model, messages: list[ChatMessage], tools: list[ToolInfo]
@@ -128,10 +125,7 @@ class AnthropicEditCompaction(Strategy):
     max_tokens: _SummaryTokens = 16_384
     """Most tokens of the reply."""
 
-    @property
-    def preserve_prefix(self) -> bool:
-        """False: the server ignores messages before a block."""
-        return False
+    preserve_prefix = False  # the server ignores messages before a block
 
     async def compact(
         self, model: Model, messages: list[ChatMessage], tools: list[ToolInfo]

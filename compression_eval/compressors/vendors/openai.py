@@ -29,10 +29,7 @@ _TOO_LONG = ("context_length_exceeded", "string_above_max_length")
 class OpenAICompaction(Strategy):
     """Replace a conversation by the items that OpenAI's compaction endpoint returns."""
 
-    @property
-    def preserve_prefix(self) -> bool:
-        """False: the endpoint returns the user messages itself."""
-        return False
+    preserve_prefix = False  # the endpoint returns the user messages itself
 
     async def compact(
         self, model: Model, messages: list[ChatMessage], tools: list[ToolInfo]
