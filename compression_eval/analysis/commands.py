@@ -142,10 +142,22 @@ def compare(
     BASE and NEW are logs of this eval, or folders of logs; each side is one arm. The score
     knowledge decides, on the probes that both have: whether it is shown to be worse by less than
     the margin. docs/statistics.md says how, and what the verdicts mean.
+
+    Logs of any other Inspect task, whose agent ran with different compaction, are compared by
+    their first score (margin 0.1), with what compaction cost: docs/agents.md.
     """
     _require("compare", "scipy")
     for option, place in (("--out", out), ("--junit", junit)):
         _refuse_unwritable(option, place)
+    from compression_eval.analysis.agent_runs import agent_logs
+
+    if agent_logs([*base, *new]):
+        used = {"--regrade": regrade, "--allow": allow, "--junit": junit, "--gate": gate}
+        if refused := [name for name, value in used.items() if value]:
+            raise DataError(f"{', '.join(refused)}: only for logs of compression_eval")
+        given = ctx.get_parameter_source("margin") != click.core.ParameterSource.DEFAULT
+        named = ((base, base_arm), (new, new_arm))
+        ctx.exit(_compare_agents(named, margin if given else None, form, out))
     if regrade is None and (set_options := [name for name, value in options.items() if value]):
         flags = ", ".join(f"--{name.replace('_', '-')}" for name in set_options)
         raise DataError(f"{flags}: only with --regrade")
@@ -173,6 +185,36 @@ def compare(
         write_whole(out, text)
         click.echo(f"{outcome}: {why} ({out})")
     ctx.exit(EXIT_CODES[outcome])
+
+
+def _compare_agents(
+    sides: tuple[tuple[tuple[str, ...], str | None], ...],
+    margin: float | None,
+    form: str,
+    out: Path | None,
+) -> int:
+    """Compare an agent's runs, write the result, and return the exit code."""
+    from compression_eval.analysis import agent_runs
+    from compression_eval.text.tables import as_markdown, as_text
+
+    logs = [agent_runs.agent_logs(paths) for paths, _ in sides]
+    arms = agent_runs.agent_arms(list({log.path: log for side in logs for log in side}.values()))
+    base, new = (
+        agent_runs.one_arm(arms, own, wanted, option)
+        for option, own, (_, wanted) in zip(("--base-arm", "--new-arm"), logs, sides, strict=True)
+    )
+    comparison = agent_runs.compare_agents(base, new, margin or agent_runs.DEFAULT_MARGIN)
+    page = agent_runs.comparison_page(comparison)
+    if form == "json":
+        text = agent_runs.comparison_json(comparison)
+    else:
+        text = (as_markdown if form == "markdown" else as_text)(page)
+    if out is None:
+        click.echo(text, nl=False)
+    else:
+        write_whole(out, text)
+        click.echo(f"{comparison.outcome} ({out})")
+    return agent_runs.EXIT_CODES[comparison.outcome]
 
 
 def _regraded(
@@ -266,7 +308,8 @@ def _found(paths: tuple[str, ...]) -> "list[Log]":
 def report(logs: tuple[str, ...], out: Path, reference: bool, viewer: str) -> None:
     """Make a report of logs: what each arm kept, where facts were lost, and what it cost.
 
-    LOG is a log of this eval, or a folder of logs. Writes index.html (one page that needs no
+    LOG is a log of this eval, or a folder of logs; or logs of any other Inspect task, whose agent
+    ran with different compaction (docs/agents.md). Writes index.html (one page that needs no
     network), report.md (to be pasted), figures.json and charts/ (PNG and SVG).
     """
     if not viewer.startswith(("http://", "https://")):
@@ -275,6 +318,14 @@ def report(logs: tuple[str, ...], out: Path, reference: bool, viewer: str) -> No
     from compression_eval.analysis.report.making import check_out, report_files, write_files
 
     check_out(out)
+    from compression_eval.analysis.agent_runs import agent_arms, agent_logs
+
+    if runs := agent_logs(logs):
+        from compression_eval.analysis.report.agents import agent_report_files
+
+        write_files(out, agent_report_files(agent_arms(runs)))
+        click.echo(f"wrote {out / 'index.html'}, report.md, figures.json and a chart")
+        return
     files = report_files(
         _found(logs),
         out,

@@ -156,14 +156,14 @@ def find_logs(paths: Sequence[str]) -> list[Log]:
     for path in paths:
         if Path(path).is_dir():
             listed = [_header(info.name) for info in list_eval_logs(path, descending=False)]
-            ours = [log for log in listed if _is_ours(log.header)]
+            ours = [log for log in listed if is_ours(log.header)]
             if not ours:
                 others = f" ({len(listed)} of other evals)" if listed else ""
                 raise DataError(f"{path}: no log of compression_eval in this folder{others}")
             logs.extend(_current(ours))
         else:
             log = _header(path)
-            if not _is_ours(log.header):
+            if not is_ours(log.header):
                 name = log.header.eval.task
                 raise DataError(f"{path}: a log of {name!r}, not of compression_eval")
             logs.append(log)
@@ -218,5 +218,6 @@ def _header(path: str) -> Log:
         return Log(path, read_eval_log(path, header_only=True))
 
 
-def _is_ours(header: EvalLog) -> bool:
+def is_ours(header: EvalLog) -> bool:
+    """Return whether a log is of the task that measures what a compression kept."""
     return "compression_eval" in (header.eval.metadata or {})
