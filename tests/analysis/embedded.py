@@ -30,6 +30,6 @@ def foreign(logs: Path) -> EvalLog:
 
 def _evaluated(task: Any, logs: Path, **given: Any) -> EvalLog:
     (log,) = inspect_eval(
-        task, model="embedded/lexical", log_dir=str(logs), display="none", **given
+        task, model="embedded/lexical", log_dir=str(logs), display="plain", **given
     )
     return log

@@ -129,7 +129,7 @@ def run(log_dir: Path, fixtures: Any, *, epochs: int | None = None, **given: Any
         model_roles=roles,
         epochs=epochs,
         log_dir=str(log_dir),
-        display="none",
+        display="plain",
         **options,
     )
     return logs[0]

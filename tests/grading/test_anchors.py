@@ -167,7 +167,7 @@ def test_a_log_is_scored_again_with_anchors(tmp_path: Path) -> None:
         six_dimensions(anchors=2),
         model_roles={"grader": second.model},
         action="append",
-        display="none",
+        display="plain",
     )
     assert len(graded_anchors(again, "six_dimensions1")) == 2
     assert graded_anchors(again) == {}

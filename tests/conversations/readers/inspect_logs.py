@@ -122,7 +122,7 @@ def run(
     model = get_model(f"replayed/{name}", memoize=False, config=GenerateConfig(), script=script)
     task = Task(dataset=[Sample(id="one", input=words)], solver=solver, scorer=judged())
     (log,) = inspect_eval(
-        task, model=model, log_dir=str(folder), display="none", log_level="critical", **more
+        task, model=model, log_dir=str(folder), display="plain", log_level="critical", **more
     )
     assert log.status == "success", log.error and log.error.message
     return log
