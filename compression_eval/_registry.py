@@ -5,6 +5,7 @@ from inspect_ai.model import ModelAPI, modelapi
 from compression_eval.calibration.scoring import grader_calibration as grader_calibration_scorer
 from compression_eval.calibration.task import grader_calibration
 from compression_eval.grading.artifact_files import artifact_files
+from compression_eval.grading.refetching import refetch
 from compression_eval.grading.scorers import compression as compression_scorer
 from compression_eval.grading.scorers import fact_retention, qualification, six_dimensions
 from compression_eval.run_hooks import RunHooks
@@ -20,6 +21,7 @@ __all__ = [
     "grader_calibration",
     "grader_calibration_scorer",
     "qualification",
+    "refetch",
     "six_dimensions",
 ]
 

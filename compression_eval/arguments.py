@@ -25,6 +25,7 @@ from compression_eval.compressors.registry import COMPRESSORS, compressor_spec
 from compression_eval.compressors.spec import CompressorSpec
 from compression_eval.compressors.validity import DEFAULT_MIN_REMOVED
 from compression_eval.errors import DataError, did_you_mean, one_line, unknown_arguments
+from compression_eval.fetching.answering import FetchLimits
 from compression_eval.fixtures.addresses import is_address
 from compression_eval.fixtures.banks import ProbeType
 from compression_eval.fixtures.cuts import CutArgument
@@ -69,6 +70,14 @@ def _is_text(value: Any) -> bool:
 def _are_cuts(value: Any) -> bool:
     cuts = value if isinstance(value, list | tuple) else [value]
     return bool(cuts) and all(isinstance(cut, int | float | str) for cut in cuts)
+
+
+def _are_limits(value: Any) -> bool:
+    try:
+        FetchLimits.model_validate(value)
+    except ValidationError:
+        return False
+    return True
 
 
 Texts = Annotated[
@@ -158,6 +167,16 @@ class ArgumentFields(BaseModel):
     model."""
     language: Language | None = None
     """Language of the rubric: en, zh or ja; that of each fixture if not given."""
+    refetch: Annotated[
+        bool | Mapping[str, int],
+        _checked_by(
+            lambda value: isinstance(value, bool) or _are_limits(value),
+            "true, false, or limits as {calls: 8, tokens: 20000}, each a whole number of at "
+            "least 1",
+        ),
+    ] = False
+    """Whether the model then answers once more with tools that look at the history and its files
+    before the cut; or the limits, as ``{calls: 8, tokens: 20000}``."""
     anchors: Annotated[int, _whole(0)] = 0
     """How many answers of known worth are graded too, so that a change of the grader can be told
     from one of the arm; at most one for each sample of an epoch."""
@@ -192,6 +211,13 @@ class TaskArguments(ArgumentFields):
             first = invalid.errors(include_url=False)[0]
             problem = str(first["msg"]).removeprefix("Value error, ")
             raise DataError(f"{first['loc'][0]}: {problem}") from invalid
+
+    @property
+    def fetch_limits(self) -> FetchLimits | None:
+        """How much may be fetched again; None for nothing."""
+        if isinstance(self.refetch, bool):
+            return FetchLimits() if self.refetch else None
+        return FetchLimits(**self.refetch)
 
 
 def choices(kind: Any) -> list[str]:
@@ -308,6 +334,8 @@ def _arm(arguments: TaskArguments, spec: CompressorSpec) -> list[str]:
         settings["prompt"] = Path(arguments.prompt).name if arguments.prompt else "own"
     if arguments.cycles > 1:
         settings["cycles"] = arguments.cycles
+    if limits := arguments.fetch_limits:
+        settings["refetch"] = limits.calls
     numbers_first = sorted(settings.items(), key=lambda item: not isinstance(item[1], int | float))
     return [
         one_line(part, MAX_LABEL_PART)

@@ -22,6 +22,7 @@ from inspect_ai.model import (
     ContentReasoning,
     ContentText,
     ContentToolUse,
+    Model,
     ModelOutput,
 )
 from inspect_ai.util import Store, StoreModel, store_from_events
@@ -32,6 +33,7 @@ from compression_eval.errors import DataError
 from compression_eval.fixtures.banks import Probe
 from compression_eval.fixtures.message_text import vendor_summary
 from compression_eval.fixtures.models import Language
+from compression_eval.inspect_models import NO_CHOICES, refused
 
 RECORD_VERSION = 1
 _MAX_REASON_LENGTH = 100
@@ -80,6 +82,26 @@ class AnswerRecord(BaseModel):
     failure: str = ""
     """The failure reported by the provider or the model; empty if there was none."""
 
+    @classmethod
+    def of(cls, output: ModelOutput, model: Model) -> "AnswerRecord":
+        """Return what a model replied."""
+        failure = ""
+        if output.empty:
+            return cls(model=str(model), failure=output.error or NO_CHOICES)
+        if output.stop_reason == "model_length":
+            failure = "the state and question do not fit the model's context window"
+        elif refused(output):
+            failure = "the model refused to answer"
+        elif output.error:
+            failure = output.error
+        return cls(
+            text=output.completion,
+            model=str(model),
+            stop_reason=output.stop_reason,
+            tool_calls=[call.function for call in (output.message.tool_calls or [])],
+            failure=failure,
+        )
+
     @property
     def problem(self) -> str:
         """Why there is nothing to grade, in countable words; empty if there is an answer.
@@ -104,6 +126,37 @@ class AnswerRecord(BaseModel):
         return self.stop_reason == "max_tokens"
 
 
+class FetchedRecord(BaseModel):
+    """A message or a file that the model was given by a tool, wholly or in part."""
+
+    message: int | None = None
+    """Number of the message; None for a file."""
+    path: str = ""
+    known: bool
+    """Whether the history had read it already: any message, and a file that a call touched."""
+    in_state: bool = False
+    """Whether it is a message that the state holds as it was, so that fetching it was in vain."""
+
+
+class RefetchRecord(BaseModel):
+    """The second answer, for which the model could fetch from the history and its code base."""
+
+    answer: AnswerRecord
+    requests: int = 0
+    """Requests to the model that were answered."""
+    calls: dict[str, int] = Field(default_factory=dict)
+    """Tool calls by tool; ``other`` are those that no tool took."""
+    failed_calls: int = 0
+    limit_reached: str = ""
+    """``calls`` or ``tokens`` if a call was refused for it."""
+    input_tokens: int | None = None
+    """Of all requests, as the provider tells, cached ones too; None if it does not tell."""
+    output_tokens: int | None = None
+    fetched_tokens: int = 0
+    """Of what the tools returned, by the counter that states are counted with."""
+    fetched: list[FetchedRecord] = Field(default_factory=list)
+
+
 class SampleRecord(BaseModel):
     """Everything a scorer may read about one sample, beside its messages."""
 
@@ -115,6 +168,8 @@ class SampleRecord(BaseModel):
     """The probe with its answer key, as asked."""
     state: StateRecord
     answer: AnswerRecord | None = None
+    refetch: RefetchRecord | None = None
+    """None where the model could not fetch again."""
     digests: dict[str, str] = Field(default_factory=dict)
     """Digest of the fixture, bank, rubric and prompts that made this sample."""
     files: dict[str, str] = Field(default_factory=dict)

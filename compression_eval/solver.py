@@ -8,8 +8,6 @@ from inspect_ai.log import transcript
 from inspect_ai.model import (
     ChatMessageUser,
     ContentText,
-    Model,
-    ModelOutput,
     get_model,
 )
 from inspect_ai.solver import Generate, Solver, TaskState, solver
@@ -18,8 +16,10 @@ from inspect_ai.util import span
 from compression_eval.compressors.running import compress
 from compression_eval.compressors.state import State, StateOutcome
 from compression_eval.compressors.vendors.anthropic_api import exact_replay
+from compression_eval.fetching.answering import FetchLimits, answer_with_tools
+from compression_eval.fetching.sources import SharedSources
 from compression_eval.file_ops.naming import history_files
-from compression_eval.inspect_models import NO_CHOICES, model_under_test, refused
+from compression_eval.inspect_models import model_under_test
 from compression_eval.plans import ProbePlan, question_preamble
 from compression_eval.record import (
     AnswerRecord,
@@ -40,6 +40,7 @@ def probe_solver(
     cycles: int,
     answers: int,
     version: str,
+    refetch: FetchLimits | None = None,
 ) -> Solver:
     """Return the solver that compresses once per state and asks each probe.
 
@@ -50,12 +51,13 @@ def probe_solver(
         cycles: How many compressions each state has been through.
         answers: How many epochs share a state.
         version: The task's version; states of another one are not gone on with.
+        refetch: How much the model may fetch for a second answer; None if it gives none.
     """
     # A sample means nothing without its plan, which holds whole conversations and so cannot be in
     # the sample: whatever is there, or an argument of a registered solver, is written to the log.
     # Hence the samples name their plans by id, this function closes over those, and the solver
     # that Inspect registers is the inner one, whose arguments are such as a log can hold.
-    shared = SharedStates()
+    shared, sources = SharedStates(), SharedSources()
     histories: dict[tuple[str, int], dict[str, str]] = {}
 
     def files_for(plan: ProbePlan) -> dict[str, str]:
@@ -83,6 +85,16 @@ def probe_solver(
             write_record(state.store, record)
             if compressed.status == "ok":
                 record.answer = await _ask(state, plan, compressed)
+                write_record(state.store, record)
+            if record.answer and not record.answer.failure and refetch is not None:
+                record.refetch = await answer_with_tools(
+                    model_under_test(),
+                    compressed.messages,
+                    compressed.state_id,
+                    plan.probe,
+                    await sources.get(plan.compression),
+                    refetch,
+                )
                 write_record(state.store, record)
             return state
 
@@ -171,26 +183,7 @@ async def _ask(state: TaskState, plan: ProbePlan, compressed: State) -> AnswerRe
     state.output = output
     if not output.empty:
         state.messages.append(output.message)
-    return _answer(output, model)
-
-
-def _answer(output: ModelOutput, model: Model) -> AnswerRecord:
-    failure = ""
-    if output.empty:
-        return AnswerRecord(model=str(model), failure=output.error or NO_CHOICES)
-    if output.stop_reason == "model_length":
-        failure = "the state and question do not fit the model's context window"
-    elif refused(output):
-        failure = "the model refused to answer"
-    elif output.error:
-        failure = output.error
-    return AnswerRecord(
-        text=output.completion,
-        model=str(model),
-        stop_reason=output.stop_reason,
-        tool_calls=[call.function for call in (output.message.tool_calls or [])],
-        failure=failure,
-    )
+    return AnswerRecord.of(output, model)
 
 
 def _overview(state: State) -> str:

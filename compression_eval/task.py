@@ -21,10 +21,12 @@ from compression_eval.compressors.user_supplied.adapting import source_digest
 from compression_eval.compressors.validity import DEFAULT_MIN_REMOVED
 from compression_eval.dataset import PlannedDataset, planned_dataset
 from compression_eval.errors import MAX_NAMED, DataError, passed_over
+from compression_eval.fetching.answering import fetching_digest
 from compression_eval.fixtures.digests import digest
 from compression_eval.fixtures.finding_files import shipped_fixtures
 from compression_eval.fixtures.models import Language
 from compression_eval.grading.metrics import MEAN, VERDICT
+from compression_eval.grading.refetching import refetch as refetch_scorer
 from compression_eval.grading.rubric import KNOWLEDGE
 from compression_eval.grading.scorers import compression as compression_scorer
 from compression_eval.grading.scorers import fact_retention, qualification, six_dimensions
@@ -66,6 +68,7 @@ def compression(
     grader_context: Literal["state", "none"] = "state",
     state_facts: Literal["reader", "match"] | None = None,
     language: Language | None = None,
+    refetch: bool | dict[str, int] = False,
     anchors: int = 0,
     **unknown: Any,
 ) -> Task:
@@ -99,6 +102,8 @@ def compression(
             state beside the look-ups; ``match`` looks up only. If not given, ``reader`` where the
             grader is a language model.
         language: Language of the rubric: en, zh or ja; that of each fixture if not given.
+        refetch: Whether the model then answers once more with tools that look at the history and
+            its files before the cut; or the limits, as ``{calls: 8, tokens: 20000}``.
         anchors: How many answers of known worth are graded too, so that a change of the grader
             can be told from one of the arm; at most one for each sample of an epoch.
         unknown: Refused, so that a misspelt argument is not silently ignored.
@@ -145,7 +150,8 @@ def compression_task(arguments: TaskArguments) -> Task:
     graders, compressing = _bound_roles(answerer)
     _check_models(arguments, ready.spec, answerer, graders)
     about, offline = _about_models(answerer, graders, compressing)
-    parts = _parts(ready.spec, dataset)
+    limits = arguments.fetch_limits
+    parts = _parts(ready.spec, dataset) | ({"fetching": fetching_digest()} if limits else {})
     version = result_version(parts.values())
     verdicts = _verdicts(dataset)
     return Task(
@@ -157,6 +163,7 @@ def compression_task(arguments: TaskArguments) -> Task:
             cycles=arguments.cycles,
             answers=arguments.answers,
             version=version,
+            refetch=limits,
         ),
         # In this order: `fact_retention` reads the grader's words in the score of `six_dimensions`.
         scorer=[
@@ -167,6 +174,7 @@ def compression_task(arguments: TaskArguments) -> Task:
             ),
             fact_retention(state_facts=arguments.state_facts),
             compression_scorer(),
+            *([refetch_scorer(arguments.criteria, arguments.grader_context)] if limits else []),
             *([qualification()] if verdicts else []),
         ],
         # A default that stands in Task(model=...) would win over --model.
@@ -184,12 +192,14 @@ def compression_task(arguments: TaskArguments) -> Task:
             **about,
             "min_removed": arguments.min_removed,
             MAX_FAILED: arguments.max_failed,
+            **_if_any("refetch", limits and limits.model_dump()),
             **_if_any("passed_over", [str(error) for error in dataset.passed_over[:MAX_NAMED]]),
             **_if_any("probes_by_verdict", verdicts),
         },
         tags=[*ready.arm, *offline],
         viewer=viewer_config(
             verdicts=bool(verdicts),
+            refetch=limits is not None,
             trusted=_shipped(ready),
             read=arguments.state_facts != "match" and graders[0] != EMBEDDED_MODEL,
         ),

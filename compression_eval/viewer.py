@@ -27,11 +27,22 @@ _READ = {
 }
 """Keys whose values come from a language model."""
 
+_REFETCH = {
+    "recall_after": "facts after fetching",
+    "knowledge_after": "knowledge after fetching",
+    "fetch_calls": "calls",
+    "fetch_tokens": "tokens of fetching",
+}
+
 _HIDDEN = ("tokens", "duration", "input", "target", "answer")
 
 
 def viewer_config(
-    *, verdicts: bool = False, trusted: bool = False, read: bool = False
+    *,
+    verdicts: bool = False,
+    trusted: bool = False,
+    read: bool = False,
+    refetch: bool = False,
 ) -> ViewerConfig:
     """Return one row per probe: its scores by dimension, then what happened to its facts.
 
@@ -40,6 +51,7 @@ def viewer_config(
         trusted: Whether every conversation comes with this project. Of others the viewer shows
             all content as plain text: no Markdown, links or images.
         read: Whether a language model reads the states for facts, beside the look-ups.
+        refetch: Whether the model answers once more with tools.
     """
     grade = ScoreColorScale(palette="good-high", min=0, max=5)
     share = ScoreColorScale(palette="good-high", min=0, max=1)
@@ -51,6 +63,7 @@ def viewer_config(
         score("fact_retention", "fact_recall"),
         score("fact_retention", "fact_survival"),
         *(score("fact_retention", key, visible=read) for key in _READ),
+        *(score("refetch", key) for key in (_REFETCH if refetch else ())),
         score("compression", "tokens_removed"),
         score("compression", "tokens_retained"),
         score("fact_retention", "fact_violations"),
@@ -68,6 +81,7 @@ def viewer_config(
             "fact_recall": "facts in answer",
             "fact_survival": "facts in state",
             **_READ,
+            **(_REFETCH if refetch else {}),
             "fact_violations": "stale values",
             "tokens_removed": "removed",
             "tokens_retained": "tokens left",
@@ -77,6 +91,7 @@ def viewer_config(
         score_color_scales={
             **dict.fromkeys(_DIMENSIONS, grade),
             **dict.fromkeys(("fact_recall", "fact_survival", *_READ), share),
+            **({"recall_after": share, "knowledge_after": grade} if refetch else {}),
             "fact_violations": ScoreColorScale(palette="good-low", min=0, max=1),
             "tokens_removed": ScoreColorScale(palette="neutral", min=0, max=1),
             **({"qualification": share} if verdicts else {}),

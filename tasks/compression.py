@@ -26,6 +26,7 @@ def compression(
     grader_context: Literal["state", "none"] = "state",
     state_facts: Literal["reader", "match"] | None = None,
     language: Literal["en", "zh", "ja"] | None = None,
+    refetch: bool | dict[str, int] = False,
     anchors: int = 0,
     **unknown: Any,
 ) -> Task:
@@ -59,6 +60,8 @@ def compression(
             state beside the look-ups; ``match`` looks up only. If not given, ``reader`` where the
             grader is a language model.
         language: Language of the rubric: en, zh or ja; that of each fixture if not given.
+        refetch: Whether the model then answers once more with tools that look at the history and
+            its files before the cut; or the limits, as ``{calls: 8, tokens: 20000}``.
         anchors: How many answers of known worth are graded too, so that a change of the grader
             can be told from one of the arm; at most one for each sample of an epoch.
         unknown: Refused, so that a misspelt argument is not silently ignored.

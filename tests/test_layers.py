@@ -25,6 +25,7 @@ ROOMS = {
     "record": "What a sample leaves for its scorers names the outcome of its compression.",
     "sharing": "Keeps the states that compressors give, for many samples and for a retry.",
     "plans": "What is to be done for a sample: planned by the dataset, carried out by the solver.",
+    "fetching": "Shows a model what lies before the cut again; it must not see what is graded.",
     "solver": "Compresses and asks; it must not see how answers will be graded.",
     "grading": "Reads the record that the solver wrote, and asks judges.",
     "embedded": "The embedded model grades by the rules of grading; others know only its name.",

@@ -6,6 +6,7 @@ from collections import OrderedDict
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from hashlib import blake2b
+from typing import NamedTuple
 
 import numpy as np
 
@@ -28,8 +29,9 @@ MAX_ANSWER_TOKENS = 300
 _MAX_SOURCES = 24
 """Conversations whose indices are kept: those of a run's current states."""
 _MIN_SHARE = 0.2
-_MIN_SHARE_OF_PROMPT = 0.6
-"""Share of a question's terms that must occur among the extracts for them to be an answer."""
+MIN_SURE_SHARE = 0.6
+"""Share of a question's terms that must occur among the extracts for them to be an answer; the
+second where they are of a system prompt, or where more could be fetched."""
 _MAX_CANDIDATES = 60
 _TOO_ALIKE = 0.75
 _SAME_STATEMENT = 0.7
@@ -98,6 +100,14 @@ _MAX_ROWS = 6
 _MAX_LISTED = 16
 
 
+class Answer(NamedTuple):
+    """A reply to a question."""
+
+    text: str
+    known: bool
+    """Whether anything in the conversation fits the question."""
+
+
 @dataclass(frozen=True)
 class _Source:
     """A conversation prepared for questions."""
@@ -112,16 +122,26 @@ class Answerer:
     def __init__(self) -> None:
         self._sources: OrderedDict[bytes, _Source] = OrderedDict()
 
-    def answer(self, history: list[Utterance], question: str) -> str:
-        """Return an answer made of extracts, in the requested form."""
+    def answer(
+        self, history: list[Utterance], question: str, min_share: float = _MIN_SHARE
+    ) -> Answer:
+        """Return an answer made of extracts, in the requested form.
+
+        Args:
+            history: The conversation.
+            question: What is asked about it.
+            min_share: Share of the question's terms that must occur among the extracts for them
+                to be an answer.
+        """
         form = requested(question)
         whole, parts = analyse(question)
         source = self._source(history)
         index = source.index
         extracts = _select(index, whole, parts, MAX_ANSWER_TOKENS)
         listing = _file_listing(source.files, whole)
-        if not listing and not _is_answer(index, whole, extracts):
-            return _rendered([phrase("unknown", question)], form, lambda _key: [])
+        if not listing and not _is_answer(index, whole, extracts, min_share):
+            unknown = [phrase("unknown", question)]
+            return Answer(_rendered(unknown, form, lambda _key: []), known=False)
         texts = [index.segments[at].text for at in extracts]
 
         def about(key: str) -> list[str]:
@@ -134,7 +154,7 @@ class Answerer:
 
         if listing and form is not None and form.kind == "comma_list":
             texts = []
-        return _rendered(listing + texts, form, about)
+        return Answer(_rendered(listing + texts, form, about), known=True)
 
     def _source(self, history: list[Utterance]) -> _Source:
         state = blake2b(digest_size=16)
@@ -221,7 +241,7 @@ def _current(index: Index, chosen: list[int], asked: set[str]) -> list[int]:
     return [at for at in chosen if at not in statements or split[at][1] & asked or not outdated(at)]
 
 
-def _is_answer(index: Index, whole: Query, extracts: list[int]) -> bool:
+def _is_answer(index: Index, whole: Query, extracts: list[int], min_share: float) -> bool:
     """Return whether extracts have enough in common with a question to be an answer.
 
     A system prompt alone shares words with any question about coding, so more is required.
@@ -233,7 +253,7 @@ def _is_answer(index: Index, whole: Query, extracts: list[int]) -> bool:
     asked = set(whole.terms)
     held = {term for at in extracts for term in index.terms_of(at)}
     alone = all(index.segments[at].role == "system" for at in extracts)
-    share = _MIN_SHARE_OF_PROMPT if alone else _MIN_SHARE
+    share = max(MIN_SURE_SHARE, min_share) if alone else min_share
     common = size(asked & held)
     return bool(extracts) and common > 0 and common >= share * size(asked)
 

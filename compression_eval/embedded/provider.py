@@ -11,17 +11,20 @@ from typing import Any
 
 from inspect_ai.model import (
     ChatMessage,
+    ChatMessageTool,
     ChatMessageUser,
     GenerateConfig,
     ModelAPI,
     ModelOutput,
     ModelUsage,
 )
-from inspect_ai.tool import ToolChoice, ToolInfo
+from inspect_ai.tool import ToolCall, ToolChoice, ToolInfo
 
-from compression_eval.embedded.answering import Answerer
+from compression_eval.embedded.answering import MIN_SURE_SHARE, Answerer
 from compression_eval.embedded.conversation import (
+    Utterance,
     from_messages,
+    from_records,
     json_lines,
     text_parts,
     user_records,
@@ -51,6 +54,11 @@ _MIN_REQUEST = 1_200
 """Minimum characters of a request with instructions; a shorter text is a question."""
 
 _MIN_MENTIONS = 3
+_MAX_READ = 3
+"""Messages that are read of those that a search finds."""
+
+_FRAME = 4
+"""Tokens of a message beside its text."""
 
 
 class EmbeddedAPI(ModelAPI):
@@ -85,21 +93,30 @@ class EmbeddedAPI(ModelAPI):
     async def generate(
         self,
         input: list[ChatMessage],  # noqa: A002 - named by Inspect
-        tools: list[ToolInfo],  # noqa: ARG002 - it never calls tools
-        tool_choice: ToolChoice,  # noqa: ARG002
+        tools: list[ToolInfo],
+        tool_choice: ToolChoice,
         config: GenerateConfig,
     ) -> ModelOutput:
         """Return the reply to a request, with an estimate of its tokens as usage."""
-        text = self._reply(input, config)
-        output = ModelOutput.from_content(model=f"embedded/{self.model_name}", content=text)
+        offered = set() if tool_choice == "none" else {tool.name for tool in tools}
+        reply = self._reply(input, offered, config)
+        output = ModelOutput.from_content(
+            model=f"embedded/{self.model_name}", content=reply if isinstance(reply, str) else ""
+        )
+        message = output.message
+        if not isinstance(reply, str):
+            message.tool_calls = reply
+            output.choices[0].stop_reason = "tool_calls"
         read = sum(_tokens_of(message) for message in input)
-        written = estimate_tokens(text)
+        written = _tokens_of(message) - _FRAME
         output.usage = ModelUsage(
             input_tokens=read, output_tokens=written, total_tokens=read + written
         )
         return output
 
-    def _reply(self, messages: list[ChatMessage], config: GenerateConfig) -> str:
+    def _reply(
+        self, messages: list[ChatMessage], offered: set[str], config: GenerateConfig
+    ) -> str | list[ToolCall]:
         schema = config.response_schema.name if config.response_schema else ""
         if schema == GRADE_SCHEMA:
             return grade(messages)
@@ -117,7 +134,35 @@ class EmbeddedAPI(ModelAPI):
         if _asks_for_summary(request, records):
             return summarise(history, records)
         # Parts before the last one introduce the question; their words are no search terms.
-        return self._answerer.answer(history, parts[-1] if parts else "")
+        question = parts[-1] if parts else ""
+        return self._fetched(history, messages[at + 1 :], question, offered)
+
+    def _fetched(
+        self, history: list[Utterance], since: list[ChatMessage], question: str, offered: set[str]
+    ) -> str | list[ToolCall]:
+        """Answer; or, where nothing fits the question, search once and read what is found.
+
+        Args:
+            history: What came before the question.
+            since: The calls for it so far, and their results.
+            question: The question.
+            offered: Names of the tools that may be called.
+        """
+        turns = sum(message.role == "assistant" for message in since)
+        results = [message for message in since if isinstance(message, ChatMessageTool)]
+        found = [record for result in results for record in json_lines(result.text)]
+        may_search = not turns and "search_history" in offered
+        if may_search and not self._answerer.answer(history, question, MIN_SURE_SHARE).known:
+            query = {"query": question}
+            return [ToolCall(id="fetch-0", function="search_history", arguments=query)]
+        if turns == 1 and "read_message" in offered:
+            hits = list(dict.fromkeys(each["number"] for each in found if "number" in each))
+            if hits:
+                return [
+                    ToolCall(id=f"fetch-{n}", function="read_message", arguments={"number": hit})
+                    for n, hit in enumerate(hits[:_MAX_READ], 1)
+                ]
+        return self._answerer.answer([*history, *from_records(found)], question).text
 
     async def count_text_tokens(self, text: str) -> int:
         """Return the same estimate that usage is given in; the vocabulary of a tokenizer would
@@ -133,7 +178,7 @@ class EmbeddedAPI(ModelAPI):
 def _tokens_of(message: ChatMessage) -> int:
     calls = getattr(message, "tool_calls", None) or []
     arguments = sum(estimate_tokens(json.dumps(call.arguments, default=str)) for call in calls)
-    return estimate_tokens(message.text) + arguments + 4
+    return estimate_tokens(message.text) + arguments + _FRAME
 
 
 def _asks_for_summary(request: str, records: list[dict[str, Any]]) -> bool:

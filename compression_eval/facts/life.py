@@ -132,6 +132,11 @@ class FactFinding:
         return None if self.words.answer is None else self.words.answer == "stated"
 
     @property
+    def stated(self) -> bool | None:
+        """Whether the answer states it: the grader's word decides, else the look-up."""
+        return self.in_answer if self.in_answer_read is None else self.in_answer_read
+
+    @property
     def agreed(self) -> bool | None:
         """Whether look-up and reader agree about the state; None if one says nothing."""
         if self.in_state is None or self.in_state_read is None:
@@ -146,13 +151,12 @@ class FactFinding:
         if self.failed:
             return "compression_failed"
         present = self.in_state if self.in_state_read is None else self.in_state_read
-        answered = self.in_answer if self.in_answer_read is None else self.in_answer_read
         if present is None:
-            return _pick(answered, "answered", "unanswered", "unknown")
+            return _pick(self.stated, "answered", "unanswered", "unknown")
         if present:
             verbatim = self.regions and "summary" not in self.regions
-            return _pick(answered, "verbatim" if verbatim else "used", "unused", "survived")
-        return "answered_not_found" if answered else self._missing
+            return _pick(self.stated, "verbatim" if verbatim else "used", "unused", "survived")
+        return "answered_not_found" if self.stated else self._missing
 
     @property
     def _missing(self) -> Stage:

@@ -62,6 +62,8 @@ class RunFailures:
     gradings: Failed = field(default_factory=lambda: Failed("grading"))
     readings: Failed = field(default_factory=lambda: Failed("state reading"))
     """States that a model was asked about; one that failed takes no grade from a sample."""
+    fetchings: Failed = field(default_factory=lambda: Failed("second answer"))
+    """Answers with tools; one that failed takes no grade from a sample."""
     errors: Failed = field(default_factory=lambda: Failed("sample"))
     """Samples that ended with an error, or were stopped, before they were scored."""
 
@@ -73,7 +75,7 @@ class RunFailures:
     @property
     def any(self) -> bool:
         """Whether anything failed."""
-        return self.graded < self.samples or self.readings.count > 0
+        return self.graded < self.samples or self.readings.count + self.fetchings.count > 0
 
     @property
     def cause(self) -> str:
@@ -83,7 +85,7 @@ class RunFailures:
 
     def lines(self) -> list[str]:
         """Return a line for each kind; samples with errors only where there are some."""
-        kinds = [self.compressions, self.answers, self.gradings, self.readings]
+        kinds = [self.compressions, self.answers, self.gradings, self.readings, self.fetchings]
         shown = [kind for kind in kinds if kind.total]
         return [kind.line() for kind in (*shown, *([self.errors] if self.errors.count else []))]
 
@@ -121,6 +123,11 @@ def run_failures(summaries: Iterable[EvalSampleSummary]) -> RunFailures | None:
         if reading.get("state_reader"):
             why = reading["state_reader_failure"]
             read[key] = _short(why) if why else ""
+        if again := scores.get(_REFETCH):
+            failures.fetchings.total += 1
+            why, _, detail = (again.reason or "").partition(": ")
+            if why == _REFETCH_FAILED:
+                failures.fetchings.reasons[_short(detail)] += 1
         failures.answers.total += 1
         if kind in ("answer_failed", "asked_to_fetch"):
             asked = kind == "asked_to_fetch"
@@ -142,6 +149,8 @@ def run_failures(summaries: Iterable[EvalSampleSummary]) -> RunFailures | None:
 _GRADES = "six_dimensions"
 _STATES = "compression"
 _FACTS = "fact_retention"
+_REFETCH = "refetch"
+_REFETCH_FAILED = "refetch_failed"
 
 
 def _short(reason: str) -> str:

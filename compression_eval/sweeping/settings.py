@@ -236,8 +236,9 @@ def settings_of(file: Path | None, options: dict[str, Any]) -> SweepSettings:
     }
     if "budgets" in values:
         values["budgets"] = [_number("--budgets", item) for item in _items(values["budgets"])]
-    if "cut" in values:
-        values["cut"] = _value(values["cut"])
+    for name in ("cut", "refetch"):
+        if name in values:
+            values[name] = _value(values[name])
     if "roles" in values:
         values["roles"] = _pairs("--model-role", values["roles"])
         for role in values["roles"]:

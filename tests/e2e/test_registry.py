@@ -22,6 +22,7 @@ NAMES = {
     "grader_calibration": ("task", "compression_eval/grader_calibration"),
     "grader_calibration_scorer": ("scorer", "compression_eval/grader_calibration"),
     "qualification": ("scorer", "compression_eval/qualification"),
+    "refetch": ("scorer", "compression_eval/refetch"),
     "six_dimensions": ("scorer", "compression_eval/six_dimensions"),
 }
 
