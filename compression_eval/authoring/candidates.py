@@ -167,10 +167,10 @@ def _superseded_faults(
     if any(Text(value).spells(form) or Text(form).spells(value) for form in item.forms):
         yield f"{said} cannot be told from the current value"
         return
-    stated = history.stated_in([value])
-    if not stated:
+    stated = next(history.stating([value]), None)
+    if stated is None:
         yield f"{said} is nowhere before the cut"
-    elif stated[0] > max(item.evidence, default=-1):
+    elif stated > max(item.evidence, default=-1):
         yield f"{said} first stands after the value that replaced it"
     if probe.reference_answer and Text(probe.reference_answer).spells(value):
         yield f"the reference answer contains {said}"

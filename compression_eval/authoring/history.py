@@ -2,7 +2,7 @@
 
 import re
 from bisect import bisect_right
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import accumulate, pairwise
@@ -100,7 +100,7 @@ class History:
     @cached_property
     def files(self) -> list[str]:
         """Every file that the history names."""
-        return list(history_files(self.messages))
+        return list(history_files(self.messages, self.reading))
 
     @cached_property
     def turns(self) -> list[Turn]:
@@ -136,14 +136,19 @@ class History:
 
     def stated_in(self, forms: Iterable[str], among: Iterable[int] | None = None) -> list[int]:
         """Return the indices of the messages that state one of ``forms``, rising."""
+        return list(self.stating(forms, among))
+
+    def stating(self, forms: Iterable[str], among: Iterable[int] | None = None) -> Iterator[int]:
+        """Yield what `stated_in` returns; to look up no more than is needed, which takes long."""
         wanted = list(forms)
-        indices = range(self.cut) if among is None else sorted(set(among))
-        return [i for i in indices if 0 <= i < self.cut and self.texts[i].has_any(wanted)]
+        for index in range(self.cut) if among is None else sorted(set(among)):
+            if 0 <= index < self.cut and self.texts[index].has_any(wanted):
+                yield index
 
     def kept(self, forms: Iterable[str]) -> bool:
         """Return whether a message that stays verbatim states one of ``forms``."""
         indices = (*range(self.start), *range(self.tail_start, self.cut))
-        return bool(self.stated_in(forms, indices))
+        return any(True for _ in self.stating(forms, indices))
 
     def third(self, index: int) -> Third:
         """Return in which third of the compressed part, by tokens, a message begins."""
