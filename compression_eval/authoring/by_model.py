@@ -249,13 +249,7 @@ def _after(request: _Request, output: ModelOutput, name: str, fault: str) -> lis
 
 
 def _proposals(output: ModelOutput) -> list[Proposal | str]:
-    """Return what a reply proposes, in its order; for what is malformed, what is wrong with it.
-
-    The JSON may stand in a code fence or among prose. A bad candidate does not spoil the rest.
-
-    Raises:
-        ReplyError: It cannot be read, or was refused.
-    """
+    """Return what a reply proposes, in its order; for what is malformed, what is wrong with it."""
     if output.error:
         raise ReplyError(f"the model failed: {output.error}")
     if refused(output):

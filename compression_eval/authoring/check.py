@@ -351,11 +351,7 @@ def check_bank(pair: FixtureWithBank, tail_tokens: int) -> BankReport:
 
 
 def _scrubbed(fixture: Fixture) -> ScrubbedCopy | None:
-    """Return a scrubbed copy; None if scrubbing once more would change nothing.
-
-    Raises:
-        DataError: The scrubber cannot run: a package that it needs is missing.
-    """
+    """Return a scrubbed copy; None if scrubbing once more would change nothing."""
     if fixture.source is not None and fixture.source.scrubber:
         return None
     from compression_eval.conversations.scrubbing import Pseudonyms, ScrubSettings, scrub

@@ -137,12 +137,7 @@ def used_again(history: History) -> list[str]:
 
 
 def _said(history: History, used: Container[str]) -> Iterator[Answer]:
-    """Yield what the user and the agent said: names, values, and what was to be replaced.
-
-    Args:
-        history: What is asked about.
-        used: Names that the agent used again after the cut.
-    """
+    """Yield what the user and the agent said: names, values, and what was to be replaced."""
     spoken = [(turn, _prose(history.messages[turn.message].typed)) for turn in history.turns]
     for turn, prose in [(turn, prose) for turn, prose in spoken if turn.request][-1:]:
         if len(prose) <= _MAX_REQUEST:
@@ -354,17 +349,7 @@ def _questions(arguments: Mapping[str, Any]) -> Iterator[tuple[str, list[str]]]:
 
 
 def _chosen(asked: str, options: list[str], result: str, *, alone: bool) -> str | None:
-    """Return the one option that a result names as the answer to a question.
-
-    It has to stand for itself: in quotes, after a sign, or as the whole answer. ``Not Postgres``
-    names an option and chooses none.
-
-    Args:
-        asked: The question.
-        options: What the user could choose from.
-        result: The call's result.
-        alone: Whether it answers no other question.
-    """
+    """Return the one option that a result names as the answer to a question."""
     try:  # some results name the options beside the answer, in fields of JSON
         fields = json.loads(result)
     except (ValueError, RecursionError):
@@ -381,6 +366,7 @@ def _chosen(asked: str, options: list[str], result: str, *, alone: bool) -> str 
     named = [one for one in named if not any(one != other and one in other for other in named)]
     if len(named) != 1:
         return None
+    # It has to stand for itself: "Not Postgres" names an option and chooses none.
     bare = re.escape(named[0])
     by_itself = rf"(?:[\"'“‘`]){bare}(?:[\"'”’`]|$)|(?:^|[:=>]) ?{bare}[\"'”’]?[.!]?$"
     return named[0] if re.search(by_itself, answer.strip()) else None

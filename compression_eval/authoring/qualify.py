@@ -17,7 +17,6 @@ import sys
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import redirect_stdout
-from contextvars import ContextVar
 from dataclasses import dataclass, replace
 from pathlib import Path
 from statistics import fmean
@@ -27,8 +26,7 @@ import anyio
 import click
 from inspect_ai import eval as inspect_eval
 from inspect_ai.dataset import Sample
-from inspect_ai.hooks import Hooks, SampleEnd, hooks
-from inspect_ai.log import EvalLog, EvalSample
+from inspect_ai.log import EvalSample
 from inspect_ai.model import ChatMessageUser
 
 from compression_eval.arguments import TaskArguments
@@ -56,16 +54,17 @@ from compression_eval.fixtures.writing import write_whole
 from compression_eval.grading.request import grading_request
 from compression_eval.grading.rubric import load_rubric
 from compression_eval.grading.scored_sample import ScoredSample
+from compression_eval.inspect_models import EMBEDDED_MODEL
 from compression_eval.plans import question_preamble
 from compression_eval.record import ProbeRecord, StateRecord
-from compression_eval.terminal import examples, say_passed_over
+from compression_eval.sweeping.progress import progress
+from compression_eval.task import compression
+from compression_eval.terminal import examples, plain_error, say_passed_over
 
 Condition = Literal["full", "none", "tail"]
 """Names of the control compressions whose states a probe is put at."""
 
 CONDITIONS: tuple[Condition, ...] = get_args(Condition)
-TASK = "compression_eval/compression"
-EMBEDDED = "embedded/lexical"
 FACTS = "facts: every expected one, and no superseded or forbidden value"
 
 _RUBRIC_KEYS = ("accuracy", "completeness")
@@ -80,7 +79,7 @@ _Pairs = Sequence[tuple[FixtureSource, FixtureWithBank]]
 class QualifySettings:
     """How probes are put to a model and judged."""
 
-    model: str = EMBEDDED
+    model: str = EMBEDDED_MODEL
     grader: str | None = None
     """Who judges by the rubric; None to look the facts up."""
     threshold: float = 4.0
@@ -257,11 +256,8 @@ def _pairs(fixtures: Sequence[str], probes: Path | None) -> _Pairs:
 
 def _tasks(
     condition: Condition, pairs: _Pairs, settings: QualifySettings
-) -> Iterator[tuple[set[str], dict[str, Any]]]:
-    """Yield names of fixtures, with the arguments of the task that puts them into a condition.
-
-    Banks that lie in one folder, beside or for all fixtures, go into one task.
-    """
+) -> Iterator[dict[str, Any]]:
+    """Yield the arguments of the tasks of a condition, one for the banks of each folder."""
     groups: dict[str | None, list[tuple[FixtureSource, FixtureWithBank]]] = {}
     for source, pair in pairs:
         banks = None
@@ -284,15 +280,14 @@ def _tasks(
             str(Path(source.place).resolve()) if Path(source.place).exists() else source.place
             for source, _ in group
         )
-        names = {pair.fixture.name for _, pair in group}
-        yield names, {**arguments, "fixtures": list(places), "probes": banks}
+        yield {**arguments, "fixtures": list(places), "probes": banks}
 
 
 def _samples(pairs: _Pairs, settings: QualifySettings) -> tuple[_Pairs, list[Sample]]:
     """Return the samples that the task makes of these banks, and the banks that have any."""
     samples: list[Sample] = []
     reasons: list[PassedOverError] = []
-    for _, arguments in _tasks("full", pairs, settings):
+    for arguments in _tasks("full", pairs, settings):
         try:
             dataset = dataset_of(TaskArguments(**arguments))
         except PassedOverError as error:
@@ -381,76 +376,54 @@ async def _tokens(
     return sent, judged * settings.epochs
 
 
-_bar: ContextVar[Any] = ContextVar("bar", default=None)
-"""The bar of the run that is under way; None between runs."""
-
-
-@hooks(name="compression_eval_qualify", description="Shows how far a qualifying run has come.")
-class _ProgressHooks(Hooks):
-    def enabled(self) -> bool:
-        """Be silent in every run that is not started here."""
-        return _bar.get() is not None
-
-    async def on_sample_end(self, data: SampleEnd) -> None:
-        """Count a sample."""
-        del data
-        _bar.get().update(1)
-
-
-def _ask_all(
-    pairs: _Pairs, samples: Sequence[Sample], settings: QualifySettings
-) -> Iterator[Asked]:
-    """Run the tasks of all conditions and yield what came of every sample."""
-    for condition in CONDITIONS:
-        for names, arguments in _tasks(condition, pairs, settings):
-            count = sum(_place(sample)[0] in names for sample in samples) * settings.epochs
-            log = _run(condition, arguments, settings, count)
-            if log.status == "cancelled":
-                raise click.Abort
-            if log.status != "success":
-                message = log.error.message if log.error else log.status
-                click.echo(f"{condition}: the run ended early: {message}", err=True)
-            for sample in log.samples or []:
-                yield _asked(sample, condition, settings)
-
-
-def _run(
-    condition: Condition, arguments: dict[str, Any], settings: QualifySettings, count: int
-) -> EvalLog:
-    """Run one task and return its log, whatever became of it.
+def _ask_all(pairs: _Pairs, samples: Sequence[Sample], settings: QualifySettings) -> list[Asked]:
+    """Run the tasks of all conditions; return what came of every sample.
 
     Raises:
-        DataError: The run could not be started: a model, a key or a folder is wrong.
+        DataError: A run could not be started: a model, a key or a folder is wrong.
     """
     names = ("model_base_url", "temperature", "max_connections")
     options: dict[str, Any] = {name: getattr(settings, name) for name in names}
-    label = f"{condition} ({count} questions)"
+    count = len(samples) * settings.epochs
+    found: list[Asked] = []
     # Inspect greets on stdout, where the verdicts are to stand alone.
-    with (
-        click.progressbar(length=count, label=label, file=sys.stderr) as bar,
-        redirect_stdout(sys.stderr),
-    ):
-        token = _bar.set(bar)
-        try:
-            (log,) = inspect_eval(
-                TASK,
-                task_args=arguments,
-                model=settings.model,
-                model_roles={"grader": settings.grader or EMBEDDED},
-                epochs=settings.epochs,
-                log_dir=settings.log_dir,
-                log_samples=True,
-                fail_on_error=False,
-                tags=["qualify"],
-                display="none",
-                **{name: value for name, value in options.items() if value is not None},
+    with redirect_stdout(sys.stderr):
+        tasks = [
+            (condition, compression(**arguments))
+            for condition in CONDITIONS
+            for arguments in _tasks(condition, pairs, settings)
+        ]
+        labels = {
+            (json.dumps((task.metadata or {})["compressor"], sort_keys=True), settings.model): (
+                f"{condition} ({count} questions)"
             )
-        except Exception as error:  # a provider raises whatever it likes over a name or a key
-            reason = _one_line(str(error))
-            raise DataError(f"{condition}: the run could not start: {reason}") from error
-        finally:
-            _bar.reset(token)
-    return log
+            for condition, task in tasks
+        }
+        with progress(labels, dict.fromkeys(labels, count), {}):
+            for condition, task in tasks:
+                try:
+                    (log,) = inspect_eval(
+                        task,
+                        model=settings.model,
+                        model_roles={"grader": settings.grader or EMBEDDED_MODEL},
+                        epochs=settings.epochs,
+                        log_dir=settings.log_dir,
+                        log_samples=True,
+                        fail_on_error=False,
+                        tags=["qualify"],
+                        display="none",
+                        **{name: value for name, value in options.items() if value is not None},
+                    )
+                except Exception as error:  # providers raise whatever they like over a name
+                    reason = plain_error(error)
+                    raise DataError(f"{condition}: the run could not start: {reason}") from error
+                if log.status == "cancelled":
+                    raise click.Abort
+                if log.status != "success":
+                    message = log.error.message if log.error else log.status
+                    click.echo(f"{condition}: the run ended early: {message}", err=True)
+                found.extend(_asked(each, condition, settings) for each in log.samples or [])
+    return found
 
 
 def _asked(sample: EvalSample, condition: Condition, settings: QualifySettings) -> Asked:
@@ -460,7 +433,7 @@ def _asked(sample: EvalSample, condition: Condition, settings: QualifySettings) 
     found = sample.store_as(ProbeRecord).sample
     if sample.error is not None or found is None:
         message = sample.error.message if sample.error else "nothing was recorded"
-        return replace(asked, failure=_one_line(message))
+        return replace(asked, failure=" ".join(message.split())[:200] or "unknown error")
     record = ScoredSample(found, [])
     asked = replace(
         asked,
@@ -492,10 +465,6 @@ def _values(sample: EvalSample, scorer: str) -> dict[str, float]:
     score = (sample.scores or {}).get(scorer)
     values = score.value if score and isinstance(score.value, dict) else {}
     return {key: float(value) for key, value in values.items() if isinstance(value, int | float)}
-
-
-def _one_line(text: str) -> str:
-    return " ".join(text.split())[:200] or "unknown error"
 
 
 def verdict(asked: Sequence[Asked], settings: QualifySettings) -> Qualification | str:

@@ -6,20 +6,14 @@ from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
-from zipfile import BadZipFile
 
 import click
 from inspect_ai.log import EvalLog, list_eval_logs, read_eval_log
 from pydantic import ValidationError
 
+from compression_eval.analysis.logs import reading
 from compression_eval.calibration.agreement import agreement
-from compression_eval.calibration.cases import (
-    KEYS,
-    Case,
-    GraderScores,
-    Reference,
-    moved,
-)
+from compression_eval.calibration.cases import KEYS, Case, GraderScores, Reference, moved
 from compression_eval.calibration.task import MARK
 from compression_eval.errors import DataError, NotFoundError
 from compression_eval.fixtures.writing import versioned_json
@@ -113,24 +107,20 @@ def _logs(paths: Sequence[str]) -> Iterator[EvalLog]:
         if not folder and "://" not in path and not Path(path).is_file():
             raise NotFoundError(f"{path}: no such file or folder")
         names = [info.name for info in list_eval_logs(path, descending=False)] if folder else [path]
-        headers = [(name, _read(name, header_only=True)) for name in names]
-        ours = [name for name, header in headers if MARK in (header.eval.metadata or {})]
+        ours = 0
+        for name in names:
+            with reading(name, "not a log of Inspect ({})"):
+                header = read_eval_log(name, header_only=True)
+                if MARK not in (header.eval.metadata or {}):
+                    continue
+                log = read_eval_log(name)
+            if log.status == "started":
+                raise DataError(f"{name}: the run is still going on, or was killed")
+            ours += 1
+            yield log
         if not ours:
             what = "no log of the grader calibration" + (" in this folder" if folder else "")
             raise DataError(f"{path}: {what}; make one: inspect eval tasks/grader_calibration.py")
-        for name in ours:
-            log = _read(name, header_only=False)
-            if log.status == "started":
-                raise DataError(f"{name}: the run is still going on, or was killed")
-            yield log
-
-
-def _read(name: str, *, header_only: bool) -> EvalLog:
-    try:
-        return read_eval_log(name, header_only=header_only)
-    except (ValueError, OSError, KeyError, BadZipFile) as error:
-        text = " ".join(str(error).split())[:200]
-        raise DataError(f"{name}: not a log of Inspect ({text})") from error
 
 
 def _results(log: EvalLog) -> Iterator[GraderResult]:

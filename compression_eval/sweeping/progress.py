@@ -255,7 +255,7 @@ def _bars(sweep: _Sweep, console: Console) -> Iterator[None]:
     ) as bars:
         sweep.bars = bars
         total = sum(sweep.sizes.values())
-        sweep.rows[_WHOLE] = bars.add_task("sweep", total=total, completed=sweep.done.total())
+        sweep.rows[_WHOLE] = bars.add_task("all", total=total, completed=sweep.done.total())
         yield
 
 
