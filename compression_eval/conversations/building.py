@@ -8,14 +8,12 @@ import hashlib
 import json
 import re
 from collections import Counter, defaultdict, deque
-from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import partial
 from typing import Any, Literal
 
-from compression_eval.conversations.account import Account
 from compression_eval.conversations.compactions import recorded_compactions
-from compression_eval.conversations.drafts import Conversation, Draft, DraftCall, Image
+from compression_eval.conversations.drafts import Account, Conversation, Draft, Image
 from compression_eval.conversations.fields import clean, json_object
 from compression_eval.errors import DataError
 from compression_eval.fixtures.markers import NO_RESULT, typed
@@ -86,12 +84,9 @@ def build(conversation: Conversation, *, images: Images = "describe") -> Built:
     faults = list(fixture_faults(fixture))
     if faults:
         raise DataError("; ".join(faults[:3]))
-    added = tuple(
-        (numbers[draft], reason)
-        for draft, reason in conversation.ledger.added.items()
-        if draft in numbers
-    )
-    return Built(fixture, Account(tuple(conversation.ledger.entries(numbers)), added))
+    ledger = conversation.ledger
+    added = ((numbers[draft], why) for draft, why in ledger.added.items() if draft in numbers)
+    return Built(fixture, Account(tuple(ledger.entries(numbers)), tuple(added)))
 
 
 def _not_empty(conversation: Conversation) -> list[Draft]:
@@ -174,13 +169,13 @@ class _CallIds:
     """Gives ids that are unique in a conversation to calls whose file repeats them."""
 
     def __init__(self) -> None:
-        self._seen: dict[str, int] = {}
+        self._seen: Counter[str] = Counter()
         self._open: dict[str, deque[str]] = defaultdict(deque)
 
     def of_call(self, identifier: str) -> str:
         identifier = clean(identifier) or "call"
-        count = self._seen.get(identifier, 0) + 1
-        self._seen[identifier] = count
+        self._seen[identifier] += 1
+        count = self._seen[identifier]
         unique = identifier if count == 1 else f"{identifier}-{count}"
         self._open[identifier].append(unique)
         return unique
@@ -194,8 +189,17 @@ class _CallIds:
 def _message(draft: Draft, images: Images, ids: _CallIds) -> Message:
     data: dict[str, Any] = {"role": draft.role, "content": _content(draft, images)}
     if draft.calls:
-        data["tool_calls"] = [_call(call, ids) for call in draft.calls]
         data["content"] = data["content"] or None
+        data["tool_calls"] = [
+            ToolCall(
+                id=ids.of_call(call.id),
+                function=FunctionCall(
+                    name=clean(call.name) or "unnamed",
+                    arguments=json.dumps(json_object(call.arguments), ensure_ascii=False),
+                ),
+            )
+            for call in draft.calls
+        ]
     if draft.role == "user" and (draft.injected or (draft.text and not typed(draft.text))):
         data["injected"] = True
     if draft.role == "tool":
@@ -204,40 +208,25 @@ def _message(draft: Draft, images: Images, ids: _CallIds) -> Message:
 
 
 def _content(draft: Draft, images: Images) -> str | list[TextPart | ImagePart]:
-    if images == "keep" and any(IMAGE_DATA.fullmatch(image.url) for image in _images(draft)):
-        return list(_parts(draft))
+    shown = {image: IMAGE_DATA.fullmatch(image.url) is not None for image in _images(draft)}
     texts = (part if isinstance(part, str) else described(part) for part in draft.content)
-    return clean("\n".join(text for text in texts if text))
-
-
-def _parts(draft: Draft) -> Iterator[TextPart | ImagePart]:
-    for part in draft.content:
-        if isinstance(part, str):
-            if part:
-                yield TextPart(type="text", text=clean(part))
-        elif IMAGE_DATA.fullmatch(part.url):
-            yield ImagePart(type="image_url", image_url=ImagePart.Url(url=part.url))
-        else:
-            yield TextPart(type="text", text=described(part))
+    if images != "keep" or not any(shown.values()):
+        return clean("\n".join(text for text in texts if text))
+    return [
+        ImagePart(type="image_url", image_url=ImagePart.Url(url=part.url))
+        if isinstance(part, Image) and shown[part]
+        else TextPart(type="text", text=clean(text))
+        for part, text in zip(draft.content, texts, strict=True)
+        if text
+    ]
 
 
 def described(image: Image) -> str:
     """Return the text that stands for an image."""
-    facts = [image.media_type or "image"]
-    size = image.size
+    kind, size = image.media_type or "image", image.size
     if size is None and image.url.startswith("data:"):
         size = len(image.url.partition(",")[2]) * 3 // 4
-    if size is not None:
-        facts.append(f"{size:,} bytes")
-    return f"[image: {', '.join(facts)}]"
-
-
-def _call(call: DraftCall, ids: _CallIds) -> ToolCall:
-    arguments = json.dumps(json_object(call.arguments), ensure_ascii=False)
-    return ToolCall(
-        id=ids.of_call(call.id),
-        function=FunctionCall(name=clean(call.name) or "unnamed", arguments=arguments),
-    )
+    return f"[image: {kind}]" if size is None else f"[image: {kind}, {size:,} bytes]"
 
 
 def _name(conversation: Conversation, messages: list[Message]) -> str:

@@ -30,21 +30,18 @@ def recorded_compactions(
     for compaction in conversation.compactions:
         cut = _cut(compaction, conversation, drafts, numbers)
         if not any(draft.role == "user" for draft in drafts[:cut]):
-            conversation.caveats.append("a compaction before the first user message was left out")
+            conversation.caveat("a compaction before the first user message was left out")
             continue
         state: list[int | Message] | None = None
         if compaction.state is not None:
-            dropped = conversation.ledger.dropped
             kept = [
                 draft
                 for draft in compaction.state
-                if draft not in dropped and numbers.get(draft, -1) < cut
+                if draft not in conversation.ledger.dropped and numbers.get(draft, -1) < cut
             ]
             turns = list(_turns(_with_added(kept, drafts, numbers, conversation)))
             if not set(kept) <= {draft for turn in turns for draft in turn}:
-                conversation.caveats.append(
-                    "calls or results without their other half left a kept tail"
-                )
+                conversation.caveat("calls or results without their other half left a kept tail")
             make = maker()
             state = [part for turn in turns for part in _turn(turn, numbers, messages, make)]
         found.append(

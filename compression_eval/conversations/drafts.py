@@ -1,21 +1,28 @@
-"""A conversation as a reader hands it over: not yet a fixture, everything still accounted for.
+"""A conversation as a reader hands it over: not yet a fixture, with an account of every line.
 
 Readers only say what a file holds. What every fixture needs whatever it came from (results right
 behind their calls, no empty turns, images described) is done once, in `building`.
+
+A reader enters each line or event before it looks inside, so that none can be forgotten; one that
+is not settled at the end is a defect of the reader and is shown as such.
 """
 
-from collections.abc import Hashable, Iterable
+from collections import Counter
+from collections.abc import Hashable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
-from compression_eval.conversations.account import Ledger, Line
 from compression_eval.conversations.fields import Json, as_text, json_object, tool_definitions
+from compression_eval.conversations.sources import Value
 from compression_eval.fixtures.markers import NO_PROMPT
 from compression_eval.fixtures.models import ToolDefinition
 
 Role = Literal["system", "user", "assistant", "tool"]
 CompactionKind = Literal["summary", "clear", "opaque"]
+Fate = Literal["message", "merged", "skipped", "unknown", "unaccounted"]
 
+NO_THINKING = "thinking is left out"
+REPLACED_BYTES = "bytes that are not UTF-8 were replaced"
 NO_SYSTEM_PROMPT = "the file does not hold the system prompt"
 NO_TOOLS = "the file does not hold the definitions of the tools"
 RECORDED = "a compaction, recorded beside the messages"
@@ -31,7 +38,7 @@ class Image:
     url: str = ""
     """A ``data:`` or web address; empty if the image itself is not in the file."""
     size: int | None = None
-    """Bytes, if known."""
+    """In bytes, if known."""
 
 
 Content = list[str | Image]
@@ -40,10 +47,8 @@ Content = list[str | Image]
 
 def image_at(url: str) -> Image:
     """Return the image at an address; its type is known if the address holds it."""
-    media_type = ""
-    if url.startswith("data:"):
-        media_type = url[len("data:") : 100].partition(",")[0].partition(";")[0]
-    return Image(media_type, url)
+    data = url.startswith("data:")
+    return Image(url[len("data:") : 100].partition(",")[0].partition(";")[0] if data else "", url)
 
 
 def inline_image(media_type: str, data: str) -> Image:
@@ -69,7 +74,6 @@ class Draft:
     content: Content = field(default_factory=list)
     """Empty strings are dropped later."""
     calls: list[DraftCall] = field(default_factory=list)
-    """Of an assistant message."""
     call_id: str | None = None
     """Of a tool message: the call that it answers."""
     injected: bool = False
@@ -90,6 +94,156 @@ class Draft:
         return self.role, tuple(self.content), tuple(self.calls), self.call_id
 
 
+@dataclass(frozen=True)
+class Entry:
+    """What became of one line or event."""
+
+    place: str
+    """Where it stands, as ``line 12`` or ``event 5``."""
+    kind: str
+    """What the format calls it, as ``attachment:queued_command``."""
+    fate: Fate
+    messages: tuple[int, ...] = ()
+    """Indices of the fixture's messages that it became or was merged into."""
+    reason: str = ""
+    """Why it was skipped, or what is not known about it."""
+    left_out: tuple[tuple[str, str], ...] = ()
+    """Parts of it that were not carried over: kind and reason."""
+
+    def __str__(self) -> str:
+        numbers = ", ".join(map(str, self.messages))
+        outcome = {
+            "message": f"became message {numbers}",
+            "merged": f"merged into message {numbers}",
+            "skipped": f"skipped: {self.reason}",
+            "unknown": f"unknown: {self.reason}",
+            "unaccounted": "not accounted for (please report this)",
+        }[self.fate]
+        parts = "".join(f"; without {kind}: {reason}" for kind, reason in self.left_out)
+        return f"{self.place} ({self.kind}): {outcome}{parts}"
+
+
+@dataclass(frozen=True)
+class Account:
+    """What became of the input of one fixture."""
+
+    entries: tuple[Entry, ...]
+    added: tuple[tuple[int, str], ...]
+    """Messages that no line stands for, with the reason."""
+
+    def counts(self) -> Counter[tuple[Fate, str, str]]:
+        """Count the entries by fate, kind and reason."""
+        return Counter((entry.fate, entry.kind, entry.reason) for entry in self.entries)
+
+    def unsettled(self) -> list[Entry]:
+        """Return the entries that are unknown or not accounted for."""
+        return [entry for entry in self.entries if entry.fate in ("unknown", "unaccounted")]
+
+
+@dataclass(eq=False)
+class Line:
+    """One line or event of the input, until it is settled.
+
+    One that was never entered is of no account: it is for what is read a second time.
+    """
+
+    place: str = ""
+    kind: str = ""
+    drafts: list[Draft] = field(default_factory=list)
+    merged_into: list[Draft] = field(default_factory=list)
+    reason: str | None = None
+    unknown: bool = False
+    left_out: list[tuple[str, str]] = field(default_factory=list)
+
+    def became(self, draft: Draft) -> Draft:
+        """Say that this line is the origin of a message; may be said of several messages."""
+        self.drafts.append(draft)
+        return draft
+
+    def merge(self, *drafts: Draft) -> None:
+        """Say that this line added to, or repeats, messages that have their origin elsewhere."""
+        self.merged_into.extend(drafts)
+
+    def merge_or_skip(self, drafts: Iterable[Draft], reason: str) -> None:
+        """Say what this line repeats, or, if there is nothing, why it is skipped."""
+        self.merge(*drafts)
+        if not self.merged_into:
+            self.skip(reason)
+
+    def skip(self, reason: str) -> None:
+        """Say why nothing of this line is in the fixture; the reason holds no content."""
+        self.reason = reason
+
+    def is_unknown(self, what: str) -> None:
+        """Say that this line is of a kind that the reader does not know."""
+        self.unknown, self.reason = True, what
+
+    def leave_out(self, part: str, reason: str) -> None:
+        """Say that a part of this line was not carried over."""
+        self.left_out.append((part, reason))
+
+    def leave_out_thinking(self) -> None:
+        """Say, once, that the thinking of this line was not carried over."""
+        if ("thinking", NO_THINKING) not in self.left_out:
+            self.leave_out("thinking", NO_THINKING)
+
+    def objects(self, values: Iterable[Any], part: str, reason: str) -> Iterator[Json]:
+        """Yield the values that are objects; of every other one it is said that it is left out."""
+        for value in values:
+            if isinstance(value, dict):
+                yield Json(value)
+            else:
+                self.leave_out(part, reason)
+
+
+@dataclass
+class Ledger:
+    """All lines of one conversation, and what was done to its messages afterwards."""
+
+    lines: list[Line] = field(default_factory=list)
+    dropped: dict[Draft, str] = field(default_factory=dict)
+    """Messages that no fixture can hold, with the reason."""
+    added: dict[Draft, str] = field(default_factory=dict)
+    """Messages that no line stands for, with the reason."""
+
+    def enter(self, place: str, kind: str) -> Line:
+        """Enter a line or event; it has to be settled by one of its methods."""
+        line = Line(place, kind)
+        self.lines.append(line)
+        return line
+
+    def enter_value(self, value: Value, kind: str) -> Line:
+        """Enter a value of a file; the line of one that cannot be read is settled."""
+        line = self.enter(value.place, "unreadable" if value.problem else kind)
+        if value.problem:
+            line.skip(value.problem)
+        if value.replaced:
+            line.leave_out("bytes", REPLACED_BYTES)
+        return line
+
+    def entries(self, numbers: Mapping[Draft, int]) -> Iterator[Entry]:
+        """Yield what became of every line, in order.
+
+        Args:
+            numbers: Index in the fixture of every message that is in it.
+        """
+        for line in self.lines:
+            became = tuple(numbers[draft] for draft in line.drafts if draft in numbers)
+            merged = tuple(numbers[draft] for draft in line.merged_into if draft in numbers)
+            said = [*line.drafts, *line.merged_into]
+            gone = (self.dropped[draft] for draft in said if draft in self.dropped)
+            fate: Fate = "unaccounted"
+            reason = line.reason or next(gone, None)
+            if became or merged:
+                fate, reason = "message" if became else "merged", ""
+            elif line.unknown:
+                fate, reason = "unknown", line.reason
+            elif reason:
+                fate = "skipped"
+            parts = tuple(line.left_out)
+            yield Entry(line.place, line.kind, fate, became or merged, reason or "", parts)
+
+
 @dataclass(eq=False)
 class Compaction:
     """A compaction that the agent carried out while it was recorded."""
@@ -100,7 +254,7 @@ class Compaction:
     """As in `fixtures.models.RecordedCompaction`."""
     trigger: str = ""
     summary: str | None = None
-    """The summary as the agent wrote it; None if it cannot be read."""
+    """As the agent wrote it; None if it cannot be read."""
     tokens_before: int | None = None
     tokens_after: int | None = None
     state: list[Draft] | None = None
@@ -122,7 +276,6 @@ class Conversation:
     session: str = ""
     """The session's id in the file; empty if there is none."""
     ledger: Ledger = field(default_factory=Ledger)
-    """What became of every line or event of this thread."""
     drafts: list[Draft] = field(default_factory=list)
     """The whole true history, in order; never a summary that stands in for earlier messages."""
     compactions: list[Compaction] = field(default_factory=list)
@@ -143,6 +296,11 @@ class Conversation:
     def system(self) -> Draft | None:
         """The first system prompt."""
         return next((draft for draft in self.drafts if draft.role == "system"), None)
+
+    @property
+    def called(self) -> bool:
+        """Whether there is any tool call."""
+        return any(draft.calls for draft in self.drafts)
 
     def say(self, line: Line, *drafts: Draft) -> None:
         """Add the messages that a line became."""
@@ -220,10 +378,8 @@ class Conversation:
         for draft in self.drafts[start:]:
             self.ledger.dropped[draft] = "undone by the user"
         del self.drafts[start:]
-        kept = set(self.drafts)
-        self.compactions = [
-            item for item in self.compactions if item.after is None or item.after in kept
-        ]
+        kept = {None, *self.drafts}
+        self.compactions = [item for item in self.compactions if item.after in kept]
 
     def take_tools(self, values: Iterable[Any]) -> None:
         """Take the definitions of tools, and say of how many there is no schema."""
@@ -247,9 +403,8 @@ class Conversation:
                 "message"
             )
         opening = Draft("user", [prompt or NO_PROMPT])
-        self.ledger.added[opening] = (
-            "the task that the caller gave" if prompt else "the file holds no prompt"
-        )
+        why = "the task that the caller gave" if prompt else "the file holds no prompt"
+        self.ledger.added[opening] = why
         self.drafts.insert(sum(draft.role == "system" for draft in self.drafts[:1]), opening)
 
     def name_subagent(self, thread: str = "thread") -> None:
@@ -264,9 +419,9 @@ class Conversation:
                 f"{count} messages in the user's name were written by {writer}, not by the user"
             )
 
-    def name_missing(self) -> None:
+    def name_missing(self, *, tools: bool = True) -> None:
         """Say of the system prompt and the tools that they are missing, if they are."""
         if self.system is None:
             self.caveat(NO_SYSTEM_PROMPT)
-        if not self.tools:
+        if tools and not self.tools:
             self.caveat(NO_TOOLS)

@@ -29,6 +29,8 @@ class Json(dict[str, Any]):
     @classmethod
     def of(cls, value: Any) -> "Json":
         """Return a value that is an object; empty if it is something else."""
+        if isinstance(value, cls):
+            return value
         return cls(value) if isinstance(value, dict) else cls()
 
     def at(self, *keys: str) -> Any:

@@ -1,36 +1,11 @@
 """The formats of recorded conversations, and telling them apart by what a file holds."""
 
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 from functools import cache
 from importlib import import_module
 
-from compression_eval.conversations.drafts import Conversation
+from compression_eval.conversations.readers.base import Format
 from compression_eval.conversations.sources import SourceFile
 from compression_eval.errors import DataError, shorten
-
-
-@dataclass(frozen=True)
-class Format:
-    """One format: how to know it and how to read it."""
-
-    name: str
-    """As given to ``--format``."""
-    title: str
-    """For people."""
-    recognise: Callable[[SourceFile], str | None]
-    """Returns what was seen that marks the format, in a few words; None if it is another.
-
-    It must be sure: a mark that only this format has, and nothing that speaks for another one, as
-    blocks or fields in another agent's form. A file that nobody claims is skipped by name, which
-    is better than one whose calls are lost.
-    """
-    read: Callable[[SourceFile], Iterator[Conversation]]
-    """Yields the threads of a file one by one, each with its own ledger.
-
-    Raises `DataError` where the file is not of this format at all.
-    """
-
 
 _READERS = (
     *("inspect_log", "goose", "hermes:DATABASE_FORMAT", "opencode", "cursor", "copilot_cli"),

@@ -9,7 +9,7 @@ from dataclasses import asdict, dataclass, field
 
 import click
 
-from compression_eval.conversations.account import Account
+from compression_eval.conversations.drafts import Account
 from compression_eval.fixtures.models import Fixture
 from compression_eval.terminal import aligned
 

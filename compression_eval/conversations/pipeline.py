@@ -7,10 +7,9 @@ from functools import partial
 from pathlib import Path
 from traceback import extract_tb
 
-from compression_eval.conversations.account import Account, Entry
 from compression_eval.conversations.building import Built, Images, build
 from compression_eval.conversations.cutting import CutRule, find_cuts
-from compression_eval.conversations.drafts import Conversation
+from compression_eval.conversations.drafts import Account, Conversation, Entry
 from compression_eval.conversations.duplicates import Copies, Duplicates, Names
 from compression_eval.conversations.formats import format_of
 from compression_eval.conversations.overview import (

@@ -16,6 +16,7 @@ from typing import Any
 from compression_eval.conversations.drafts import Conversation
 from compression_eval.conversations.fields import Json, label, origin
 from compression_eval.conversations.formats import formats
+from compression_eval.conversations.readers.base import with_asides
 from compression_eval.conversations.readers.sharegpt import is_turn
 from compression_eval.conversations.sources import SourceFile, Value, source_file
 from compression_eval.errors import DataError, shorten
@@ -132,41 +133,39 @@ def _conversations(
     place: str, rows: Iterator[Value], columns: Mapping[str, str], name: str = ""
 ) -> Iterator[Conversation]:
     """Yield the conversations of rows; rows without one are in the account of the last."""
-    finished: Conversation | None = None
-    unread: list[Value] = []
+    return with_asides(
+        _items(place, rows, columns, name), "row", f"{place}: no row holds a conversation"
+    )
+
+
+def _items(
+    place: str, rows: Iterator[Value], columns: Mapping[str, str], name: str
+) -> Iterator[Conversation | Value]:
     known: dict[str, str] = {}
     for number, row in enumerate(rows):
         if row.problem or not isinstance(row.value, dict):
-            unread.append(Value(row.place, problem=row.problem or "not an object"))
+            yield Value(row.place, problem=row.problem or "not an object")
             continue
         # The columns of the first row are those of all: that is what makes it a dataset.
         known = known or _columns_for(place, row.value, columns)
         form = _form_of(row.value, known)
         if isinstance(form, str):
-            unread.append(Value(row.place, problem=form))
+            yield Value(row.place, problem=form)
             continue
         reader, value = formats()[form[0]], replace(row, value=form[1])
+        others = sum(
+            column not in known.values() and held is not None and held != ""
+            for column, held in row.value.items()
+        )
         for conversation in reader.read(_Row(Path(place), value)):
-            if finished is not None:
-                yield finished
-            finished = conversation
             parts = (f"row-{number}", conversation.part)
             conversation.part = "-".join(part for part in parts if part and part != row.place)
             if name:
                 conversation.origin = origin(conversation.origin, "of", name)
-            others = sum(
-                column not in known.values() and held is not None and held != ""
-                for column, held in row.value.items()
-            )
             if others and conversation.ledger.lines:
                 reason = f"{others} columns that hold no part of a conversation"
                 conversation.ledger.lines[0].leave_out("columns", reason)
-    if finished is None:
-        why = f": {unread[0].problem}" if unread else ""
-        raise DataError(f"{place}: no row holds a conversation{why}")
-    for value in unread:
-        finished.ledger.enter_value(value, "row")
-    yield finished
+            yield conversation
 
 
 def _columns_for(place: str, row: Mapping[str, Any], columns: Mapping[str, str]) -> dict[str, str]:

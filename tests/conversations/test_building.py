@@ -2,7 +2,6 @@
 
 import pytest
 
-from compression_eval.conversations.account import Ledger
 from compression_eval.conversations.building import Built, build
 from compression_eval.conversations.drafts import (
     Compaction,
@@ -10,6 +9,7 @@ from compression_eval.conversations.drafts import (
     Draft,
     DraftCall,
     Image,
+    Ledger,
 )
 from compression_eval.errors import DataError
 from compression_eval.fixtures.markers import NO_RESULT

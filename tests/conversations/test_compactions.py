@@ -1,8 +1,7 @@
 """States of recorded compactions: ids that fit each other, whatever was kept or made anew."""
 
-from compression_eval.conversations.account import Ledger
 from compression_eval.conversations.building import build
-from compression_eval.conversations.drafts import Compaction, Conversation, Draft, DraftCall
+from compression_eval.conversations.drafts import Compaction, Conversation, Draft, DraftCall, Ledger
 from compression_eval.fixtures.markers import NO_RESULT
 from compression_eval.fixtures.models import Message
 

@@ -15,8 +15,8 @@ from click.testing import CliRunner, Result
 
 from compression_eval.cli import main
 from compression_eval.conversations import formats, sources
-from compression_eval.conversations.formats import Format
 from compression_eval.conversations.overview import Progress, printable
+from compression_eval.conversations.readers.base import Format
 from compression_eval.conversations.sources import SourceFile
 from compression_eval.fixtures.loading import load_fixture
 from tests.fixtures.building import assistant, call, plain_messages, result, system, user

@@ -8,12 +8,11 @@ summary, Amp goes on with it as an assistant message and leaves out everything b
 from collections.abc import Iterator
 from typing import Any, ClassVar
 
-from compression_eval.conversations.account import Line
-from compression_eval.conversations.drafts import Conversation, Draft
+from compression_eval.conversations.drafts import Conversation, Draft, Line
 from compression_eval.conversations.fields import Json, as_text, entries, label, origin
-from compression_eval.conversations.formats import Format
 from compression_eval.conversations.readers.anthropic import AssistantTurn, text_block, user_drafts
 from compression_eval.conversations.readers.base import (
+    Format,
     Reader,
     Table,
     command_text,
@@ -54,7 +53,7 @@ class _Thread(Reader):
                 line.leave_out(label(kind), why)
             else:
                 blocks.append(value)
-        self.conversation.drafts.extend(AssistantTurn().add(blocks, line))
+        self.drafts.extend(AssistantTurn().add(blocks, line))
 
     def user(self, line: Line, message: Json) -> None:
         """Take what the user said or ran, results, and summaries."""
@@ -69,7 +68,7 @@ class _Thread(Reader):
                 case "summary":
                     summary = block.text("summary", "summary")
                     made = Draft("assistant", [summary])
-                    self.conversation.open_or_compact(line, made, summary, [made])
+                    self.open_or_compact(line, made, summary, [made])
                 case "tool_result":
                     blocks.extend(_result(block, line))
                 case "manual_bash_invocation" if block.at("hidden") is True:
@@ -86,7 +85,7 @@ class _Thread(Reader):
         if message.at("userState"):
             line.leave_out("userState", "the state of the user's editor")
         if blocks or files:
-            self.conversation.say(line, *user_drafts([*files, *blocks], line))
+            self.say(line, *user_drafts([*files, *blocks], line))
         elif line.reason is None and not line.drafts:
             line.skip("nothing that the model saw")
 
@@ -150,7 +149,7 @@ def _read(source: SourceFile) -> Iterator[Conversation]:
     thread = _Thread(origin("Amp thread", version), document.text("id").removeprefix("T-"))
     related = {item.text("type") for item in document.entries("relationships")}
     if related & {"handoff", "fork"}:
-        thread.conversation.caveat("the thread is linked to another by handoff or fork")
+        thread.caveat("the thread is linked to another by handoff or fork")
     thread.feed_all("message", document["messages"])
     yield with_replaced(thread.finish(), source)
 

@@ -7,17 +7,23 @@ it.
 """
 
 import json
-from collections.abc import Iterator
-from itertools import count
+from itertools import islice
 from typing import Any
 
-from compression_eval.conversations.account import NO_THINKING, Line
-from compression_eval.conversations.drafts import Content, Conversation, Draft, Image
+from compression_eval.conversations.drafts import (
+    NO_SYSTEM_PROMPT,
+    NO_THINKING,
+    Content,
+    Conversation,
+    Draft,
+    Image,
+    Line,
+)
 from compression_eval.conversations.fields import Json, as_text, entries, label, tool_definitions
-from compression_eval.conversations.formats import Format
-from compression_eval.conversations.readers.base import Place, threads
+from compression_eval.conversations.readers.base import Place, Reader, thread_format
 from compression_eval.conversations.sources import SourceFile, Value
 
+_ROLES = ("user", "assistant", "system")
 _THINKING = ("thinking", "redacted_thinking")
 _CALLS = ("tool_use", "server_tool_use", "mcp_tool_use")
 _RESULTS = (
@@ -219,7 +225,7 @@ def _request(value: Any) -> Json | None:
 
 
 def _is_message(value: Any) -> bool:
-    return Json.of(value).text("role") in ("user", "assistant", "system") and "content" in value
+    return Json.of(value).text("role") in _ROLES and "content" in value
 
 
 def _key(message: Any) -> int:
@@ -243,13 +249,16 @@ def _key(message: Any) -> int:
         return id(message)
 
 
-class _Thread:
+class _Thread(Reader):
     """A conversation whose requests each repeat and go on with what came before."""
 
-    def __init__(self, number: int) -> None:
-        part = "" if number == 1 else f"thread-{number}"
-        self._conversation = Conversation("anthropic", "messages in Anthropic's form", part=part)
-        self._system: Draft | None = None
+    format = "anthropic"
+    lacks = ()
+    expected = "expected requests or messages in the form of Anthropic's messages API, found none"
+
+    def __init__(self) -> None:
+        super().__init__("messages in Anthropic's form")
+        self._prompt: Draft | None = None
         self._keys: list[int] = []
         """What tells the messages read so far from others."""
         self._last: list[Draft] = []
@@ -259,14 +268,12 @@ class _Thread:
 
     def goes_on_with(self, value: Any, request: Json) -> bool:
         """Return whether a request repeats all of this thread, or a line is its next message."""
-        if _is_message(value):
-            return True
-        return [_key(message) for message in request["messages"]][: len(self._keys)] == self._keys
+        keys = (_key(message) for message in request["messages"])
+        return _is_message(value) or list(islice(keys, len(self._keys))) == self._keys
 
     def feed(self, value: Value) -> None:
         """Take a request, or name what is none."""
-        enter = self._conversation.ledger.enter
-        line = self._conversation.ledger.enter_value(value, "request")
+        line = self.ledger.enter_value(value, "request")
         request = _request(value.value)
         if value.problem:
             return
@@ -285,32 +292,32 @@ class _Thread:
         self._head(request, value.place)
         for number, message in enumerate(request["messages"][known:], known):
             role = label(Json.of(message).text("role"))
-            self._message(message, enter(f"{value.place}, messages[{number}]", role))
+            self._message(message, self.ledger.enter(f"{value.place}, messages[{number}]", role))
         if request.at("response") is not None:
-            self._response(request.entry("response"), enter(f"{value.place}, response", "response"))
+            line = self.ledger.enter(f"{value.place}, response", "response")
+            self._response(request.entry("response"), line)
 
     def _head(self, request: Json, place: str) -> None:
-        conversation = self._conversation
-        conversation.model = request.text("model") or conversation.model
+        self.model = request.text("model") or self.model
         if request.at("system"):
-            line = conversation.ledger.enter(f"{place}, system", "system")
+            line = self.ledger.enter(f"{place}, system", "system")
             draft = Draft("system", content_of(request["system"], line))
-            if self._system is None:
-                self._system = line.became(draft)
-                conversation.drafts.insert(0, draft)
-            elif self._system.content == draft.content:
-                line.merge(self._system)
+            if self._prompt is None:
+                self._prompt = line.became(draft)
+                self.drafts.insert(0, draft)
+            elif self._prompt.content == draft.content:
+                line.merge(self._prompt)
             else:
                 line.skip("a later form of the system prompt; the first is kept")
-                conversation.caveat("the system prompt changed; the first is kept")
+                self.caveat("the system prompt changed; the first is kept")
         if tools := request.listed("tools"):
-            line = conversation.ledger.enter(f"{place}, tools", "tools")
+            line = self.ledger.enter(f"{place}, tools", "tools")
             line.skip("kept beside the messages")
-            conversation.tools, without = tool_definitions(tools)
+            self.tools, without = tool_definitions(tools)
             if without:
                 line.leave_out("tools", "those that the server runs have no schema here")
         if request.entry("context_management"):
-            conversation.caveat(
+            self.caveat(
                 "the server was asked to clear parts of the context: the model may have seen less"
             )
 
@@ -321,10 +328,10 @@ class _Thread:
             line.is_unknown("expected the field content as text or blocks")
             return
         if message.listed("context_management", "applied_edits"):
-            self._conversation.caveat(
+            self.caveat(
                 "the server cleared parts of the context: the model saw less than the file holds"
             )
-        self._conversation.model = message.text("model") or self._conversation.model
+        self.model = message.text("model") or self.model
         said = {"role": "assistant", "content": content}
         if self._keys[-1:] == [_key(said)]:
             line.merge(*self._last)
@@ -333,49 +340,49 @@ class _Thread:
             self._message(said, line)
 
     def _message(self, message: Any, line: Line) -> None:
-        drafts = self._conversation.drafts
-        before, role = len(drafts), Json.of(message).text("role")
+        before, role = len(self.drafts), Json.of(message).text("role")
         content = Json.of(message).at("content")
         try:
-            if not isinstance(content, str | list) or role not in ("user", "assistant", "system"):
+            if not isinstance(content, str | list) or role not in _ROLES:
                 why = "expected the role user or assistant, and content as text or blocks"
                 line.is_unknown(why)
             elif role == "assistant":
                 self._assistant(content, line)
             elif role == "system":
-                self._conversation.say(line, Draft("system", content_of(content, line)))
+                self.say(line, Draft("system", content_of(content, line)))
             else:
-                self._conversation.say(line, *user_drafts(content, line))
+                self.say(line, *user_drafts(content, line))
         except RecursionError:
             line.is_unknown("nested too deeply")
         self._keys.append(_key(message))
-        self._last = drafts[before:]
+        self._last = self.drafts[before:]
         self._read += self._last
 
     def _assistant(self, content: str | list[Any], line: Line) -> None:
         """Take an assistant message; the server may have compacted within it."""
-        drafts, rest = self._conversation.drafts, list[Any]()
+        rest: list[Any] = []
         for block in content if isinstance(content, list) else [content]:
             if Json.of(block).text("type") != "compaction":
                 rest.append(block)
                 continue
             if rest:
-                drafts.extend(AssistantTurn().add(rest, line))
+                self.drafts.extend(AssistantTurn().add(rest, line))
             rest = []
             text = "\n".join(_texts(Json.of(block).at("content"), line))
             line.leave_out("compaction", "it is recorded beside the messages")
-            self._conversation.compact(text, [Draft("user", [text])])
+            self.compact(text, [Draft("user", [text])])
         if rest or not content:
-            drafts.extend(AssistantTurn().add(rest, line))
+            self.drafts.extend(AssistantTurn().add(rest, line))
         else:
             line.skip("it ends with a compaction, which is recorded beside the messages")
 
     def finish(self) -> Conversation:
-        if self._system is None:
-            self._conversation.caveat("the file does not hold the system prompt")
-        if not self._conversation.tools:
-            self._conversation.caveat("the file does not hold the tools")
-        return self._conversation
+        self.part = "" if self.number == 1 else f"thread-{self.number}"
+        if self._prompt is None:
+            self.caveat(NO_SYSTEM_PROMPT)
+        if not self.tools:
+            self.caveat("the file does not hold the tools")
+        return self
 
 
 def _place(value: Any, thread: _Thread | None) -> Place:
@@ -411,10 +418,4 @@ def _recognise(source: SourceFile) -> str | None:
     return None
 
 
-def _read(source: SourceFile) -> Iterator[Conversation]:
-    numbers = count(1)
-    expected = "requests or messages in the form of Anthropic's messages API"
-    return threads(source, expected=expected, place=_place, new=lambda: _Thread(next(numbers)))
-
-
-FORMAT = Format(name="anthropic", title="Anthropic messages", recognise=_recognise, read=_read)
+FORMAT = thread_format(_Thread, "Anthropic messages", _recognise, _place)

@@ -9,9 +9,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from compression_eval.conversations.account import Line
 from compression_eval.conversations.drafts import (
-    NO_SYSTEM_PROMPT,
     NO_TOOLS,
     RECORDED,
     Compaction,
@@ -19,11 +17,12 @@ from compression_eval.conversations.drafts import (
     Conversation,
     Draft,
     Image,
+    Line,
 )
 from compression_eval.conversations.fields import Json, entries, label, origin, tool_definitions
-from compression_eval.conversations.formats import Format
 from compression_eval.conversations.readers.base import (
     TEXT_ACTIONS,
+    Format,
     KnownDrafts,
     Reader,
     document_of,
@@ -51,29 +50,28 @@ class _Trajectory(Reader):
         agent = document.entry("agent")
         product = origin("ATIF:", agent.text("name"), agent.text("version"))
         super().__init__(product, document.text("session_id"), part)
-        conversation = self.conversation
-        conversation.tools, without = tool_definitions(agent.listed("tool_definitions"))
-        if not conversation.tools:
-            conversation.caveat(NO_TOOLS)
+        self.tools, without = tool_definitions(agent.listed("tool_definitions"))
+        if not self.tools:
+            self.caveat(NO_TOOLS)
         if without:
-            conversation.caveat(f"{without} tools are named without a schema")
+            self.caveat(f"{without} tools are named without a schema")
         if not _KNOWN.fullmatch(document.text("schema_version")):
-            conversation.caveat("the version of the format is not known")
-        self._model = origin(agent.text("model_name"))
+            self.caveat("the version of the format is not known")
+        self._agents_model = origin(agent.text("model_name"))
         self.add(document, start)
 
     def add(self, document: Json, start: str, *, continues: bool = False) -> None:
         """Take the steps of a file; copies in one that continues another tell its compaction."""
-        conversation, copied = self.conversation, list[Draft]()
-        before = list(conversation.drafts)
-        unsettled = [item for item in conversation.compactions if item.state is None]
+        copied = list[Draft]()
+        before = list(self.drafts)
+        unsettled = [item for item in self.compactions if item.state is None]
         for number, value in enumerate(document.listed("steps"), 1):
             step = Json.of(value)
             copy = step.at("is_copied_context") is True
             compacts = step.text("extra", "context_management", "type") == "compaction"
             kind = ":compaction" if compacts else ":copied" if copy else ""
             place = f"{start}step {number}"
-            line = conversation.ledger.enter(place, label(step.text("source")) + kind)
+            line = self.ledger.enter(place, label(step.text("source")) + kind)
             if not isinstance(value, dict):
                 line.is_unknown("expected an object")
             elif compacts:
@@ -81,7 +79,7 @@ class _Trajectory(Reader):
                 if step.entry("observation"):
                     why = "it names the files of the compaction's own sub-agents"
                     line.leave_out("observation", why)
-                conversation.compact()
+                self.compact()
             elif copy and continues:
                 line.skip("a copy of what the agent went on with, recorded with the compaction")
                 copied.extend(_drafts(step, Line(), opening=False))
@@ -93,30 +91,26 @@ class _Trajectory(Reader):
             self._leave(copied, before, unsettled[-1] if unsettled else None)
 
     def finish(self) -> Conversation:
-        conversation = super().finish()
-        conversation.model = self._model or conversation.model
-        if conversation.system is None:
-            conversation.caveat(NO_SYSTEM_PROMPT)
-        called = any(draft.calls for draft in conversation.drafts)
-        if _NO_CALL_IDS in conversation.caveats and not called:
-            conversation.caveat(TEXT_ACTIONS)
-        conversation.caveats[:] = dict.fromkeys(conversation.caveats)
-        return conversation
+        super().finish()
+        self.model = self._agents_model or self.model
+        self.name_missing(tools=False)
+        if _NO_CALL_IDS in self.caveats and not self.called:
+            self.caveat(TEXT_ACTIONS)
+        return self
 
     def _step(self, step: Json, line: Line) -> None:
-        conversation = self.conversation
-        opening = all(draft.role == "system" for draft in conversation.drafts)
+        opening = all(draft.role == "system" for draft in self.drafts)
         drafts = _drafts(step, line, opening=opening)
-        conversation.say(line, *drafts)
+        self.say(line, *drafts)
         if drafts and drafts[0].role == "user" and step.text("source") == "system":
-            conversation.caveat(_NOTES)
+            self.caveat(_NOTES)
         if any(draft.role == "user" for draft in drafts[1:]):
-            conversation.caveat(_NO_CALL_IDS)
+            self.caveat(_NO_CALL_IDS)
         self.models[origin(step.text("model_name"))] += 1
 
     def _leave(self, copied: list[Draft], before: list[Draft], last: Compaction | None) -> None:
         """Say of the last compaction what the agent went on with, as its copies tell."""
-        compaction = last or self.conversation.compact(after=before[-1] if before else None)
+        compaction = last or self.compact(after=before[-1] if before else None)
         known = KnownDrafts(before)
         state = [(known.match(draft), draft) for draft in copied if draft.role != "system"]
         made = [draft.text for same, draft in state if same is None and draft.text]
@@ -136,14 +130,9 @@ def _drafts(step: Json, line: Line, *, opening: bool) -> list[Draft]:
         said.role = "system"
     elif source == "agent":
         said.role, said.content = "assistant", without_thinking(said.content, line)
-        for value in step.listed("tool_calls"):
-            call = Json.of(value)
-            if isinstance(value, dict):
-                said.call(
-                    call.name("tool_call_id"), call.text("function_name"), call.at("arguments")
-                )
-            else:
-                line.leave_out("tool call", "expected an object")
+        for call in line.objects(step.listed("tool_calls"), "tool call", "expected an object"):
+            name = call.text("function_name")
+            said.call(call.name("tool_call_id"), name, call.at("arguments"))
         if step.at("reasoning_content"):
             line.leave_out_thinking()
     return [said, *_observed(step, said, line)]
@@ -172,15 +161,11 @@ def _observed(step: Json, said: Draft, line: Line) -> Iterator[Draft]:
     named = [result.name("source_call_id") for result in entries(values)]
     open_calls = [call.id for call in said.calls if call.id not in named]
     by_order = iter(open_calls if len(open_calls) == named.count("") else ())
-    for value, name in zip(values, named, strict=True):
-        result = Json.of(value)
-        if not isinstance(value, dict):
-            line.leave_out("observation", "expected an object")
-            continue
+    for result in line.objects(values, "observation", "expected an object"):
         if result.listed("subagent_trajectory_ref"):
             line.leave_out("sub-agent", "its trajectory is a conversation of its own")
         content = _content(result.at("content"), line)
-        if call_id := name or next(by_order, ""):
+        if call_id := result.name("source_call_id") or next(by_order, ""):
             yield Draft("tool", content, call_id=call_id)
         elif content:
             yield Draft("user", content)
@@ -213,26 +198,26 @@ def _beside(path: Path, reference: Any) -> Path | None:
 
 def _continue(source: SourceFile, trajectory: _Trajectory) -> None:
     """Read the files that a trajectory goes on in, one after the other."""
-    conversation = trajectory.conversation
     document, seen = Json(source.document), {source.path.resolve()}
     for number in range(1, _MAX_FILES):
-        reference = document.at("continued_trajectory_ref")
+        reference, fault = document.at("continued_trajectory_ref"), ""
         if reference is None:
             return
         path = _beside(source.path, reference)
         if path is None:
-            conversation.caveat("a continuation outside the folder was not followed")
-            return
-        if not path.is_file() or path.resolve() in seen:
-            conversation.caveat("the continuation is not beside the file")
-            return
-        seen.add(path.resolve())
-        try:
-            document = Json(document_of(source_file(path), _EXPECTED, _is_trajectory))
-        except DataError:
-            document = Json()
-        if not document or document.text("session_id") not in ("", conversation.session):
-            conversation.caveat("the file beside it is no continuation of this session")
+            fault = "a continuation outside the folder was not followed"
+        elif not path.is_file() or path.resolve() in seen:
+            fault = "the continuation is not beside the file"
+        else:
+            seen.add(path.resolve())
+            try:
+                document = Json(document_of(source_file(path), _EXPECTED, _is_trajectory))
+            except DataError:
+                document = Json()
+            if not document or document.text("session_id") not in ("", trajectory.session):
+                fault = "the file beside it is no continuation of this session"
+        if fault:
+            trajectory.caveat(fault)
             return
         trajectory.add(document, f"continuation {number}, ", continues=True)
 

@@ -10,22 +10,22 @@ from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Seq
 from dataclasses import dataclass
 from functools import cache
 from importlib.resources import files
-from typing import Any, ClassVar, Literal, Protocol, TypeVar
+from typing import Any, ClassVar, Literal, TypeVar
 
 import yaml
 
-from compression_eval.conversations.account import REPLACED_BYTES, Line
 from compression_eval.conversations.drafts import (
     NO_SYSTEM_PROMPT,
     NO_TOOLS,
+    REPLACED_BYTES,
     Content,
     Conversation,
     Draft,
     Image,
+    Line,
     inline_image,
 )
 from compression_eval.conversations.fields import Json, entries, label
-from compression_eval.conversations.formats import Format
 from compression_eval.conversations.sources import SourceFile, Value
 from compression_eval.errors import DataError
 
@@ -37,25 +37,45 @@ TEXT_ACTIONS = (
 
 LEFT_BRANCH = "on a branch that the user left"
 
+Recogniser = Callable[[SourceFile], str | None]
+"""Returns what was seen that marks a format, in a few words; None if a file is of another.
+
+It must be sure: a mark that only this format has, and nothing that speaks for another one, as
+blocks or fields in another agent's form. A file that nobody claims is skipped by name, which is
+better than one whose calls are lost.
+"""
+
 Table = Mapping[str, str | Callable[[Any, Line, Json], None]]
 """For each kind of value the method that takes it, or the reason why it is skipped."""
 
 
-class Reader:
-    """A conversation that is being read, value by value. A format's reader is a subclass.
+@dataclass(frozen=True)
+class Format:
+    """One format: how to know it and how to read it."""
 
-    What the values of a file are is a table, and so is what becomes of them.
+    name: str
+    """As given to ``--format``."""
+    title: str
+    """For people."""
+    recognise: Recogniser
+    read: Callable[[SourceFile], Iterator[Conversation]]
+    """Yields the threads of a file one by one, each with its own ledger.
+
+    Raises `DataError` where the file is not of this format at all.
     """
 
-    format: ClassVar[str]
-    """The format's name."""
+
+class Reader(Conversation):
+    """A conversation that is being read, value by value. A format's reader is a subclass."""
+
+    format: str
     kinds: ClassVar[Table] = {}
     unknown: ClassVar[str] = ""
-    """What is said of a value of any other kind."""
+    """What is said of a value whose kind is not in the table."""
     no_object: ClassVar[str] = ""
     """What is said of a value that is no object, if that is not `unknown`."""
     expected: ClassVar[str] = ""
-    """What the file was expected to hold, for the error where it holds nothing of the kind."""
+    """What is said of a file that holds nothing of the format."""
     key: ClassVar[str] = "type"
     """The field that says of which kind a value is."""
     subtype: ClassVar[str] = ""
@@ -63,14 +83,14 @@ class Reader:
     lacks: ClassVar[tuple[str, ...]] = (NO_SYSTEM_PROMPT, NO_TOOLS)
     """What no file of the format holds."""
 
-    def __init__(self, product: str = "", session: str = "", part: str = "") -> None:
-        self.conversation = Conversation(
-            self.format, product, session, part=part, caveats=list(self.lacks)
-        )
+    def __init__(self, origin: str = "", session: str = "", part: str = "") -> None:
+        super().__init__(self.format, origin, session, part=part, caveats=list(self.lacks))
         self.models: Counter[str] = Counter()
         """How often each model answered."""
         self.recognised = False
         """Whether anything was of this format."""
+        self.number = 1
+        """Which conversation of its file it is."""
 
     def kind_of(self, entry: Json) -> str:
         """Return the kind of a value, by which the table knows it."""
@@ -78,17 +98,17 @@ class Reader:
 
     def name_of(self, entry: Json) -> str:
         """Return what to call a value in the account."""
-        return with_subtype(self.kind_of(entry), entry.text(self.subtype))
+        kind, sort = label(self.kind_of(entry)), entry.text(self.subtype)
+        return f"{kind}:{label(sort)}" if sort else kind
 
     def feed(self, value: Value) -> None:
         """Enter a value of the file and take what it holds."""
         entry = Json.of(value.value)
-        line = self.conversation.ledger.enter_value(value, self.name_of(entry))
-        if not value.problem:
-            if self.no_object and not isinstance(value.value, dict):
-                line.is_unknown(self.no_object)
-            else:
-                self.take(line, entry)
+        line = self.ledger.enter_value(value, self.name_of(entry))
+        if self.no_object and not (value.problem or isinstance(value.value, dict)):
+            line.is_unknown(self.no_object)
+        elif not value.problem:
+            self.take(line, entry)
 
     def feed_all(self, name: str, values: Iterable[Any], first: int = 0) -> None:
         """Feed the items of a list, which are called by a name and their number."""
@@ -113,8 +133,11 @@ class Reader:
         """Return the conversation; nothing is fed after it."""
         self.models.pop("", None)
         if self.models:
-            self.conversation.model = self.models.most_common(1)[0][0]
-        return self.conversation
+            self.model = self.models.most_common(1)[0][0]
+        return self
+
+
+T = TypeVar("T", bound=Reader)
 
 
 @dataclass(eq=False)
@@ -150,11 +173,91 @@ def read_lines(source: SourceFile, reader: Reader) -> Iterator[Conversation]:
     yield reader.finish()
 
 
-def line_format(
-    reader: type[Reader], title: str, recognise: Callable[[SourceFile], str | None]
-) -> Format:
+def line_format(reader: type[Reader], title: str, recognise: Recogniser) -> Format:
     """Return a format whose files hold one conversation, with a value on each line."""
     return Format(reader.format, title, recognise, lambda source: read_lines(source, reader()))
+
+
+Place = Literal["opens", "belongs", "foreign"]
+"""Whether a value opens a thread, belongs to the open one, or is of no known form."""
+
+
+def thread_format(
+    reader: type[T], title: str, recognise: Recogniser, place: Callable[[Any, T | None], Place]
+) -> Format:
+    """Return a format whose files hold conversations one after the other.
+
+    Args:
+        reader: Reads one of them.
+        title: For people.
+        recognise: As in `Format`.
+        place: Where a value belongs, given the open conversation.
+    """
+
+    def read(source: SourceFile) -> Iterator[Conversation]:
+        """Yield the conversations one at a time, each value in exactly one account."""
+        thread: T | None = None
+        number, waiting = 0, list[Value]()
+        for value in records(source):
+            where: Place = "foreign" if value.problem else place(value.value, thread)
+            if where == "opens":
+                if thread is not None:
+                    yield thread.finish()
+                thread, number = reader(), number + 1
+                thread.number = number
+                for earlier in waiting:
+                    thread.feed(earlier)
+                waiting.clear()
+            if thread is None:
+                # It is named in the account of the first thread; what it holds is not needed.
+                waiting.append(Value(value.place, problem=value.problem or "of no known form"))
+            else:
+                thread.feed(value)
+        if thread is None:
+            raise DataError(f"{source.path}: {reader.expected}")
+        yield thread.finish()
+
+    return Format(reader.format, title, recognise, read)
+
+
+def records(source: SourceFile) -> Iterator[Value]:
+    """Yield every JSON value of a file, which may be one document over many lines."""
+    if not source.head and source.document is not None:
+        yield Value("document", source.document, replaced=source.document_replaced)
+    else:
+        yield from source.values()
+
+
+def with_asides(
+    items: Iterable[Conversation | Value], kind: str, nothing: str, unknown: str = ""
+) -> Iterator[Conversation]:
+    """Yield conversations; values that belong to none are in the account of the last.
+
+    Args:
+        items: Conversations, and between them values of which nothing was made.
+        kind: What to call such a value.
+        nothing: The error where there is no conversation.
+        unknown: What is said of such a value that has no problem; every one has unless given.
+
+    Raises:
+        DataError: There is no conversation.
+    """
+    last: Conversation | None = None
+    asides: list[Value] = []
+    for item in items:
+        if isinstance(item, Value):
+            asides.append(item)
+            continue
+        if last is not None:
+            yield last
+        last = item
+    if last is None:
+        raise DataError(nothing + (f": {asides[0].problem}" if asides and not unknown else ""))
+    for value in asides:
+        line = last.ledger.enter_value(value, kind)
+        if not value.problem:
+            line.is_unknown(unknown)
+    yield last
 
 
 def document_of(source: SourceFile, expected: str, fits: Callable[[Any], bool]) -> Any:
@@ -188,79 +291,10 @@ def sign(values: Iterable[Any], *signs: tuple[Callable[[Json], object], str]) ->
     return next((words for bears, words, value in items if bears(value)), None)
 
 
-def with_subtype(kind: str, subtype: str) -> str:
-    """Return what to call a line that may be of a certain sort of its kind."""
-    return f"{label(kind)}:{label(subtype)}" if subtype else label(kind)
-
-
 def message_name(entry: Json) -> str:
     """Return what to call a line that may be a message: its type, of a message with the role."""
     kind = label(entry.text("type"))
     return f"message:{label(entry.text('message', 'role'))}" if kind == "message" else kind
-
-
-Place = Literal["opens", "belongs", "foreign"]
-"""Whether a value opens a thread, belongs to the open one, or is of no known form."""
-
-
-class Thread(Protocol):
-    """A conversation that is being read."""
-
-    def feed(self, value: Value) -> None:
-        """Enter a value into the account and take what it holds."""
-
-    def finish(self) -> Conversation:
-        """Return the conversation; nothing is fed after it."""
-
-
-T = TypeVar("T", bound=Thread)
-
-
-def records(source: SourceFile) -> Iterator[Value]:
-    """Yield every JSON value of a file, which may be one document over many lines."""
-    if not source.head and source.document is not None:
-        yield Value("document", source.document, replaced=source.document_replaced)
-    else:
-        yield from source.values()
-
-
-def threads(
-    source: SourceFile,
-    *,
-    expected: str,
-    place: Callable[[Any, T | None], Place],
-    new: Callable[[], T],
-) -> Iterator[Conversation]:
-    """Yield the conversations of a file, one at a time, each value in exactly one account.
-
-    Args:
-        source: The file.
-        expected: What the file should hold, for the error.
-        place: Where a value belongs, given the open thread.
-        new: Opens a thread.
-
-    Raises:
-        DataError: No value opens a thread.
-    """
-    thread: T | None = None
-    waiting: list[Value] = []
-    for value in records(source):
-        where: Place = "foreign" if value.problem else place(value.value, thread)
-        if where == "opens":
-            if thread is not None:
-                yield thread.finish()
-            thread = new()
-            for earlier in waiting:
-                thread.feed(earlier)
-            waiting.clear()
-        if thread is None:
-            # It is named in the account of the first thread; what it holds is not needed.
-            waiting.append(Value(value.place, problem=value.problem or "of no known form"))
-        else:
-            thread.feed(value)
-    if thread is None:
-        raise DataError(f"{source.path}: expected {expected}, found none")
-    yield thread.finish()
 
 
 def mcp_content(
@@ -320,10 +354,8 @@ def marks_of(agent: str) -> dict[str, Any]:
     Lists are tuples, as `str.startswith` wants them.
     """
     text = (files(__package__) / f"{agent}_marks.yaml").read_text(encoding="utf-8")
-    loaded = yaml.safe_load(text)
-    return {
-        key: tuple(value) if isinstance(value, list) else value for key, value in loaded.items()
-    }
+    marks = yaml.safe_load(text).items()
+    return {key: tuple(value) if isinstance(value, list) else value for key, value in marks}
 
 
 def marked(marker: str, /, **values: str) -> str:

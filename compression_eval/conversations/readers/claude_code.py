@@ -12,14 +12,19 @@ from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any, ClassVar
 
-from compression_eval.conversations.account import Line
-from compression_eval.conversations.drafts import Content, Conversation, Draft, Image, inline_image
+from compression_eval.conversations.drafts import (
+    Content,
+    Conversation,
+    Draft,
+    Image,
+    Line,
+    inline_image,
+)
 from compression_eval.conversations.fields import Json, as_text, entries
-from compression_eval.conversations.formats import Format
 from compression_eval.conversations.readers.anthropic import AssistantTurn, content_of, user_drafts
-from compression_eval.conversations.readers.base import Reader, Table, marks_of
+from compression_eval.conversations.readers.base import Format, Reader, Table, marks_of
 from compression_eval.conversations.readers.claude_code_context import Context
-from compression_eval.conversations.readers.claude_code_queue import Queue, match_prompts
+from compression_eval.conversations.readers.claude_code_queue import match_prompts
 from compression_eval.conversations.readers.claude_code_tree import (
     LINKED,
     SPEAKS,
@@ -28,8 +33,6 @@ from compression_eval.conversations.readers.claude_code_tree import (
     Record,
     Thread,
     follow,
-    link,
-    parse,
     preserved,
     split,
 )
@@ -42,22 +45,6 @@ _ARGUMENTS = re.compile(r"<command-args>\s*(?!\s|</command-args>)")
 _INNER = ("file", "content", "text")
 
 
-def _read(source: SourceFile) -> Iterator[Conversation]:
-    """Yield the threads of a file: the session, and the subagents and side chains within it."""
-    records = [parse(value) for value in source.values()]
-    if not any(record.linked and record.speaks for record in records):
-        raise DataError(f"{source.path}: expected Claude Code {_SEEN}; found no message")
-    yield from map(read_thread, split(records))
-
-
-def read_thread(thread: Thread) -> Conversation:
-    """Return the conversation of one thread."""
-    links = link(thread)
-    followed = follow(thread.records, links)
-    queue = match_prompts(thread.records, followed)
-    return _Session(thread, links, followed, queue).read()
-
-
 class _Session(Reader):
     """One thread: every line becomes what it is."""
 
@@ -67,13 +54,14 @@ class _Session(Reader):
     no_object = "expected a JSON object"
     lacks = ("the system prompt and the tools are not in the file",)
 
-    def __init__(self, thread: Thread, links: Links, followed: set[int], queue: Queue) -> None:
-        versions = [item.version for item in thread.records if _VERSION.fullmatch(item.version)]
+    def __init__(self, thread: Thread) -> None:
+        records = thread.records
+        versions = [item.version for item in records if _VERSION.fullmatch(item.version)]
         super().__init__(" ".join(["Claude Code", *versions[-1:]]), thread.session, thread.part)
         self._thread = thread
-        self._links = links
-        self._followed = followed
-        self._queue = queue
+        self._links = Links(thread)
+        self._followed = follow(records, self._links)
+        self._queue = match_prompts(records, self._followed)
         self._at = 0
         """Index of the line that is read."""
         self._drafts: dict[int, list[Draft]] = {}
@@ -83,10 +71,9 @@ class _Session(Reader):
         self._awaits_plan = False
         """Whether the context was cleared to carry out a plan that has yet to come."""
         # A subagent's first line may name one of the thread that called it.
-        self._context = Context(self.conversation, links.cut_off and not thread.part)
+        self._context = Context(self, self._links.cut_off and not thread.part)
 
     def read(self) -> Conversation:
-        """Return the conversation."""
         for index, record in enumerate(self._thread.records):
             self._at = index
             self._awaits_plan = self._awaits_plan or index in self._thread.restarts
@@ -121,7 +108,7 @@ class _Session(Reader):
             super().take(line, entry)
 
     def finish(self) -> Conversation:
-        conversation, lines = self.conversation, self.conversation.ledger.lines
+        lines = self.ledger.lines
         left = [self._unqueue(index) for index in self._queue.waiting if index in self._drafts]
         self._context.say(left)
         for index, outcome in self._queue.outcomes.items():
@@ -130,17 +117,16 @@ class _Session(Reader):
                 unread = "the same words stand in a line that could not be read"
                 lines[index].merge_or_skip(drafts, unread if line.unknown else line.reason or "")
         if left:
-            conversation.caveat(f"{len(left)} prompts still waited when the recording ended")
+            self.caveat(f"{len(left)} prompts still waited when the recording ended")
         if self._undone:
-            conversation.caveat(
-                f"{self._undone} lines on branches that the user left were left out"
-            )
+            self.caveat(f"{self._undone} lines on branches that the user left were left out")
         if guessed := self._links.guessed:
-            conversation.caveat(
+            self.caveat(
                 f"{guessed} lines follow one that is not in the file; "
                 "the line before them was taken for it"
             )
         self._context.finish()
+        del self._context  # it refers to the conversation, which would outlive its use
         return super().finish()
 
     def operation(self, line: Line, entry: Json) -> None:
@@ -162,13 +148,18 @@ class _Session(Reader):
 
     def _unqueue(self, index: int) -> Draft:
         """Make a message of the prompt of an operation, which stands in no line."""
-        return self.conversation.ledger.lines[index].became(self._drafts[index][0])
+        return self.ledger.lines[index].became(self._drafts[index][0])
 
-    def system(self, line: Line, entry: Json) -> None:
+    def system_line(self, line: Line, entry: Json) -> None:
         """Take a line that the client does not show to the model."""
         known, record = marks_of("claude_code")["system_lines"], self._record
         if record.boundary:
-            self._context.announce(record, line, self._kept(record))
+            named = preserved(record)
+            indices = [self._links.first.get(uuid, -1) for uuid in named.uuids]
+            whole = min(indices, default=0) >= 0
+            if whole and named.ends_only:
+                indices = list(range(indices[0], indices[1] + 1))
+            self._context.announce(record, line, self._became(indices) if whole else None)
         elif record.subtype == "microcompact_boundary":
             names = entry.entry("microcompactMetadata").listed("clearedAttachmentUUIDs")
             indices = [self._links.first.get(n, -1) for n in names if isinstance(n, str)]
@@ -178,16 +169,6 @@ class _Session(Reader):
             line.skip(known[record.subtype])
         else:
             line.is_unknown("a system line of a kind that is not known")
-
-    def _kept(self, boundary: Record) -> list[Draft] | None:
-        """Return the messages that a compaction kept; None if one of them is not in the file."""
-        named = preserved(boundary)
-        indices = [self._links.first.get(uuid, -1) for uuid in named.uuids]
-        if any(index < 0 for index in indices):
-            return None
-        if named.ends_only:
-            indices = list(range(indices[0], indices[1] + 1))
-        return self._became(indices)
 
     def _became(self, indices: list[int]) -> list[Draft]:
         found = (draft for index in indices for draft in self._drafts.get(index, ()))
@@ -265,18 +246,17 @@ class _Session(Reader):
 
     def _is_local(self, command: str) -> bool:
         """Return whether a command without arguments was answered by the client itself."""
-        if _ARGUMENTS.search(command):
-            return False
-        records, output = self._thread.records, marks_of("claude_code")["local_output"]
-        behind = (records[index] for index in range(self._at + 1, len(records)))
-        answer = next((record for record in behind if record.speaks), None)
-        return answer is not None and answer.prompt.startswith(output)
+        behind = (item for item in self._thread.records[self._at + 1 :] if item.speaks)
+        answer = next(behind, None)
+        output = marks_of("claude_code")["local_output"]
+        without = not _ARGUMENTS.search(command)
+        return without and answer is not None and answer.prompt.startswith(output)
 
     kinds: ClassVar[Table] = {
         "user": user,
         "assistant": assistant,
         "attachment": attachment,
-        "system": system,
+        "system": system_line,
         "queue-operation": operation,
     }
 
@@ -344,6 +324,19 @@ def _recognise(source: SourceFile) -> str | None:
             return None
         claimed = claimed or kind in SPEAKS or "isSidechain" in value
     return _SEEN if claimed else None
+
+
+def read_thread(thread: Thread) -> Conversation:
+    """Return the conversation of one thread."""
+    return _Session(thread).read()
+
+
+def _read(source: SourceFile) -> Iterator[Conversation]:
+    """Yield the threads of a file: the session, and the subagents and side chains within it."""
+    records = [Record(value) for value in source.values()]
+    if not any(record.linked and record.speaks for record in records):
+        raise DataError(f"{source.path}: expected Claude Code {_SEEN}; found no message")
+    yield from map(read_thread, split(records))
 
 
 FORMAT = Format(_Session.format, "Claude Code", _recognise, _read)

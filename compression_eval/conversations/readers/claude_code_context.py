@@ -4,8 +4,7 @@ from collections import defaultdict
 from collections.abc import Collection, Sequence
 from typing import NamedTuple
 
-from compression_eval.conversations.account import Line
-from compression_eval.conversations.drafts import Compaction, Conversation, Draft
+from compression_eval.conversations.drafts import Compaction, Conversation, Draft, Line
 from compression_eval.conversations.fields import Json
 from compression_eval.conversations.readers.base import marks_of
 from compression_eval.conversations.readers.claude_code_tree import Record, preserved

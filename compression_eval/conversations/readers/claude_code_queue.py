@@ -8,8 +8,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from compression_eval.conversations.account import Line
-from compression_eval.conversations.drafts import Draft
+from compression_eval.conversations.drafts import Draft, Line
 from compression_eval.conversations.readers.anthropic import content_of
 from compression_eval.conversations.readers.base import marks_of
 from compression_eval.conversations.readers.claude_code_tree import UNDONE, Record

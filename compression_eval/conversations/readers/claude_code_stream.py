@@ -11,10 +11,9 @@ from typing import Any
 
 from compression_eval.conversations.drafts import Conversation
 from compression_eval.conversations.fields import Json, origin
-from compression_eval.conversations.formats import Format
-from compression_eval.conversations.readers.base import call_arguments, sign
+from compression_eval.conversations.readers.base import Format, call_arguments, sign
 from compression_eval.conversations.readers.claude_code import read_thread
-from compression_eval.conversations.readers.claude_code_tree import SPEAKS, Record, parse, split
+from compression_eval.conversations.readers.claude_code_tree import SPEAKS, Record, split
 from compression_eval.conversations.sources import SourceFile, Value
 from compression_eval.errors import DataError
 
@@ -53,7 +52,7 @@ class _Stream:
     def line(self, number: int, item: Value) -> Record:
         """Return a message as a line that follows its agent's last one."""
         if not isinstance(item.value, dict):
-            return parse(item)
+            return Record(item)
         value = Json(item.value)
         if _is_head(value):
             name = "Qwen Code" if "qwen_code_version" in value else "Claude Code"
@@ -78,7 +77,7 @@ class _Stream:
             if synthetic and self._boundary.get(agent, False):
                 fields["isCompactSummary"] = True
             self._boundary[agent] = False
-        made = parse(Value(item.place, fields, replaced=item.replaced))
+        made = Record(Value(item.place, fields, replaced=item.replaced))
         if made.boundary:
             self._boundary[agent] = True
         if made.linked:

@@ -45,46 +45,38 @@ _SUBTYPE_FIELDS = {
 _NONE = -1
 
 
-@dataclass(frozen=True, eq=False)
 class Record:
-    """One line of the file."""
+    """One line of the file; of an object only the fields that are read later are held."""
 
-    value: Value
-    """What stands there; of an object only the fields that are read later."""
-    type: str = ""
-    subtype: str = ""
-    uuid: str = ""
-    parent: str = ""
-    """The uuid of the line before it in its branch; empty at a root."""
-    session: str = ""
-    agent: str = ""
-    """Id of the subagent, if its lines carry one."""
-    sidechain: bool = False
-    version: str = ""
-    hook: str = ""
-    """Name of the hook that the line reports on."""
-    display_copy: bool = False
-    """Whether a second form of a tool's result stood beside it."""
-
-    @property
-    def entry(self) -> Json:
-        """The fields that are read later."""
-        return Json.of(self.value.value)
-
-    @property
-    def linked(self) -> bool:
+    def __init__(self, value: Value) -> None:
+        entry = Json.of(value.value)
+        self.type = entry.text("type")
+        path = _SUBTYPE_FIELDS.get(self.type)
+        self.subtype = entry.text(*path) if path else ""
+        self.uuid = entry.text("uuid")
+        self.parent = entry.first("parentUuid", "logicalParentUuid")
+        """The uuid of the line before it in its branch; empty at a root."""
+        self.session = entry.text("sessionId")
+        self.agent = entry.text("agentId")
+        """Id of the subagent, if its lines carry one."""
+        self.sidechain = entry.at("isSidechain") is True
+        self.version = entry.text("version")
+        self.hook = entry.text("data", "hookName") or entry.text("attachment", "hookName")
+        """Name of the hook that the line reports on."""
+        self.display_copy = "toolUseResult" in entry
+        """Whether a second form of a tool's result stood beside it."""
+        self.linked = bool(self.uuid) and self.type in LINKED
         """Whether the line is part of the tree."""
-        return bool(self.uuid) and self.type in LINKED
-
-    @property
-    def speaks(self) -> bool:
-        """Whether the line is of a message."""
-        return self.type in SPEAKS
-
-    @property
-    def boundary(self) -> bool:
+        self.speaks = self.type in SPEAKS
+        self.boundary = (self.type, self.subtype) == ("system", "compact_boundary")
         """Whether the context was compacted here."""
-        return (self.type, self.subtype) == ("system", "compact_boundary")
+        self.entry, self.value = Json(), replace(value, replaced=False)
+        if isinstance(value.value, dict):
+            self.entry = Json(type=self.type, subtype=self.subtype)
+            self.entry.update((key, part) for key, part in entry.items() if key in _KEPT_FIELDS)
+            self.value = replace(value, value=self.entry)
+        self.prompt = self._prompt()
+        """What the user typed, trimmed; empty for lines of any other sort."""
 
     @property
     def summary(self) -> bool:
@@ -108,9 +100,7 @@ class Record:
         blocks = self.entry.entries("message", "content")
         return [block for block in blocks if block.text("type") == kind]
 
-    @property
-    def prompt(self) -> str:
-        """What the user typed, trimmed; empty for lines of any other sort."""
+    def _prompt(self) -> str:
         prompt: Any = None
         if (self.type, self.subtype) == ("attachment", "queued_command"):
             prompt = self.entry.at("attachment", "prompt")
@@ -119,29 +109,6 @@ class Record:
         if isinstance(prompt, list):
             prompt = "\n".join(block.text("text") for block in entries(prompt))
         return prompt.strip() if isinstance(prompt, str) else ""
-
-
-def parse(value: Value) -> Record:
-    """Return a line as a record."""
-    if value.problem or not isinstance(value.value, dict):
-        return Record(replace(value, replaced=False))
-    entry = Json(value.value)
-    kind = entry.text("type")
-    subtype = entry.text(*_SUBTYPE_FIELDS[kind]) if kind in _SUBTYPE_FIELDS else ""
-    kept = {key: part for key, part in entry.items() if key in _KEPT_FIELDS}
-    return Record(
-        replace(value, value={"type": kind, "subtype": subtype, **kept}),
-        kind,
-        subtype,
-        uuid=entry.text("uuid"),
-        parent=entry.first("parentUuid", "logicalParentUuid"),
-        session=entry.text("sessionId"),
-        agent=entry.text("agentId"),
-        sidechain=entry.at("isSidechain") is True,
-        version=entry.text("version"),
-        hook=entry.text("data", "hookName") or entry.text("attachment", "hookName"),
-        display_copy="toolUseResult" in entry,
-    )
 
 
 @dataclass
@@ -154,73 +121,61 @@ class Thread:
     records: list[Record] = field(default_factory=list)
     restarts: set[int] = field(default_factory=set)
     """Indices of records before which the context was cleared to carry out a plan."""
+    spoken: bool = False
+    """Whether anybody has said anything in it."""
 
 
-class _Key(NamedTuple):
-    sort: Literal["main", "agent", "side"]
-    name: str
-    """Of the session, of the agent, or of a side chain's first line."""
-    number: int = 1
-    """Grows with every ``/clear``."""
+_Key = tuple[Literal["main", "agent", "side"], str, int]
+"""Of a thread: the id of the session, of the agent, or of a side chain's first line, and a number
+that grows with every ``/clear``."""
 
 
 def split(records: Sequence[Record]) -> list[Thread]:
-    """Return the threads of a file: each session, each subagent and each side chain its own."""
-    keys, restarts = _thread_keys(records)
-    threads: dict[_Key, Thread] = {}
-    for record, key in zip(records, keys, strict=True):
-        if record.linked and key and key not in threads:
-            sides = sum(known.sort == "side" for known in threads)
-            clear = f"clear-{key.number}" if key.number > 1 else ""
-            parts = {"main": clear, "agent": f"agent-{key.name}", "side": f"side-{sides + 1}"}
-            threads[key] = Thread(record.session, parts[key.sort])
-    first = next((key for key in threads if key.sort == "main"), next(iter(threads), None))
-    for index, (record, key) in enumerate(zip(records, keys, strict=True)):
-        own = _Key("main", record.session)
-        place = key or (own if own in threads else first)
-        if place:
-            thread = threads[place]
-            thread.restarts.update([len(thread.records)] if index in restarts else [])
-            thread.records.append(record)
-    return list(threads.values())
+    """Return the threads of a file: each session, each subagent and each side chain its own.
 
-
-def _thread_keys(records: Sequence[Record]) -> tuple[list[_Key | None], set[int]]:
-    """Return the thread of every line, and the indices of those where one restarts with a plan.
-
-    A line outside the tree belongs to the thread that its session is in; None before the first.
+    A line outside the tree belongs to the thread that its session is in.
     """
+    threads: dict[_Key, Thread] = {}
     keys: list[_Key | None] = []
     restarts: set[int] = set()
     owners: dict[str, _Key] = {}
     """By the uuid of a line."""
     current: dict[str, _Key] = {}
     """The main thread that a session is in."""
-    spoken: dict[_Key, bool] = {}
-    """The main threads, and whether anybody has said anything in them."""
     side: _Key | None = None
     for index, record in enumerate(records):
         above = owners.get(record.parent)
         key = current.get(record.session)
+        part = ""
         if record.linked and not record.sidechain:
-            key = above if above and above.sort == "main" else key or _Key("main", record.session)
-            beginning = _beginning(records, index) if spoken.get(key) else None
+            key = above if above and above[0] == "main" else key or ("main", record.session, 1)
+            beginning = key in threads and threads[key].spoken and _beginning(records, index)
             if beginning == "clear":
-                key = _Key("main", record.session, len(spoken) + 1)
+                number = sum(known[0] == "main" for known in threads) + 1
+                key, part = ("main", record.session, number), f"clear-{number}"
             elif beginning == "plan":
                 restarts.add(index)
             current[record.session] = key
-            spoken[key] = spoken.get(key, False) or record.speaks
         elif record.linked and record.agent:
-            key = _Key("agent", record.agent)
+            key, part = ("agent", record.agent, 1), f"agent-{record.agent}"
         elif record.linked:
             goes_on = side if record.parent and not above else None
-            beside = above if above and above.sort == "side" else goes_on
-            key = side = beside or _Key("side", record.uuid)
+            beside = above if above and above[0] == "side" else goes_on
+            key = side = beside or ("side", record.uuid, 1)
+            part = f"side-{sum(known[0] == 'side' for known in threads) + 1}"
         if record.linked and key:
             owners.setdefault(record.uuid, key)
+            thread = threads.setdefault(key, Thread(record.session, part))
+            thread.spoken = thread.spoken or record.speaks
         keys.append(key)
-    return keys, restarts
+    first = next((key for key in threads if key[0] == "main"), next(iter(threads), None))
+    for index, (record, key) in enumerate(zip(records, keys, strict=True)):
+        own: _Key = ("main", record.session, 1)
+        if place := key or (own if own in threads else first):
+            thread = threads[place]
+            thread.restarts.update([len(thread.records)] if index in restarts else [])
+            thread.records.append(record)
+    return list(threads.values())
 
 
 def _beginning(records: Sequence[Record], index: int) -> Literal["clear", "plan"] | None:
@@ -263,44 +218,39 @@ def preserved(boundary: Record) -> Preserved:
     return Preserved(tuple(filter(None, names)), before_summary=before)
 
 
-@dataclass(frozen=True)
 class Links:
     """How the lines of a thread hang together, by their indices."""
 
-    first: dict[str, int]
-    """The first line with an uuid."""
-    repeats: dict[int, int]
-    """Lines with the uuid of an earlier one, which they repeat."""
-    parents: list[int]
-    """Every line's predecessor, or -1."""
-    guessed: int
-    """How many predecessors are not in the file; the line before was taken."""
-    cut_off: bool
-    """Whether the first line names one before it that is not in the file."""
-
-
-def link(thread: Thread) -> Links:
-    """Find the predecessor of every line."""
-    first: dict[str, int] = {}
-    repeats: dict[int, int] = {}
-    for index, record in enumerate(thread.records):
-        if record.linked and first.setdefault(record.uuid, index) != index:
-            repeats[index] = first[record.uuid]
-    parents = [_NONE] * len(thread.records)
-    previous, guessed, cut_off = _NONE, 0, False
-    for index, record in enumerate(thread.records):
-        if not record.linked:
-            continue
-        restarts = index in thread.restarts
-        parents[index] = first.get(record.parent, _NONE)
-        if parents[index] == _NONE and previous == _NONE:
-            cut_off = cut_off or bool(record.parent)
-        elif parents[index] == _NONE and (restarts or not record.root):
-            parents[index] = previous
-            guessed += not restarts
-        if index not in repeats and record.type != "progress":
-            previous = index
-    return Links(first, repeats, parents, guessed, cut_off)
+    def __init__(self, thread: Thread) -> None:
+        """Find the predecessor of every line."""
+        records = thread.records
+        self.first: dict[str, int] = {}
+        """The first line with an uuid."""
+        self.repeats: dict[int, int] = {}
+        """Lines with the uuid of an earlier one, which they repeat."""
+        self.parents = [_NONE] * len(records)
+        """Every line's predecessor, or -1."""
+        self.guessed = 0
+        """How many predecessors are not in the file; the line before was taken."""
+        self.cut_off = False
+        """Whether the first line names one before it that is not in the file."""
+        for index, record in enumerate(records):
+            if record.linked and self.first.setdefault(record.uuid, index) != index:
+                self.repeats[index] = self.first[record.uuid]
+        previous = _NONE
+        for index, record in enumerate(records):
+            if not record.linked:
+                continue
+            restarts = index in thread.restarts
+            parent = self.first.get(record.parent, _NONE)
+            if parent == _NONE and previous == _NONE:
+                self.cut_off = self.cut_off or bool(record.parent)
+            elif parent == _NONE and (restarts or not record.root):
+                parent = previous
+                self.guessed += not restarts
+            self.parents[index] = parent
+            if index not in self.repeats and record.type != "progress":
+                previous = index
 
 
 def follow(records: Sequence[Record], links: Links) -> set[int]:

@@ -14,19 +14,20 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
-from compression_eval.conversations.account import NO_THINKING, Line
 from compression_eval.conversations.drafts import (
+    NO_THINKING,
     RECORDED,
     SUMMARY_STANDS_IN,
     Compaction,
     Conversation,
     Draft,
+    Line,
 )
 from compression_eval.conversations.fields import Json, entries, from_json, label, origin
-from compression_eval.conversations.formats import Format
 from compression_eval.conversations.readers.anthropic import AssistantTurn, text_block, user_drafts
 from compression_eval.conversations.readers.base import (
     TEXT_ACTIONS,
+    Format,
     Reader,
     document_of,
     with_replaced,
@@ -121,7 +122,7 @@ class _Task(Reader):
 
     def _say(self, message: _Message) -> None:
         if message.sums_up:
-            self.conversation.caveat(SUMMARY_STANDS_IN)
+            self.caveat(SUMMARY_STANDS_IN)
         self.models[message.value.text("modelInfo", "modelId")] += 1
         message.drafts = self._drafts(message, message.line)
         for draft in message.drafts:
@@ -206,22 +207,22 @@ class _Task(Reader):
         return found
 
     def finish(self) -> Conversation:
-        conversation = super().finish()
-        conversation.model = origin(conversation.model)
-        conversation.drafts = [draft for message in self._messages for draft in message.drafts]
+        super().finish()
+        self.model = origin(self.model)
+        self.drafts = [draft for message in self._messages for draft in message.drafts]
         keys = {key for message in self._messages for key in message.value}
         roo = bool(keys & {*_ROO_KEYS, "isSummary"})
         roo = roo or any("contextCondense" in event for event in self._shown)
         agent = "Roo Code" if roo else "Cline" if self.models else "Cline or Roo Code"
-        conversation.origin = f"{agent} task"
-        if self._results_in_text and not any(draft.calls for draft in conversation.drafts):
-            conversation.caveat(TEXT_ACTIONS)
+        self.origin = f"{agent} task"
+        if self._results_in_text and not self.called:
+            self.caveat(TEXT_ACTIONS)
         found = [*self._summaries(), *self._hidden(), *self._dropped()]
         for end, compaction in sorted(found, key=lambda numbered: numbered[0]):
             before = [draft for message in self._messages[:end] for draft in message.drafts]
             compaction.after = before[-1] if before else None
-            conversation.compactions.append(compaction)
-        return conversation
+            self.compactions.append(compaction)
+        return self
 
     def _summaries(self) -> Iterator[tuple[int, Compaction]]:
         """Yield Cline's compactions with a summary: what goes on behind the first two messages."""
@@ -318,7 +319,7 @@ class _Task(Reader):
                     for draft in known.shown
                 ]
             elif not summary:
-                self.conversation.caveat("when the agent cut its context is not known")
+                self.caveat("when the agent cut its context is not known")
             written = details.text("summary") or next(iter(_texts(message.value)), "")
             compaction = Compaction(
                 None,

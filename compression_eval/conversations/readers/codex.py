@@ -5,20 +5,21 @@ of which repeat an item. A message of the user may stand in either, or in both.
 """
 
 from collections import defaultdict
+from collections.abc import Mapping
+from itertools import takewhile
 from typing import Any, ClassVar
 
-from compression_eval.conversations.account import Line
 from compression_eval.conversations.drafts import (
     NO_SYSTEM_PROMPT,
     NO_TOOLS,
     Compaction,
     Conversation,
     Draft,
+    Line,
     image_at,
 )
 from compression_eval.conversations.fields import Json, entries, label, origin
 from compression_eval.conversations.readers.base import (
-    Reader,
     Table,
     line_format,
     marks_of,
@@ -43,18 +44,15 @@ _BYTES_PER_TOKEN = 4
 _RUN = "how a tool call was shown; the conversation holds no such call"
 
 
-class _Rollout(Reader):
+class _Rollout(ItemReader):
     format = "codex"
-    lacks = ()
     unknown = "a kind of line that this reader does not know"
     expected = f"expected lines of a Codex rollout ({', '.join(_LINES)}), found none"
 
     def __init__(self) -> None:
         super().__init__("Codex")
-        self._items = ItemReader(self.conversation)
-        self._display = _Display(self._items)
-        self._seen_head = self._system = False
-        self._models: list[str] = []
+        self._display = _Display()
+        self._seen_head = self._has_prompt = False
         self._user: set[Draft] = set()
         """Messages that begin a turn: the user's, and those of other agents."""
         self._confirmed: set[Draft] = set()
@@ -94,32 +92,29 @@ class _Rollout(Reader):
 
     def head(self, line: Line, payload: Json) -> None:
         """Take the head of this session; a fork's file holds the head of its origin as well."""
-        conversation = self.conversation
         if self._seen_head:
             line.skip("the head of the session that this one was forked from")
             return
         self._seen_head = True
-        conversation.session = payload.text("id")
-        conversation.origin = origin("Codex", payload.text("cli_version"))
+        self.session = payload.text("id")
+        self.origin = origin("Codex", payload.text("cli_version"))
         if "subagent" in (*payload.entry("source"), payload.text("thread_source")):
-            conversation.name_subagent()
+            self.name_subagent()
         if payload.text("forked_from_id"):
-            conversation.caveat(
+            self.caveat(
                 "a fork: the thread begins with a copy of the session that it was forked from"
             )
-        conversation.take_tools(payload.listed("dynamic_tools"))
+        self.take_tools(payload.listed("dynamic_tools"))
         system = payload.text("base_instructions") or payload.text("base_instructions", "text")
-        self._system = bool(system.strip())
-        if self._system:
-            conversation.drafts.insert(0, line.became(Draft("system", [system])))
+        self._has_prompt = bool(system.strip())
+        if self._has_prompt:
+            self.drafts.insert(0, line.became(Draft("system", [system])))
         else:
             line.skip("the head of the session; it holds no system prompt")
 
     def turn(self, line: Line, payload: Json) -> None:
         line.skip("settings of a turn; what the model saw of them is a message")
-        model = payload.text("model")
-        if model and model not in self._models:
-            self._models.append(model)
+        self.models[payload.text("model")] += 1
 
     def item(self, line: Line, item: Json) -> None:
         kind, role = item.text("type"), item.text("role")
@@ -130,16 +125,16 @@ class _Rollout(Reader):
             self._summary = Draft("assistant", content_of(item.at("content"), line)).text
             line.skip("the summary that a compaction asked for")
         elif kind == "web_search_call":
-            self._display.answered(self._items.read(line, self._display.searched(item)))
+            self._display.answered(self.read_item(line, self._display.searched(item)))
         else:
-            draft = self._items.read(line, item)
+            draft = self.read_item(line, item)
             if answer and draft is not None:
                 said = Draft("assistant", content_of(item.at("content"), Line()))
                 self._display.said(draft, said.text)
             elif kind == "agent_message" and draft is not None:
                 self._user.add(draft)
             elif kind in COMPACTIONS:
-                self._inline = self.conversation.compactions[-1]
+                self._inline = self.compactions[-1]
                 self._new_compaction(self._inline)
 
     def from_agent(self, line: Line, payload: Json) -> None:
@@ -151,7 +146,7 @@ class _Rollout(Reader):
     def event(self, line: Line, payload: Json) -> None:
         length = payload.count("model_context_window")
         length = length or payload.count("info", "model_context_window")
-        self.conversation.context_length = length or self.conversation.context_length
+        self.context_length = length or self.context_length
         kind = payload.text("type")
         if kind == "user_message":
             self._user_event(line, payload)
@@ -169,28 +164,28 @@ class _Rollout(Reader):
             self._tokens = tokens
 
     def compacted(self, line: Line, payload: Json) -> None:
-        conversation, summary = self.conversation, payload.text("message") or self._summary
-        history, state = payload.at("replacement_history"), None
+        summary, state = payload.text("message") or self._summary, None
+        history = payload.at("replacement_history")
         if isinstance(history, list):
             replayed = _replayed(history, line)
             start = marks_of("codex")["summary_start"]
             handed = (draft.text for draft in replayed if _begins(draft, start))
             summary = summary or next(handed, "")
-            state = with_originals(replayed, conversation)
+            state = with_originals(replayed, self)
             if not summary:
-                conversation.caveat("the summary of a compaction cannot be read")
+                self.caveat("the summary of a compaction cannot be read")
         elif summary:
             state = self._rebuilt(summary)
-            conversation.caveat(
+            self.caveat(
                 "what was kept at a compaction is not in the file; it was worked out by the rule "
                 f"that Codex follows: the user's last {_KEPT_TOKENS:,} tokens and the summary"
             )
-        if self._inline is not None and self._inline.after is conversation.last:
-            conversation.compactions.remove(self._inline)
+        if self._inline is not None and self._inline.after is self.last:
+            self.compactions.remove(self._inline)
             self._fresh.remove(self._inline)
         self._summary = self._inline = None
-        self._items.close_turn()
-        compaction = conversation.compact(summary or "")
+        self.close_turn()
+        compaction = self.compact(summary)
         compaction.state = state
         self._new_compaction(compaction)
         line.skip("a compaction, kept as a cut" + ("" if summary else " without its summary"))
@@ -210,24 +205,23 @@ class _Rollout(Reader):
     }
 
     def finish(self) -> Conversation:
-        self._display.finish()
-        conversation = self.conversation
-        conversation.name_injected("Codex (instructions of the project, surroundings, notices)")
-        if self._models:
-            conversation.model = self._models[-1]
-        if len(self._models) > 1:
-            conversation.caveat("the model was changed along the way; the last one is named")
-        if not self._system:  # what is in the items of the role system is not all of it
-            conversation.caveat(NO_SYSTEM_PROMPT)
-        if not conversation.tools:
-            conversation.caveat(NO_TOOLS)
-        return conversation
+        self._display.finish(self.callers | self.results)
+        self.name_injected("Codex (instructions of the project, surroundings, notices)")
+        self.models.pop("", None)
+        self.model = list(self.models or [""])[-1]
+        if len(self.models) > 1:
+            self.caveat("the model was changed along the way; the last one is named")
+        if not self._has_prompt:  # what is in the items of the role system is not all of it
+            self.caveat(NO_SYSTEM_PROMPT)
+        if not self.tools:
+            self.caveat(NO_TOOLS)
+        return self
 
     def _user_item(self, line: Line, item: Json) -> None:
         draft = Draft("user", content_of(item.at("content"), Line()))
         if _begins(draft, marks_of("codex")["summary_request"]):
             self._summary = ""
-            self._items.close_turn()
+            self.close_turn()
             line.skip("the request for a summary, which Codex made for a compaction")
             return
         self._summary = None
@@ -238,7 +232,7 @@ class _Rollout(Reader):
             self._early.discard(same)
             self._confirmed.add(same)
             line.merge(same)
-        elif (read := self._items.read(line, item)) is not None:
+        elif (read := self.read_item(line, item)) is not None:
             read.injected = _is_injected(read)
             if read.injected:
                 line.kind += ":injected"
@@ -259,7 +253,7 @@ class _Rollout(Reader):
         same = next((draft for draft in near if _same(draft, typed)), None)
         self._user.add(same or typed)
         if same is None:
-            self._early.add(self._items.add(line, typed))
+            self._early.add(self.add(line, typed))
         else:
             self._confirmed.add(same)
             same.injected = False
@@ -267,22 +261,16 @@ class _Rollout(Reader):
 
     def _latest(self) -> list[Draft]:
         """Return the input messages since the model last spoke that wait for their other half."""
-        found = []
-        for draft in reversed(self.conversation.drafts):
-            if draft.role not in ("user", "system"):
-                break
-            if draft.role == "user" and draft not in self._confirmed:
-                found.append(draft)
-        return found
+        behind = takewhile(lambda draft: draft.role in ("user", "system"), reversed(self.drafts))
+        return [each for each in behind if each.role == "user" and each not in self._confirmed]
 
     def _roll_back(self, line: Line, payload: Json) -> None:
         """Drop the last turns: the user undid them."""
-        turns = payload.count("num_turns")
+        turns, drafts = payload.count("num_turns"), self.drafts
         if turns is None:
             line.is_unknown("turns were undone, but not how many")
             return
         line.skip("a mark that the user undid turns; they are left out")
-        conversation, drafts = self.conversation, self.conversation.drafts
         starts = [index for index, draft in enumerate(drafts) if draft in self._user]
         if not turns or not starts:
             return
@@ -290,13 +278,13 @@ class _Rollout(Reader):
         # What Codex put before the undone message belongs to it, but for the session's beginning.
         while cut > starts[0] and (drafts[cut - 1].injected or drafts[cut - 1].role == "system"):
             cut -= 1
-        before = len(conversation.compactions)
-        conversation.undo(cut)
-        self._fresh = [item for item in self._fresh if item in conversation.compactions]
+        before = len(self.compactions)
+        self.undo(cut)
+        self._fresh = [item for item in self._fresh if item in self.compactions]
         self._inline = None
-        if len(conversation.compactions) < before:
-            conversation.caveat("a compaction in turns that were undone was left out")
-        self._items.close_turn()
+        if len(self.compactions) < before:
+            self.caveat("a compaction in turns that were undone was left out")
+        self.close_turn()
 
     def _new_compaction(self, compaction: Compaction) -> None:
         compaction.tokens_before = self._tokens
@@ -305,7 +293,7 @@ class _Rollout(Reader):
     def _rebuilt(self, summary: str) -> list[Draft]:
         """Return what Codex keeps: the user's messages, newest first, and the summary."""
         room, kept = _KEPT_TOKENS, list[Draft]()
-        for draft in reversed([draft for draft in self.conversation.drafts if draft in self._user]):
+        for draft in reversed([draft for draft in self.drafts if draft in self._user]):
             size = -(-len(draft.text.encode(errors="replace")) // _BYTES_PER_TOKEN)
             if size > room:
                 if room:
@@ -319,8 +307,7 @@ class _Rollout(Reader):
 class _Display:
     """Ties events for the screen to the messages that they repeat, whichever comes first."""
 
-    def __init__(self, items: ItemReader) -> None:
-        self._items = items
+    def __init__(self) -> None:
         self._of_calls: list[tuple[Line, str]] = []
         self._searches: list[tuple[Line, Json]] = []
         self._shown: dict[str, list[Line]] = defaultdict(list)
@@ -365,11 +352,10 @@ class _Display:
             line.merge_or_skip([draft] if draft else [], _RUN)
         self._searches.clear()
 
-    def finish(self) -> None:
+    def finish(self, calls: Mapping[str, Draft]) -> None:
         """Settle what waited for a message that may come later."""
         for line, call_id in self._of_calls:
-            draft = self._items.results.get(call_id) or self._items.callers.get(call_id)
-            line.merge_or_skip([draft] if draft else [], _RUN)
+            line.merge_or_skip([calls[call_id]] if call_id in calls else [], _RUN)
         for line in (line for lines in self._shown.values() for line in lines):
             line.skip("shown to the user; no message of the model has this text")
         self.answered(None)
@@ -393,11 +379,10 @@ def _same(item: Draft, event: Draft) -> bool:
 
 
 def _replayed(history: list[Any], line: Line) -> list[Draft]:
-    scratch = Conversation("codex")
-    reader = ItemReader(scratch)
+    scratch = ItemReader()
     for item in history:
         entry = Line()
-        reader.read(entry, item)
+        scratch.read_item(entry, Json.of(item))
         if entry.unknown:
             line.leave_out("item of the kept history", entry.reason or "")
         line.left_out += entry.left_out

@@ -6,8 +6,7 @@ form counts. Commands, tools and searches are calls that hold their own results.
 
 from typing import ClassVar
 
-from compression_eval.conversations.account import NO_THINKING, Line
-from compression_eval.conversations.drafts import Content, Conversation, Draft
+from compression_eval.conversations.drafts import NO_THINKING, Content, Conversation, Draft, Line
 from compression_eval.conversations.fields import Json, as_text, entries, label
 from compression_eval.conversations.readers.base import (
     Reader,
@@ -53,13 +52,13 @@ class _Thread(Reader):
 
     def head(self, line: Line, event: Json) -> None:
         found = event.first("thread_id", "session_id")
-        self.conversation.session = self.conversation.session or found
+        self.session = self.session or found
         line.skip("the head of the thread")
 
     def turn(self, line: Line, _: Json) -> None:
         """Take the start of a turn, which a prompt began."""
         self._settle()
-        self.conversation.say(line, Draft("user", [NO_PROMPT]))
+        self.say(line, Draft("user", [NO_PROMPT]))
 
     def item(self, line: Line, event: Json) -> None:
         item = event.entry("item")
@@ -84,11 +83,10 @@ class _Thread(Reader):
 
     def finish(self) -> Conversation:
         self._settle()
-        conversation = self.conversation
-        if any(draft.role == "user" for draft in conversation.drafts):
-            conversation.caveat("prompts are not in the file; a note stands in the place of each")
-        conversation.take_task()
-        return conversation
+        if any(draft.role == "user" for draft in self.drafts):
+            self.caveat("prompts are not in the file; a note stands in the place of each")
+        self.take_task()
+        return self
 
     def _settle(self) -> None:
         for name in list(self._open):
@@ -97,7 +95,7 @@ class _Thread(Reader):
     def _end(self, name: str) -> None:
         (*earlier, line), item = self._open.pop(name)
         drafts = self._drafts(name or "item", item, line)
-        self.conversation.say(line, *drafts)
+        self.say(line, *drafts)
         for other in earlier:
             other.merge_or_skip(drafts[:1], "an earlier form of an item")
 
@@ -124,7 +122,7 @@ class _Thread(Reader):
             case kind if kind in _TOOLS:
                 named = "__".join(filter(None, [item.text("server"), item.text("tool")]))
                 given = {key: item[key] for key in _ARGUMENTS if item.at(key) is not None}
-                call_id = f"{name}-{len(self.conversation.drafts)}"
+                call_id = f"{name}-{len(self.drafts)}"
                 arguments = item.at("arguments") if kind == "mcp_tool_call" else given
                 turn.call(call_id, _TOOLS[kind] or named, arguments)
                 if status not in _ENDED or kind in _WITHOUT_RESULT:

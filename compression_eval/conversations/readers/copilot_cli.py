@@ -7,19 +7,19 @@ compaction the session goes on with the summary and what came since the compacti
 from collections.abc import Iterator
 from typing import ClassVar
 
-from compression_eval.conversations.account import NO_THINKING, Line
 from compression_eval.conversations.drafts import (
-    NO_SYSTEM_PROMPT,
+    NO_THINKING,
     NO_TOOLS,
     RECORDED,
     Content,
     Conversation,
     Draft,
     Image,
+    Line,
 )
 from compression_eval.conversations.fields import Json, entries, label, origin
-from compression_eval.conversations.formats import Format
 from compression_eval.conversations.readers.base import (
+    Format,
     Reader,
     Table,
     call_arguments,
@@ -65,22 +65,21 @@ class _Thread(Reader):
             self.models[origin(model)] += kind == "assistant.message"
         if kind.startswith("session."):
             limit = data.count("tokenLimit")
-            self.conversation.context_length = limit or self.conversation.context_length
+            self.context_length = limit or self.context_length
         if not isinstance(self.kinds.get(kind), str) and not isinstance(entry.at("data"), dict):
             line.is_unknown(self.unknown)
         else:
             super().take(line, entry)
         if name := entry.text("id"):
-            self._places[name] = len(self.conversation.drafts)
+            self._places[name] = len(self.drafts)
 
     def finish(self) -> Conversation:
-        conversation = super().finish()
-        if conversation.system is None:
-            conversation.caveat(NO_SYSTEM_PROMPT)
-        conversation.name_injected("Copilot (skills, notices)")
-        if any(item.state for item in conversation.compactions):
-            conversation.caveat(_STATE)
-        return conversation
+        super().finish()
+        self.name_missing(tools=False)
+        self.name_injected("Copilot (skills, notices)")
+        if any(item.state for item in self.compactions):
+            self.caveat(_STATE)
+        return self
 
     def user(self, line: Line, event: Json) -> None:
         """Take what the user said, or what the client said in his name."""
@@ -103,17 +102,17 @@ class _Thread(Reader):
                 line.leave_out(f"attachment {label(kind)}", "only its name is there")
         injected = data.text("source") not in ("", "user")
         line.kind += ":injected" if injected else ""
-        self.conversation.say(line, Draft("user", content, injected=injected))
+        self.say(line, Draft("user", content, injected=injected))
 
     def notification(self, line: Line, event: Json) -> None:
         if text := event.text("data", "content"):
-            self.conversation.say(line, Draft("user", [text], injected=True))
+            self.say(line, Draft("user", [text], injected=True))
         else:
             line.skip("a notice without text")
 
-    def system(self, line: Line, event: Json) -> None:
+    def system_prompt(self, line: Line, event: Json) -> None:
         if text := event.text("data", "content"):
-            self.conversation.say_system(line, Draft("system", [text]))
+            self.say_system(line, Draft("system", [text]))
         else:
             line.is_unknown("expected the field content as text")
 
@@ -122,12 +121,10 @@ class _Thread(Reader):
         if data.first("reasoningText", "reasoningOpaque", "encryptedContent"):
             line.leave_out_thinking()
         draft = Draft("assistant", [data.text("content")])
-        for request in data.listed("toolRequests"):
-            if isinstance(request, dict):
-                self._call(draft, Json(request), "name")
-            else:
-                line.leave_out("tool request", "expected an object")
-        self.conversation.say(line, draft)
+        requests = data.listed("toolRequests")
+        for request in line.objects(requests, "tool request", "expected an object"):
+            self._call(draft, request, "name")
+        self.say(line, draft)
 
     def _call(self, draft: Draft, data: Json, name: str) -> None:
         call_id = data.text("toolCallId")
@@ -140,7 +137,7 @@ class _Thread(Reader):
 
     def started(self, line: Line, event: Json) -> None:
         """Take the start of a call, which as a rule the answer before it holds."""
-        data, last = event.entry("data"), self.conversation.last
+        data, last = event.entry("data"), self.last
         call_id = data.text("toolCallId")
         if call_id in self._callers:
             line.merge(self._callers[call_id])
@@ -152,7 +149,7 @@ class _Thread(Reader):
         else:
             draft = Draft("assistant")
             self._call(draft, data, "toolName")
-            self.conversation.say(line, draft)
+            self.say(line, draft)
 
     def completed(self, line: Line, event: Json) -> None:
         data, result = event.entry("data"), event.entry("data", "result")
@@ -166,25 +163,25 @@ class _Thread(Reader):
             request = self._by_user.pop(call_id)
             said = f"{request.json('arguments')}\n{text}"
             action = marked("user_action", name=request.text("toolName"), text=said)
-            self.conversation.say(line, Draft("user", [action, *images]))
+            self.say(line, Draft("user", [action, *images]))
         elif result or data.entry("error"):
-            self.conversation.say(line, Draft("tool", [text, *images], call_id=call_id))
+            self.say(line, Draft("tool", [text, *images], call_id=call_id))
         else:
             line.skip("a call was carried out; the file does not hold its result")
 
     def compacting(self, line: Line, event: Json) -> None:
-        self._begun = len(self.conversation.drafts), event.entry("data")
+        self._begun = len(self.drafts), event.entry("data")
         line.skip("the start of a compaction")
 
     def compacted(self, line: Line, event: Json) -> None:
-        data, drafts = event.entry("data"), self.conversation.drafts
+        data, drafts = event.entry("data"), self.drafts
         start, before = self._begun or (len(drafts), Json())
         self._begun = None
         if data.at("success") is False:
             line.skip("a compaction that failed")
             return
         summary, tokens = data.text("summaryContent"), data.count("preCompactionTokens")
-        self.conversation.compact(
+        self.compact(
             summary,
             [summary_draft(summary), *drafts[start:]],
             trigger=data.text("trigger") or before.text("trigger"),
@@ -198,7 +195,7 @@ class _Thread(Reader):
         if place is None:
             line.is_unknown("a rewind to an event that is not in the file")
             return
-        self.conversation.undo(place)
+        self.undo(place)
         line.skip("a mark that the user went back; what came since is left out")
 
     kinds: ClassVar[Table] = {
@@ -208,7 +205,7 @@ class _Thread(Reader):
         ),
         "user.message": user,
         "assistant.message": assistant,
-        "system.message": system,
+        "system.message": system_prompt,
         "system.notification": notification,
         "tool.user_requested": requested,
         "tool.execution_start": started,
@@ -249,7 +246,7 @@ class _Session:
             return
         thread = self._threads.setdefault(key, _Thread(self._head, key))
         for waiting in self._waiting:
-            line = thread.conversation.ledger.enter_value(waiting, label(kind))
+            line = thread.ledger.enter_value(waiting, label(kind))
         self._waiting.clear()
         if value.problem:
             return
@@ -265,7 +262,7 @@ class _Session:
         if first := event.text("data", "initialMessage"):
             key = f"after-clear-{self._cleared}"
             opened = self._threads[key] = _Thread(self._head, key)
-            line = opened.conversation.ledger.enter(value.place, label(kind))
+            line = opened.ledger.enter(value.place, label(kind))
             opened.take(line, Json(type="user.message", data={"content": first}))
 
     def _thread_of(self, event: Json, kind: str) -> str:

@@ -9,12 +9,11 @@ import sqlite3
 from collections.abc import Iterator
 from typing import Any, ClassVar
 
-from compression_eval.conversations.account import NO_THINKING, Line
-from compression_eval.conversations.drafts import Conversation, Draft
+from compression_eval.conversations.drafts import NO_THINKING, Conversation, Draft, Line
 from compression_eval.conversations.fields import Json, as_text, from_json, origin
-from compression_eval.conversations.formats import Format
 from compression_eval.conversations.readers.anthropic import AssistantTurn, user_drafts
 from compression_eval.conversations.readers.base import (
+    Format,
     Reader,
     Table,
     read_lines,
@@ -58,9 +57,9 @@ class _Lines(Reader):
         return entry.first("type", "role")
 
     def take(self, line: Line, entry: Json) -> None:
-        self.conversation.session = self.conversation.session or entry.text("session_id")
+        self.session = self.session or entry.text("session_id")
         if self.kind_of(entry) == "system" and entry.text("model"):
-            self.conversation.model = origin(entry.text("model"))
+            self.model = origin(entry.text("model"))
         super().take(line, entry)
 
     def message(self, line: Line, entry: Json) -> None:
@@ -74,7 +73,7 @@ class _Lines(Reader):
             for draft in user_drafts(content, line):
                 if draft.role == "user":
                     draft.content = [_typed(part, line) for part in draft.content]
-                self.conversation.say(line, draft)
+                self.say(line, draft)
 
     def _answer(self, line: Line, content: Any, *, streamed: bool) -> None:
         """Take what the model said, or a piece of it."""
@@ -93,7 +92,7 @@ class _Lines(Reader):
                 said.content = [said.text + drafts[0].text]
             line.merge(said)
             return
-        self.conversation.say(line, *drafts)
+        self.say(line, *drafts)
         self._said = drafts[-1] if streamed and drafts and not drafts[-1].calls else None
 
     def tool(self, line: Line, entry: Json) -> None:
@@ -112,13 +111,13 @@ class _Lines(Reader):
         else:
             self._callers[call_id] = draft = Draft("assistant")
             draft.call(call_id, name, body.at(given))
-            self.conversation.say(line, draft)
+            self.say(line, draft)
         if entry.text("subtype") == "completed":
             result = body.at("result")
             text = as_text(result)
             if isinstance(result, dict) and result.keys() == {"success"}:
                 text = body.text("result", "success", "content") or as_text(result["success"])
-            self.conversation.say(line, Draft("tool", [text], call_id=call_id))
+            self.say(line, Draft("tool", [text], call_id=call_id))
         self.recognised = True
 
     kinds: ClassVar[Table] = {
@@ -136,10 +135,10 @@ class _Lines(Reader):
     }
 
     def finish(self) -> Conversation:
-        drafts = self.conversation.drafts
+        drafts = self.drafts
         if any(draft.calls for draft in drafts) and not any(d.role == "tool" for d in drafts):
-            self.conversation.caveat("Cursor writes no results of tools into transcripts")
-        return self.conversation
+            self.caveat("Cursor writes no results of tools into transcripts")
+        return self
 
 
 def _typed(part: Any, line: Line) -> Any:
@@ -159,23 +158,19 @@ class _Composer(Reader):
 
     def __init__(self, identifier: str, data: Json) -> None:
         super().__init__("Cursor", identifier)
-        self.conversation.model = origin(data.text("modelConfig", "modelName"))
+        self.model = origin(data.text("modelConfig", "modelName"))
         if data.text("parentComposerId") or data.entry("subagentInfo"):
-            self.conversation.name_subagent()
+            self.name_subagent()
         self._starts: dict[str, int] = {}
         """How many messages there were before a bubble, by its id."""
         self._latest = data.entry("latestConversationSummary")
 
     def bubble(self, place: str, bubble: Json, problem: str) -> None:
-        kind, conversation, tool = (
-            bubble.at("type"),
-            self.conversation,
-            bubble.entry("toolFormerData"),
-        )
+        kind, tool = bubble.at("type"), bubble.entry("toolFormerData")
         names = {_USER: "user", _ASSISTANT: "tool" if tool else "assistant"}
         name = names.get(kind if isinstance(kind, int) else 0, "other")
-        line = conversation.ledger.enter(place, f"bubble:{name}")
-        self._starts.setdefault(bubble.text("bubbleId"), len(conversation.drafts))
+        line = self.ledger.enter(place, f"bubble:{name}")
+        self._starts.setdefault(bubble.text("bubbleId"), len(self.drafts))
         if problem:
             line.skip(problem)
             return
@@ -186,36 +181,36 @@ class _Composer(Reader):
         if bubble.listed("attachedCodeChunks"):
             line.leave_out("attached code", "what the client put round the user's words")
         if kind == _USER:
-            conversation.say(line, Draft("user", [bubble.text("text")]))
+            self.say(line, Draft("user", [bubble.text("text")]))
         elif kind == _ASSISTANT:
             draft = Draft("assistant", [bubble.text("text")])
-            conversation.say(line, draft)
+            self.say(line, draft)
             if tool:
                 call_id = tool.text("toolCallId") or bubble.text("bubbleId")
                 draft.call(call_id, tool.text("name"), tool.at("rawArgs") or tool.at("params"))
                 if result := tool.at("result") or tool.at("error"):
-                    conversation.say(line, Draft("tool", [as_text(result)], call_id=call_id))
+                    self.say(line, Draft("tool", [as_text(result)], call_id=call_id))
         else:
             line.is_unknown("expected a bubble of type 1 or 2")
         summary = bubble.at("conversationSummary")
         self._compacted(Json.of(summary if isinstance(summary, dict) else from_json(summary)))
 
     def finish(self) -> Conversation:
-        if not self.conversation.compactions:
+        if not self.compactions:
             end = self._starts.get(self._latest.text("lastBubbleId"))
             inner = self._latest.at("summary")
             self._compacted(Json(inner) if isinstance(inner, dict) else self._latest, end)
-        return self.conversation
+        return self
 
     def _compacted(self, summary: Json, end: int | None = None) -> None:
         """Record a summary; messages from the first that is still sent were kept."""
-        text, drafts = summary.text("summary"), self.conversation.drafts
+        text, drafts = summary.text("summary"), self.drafts
         if text:
             end = len(drafts) if end is None else end
             first = summary.text("clientShouldStartSendingFromInclusiveBubbleId")
             kept = drafts[self._starts[first] : end] if first in self._starts else []
             after = drafts[end - 1] if end else None
-            self.conversation.compact(text, [summary_draft(text), *kept], after=after)
+            self.compact(text, [summary_draft(text), *kept], after=after)
 
 
 def _stored(connection: sqlite3.Connection, key: str) -> tuple[Json, str]:
@@ -255,7 +250,7 @@ def _database(connection: sqlite3.Connection) -> Iterator[Conversation]:
     for identifier in (str(row[0]).partition(":")[2] for row in keys):
         data, problem = _stored(connection, f"composerData:{identifier}")
         composer = _Composer(identifier, data)
-        head = composer.conversation.ledger.enter("conversation", "composerData")
+        head = composer.ledger.enter("conversation", "composerData")
         head.skip(problem or "it describes the conversation")
         number = 0
         for number, (bubble, fault) in enumerate(_bubbles(connection, identifier, data), 1):

@@ -7,7 +7,7 @@ compaction of the session that the header names as its parent.
 
 from typing import ClassVar
 
-from compression_eval.conversations.account import Line
+from compression_eval.conversations.drafts import Line
 from compression_eval.conversations.fields import Json, entries, origin
 from compression_eval.conversations.readers.anthropic import AssistantTurn, user_drafts
 from compression_eval.conversations.readers.base import (
@@ -35,9 +35,9 @@ class _Session(Reader):
 
     def head(self, line: Line, entry: Json) -> None:
         line.skip("the header of the session")
-        self.conversation.session = self.conversation.session or entry.text("id")
+        self.session = self.session or entry.text("id")
         if entry.text("parent"):
-            self.conversation.caveat("the session goes on from another one")
+            self.caveat("the session goes on from another one")
 
     def message(self, line: Line, entry: Json) -> None:
         message = entry.entry("message")
@@ -53,17 +53,17 @@ class _Session(Reader):
             line.leave_out_thinking()
         if role == "assistant":
             self.models[origin(message.text("modelId").removeprefix("custom:"))] += 1
-            self.conversation.drafts.extend(AssistantTurn().add(content, line))
+            self.drafts.extend(AssistantTurn().add(content, line))
         else:
             drafts = user_drafts(content, line)
             for draft in drafts:
                 draft.injected = draft.role == "user" and visibility == "llm_only"
-            self.conversation.say(line, *drafts)
-        self._ends[entry.name("id")] = len(self.conversation.drafts)
+            self.say(line, *drafts)
+        self._ends[entry.name("id")] = len(self.drafts)
 
     def compaction(self, line: Line, entry: Json) -> None:
         """Take a compaction, or a summary of what is not in the file."""
-        summary, drafts = entry.text("summaryText"), self.conversation.drafts
+        summary, drafts = entry.text("summaryText"), self.drafts
         if entry.text("summaryKind") not in ("", "llm_summary"):
             line.skip("the history as one text for another provider, not a summary of it")
             return
@@ -71,7 +71,7 @@ class _Session(Reader):
         made.content.append(entry.text("systemInfoText"))
         anchor = self._ends.get(entry.name("anchorMessage", "id"))
         state = None if anchor is None else [made, *drafts[anchor:]]
-        self.conversation.open_or_compact(line, made, summary, state)
+        self.open_or_compact(line, made, summary, state)
 
     kinds: ClassVar[Table] = {
         "session_start": head,

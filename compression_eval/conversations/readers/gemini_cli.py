@@ -9,11 +9,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
-from compression_eval.conversations.account import Line
-from compression_eval.conversations.drafts import Content, Conversation, Draft, Image
+from compression_eval.conversations.drafts import Content, Conversation, Draft, Image, Line
 from compression_eval.conversations.fields import Json, as_text, entries, label, origin
-from compression_eval.conversations.formats import Format
-from compression_eval.conversations.readers.base import KnownDrafts, Reader, with_replaced
+from compression_eval.conversations.readers.base import Format, KnownDrafts, Reader, with_replaced
 from compression_eval.conversations.sources import SourceFile
 from compression_eval.errors import DataError
 
@@ -114,10 +112,9 @@ class _Session(Reader):
         self._rewrites.append(_Rewrite(line, before, records, shortened))
 
     def finish(self) -> Conversation:
-        conversation = self.conversation
-        conversation.session = self.header.text("sessionId")
+        self.session = self.header.text("sessionId")
         if self.header.text("kind") == "subagent":
-            conversation.part = "subagent"
+            self.part = "subagent"
         for slot in self._history:
             self._settle(slot)
         for rewrite in self._rewrites:
@@ -132,7 +129,7 @@ class _Session(Reader):
                 line.skip("undone by a rewind of the user")
             return
         slot.drafts = _drafts(slot.record, last)
-        self.conversation.say(last, *slot.drafts)
+        self.say(last, *slot.drafts)
         self.models[origin(slot.record.text("model"))] += bool(slot.drafts)
         for line in earlier:
             line.merge_or_skip(slot.drafts[:1], "written anew by a later line")
@@ -160,7 +157,7 @@ class _Session(Reader):
         users = (draft.text for draft in made if draft.role == "user")
         summary = next(users, "") if rewrite.shortened else ""
         after = known[-1] if known else None
-        self.conversation.compact(summary, state, "summary" if summary else "clear", after=after)
+        self.compact(summary, state, "summary" if summary else "clear", after=after)
 
 
 def _drafts(record: Json, line: Line) -> list[Draft]:
@@ -182,8 +179,9 @@ def _drafts(record: Json, line: Line) -> list[Draft]:
     if record.listed("thoughts"):
         line.leave_out_thinking()
     turn, results = Draft("assistant", content), []
-    calls = [Json(call) for call in record.listed("toolCalls") if isinstance(call, dict)]
-    if len(calls) < len(record.listed("toolCalls")):
+    listed = record.listed("toolCalls")
+    calls = [Json(call) for call in listed if isinstance(call, dict)]
+    if len(calls) < len(listed):
         line.leave_out("tool call", "expected an object")
     # Newer sessions repeat the calls as parts of the content; without records these are all.
     calls = calls or [call for part in parts if (call := part.entry("functionCall"))]

@@ -8,7 +8,6 @@ message, a note in the assistant's name, and the user's last message once more.
 import sqlite3
 from collections.abc import Iterator
 
-from compression_eval.conversations.account import Line
 from compression_eval.conversations.drafts import (
     RECORDED,
     SUMMARY_STANDS_IN,
@@ -16,10 +15,16 @@ from compression_eval.conversations.drafts import (
     Content,
     Conversation,
     Draft,
+    Line,
 )
 from compression_eval.conversations.fields import Json, from_json, label, origin
-from compression_eval.conversations.formats import Format
-from compression_eval.conversations.readers.base import Reader, mcp_content, sign, with_replaced
+from compression_eval.conversations.readers.base import (
+    Format,
+    Reader,
+    mcp_content,
+    sign,
+    with_replaced,
+)
 from compression_eval.conversations.readers.sqlite import (
     LONGEST,
     has_tables,
@@ -50,9 +55,9 @@ class _Session(Reader):
         super().__init__("Goose session", info.text("id"))
         kind = info.text("session_type")
         if kind not in ("user", "scheduled"):
-            self.conversation.part = kind.replace("_", "-")
+            self.part = kind.replace("_", "-")
         model = Json.of(from_json(info.at("model_config_json")))
-        self.conversation.model = origin(model.text("model_name"))
+        self.model = origin(model.text("model_name"))
         self._summary: tuple[Draft, Line] | None = None
         """A message that only the agent sees: a summary, if an answer of that kind follows."""
         self._open: Compaction | None = None
@@ -90,19 +95,19 @@ class _Session(Reader):
     def _compact(self, summary: Draft, head: Line, note: Draft, line: Line) -> None:
         """Record a compaction, or open the conversation with a summary of what is not there."""
         summary.injected = True
-        if not self.conversation.drafts:
-            self.conversation.caveat(SUMMARY_STANDS_IN)
-            self.conversation.say(head, summary)
-            self.conversation.say(line, note)
+        if not self.drafts:
+            self.caveat(SUMMARY_STANDS_IN)
+            self.say(head, summary)
+            self.say(line, note)
             return
         head.skip(RECORDED)
         line.skip("what a compaction put behind its summary, recorded beside the messages")
-        self._open = self.conversation.compact(summary.text, [summary, note], "summary")
+        self._open = self.compact(summary.text, [summary, note], "summary")
 
     def _say(self, drafts: list[Draft], line: Line) -> None:
         compaction, self._open = self._open, None
         if compaction is not None and [draft.role for draft in drafts] == ["user"]:
-            users = (d for d in reversed(self.conversation.drafts) if d.role == "user")
+            users = (d for d in reversed(self.drafts) if d.role == "user")
             last = next((draft for draft in users if draft.text == drafts[0].text), None)
             if last is not None and compaction.state is not None:
                 line.merge(last)
@@ -110,7 +115,7 @@ class _Session(Reader):
                 return
         if not drafts:
             line.skip("an empty message")
-        self.conversation.say(line, *drafts)
+        self.say(line, *drafts)
 
     def _settle(self) -> None:
         """Take a message that only the agent sees, and that no compaction made, as what it is.
@@ -208,7 +213,7 @@ def _read(source: SourceFile) -> Iterator[Conversation]:
     session = _Session(document if "conversation" in document else Json())
     if "conversation" in document:
         session.feed_all("message", document.listed("conversation"), 1)
-        with_replaced(session.conversation, source)
+        with_replaced(session, source)
     else:
         session.of_lines = True
         for value in source.values():
@@ -238,9 +243,7 @@ def _database(connection: sqlite3.Connection, source: SourceFile) -> Iterator[Co
             message = Json(
                 role=stored["role"], content=content, metadata=from_json(stored["metadata"])
             )
-            line = session.conversation.ledger.enter(
-                f"message row {stored['id']}", session.name_of(message)
-            )
+            line = session.ledger.enter(f"message row {stored['id']}", session.name_of(message))
             if stored["content_json"] is None:
                 line.skip(f"it has no content, or more than {LONGEST}")
             elif not isinstance(content, list):

@@ -11,14 +11,11 @@ training.
 import sqlite3
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from typing import Any
 
-from compression_eval.conversations.account import REPLACED_BYTES, Line
-from compression_eval.conversations.drafts import Conversation, Draft
+from compression_eval.conversations.drafts import REPLACED_BYTES, Conversation, Draft, Line
 from compression_eval.conversations.fields import Json, from_json, tool_definitions
-from compression_eval.conversations.formats import Format
-from compression_eval.conversations.readers.base import head_of, records
+from compression_eval.conversations.readers.base import Format, head_of, records, with_asides
 from compression_eval.conversations.readers.hermes_history import (
     REASONING,
     REPEATS,
@@ -48,35 +45,22 @@ _DESCRIBES = "it describes the session"
 _AROUND = "what stands around its messages, which are entered one by one"
 
 
-@dataclass(frozen=True)
 class _Session:
     """What is needed of a session to place it; not its messages."""
 
-    number: int
-    """Its position in the file, from 0."""
-    id: str
-    parent: str
-    end_reason: str
-    branch: bool
-    delegate: bool
-    started: float
-    model: str
-
-    @classmethod
-    def of(cls, number: int, value: Json) -> "_Session":
+    def __init__(self, number: int, value: Json) -> None:
         config, started = value.at("model_config"), value.at("started_at")
         config = Json.of(from_json(config) if isinstance(config, str) else config)
         is_number = isinstance(started, int | float) and not isinstance(started, bool)
-        return cls(
-            number=number,
-            id=value.first("id", "session_id"),
-            parent=value.text("parent_session_id"),
-            end_reason=value.text("end_reason"),
-            branch=config.at("_branched_from") is not None,
-            delegate=config.at("_delegate_from") is not None,
-            started=float(started or 0) if is_number else 0.0,
-            model=value.text("model"),
-        )
+        self.number = number
+        """Its position in the file, from 0."""
+        self.id = value.first("id", "session_id")
+        self.parent = value.text("parent_session_id")
+        self.end_reason = value.text("end_reason")
+        self.branch = config.at("_branched_from") is not None
+        self.delegate = config.at("_delegate_from") is not None
+        self.started = float(started or 0) if is_number else 0.0
+        self.model = value.text("model")
 
 
 def _lineages(sessions: Sequence[_Session]) -> Iterator[tuple[str, list[_Session]]]:
@@ -94,18 +78,15 @@ def _lineages(sessions: Sequence[_Session]) -> Iterator[tuple[str, list[_Session
             return "branch"
         return "child" if session.parent else "main"
 
-    children: dict[_Session, list[_Session]] = defaultdict(list)
-    for session in sessions:
+    follower: dict[_Session, _Session] = {}
+    for session in sorted(
+        sessions, key=lambda one: (one.end_reason != "compression", one.started, one.number)
+    ):
         parent = known.get(session.parent)
-        if parent not in (None, session) and kind(session) == "child":
-            children[known[session.parent]].append(session)
-    follower = {
-        parent: min(
-            found, key=lambda one: (one.end_reason != "compression", one.started, one.number)
-        )
-        for parent, found in children.items()
-        if parent.end_reason == "compression"
-    }
+        if parent in (None, session) or kind(session) != "child":
+            continue
+        if (parent := known[session.parent]).end_reason == "compression":
+            follower.setdefault(parent, session)
     followers = set(follower.values())
     by_age = sorted(sessions, key=lambda session: (session.started, session.number))
     done: set[_Session] = set()
@@ -121,29 +102,28 @@ def _lineages(sessions: Sequence[_Session]) -> Iterator[tuple[str, list[_Session
             yield kind(session), lineage
 
 
-class _Lineage:
+class _Lineage(Conversation):
     """The sessions of one conversation, while they are read; each has its place in an order."""
 
-    def __init__(self, conversation: Conversation) -> None:
-        self.conversation = conversation
+    def __init__(self, format_name: str, origin: str, session: str, part: str) -> None:
+        super().__init__(format_name, origin, session, part=part)
         self.rows: dict[tuple[int, ...], list[Row]] = defaultdict(list)
         self.prompts: dict[tuple[int, ...], tuple[Line, str]] = {}
 
     def describe(self, content: Json) -> None:
         """Take model and tools, whichever session names them first."""
-        conversation = self.conversation
-        conversation.model = conversation.model or content.text("model")
-        conversation.tools = conversation.tools or tool_definitions(content.listed("tools"))[0]
+        self.model = self.model or content.text("model")
+        self.tools = self.tools or tool_definitions(content.listed("tools"))[0]
 
     def finish(self) -> Conversation:
         for _, (line, prompt) in sorted(self.prompts.items(), key=lambda item: item[0]):
-            self.conversation.say_system(line, Draft("system", [prompt]))
+            self.say_system(line, Draft("system", [prompt]))
         ordered = [self.rows[order] for order in sorted(self.rows)]
         for number, rows in enumerate(ordered):
             for row in rows:
                 row.session = number
-        History(self.conversation).assemble([row for rows in ordered for row in rows])
-        return self.conversation
+        History(self).assemble([row for rows in ordered for row in rows])
+        return self
 
 
 def _recognise_database(source: SourceFile) -> str | None:
@@ -170,11 +150,9 @@ class _Store:
         names = ("sessions", "messages", "system_prompts", "schema_version")
         self._there = {table: columns(connection, table) for table in names}
         for table, wanted in (("sessions", {"id"}), ("messages", {"id", "session_id", "role"})):
-            lacking = sorted(wanted - self._there[table])
-            missing = f"column {table}.{lacking[0]}" if lacking else ""
-            if not self._there[table]:
-                missing = f"table {table}"
-            if missing:
+            if lacking := sorted(wanted - self._there[table]):
+                there = bool(self._there[table])
+                missing = f"column {table}.{lacking[0]}" if there else f"table {table}"
                 raise DataError(
                     f"{source.path}: expected the database of Hermes, it has no {missing}"
                 )
@@ -185,18 +163,16 @@ class _Store:
                 self._origin += f" (schema {row[0]})"
 
     def _text(self, raw: bytes) -> str:
-        try:
-            return raw.decode("utf-8")
-        except UnicodeDecodeError:
-            self._replaced = True
-            return raw.decode("utf-8", errors="replace")
+        text = raw.decode("utf-8", errors="replace")
+        self._replaced = self._replaced or text.encode() != raw
+        return text
 
     def conversations(self) -> Iterator[Conversation]:
         # To sort the sessions, neither their prompts nor their messages are needed.
         names = ", ".join(name for name in _SESSION if name in self._there["sessions"])
         query = f"SELECT {names} FROM sessions ORDER BY rowid"  # noqa: S608 own names
         rows = enumerate(self._connection.execute(query).fetchall())
-        sessions = [_Session.of(number, Json(dict(row))) for number, row in rows]
+        sessions = [_Session(number, Json(dict(row))) for number, row in rows]
         for kind, lineage in _lineages(sessions):
             yield self._conversation(kind, lineage)
         query = (
@@ -204,24 +180,22 @@ class _Store:
             "OR session_id NOT IN (SELECT id FROM sessions WHERE id IS NOT NULL) ORDER BY 1"
         )
         for (identifier,) in self._connection.execute(query).fetchall():
-            stray = self._opened(Json(id=identifier).name("id"), "stray")
-            stray.conversation.caveat("the messages name a session that is not in the database")
+            session = Json(id=identifier).name("id")
+            stray = _Lineage(DATABASE_FORMAT.name, self._origin, session, "stray")
+            stray.caveat("the messages name a session that is not in the database")
             self._add_messages(identifier, stray, 0)
             yield stray.finish()
 
-    def _opened(self, session: str, part: str) -> _Lineage:
-        return _Lineage(Conversation(DATABASE_FORMAT.name, self._origin, session, part=part))
-
     def _conversation(self, kind: str, sessions: Sequence[_Session]) -> Conversation:
-        lineage = self._opened(sessions[0].id, "" if kind == "main" else kind)
-        conversation = lineage.conversation
-        conversation.model = next((session.model for session in sessions if session.model), "")
+        part = "" if kind == "main" else kind
+        lineage = _Lineage(DATABASE_FORMAT.name, self._origin, sessions[0].id, part)
+        lineage.model = next((session.model for session in sessions if session.model), "")
         if kind == "child":
-            conversation.caveat(
+            lineage.caveat(
                 "the session names another as its parent but does not go on from a compaction of it"
             )
         for index, session in enumerate(sessions):
-            line = conversation.ledger.enter(f"session {session.number + 1}", "session")
+            line = lineage.ledger.enter(f"session {session.number + 1}", "session")
             if prompt := self._system_prompt(session.id):
                 lineage.prompts[index,] = line, prompt
             else:
@@ -253,32 +227,30 @@ class _Store:
         for name in (name for name in _MESSAGE if name in there):
             if name in _LONG:
                 parts.append(f"CASE WHEN {too_long} THEN NULL ELSE {name} END AS {name}")
-            elif name in _ASIDE:
-                parts.append(f"coalesce({name}, '') <> '' AS {name}")
             else:
-                parts.append(name)
+                held = f"coalesce({name}, '') <> '' AS {name}"
+                parts.append(held if name in _ASIDE else name)
         query = (
             f"SELECT {', '.join(parts)} FROM messages "  # noqa: S608 own names and numbers
             "WHERE session_id IS ? ORDER BY id"
         )
-        ledger = lineage.conversation.ledger
         self._replaced = False
         for row in self._connection.execute(query, (session,)):
             values = Json(dict(row))
             place = f"message row {values.pop('number')}"
             replaced, self._replaced = self._replaced, False
             if values.pop("too_long"):
-                line = ledger.enter(place, "unreadable")
+                line = lineage.ledger.enter(place, "unreadable")
                 line.skip(f"the message is longer than {MAX_LINE_BYTES // 2**20} MiB")
                 continue
             if values.at("role") == "session_meta":
-                ledger.enter(place, "session_meta").skip(_DESCRIBES)
+                lineage.ledger.enter(place, "session_meta").skip(_DESCRIBES)
                 described = Json.of(decoded(values.at("content")))
                 lineage.describe(Json(tools=described.at("tools")))
-            elif (found := message_row(values, place, ledger, session=index)) is not None:
+            elif (found := message_row(values, place, lineage.ledger)) is not None:
                 lineage.rows[index,].append(found)
             if replaced:
-                ledger.lines[-1].leave_out("bytes", REPLACED_BYTES)
+                lineage.ledger.lines[-1].leave_out("bytes", REPLACED_BYTES)
 
 
 DATABASE_FORMAT = Format("hermes-db", "Hermes state.db", _recognise_database, _read_database)
@@ -300,25 +272,12 @@ def _recognise(source: SourceFile) -> str | None:
 
 def _read(source: SourceFile) -> Iterator[Conversation]:
     """Yield the conversations of a file; exported sessions that go on with each other are one."""
-    finished: Conversation | None = None
-    asides: list[Value] = []
-    for item in _conversations(source):
-        if isinstance(item, Value):
-            asides.append(item)
-            continue
-        if finished is not None:
-            yield finished
-        finished = item
-    if finished is None:
-        raise DataError(
-            f"{source.path}: expected sessions of Hermes (messages on lines, exported sessions, "
-            "a snapshot or trajectories), found none"
-        )
-    for value in asides:
-        line = finished.ledger.enter_value(value, "other")
-        if not value.problem:
-            line.is_unknown("expected a message, a session or a trajectory")
-    yield finished
+    nothing = (
+        f"{source.path}: expected sessions of Hermes (messages on lines, exported sessions, a "
+        "snapshot or trajectories), found none"
+    )
+    unknown = "expected a message, a session or a trajectory"
+    return with_asides(_conversations(source), "other", nothing, unknown)
 
 
 def _conversations(source: SourceFile) -> Iterator[Conversation | Value]:
@@ -330,7 +289,14 @@ def _conversations(source: SourceFile) -> Iterator[Conversation | Value]:
         if value.problem:
             yield value
         elif _is_trajectory(content):
-            yield _trajectory(value, content)
+            part = "" if value.place in ("line 1", "the document") else value.place
+            session = content.text("id")
+            trajectory = Conversation(FORMAT.name, "Hermes trajectory", session, part=part)
+            trajectory.model = content.text("model")
+            line = trajectory.ledger.enter_value(value, "trajectory")
+            line.skip("what stands around its turns, which are entered one by one")
+            add_turns(trajectory, content["conversations"], f"{value.place}, turn")
+            yield trajectory
         elif _is_session(content):
             exported = exported or _Exported(source)
             if (conversation := exported.add(value)) is not None:
@@ -352,17 +318,6 @@ def _is_trajectory(value: Json) -> bool:
     return any(map(is_turn, value.listed("conversations")))
 
 
-def _trajectory(value: Value, content: Json) -> Conversation:
-    part = "" if value.place in ("line 1", "the document") else value.place
-    conversation = Conversation(
-        FORMAT.name, "Hermes trajectory", content.text("id"), part=part, model=content.text("model")
-    )
-    line = conversation.ledger.enter_value(value, "trajectory")
-    line.skip("what stands around its turns, which are entered one by one")
-    add_turns(conversation, content["conversations"], f"{value.place}, turn")
-    return conversation
-
-
 class _Exported:
     """Puts exported sessions together, however far apart they stand in the file."""
 
@@ -377,7 +332,7 @@ class _Exported:
             if segments := content.entries("segments"):
                 # One that brings its lineage along stands for itself.
                 content = Json({**segments[0], "parent_session_id": "", "end_reason": ""})
-            sessions.append(_Session.of(len(places), content))
+            sessions.append(_Session(len(places), content))
             places.append(value.place)
         self._places: dict[str, tuple[int, int]] = {}
         """For the place of every session: its conversation, and its position in it."""
@@ -402,21 +357,21 @@ class _Export(_Lineage):
     """The exported sessions of one conversation, or a session with a message on each line."""
 
     def __init__(self, session: str, part: str) -> None:
-        super().__init__(Conversation(FORMAT.name, "Hermes", session, part=part))
+        super().__init__(FORMAT.name, "Hermes", session, part)
 
     def add_line(self, value: Value) -> None:
-        content, ledger = Json.of(value.value), self.conversation.ledger
+        content = Json.of(value.value)
         if content.text("role") == "session_meta":
-            ledger.enter_value(value, "session_meta").skip(_DESCRIBES)
+            self.ledger.enter_value(value, "session_meta").skip(_DESCRIBES)
             self.describe(content)
             return
         self._add_message(content, value.place, (0, 0))
         if value.replaced:
-            ledger.lines[-1].leave_out("bytes", "not UTF-8, replaced")
+            self.ledger.lines[-1].leave_out("bytes", "not UTF-8, replaced")
 
     def add_session(self, value: Value, position: int) -> None:
         """Take a session with its messages, or with the segments of its lineage."""
-        content, line = Json(value.value), self.conversation.ledger.enter_value(value, "session")
+        content, line = Json(value.value), self.ledger.enter_value(value, "session")
         line.skip(_AROUND)
         segments = [item for item in content.entries("segments") if _is_session(item)]
         if not segments:
@@ -425,7 +380,7 @@ class _Export(_Lineage):
         line.leave_out("messages", "they stand in its segments")
         for number, segment in enumerate(segments):
             where = f"{value.place}, segment {number}"
-            inner = self.conversation.ledger.enter(where, "segment")
+            inner = self.ledger.enter(where, "segment")
             inner.skip(_AROUND)
             self._add_segment(segment, where, inner, (position, number))
 
@@ -437,10 +392,9 @@ class _Export(_Lineage):
             self._add_message(message, f"{where}, message {number}", order)
 
     def _add_message(self, message: Any, place: str, order: tuple[int, int]) -> None:
-        ledger = self.conversation.ledger
         if not isinstance(message, dict):
-            ledger.enter(place, "message").is_unknown("expected an object")
-        elif (row := message_row(Json(message), place, ledger)) is not None:
+            self.ledger.enter(place, "message").is_unknown("expected an object")
+        elif (row := message_row(Json(message), place, self.ledger)) is not None:
             self.rows[order].append(row)
 
 

@@ -11,22 +11,20 @@ from dataclasses import dataclass, field
 from itertools import takewhile
 from typing import Any
 
-from compression_eval.conversations.account import Ledger, Line
-from compression_eval.conversations.drafts import Compaction, Conversation, Draft, Image, Role
+from compression_eval.conversations.drafts import (
+    Compaction,
+    Conversation,
+    Draft,
+    Image,
+    Ledger,
+    Line,
+)
 from compression_eval.conversations.fields import Json, from_json, label
 from compression_eval.conversations.readers.base import marks_of, without_thinking
-from compression_eval.conversations.readers.openai import content_of
+from compression_eval.conversations.readers.openai import ROLES, content_of
 
 _ENCODED = "\x00json:"
 """Before content that is a list or an object, where a store only takes text."""
-_ROLES: dict[str, Role] = {
-    "system": "system",
-    "developer": "system",
-    "user": "user",
-    "assistant": "assistant",
-    "tool": "tool",
-    "function": "tool",
-}
 REASONING = ("reasoning", "reasoning_content", "reasoning_details", "codex_reasoning_items")
 REPEATS = ("api_content", "codex_message_items")
 _SCRATCHPAD = re.compile(r"\s*<REASONING_SCRATCHPAD>.*?</REASONING_SCRATCHPAD>\s*", re.DOTALL)
@@ -62,16 +60,9 @@ class Row:
 
 
 def message_row(value: Json, place: str, ledger: Ledger, *, session: int = 0) -> Row | None:
-    """Enter a message and return its row; None if it is settled already.
-
-    Args:
-        value: The message's fields, as stored or as exported.
-        place: Where it stands.
-        ledger: Where it is entered.
-        session: Which session of the lineage it stands in.
-    """
+    """Enter a message, as stored or exported, and return its row; None if it is settled already."""
     line = ledger.enter(place, f"message:{label(value.at('role'))}")
-    role = _ROLES.get(value.text("role"))
+    role = ROLES.get(value.text("role"))
     if role is None:
         line.is_unknown("expected the role system, user, assistant or tool")
         return None
@@ -82,7 +73,15 @@ def message_row(value: Json, place: str, ledger: Ledger, *, session: int = 0) ->
             line.leave_out_thinking()
             first = [first[0][found.end() :]]
         draft.content[:1] = first
-        _add_calls(draft, value.at("tool_calls"), line)
+        stored = value.at("tool_calls")
+        if isinstance(stored, str) and stored:
+            text, stored = stored, from_json(stored)
+            if stored is None and text != "null":
+                line.leave_out("tool calls", "they are not JSON")
+        calls = stored if isinstance(stored, list) else []
+        for call in line.objects(calls, "a tool call", "it is not an object"):
+            function = call.entry("function") or call
+            draft.call(call.first("id", "call_id"), function.text("name"), function.at("arguments"))
     elif role == "tool":
         draft.call_id = value.text("tool_call_id")
     if any(value.get(name) for name in REASONING):
@@ -103,20 +102,6 @@ def decoded(value: Any) -> Any:
     text = value.removeprefix(_ENCODED)
     found = from_json(text)
     return text if found is None and text != "null" else found
-
-
-def _add_calls(draft: Draft, stored: Any, line: Line) -> None:
-    if isinstance(stored, str) and stored:
-        text, stored = stored, from_json(stored)
-        if stored is None and text != "null":
-            line.leave_out("tool calls", "they are not JSON")
-    for value in stored if isinstance(stored, list) else []:
-        if isinstance(value, dict):
-            call = Json(value)
-            function = call.entry("function") or call
-            draft.call(call.first("id", "call_id"), function.text("name"), function.at("arguments"))
-        else:
-            line.leave_out("a tool call", "it is not an object")
 
 
 def _repeats(copy: Row, original: Row) -> bool:
@@ -274,11 +259,7 @@ class History:
         """Whether a prompt of a background review was the last row."""
 
     def assemble(self, rows: Sequence[Row]) -> None:
-        """Fill the conversation.
-
-        Args:
-            rows: All messages of the lineage, in the order in which they were stored.
-        """
+        """Fill the conversation from all messages of the lineage, in the order as stored."""
         conversation = self._conversation
         blocks, lost = _find_blocks(rows)
         position = 0

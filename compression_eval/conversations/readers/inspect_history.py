@@ -10,13 +10,13 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from compression_eval.conversations.account import Line
 from compression_eval.conversations.drafts import (
     Compaction,
     CompactionKind,
     Conversation,
     Draft,
     Image,
+    Line,
     image_at,
 )
 from compression_eval.conversations.fields import as_text, label, tool_definitions

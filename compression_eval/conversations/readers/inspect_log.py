@@ -8,13 +8,11 @@ import zipfile
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Literal
 
-from compression_eval.conversations.account import Line
-from compression_eval.conversations.drafts import Conversation
+from compression_eval.conversations.drafts import Conversation, Line
 from compression_eval.conversations.fields import label, origin
-from compression_eval.conversations.formats import Format
-from compression_eval.conversations.readers.base import head_of
+from compression_eval.conversations.readers.base import Format, head_of, with_asides
 from compression_eval.conversations.readers.inspect_history import History, threads_of
-from compression_eval.conversations.sources import SourceFile, check_archive
+from compression_eval.conversations.sources import SourceFile, Value, check_archive
 from compression_eval.errors import DataError
 
 if TYPE_CHECKING:
@@ -44,22 +42,16 @@ def _recognise(source: SourceFile) -> str | None:
 
 def _read(source: SourceFile) -> Iterator[Conversation]:
     """Yield the conversations of a log; samples that cannot be read are named in the last one."""
-    finished: Conversation | None = None
-    unread: list[tuple[str, str]] = []
+    nothing = f"{source.path}: there is no sample that can be read"
+    return with_asides(_items(source), "sample", nothing)
+
+
+def _items(source: SourceFile) -> Iterator[Conversation | Value]:
     for number, (header, sample) in enumerate(_samples(source)):
         if isinstance(sample, str):
-            unread.append((f"sample {number}", sample))
-            continue
-        for conversation in _conversations(header, sample):
-            if finished is not None:
-                yield finished
-            finished = conversation
-    if finished is None:
-        why = f": {unread[0][1]}" if unread else ""
-        raise DataError(f"{source.path}: there is no sample that can be read{why}")
-    for place, reason in unread:
-        finished.ledger.enter(place, "unreadable").skip(reason)
-    yield finished
+            yield Value(f"sample {number}", problem=sample)
+        else:
+            yield from _conversations(header, sample)
 
 
 def _samples(source: SourceFile) -> Iterator[tuple["EvalLog", "EvalSample | str"]]:

@@ -4,25 +4,24 @@ A file of the format is a fixture of this project, ``{"messages": […]}``, a li
 """
 
 from collections import defaultdict
-from collections.abc import Iterator
-from typing import Any, get_args
+from typing import Any, ClassVar, get_args
 
-from compression_eval.conversations.account import REPLACED_BYTES, Line
 from compression_eval.conversations.drafts import (
+    REPLACED_BYTES,
     CompactionKind,
     Content,
     Conversation,
     Draft,
     Image,
+    Line,
     Role,
     image_at,
 )
 from compression_eval.conversations.fields import Json, as_text, entries, label, origin
-from compression_eval.conversations.formats import Format
-from compression_eval.conversations.readers.base import Place, threads
+from compression_eval.conversations.readers.base import Place, Reader, thread_format
 from compression_eval.conversations.sources import SourceFile, Value
 
-_ROLES: dict[str, Role] = {
+ROLES: dict[str, Role] = {
     "system": "system",
     "developer": "system",
     "user": "user",
@@ -30,7 +29,6 @@ _ROLES: dict[str, Role] = {
     "tool": "tool",
     "function": "tool",
 }
-
 _ATTACHED = {
     "input_file": "[an attached file]",
     "file": "[an attached file]",
@@ -44,11 +42,9 @@ _SET_ANEW = ("notes", "language", "task_type", "cuts", "description", "truncated
 
 
 def content_of(value: Any, line: Line) -> Content:
-    """Return texts and images in their order.
+    """Return the texts and images of a text, a list of parts or nothing, in their order.
 
-    Args:
-        value: A text, a list of parts, or nothing.
-        line: Where what is not carried over is entered.
+    What is not carried over is entered in the line.
     """
     if value is None:
         return []
@@ -81,33 +77,31 @@ def _piece(part: Json, line: Line) -> str | Image | None:
 
 
 class ChatMessages:
-    """Adds chat messages to a conversation."""
+    """Reads the chat messages of one conversation."""
 
-    def __init__(self, conversation: Conversation) -> None:
+    def __init__(self) -> None:
         self.by_place: list[Draft | None] = []
         """The drafts of all messages read so far; None for one that could not be read."""
-        self._conversation = conversation
         self._legacy: dict[str, list[str]] = defaultdict(list)
         """Ids given to calls of the old form that wait for their result, by the tool's name."""
         self._count = 0
 
-    def read(self, line: Line, message: Any) -> None:
-        """Add a message, and settle its line."""
-        draft = self.draft_of(line, Json.of(message))
+    def read(self, line: Line, message: Json) -> list[Draft]:
+        """Return the message that a line is; none if it is no message, then it is settled."""
+        draft = self.draft_of(line, message)
         self.by_place.append(draft)
-        if draft is not None:
-            self._conversation.say(line, draft)
+        return [draft] if draft else []
 
     def draft_of(self, line: Line, message: Json) -> Draft | None:
         """Return a message; None if it is none, then its line is settled."""
         role, value = message.text("role"), message.at("content")
-        if role not in _ROLES:
-            line.is_unknown(f"expected an object whose role is one of {', '.join(_ROLES)}")
+        if role not in ROLES:
+            line.is_unknown(f"expected an object whose role is one of {', '.join(ROLES)}")
             return None
         if not isinstance(value, str | list | None):
             line.is_unknown("expected content that is a text, a list of parts or null")
             return None
-        draft = Draft(_ROLES[role], content_of(value, line))
+        draft = Draft(ROLES[role], content_of(value, line))
         if role == "tool":
             draft.call_id = message.text("tool_call_id")
         elif role == "function":  # the old form knows only the tool's name
@@ -142,45 +136,35 @@ class ChatMessages:
         return f"call-{self._count}"
 
 
-class ValueThread:
-    """A conversation of messages or items: each has a line, or a value holds many of them.
+class ValueThread(Reader):
+    """A conversation of messages or items: each has a line, or a value holds many of them."""
 
-    A subclass says what a value that holds many is, and reads what it says beside them.
-    """
-
-    framed = ("conversation", "message", 0)
+    framed: ClassVar[tuple[str, str, int]] = ("conversation", "message", 0)
     """What to call an object that holds many, one of a list of them, and the first's number."""
-
-    def __init__(self, conversation: Conversation) -> None:
-        self.conversation = conversation
-        self.of_lines = False
-        """Whether each message has a line; the first value that can be read decides."""
-        self._begun = False
+    lacks = ()
+    of_lines = False
+    """Whether each message has a line; the first value that can be read decides."""
+    _begun = False
 
     def is_frame(self, value: Any) -> bool:
         """Return whether a value is an object that holds many messages."""
         raise NotImplementedError
 
-    def name_of(self, message: Any) -> str:
-        """Return what to call a message in the account."""
-        return f"message:{label(Json.of(message).text('role'))}"
-
-    def read(self, line: Line, message: Any) -> None:
-        """Take a message."""
-        raise NotImplementedError
-
     def take_frame(self, line: Line, frame: Json, value: Value) -> None:
-        """Take an object that holds many messages."""
+        """Take an object that holds many messages, and what it says beside them."""
         raise NotImplementedError
+
+    def name_of(self, entry: Json) -> str:
+        """Return what to call a message in the account."""
+        return f"message:{label(entry.text('role'))}"
 
     def read_all(self, value: Value, what: str, messages: list[Any]) -> None:
         """Enter and take messages that a value holds."""
-        for number, message in enumerate(messages, self.framed[2]):
-            place = f"{value.place}, {what} {number}"
-            line = self.conversation.ledger.enter(place, self.name_of(message))
+        for number, message in enumerate(map(Json.of, messages), self.framed[2]):
+            line = self.ledger.enter(f"{value.place}, {what} {number}", self.name_of(message))
             if value.replaced:
                 line.leave_out("bytes", REPLACED_BYTES)
-            self.read(line, message)
+            self.take(line, message)
 
     def feed(self, value: Value) -> None:
         """Enter a value, and take what it holds."""
@@ -188,51 +172,56 @@ class ValueThread:
         if not value.problem and not self._begun:
             self._begun, self.of_lines = True, not (is_frame or isinstance(content, list))
             first = self.of_lines or value.place in ("document", "line 1")
-            self.conversation.part = "" if first else value.place
+            self.part = "" if first else value.place
         if isinstance(content, list):
             self.read_all(value, self.framed[1], content)
             return
-        name = self.framed[0] if is_frame else self.name_of(content)
-        line = self.conversation.ledger.enter_value(value, name)
+        entry = Json.of(content)
+        line = self.ledger.enter_value(value, self.framed[0] if is_frame else self.name_of(entry))
         if is_frame:
-            self.take_frame(line, Json(content), value)
+            self.take_frame(line, entry, value)
         elif not value.problem:
-            self.read(line, content)
+            self.take(line, entry)
 
     def finish(self) -> Conversation:
         """Return the conversation; nothing is fed after it."""
-        self.conversation.name_missing()
-        return self.conversation
+        self.name_missing()
+        return self
 
 
 class _Thread(ValueThread):
+    format = "openai-chat"
+    expected = (
+        "expected OpenAI chat messages (an object with messages, a list, or one on each line), "
+        "found none"
+    )
+
     def __init__(self) -> None:
-        super().__init__(Conversation("openai-chat", "OpenAI chat messages"))
-        self._messages = ChatMessages(self.conversation)
+        super().__init__("OpenAI chat messages")
+        self._messages = ChatMessages()
 
     def is_frame(self, value: Any) -> bool:
         return _is_frame(value)
 
-    def read(self, line: Line, message: Any) -> None:
-        self._messages.read(line, message)
+    def take(self, line: Line, entry: Json) -> None:
+        self.say(line, *self._messages.read(line, entry))
 
     def take_frame(self, line: Line, frame: Json, value: Value) -> None:
-        conversation = self.conversation
         line.skip("what stands around the messages, which are entered one by one")
         # A request may stand with its response.
         choices = (frame.entry("response") or frame).entries("choices")[:1]
         answers = filter(None, (choice.entry("message") for choice in choices))
         self.read_all(value, "message", [*frame["messages"], *answers])
-        conversation.session = frame.first(*_SESSION_KEYS)
-        conversation.model = frame.text("model")
-        conversation.context_length = frame.count("context_length") or None
+        self.session = frame.first(*_SESSION_KEYS)
+        self.model = frame.text("model")
+        self.context_length = frame.count("context_length") or None
         functions = [{"type": "function", "function": item} for item in frame.listed("functions")]
-        conversation.take_tools([*frame.listed("tools"), *functions])
+        self.take_tools([*frame.listed("tools"), *functions])
         for key in _SET_ANEW:
             if frame.get(key):
                 line.leave_out(key, "of a fixture; it is set anew where the import is written")
         if earlier := frame.text("source", "origin"):
-            conversation.origin = origin(conversation.origin, "from", earlier)
+            self.origin = origin(self.origin, "from", earlier)
         for item in frame.entries("recorded_compactions"):
             self._recorded(line, item)
 
@@ -243,14 +232,14 @@ class _Thread(ValueThread):
         if not cut or cut > len(messages) or kind is None:
             line.leave_out("recorded compaction", "its cut or kind is none that a fixture can have")
             return
-        reader, state = ChatMessages(self.conversation), list[Draft | None]()
+        reader, state = ChatMessages(), list[Draft | None]()
         for item in value.listed("state"):
             if isinstance(item, dict):
                 state.append(reader.draft_of(Line(), Json(item)))
             elif isinstance(item, int) and 0 <= item < len(messages):
                 state.append(messages[item])  # a message of the conversation itself
         known = isinstance(value.at("state"), list)
-        self.conversation.compact(
+        self.compact(
             after=next((draft for draft in reversed(messages[:cut]) if draft is not None), None),
             kind=kind,
             trigger=value.text("trigger"),
@@ -266,7 +255,7 @@ def _is_frame(value: Any) -> bool:
 
 
 def _is_message(value: Any) -> bool:
-    return Json.of(value).text("role") in _ROLES and "type" not in value
+    return Json.of(value).text("role") in ROLES and "type" not in value
 
 
 def _is_chat(value: Any) -> bool:
@@ -284,9 +273,7 @@ def _is_chat(value: Any) -> bool:
 
 
 def _place(value: Any, thread: _Thread | None) -> Place:
-    if isinstance(value, list):
-        return "opens" if any(map(_is_message, value)) else "foreign"
-    if _is_frame(value):
+    if _is_frame(value) or (isinstance(value, list) and any(map(_is_message, value))):
         return "opens"
     if _is_message(value):
         return "belongs" if thread is not None and thread.of_lines else "opens"
@@ -306,9 +293,4 @@ def _recognise(source: SourceFile) -> str | None:
     return f"{seen} with role and content: {', '.join(sorted(roles))}"
 
 
-def _read(source: SourceFile) -> Iterator[Conversation]:
-    expected = "OpenAI chat messages (an object with messages, a list, or one on each line)"
-    return threads(source, expected=expected, place=_place, new=_Thread)
-
-
-FORMAT = Format("openai-chat", "OpenAI chat messages (.json, .jsonl)", _recognise, _read)
+FORMAT = thread_format(_Thread, "OpenAI chat messages (.json, .jsonl)", _recognise, _place)

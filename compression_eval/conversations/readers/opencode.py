@@ -8,18 +8,18 @@ import re
 from collections.abc import Iterator
 from pathlib import Path
 
-from compression_eval.conversations.account import NO_THINKING, Line
 from compression_eval.conversations.drafts import (
+    NO_THINKING,
     RECORDED,
     Compaction,
     Content,
     Conversation,
     Draft,
     Image,
+    Line,
 )
 from compression_eval.conversations.fields import Json, from_json, label, origin
-from compression_eval.conversations.formats import Format
-from compression_eval.conversations.readers.base import Reader
+from compression_eval.conversations.readers.base import Format, Reader
 from compression_eval.conversations.readers.sqlite import (
     LONGEST,
     has_tables,
@@ -53,8 +53,8 @@ class _Thread(Reader):
     def __init__(self, info: Json) -> None:
         super().__init__(origin("OpenCode", info.text("version")), info.text("id"))
         if info.first("parentID", "parent_id"):
-            self.conversation.name_subagent("session")
-        self.conversation.ledger.enter("session", "session").skip("it describes the session")
+            self.name_subagent("session")
+        self.ledger.enter("session", "session").skip("it describes the session")
         self._reverted = info.text("revert", "messageID")
         self._undone = False
         self._starts: dict[str, int] = {}
@@ -69,7 +69,7 @@ class _Thread(Reader):
 
     def message(self, info: Json, parts: list[Json], problem: str = "") -> None:
         """Enter a message and its parts, or why it cannot be read."""
-        enter, role, name = self.conversation.ledger.enter, info.text("role"), info.text("id")
+        enter, role, name = self.ledger.enter, info.text("role"), info.text("id")
         self._count += 1
         self.recognised = True
         head = enter(f"message {self._count}", f"message:{label(role)}")
@@ -77,7 +77,7 @@ class _Thread(Reader):
             enter(f"{head.place}, part {number}", f"part:{label(part.text('type'))}")
             for number, part in enumerate(parts, 1)
         ]
-        self._starts.setdefault(name, len(self.conversation.drafts))
+        self._starts.setdefault(name, len(self.drafts))
         self._undone = self._undone or bool(name and name == self._reverted)
         if problem:
             head.skip(problem)
@@ -94,14 +94,13 @@ class _Thread(Reader):
             _skip(lines, "a part of a message that is not known")
 
     def finish(self) -> Conversation:
-        conversation = super().finish()
-        conversation.name_injected("OpenCode (files that were named, prompts to go on)")
+        self.name_injected("OpenCode (files that were named, prompts to go on)")
         if self._pruned:
-            conversation.caveat(
+            self.caveat(
                 f"{self._pruned} results were cleared from the context later; they stand in the "
                 "history, and the clearing is not recorded as a cut"
             )
-        return conversation
+        return super().finish()
 
     def _user(self, head: Line, lines: list[Line], info: Json, parts: list[Json]) -> None:
         asked = next((part for part in parts if part.text("type") == "compaction"), None)
@@ -131,7 +130,7 @@ class _Thread(Reader):
                 draft.content += content
                 line.merge(draft)
         drafts = [draft for draft in (typed, made) if draft.content] or [typed]
-        self.conversation.say(head, *drafts)
+        self.say(head, *drafts)
 
     def _assistant(self, head: Line, lines: list[Line], info: Json, parts: list[Json]) -> None:
         kinds = {part.text("type") for part in parts} - {"step-start", "reasoning"}
@@ -166,7 +165,7 @@ class _Thread(Reader):
                     line.skip(NO_THINKING)
                 case kind:
                     _skip_part(kind, line)
-        self.conversation.drafts += [head.became(draft), *results]
+        self.drafts += [head.became(draft), *results]
 
     def _summary(self, head: Line, lines: list[Line], info: Json, parts: list[Json]) -> None:
         texts = [part.text("text") for part in parts if part.text("type") == "text"]
@@ -174,12 +173,12 @@ class _Thread(Reader):
         if not summary or info.entry("error"):
             _skip([head, *lines], "a compaction that failed")
             return
-        drafts = self.conversation.drafts
+        drafts = self.drafts
         asked = self._asked.get(info.text("parentID"), Json())
         start = self._starts.get(asked.text("tail_start_id"), len(drafts))
         made = [Draft("user", [_QUESTION], injected=True)] if asked else []
         trigger = "" if not asked else "auto" if asked.at("auto") is True else "manual"
-        self._fresh = self.conversation.compact(
+        self._fresh = self.compact(
             summary,
             [*drafts[start:], *made, Draft("assistant", [summary])],
             trigger=trigger,
@@ -255,10 +254,8 @@ def _read(source: SourceFile) -> Iterator[Conversation]:
     elif _is_export(document):
         thread = _Thread(document.entry("info"))
         for value in document.listed("messages"):
-            message, problem = (
-                Json.of(value),
-                "" if isinstance(value, dict) else "expected an object",
-            )
+            message = Json.of(value)
+            problem = "" if isinstance(value, dict) else "expected an object"
             thread.message(message.entry("info"), message.entries("parts"), problem)
         yield thread.finish()
     elif _is_session(source):

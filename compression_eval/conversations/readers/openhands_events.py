@@ -9,17 +9,16 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, ClassVar
 
-from compression_eval.conversations.account import Line
 from compression_eval.conversations.drafts import (
-    Compaction,
     Content,
     Conversation,
     Draft,
+    Line,
     image_at,
 )
 from compression_eval.conversations.fields import Json, as_text, entries, label, origin
-from compression_eval.conversations.formats import Format
 from compression_eval.conversations.readers.base import (
+    Format,
     Reader,
     Table,
     marked,
@@ -32,7 +31,6 @@ from compression_eval.conversations.sources import SourceFile, Value, source_fil
 from compression_eval.errors import DataError
 
 _EVENT_FILE = re.compile(r"event-(\d+)-[\w-]+\.json", re.ASCII)
-_EXPECTED = "events of the OpenHands SDK, each with a kind such as MessageEvent or ActionEvent"
 
 
 @dataclass(frozen=True)
@@ -65,7 +63,7 @@ class OpenHandsReader(Reader):
 
     def add(self, event: Json, line: Line, draft: Draft) -> None:
         """Add the message of an event."""
-        self.conversation.say(line, draft)
+        self.say(line, draft)
         self.see(event, draft)
 
     def add_to_turn(self, event: Json, line: Line, reply: str, content: Content) -> Draft:
@@ -82,14 +80,14 @@ class OpenHandsReader(Reader):
 
     def add_system(self, event: Json, line: Line, draft: Draft, tools: list[Any]) -> None:
         """Take a system prompt, with the tools; the first one stands."""
-        first = self.conversation.system
+        first = self.system
         if first is None:
             self.add(event, line, draft)
-            self.conversation.take_tools(tools)
+            self.take_tools(tools)
             return
-        self.conversation.say_system(line, draft, "another system prompt: the first one stands")
+        self.say_system(line, draft, "another system prompt: the first one stands")
         if first.content != draft.content:
-            self.conversation.caveat("the system prompt changed; the first one stands")
+            self.caveat("the system prompt changed; the first one stands")
 
     def condense(self, line: Line, fields: Json, forgotten: Container[str]) -> None:
         """Record a condensation: events are forgotten, and a summary may stand for them.
@@ -110,22 +108,20 @@ class OpenHandsReader(Reader):
         if summary and offset is not None:
             self.view.insert(offset, _Seen("", Draft("user", [summary]), summary=True))
         shown = dict.fromkeys(item.draft for item in self.view if item.draft is not None)
-        self.conversation.compactions.append(
-            Compaction(
-                after=before[-1] if before else None,
-                kind="summary" if summary else "clear",
-                trigger=self.trigger,
-                summary=summary or None,
-                state=[draft for draft in shown if draft.role != "system"],
-            )
+        self.compact(
+            summary,
+            [draft for draft in shown if draft.role != "system"],
+            "summary" if summary else "clear",
+            after=before[-1] if before else None,
+            trigger=self.trigger,
         )
         self.trigger = ""
         line.skip("a condensation, recorded beside the messages")
 
     def finish(self) -> Conversation:
         """Return the conversation."""
-        self.conversation.name_missing()
-        return self.conversation
+        self.name_missing()
+        return self
 
 
 class _Events(OpenHandsReader):
@@ -134,13 +130,13 @@ class _Events(OpenHandsReader):
     unknown = "expected an object with a kind of event that is known"
 
     def take(self, line: Line, entry: Json) -> None:
-        kind, value, conversation = self.kind_of(entry), entry.entry("value"), self.conversation
+        kind, value = self.kind_of(entry), entry.entry("value")
         self.recognised = self.recognised or kind in self.kinds
         if kind == "ConversationStateUpdateEvent":
             model = value.text("agent", "llm", "model")
             model = model or value.text("usage_to_metrics", "default", "model_name")
-            conversation.model = conversation.model or origin(model)
-            conversation.session = conversation.session or value.name("id")
+            self.model = self.model or origin(model)
+            self.session = self.session or value.name("id")
         super().take(line, entry)
 
     def system_prompt(self, line: Line, event: Json) -> None:
@@ -299,7 +295,10 @@ def _read(source: SourceFile) -> Iterator[Conversation]:
     for value in _values(source):
         events.feed(value)
     if not events.recognised:
-        raise DataError(f"{source.path}: expected {_EXPECTED}, found none")
+        raise DataError(
+            f"{source.path}: expected events of the OpenHands SDK, each with a kind such as "
+            "MessageEvent or ActionEvent, found none"
+        )
     yield with_replaced(events.finish(), source)
 
 

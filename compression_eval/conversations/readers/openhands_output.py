@@ -4,20 +4,24 @@ Events have ids or not; their fields are flat in old files and nested in newer o
 files hold pairs of an action and its observation.
 """
 
-from collections.abc import Iterator
 from typing import Any, ClassVar
 
-from compression_eval.conversations.account import REPLACED_BYTES, Line
-from compression_eval.conversations.drafts import Content, Conversation, Draft, image_at
+from compression_eval.conversations.drafts import (
+    REPLACED_BYTES,
+    Content,
+    Conversation,
+    Draft,
+    Line,
+    image_at,
+)
 from compression_eval.conversations.fields import Json, as_text, label, origin
-from compression_eval.conversations.formats import Format
 from compression_eval.conversations.readers.base import (
     Place,
     Table,
     command_text,
     marked,
     marks_of,
-    threads,
+    thread_format,
     without_thinking,
 )
 from compression_eval.conversations.readers.openai import content_of
@@ -26,6 +30,7 @@ from compression_eval.conversations.sources import SourceFile, Value
 
 _MARKS = marks_of("openhands")
 _LOOKED_UP = ("recall", "workspace_context", "microagent")
+_CLICKS = ("start", "pause", "resume", "stop", "loop_recovery")
 _CLICK = "a click of the user, without words"
 _STATE = "state of the program, not of the conversation"
 
@@ -39,6 +44,9 @@ class _Run(OpenHandsReader):
 
     format = "openhands-output"
     unknown = "expected an action or an observation of a known kind"
+    expected = (
+        "expected runs with a history of actions and observations, or such events, found none"
+    )
 
     def __init__(self) -> None:
         super().__init__("OpenHands run (V0)")
@@ -66,7 +74,7 @@ class _Run(OpenHandsReader):
             return
         start = f"{value.place}, " if value.place.startswith("line ") else ""
         if value.replaced:
-            self.conversation.caveat(REPLACED_BYTES)
+            self.caveat(REPLACED_BYTES)
         pairs = (item if isinstance(item, list) else [item] for item in history)
         for number, event in enumerate((event for pair in pairs for event in pair), 1):
             super().feed(Value(f"{start}event {number}", event))
@@ -85,31 +93,27 @@ class _Run(OpenHandsReader):
         for line, missing in self._offered.values():
             for _ in missing:
                 line.leave_out("tool call", "no event says that it was carried out")
-        conversation = super().finish()
-        conversation.caveats[:] = dict.fromkeys(conversation.caveats)
-        return conversation
+        return super().finish()
 
     def _record(self, record: Json, start: str) -> None:
-        conversation = self.conversation
         issue = "/".join(record.name("issue", key) for key in ("owner", "repo", "number"))
-        conversation.session = record.name("instance_id") or issue.strip("/")
-        model = origin(record.text("metadata", "llm_config", "model"))
-        conversation.model = model or conversation.model
+        self.session = record.name("instance_id") or issue.strip("/")
+        self.model = origin(record.text("metadata", "llm_config", "model")) or self.model
         task = record.text("instruction")
         if not task:
             return
-        line = conversation.ledger.enter(f"{start}instruction", "instruction")
-        said = [draft for draft in conversation.drafts if draft.role == "user"]
+        line = self.ledger.enter(f"{start}instruction", "instruction")
+        said = [draft for draft in self.drafts if draft.role == "user"]
         same = next((draft for draft in said if task.strip() in draft.text), None)
         if same is not None:
             line.merge(same)
         elif said:
             line.skip("the task as the evaluation noted it; the run has a message of its own")
         else:
-            first = sum(draft.role == "system" for draft in conversation.drafts[:1])
-            conversation.drafts.insert(first, line.became(Draft("user", [task])))
+            first = sum(draft.role == "system" for draft in self.drafts[:1])
+            self.drafts.insert(first, line.became(Draft("user", [task])))
 
-    def system(self, line: Line, event: Json) -> None:
+    def system_prompt(self, line: Line, event: Json) -> None:
         fields = _fields(event)
         draft = Draft("system", content_of(fields.at("content"), line))
         self.add_system(event, line, draft, fields.listed("tools"))
@@ -119,9 +123,9 @@ class _Run(OpenHandsReader):
         fields, source = _fields(event), event.text("source")
         if source not in ("user", "agent"):
             # Without a source: the agent's messages are those that wait for an answer.
-            asks = fields.at("wait_for_response") is True and self.conversation.drafts
+            asks = fields.at("wait_for_response") is True and self.drafts
             source = "agent" if asks else "user"
-            self.conversation.caveat(_BY_FORM)
+            self.caveat(_BY_FORM)
         draft = Draft("user", content_of(fields.at("content"), line) + _images(fields))
         if source == "agent":
             draft.role, draft.content = "assistant", without_thinking(draft.content, line)
@@ -151,8 +155,8 @@ class _Run(OpenHandsReader):
             name = made[call_id].text("name") or name
             arguments = made[call_id].json("arguments")
         if not call_id:
-            call_id = f"event-{event_id or len(self.conversation.ledger.lines)}"
-            self.conversation.caveat(_BY_PLACE)
+            call_id = f"event-{event_id or len(self.ledger.lines)}"
+            self.caveat(_BY_PLACE)
         turn = self._turn(line, event, message, reply)
         turn.call(call_id, note.text("function_name") or name, arguments)
         if reply:
@@ -169,7 +173,7 @@ class _Run(OpenHandsReader):
             line.leave_out_thinking()
         if reply:
             model = origin(event.text("tool_call_metadata", "model_response", "model"))
-            self.conversation.model = self.conversation.model or model
+            self.model = self.model or model
         return self.add_to_turn(event, line, reply, without_thinking([text], line))
 
     def end(self, line: Line, event: Json) -> None:
@@ -198,7 +202,7 @@ class _Run(OpenHandsReader):
             call_id = self._call_of.get(cause, f"event-{cause}")
         if not call_id and not cause and not event.name("id") and self._waiting:
             call_id = self._waiting
-            self.conversation.caveat(_BY_ORDER)
+            self.caveat(_BY_ORDER)
         if call_id:
             self._waiting = ""
             self.add(event, line, Draft("tool", content, call_id=call_id))
@@ -217,27 +221,24 @@ class _Run(OpenHandsReader):
         self.condense(line, fields, forgotten)
 
     kinds: ClassVar[Table] = {
-        "action:system": system,
+        "action:system": system_prompt,
         "action:message": message,
         "action:condensation": condensation,
         **dict.fromkeys((f"action:{name}" for name in _MARKS["calls"]), call),
         **dict.fromkeys(("action:finish", "action:reject"), end),
         **dict.fromkeys((f"observation:{name}" for name in _MARKS["results"]), result),
         "action:null": "nothing was done",
-        "action:change_agent_state": _STATE,
-        "action:start": _CLICK,
-        "action:pause": _CLICK,
-        "action:resume": _CLICK,
-        "action:stop": _CLICK,
+        **dict.fromkeys(("action:change_agent_state", "observation:agent_state_changed"), _STATE),
+        **dict.fromkeys((f"action:{name}" for name in _CLICKS), _CLICK),
         "action:recall": "a look-up by the program, not by the model",
         "action:condensation_request": "asks for the condensation that follows",
-        "action:loop_recovery": _CLICK,
         "observation:null": "nothing was observed",
-        "observation:agent_state_changed": _STATE,
         "observation:recall": "what the program looked up; the words shown to the model are not "
         "here",
-        "observation:workspace_context": "what the program looked up; not in the model's words",
-        "observation:microagent": "what the program looked up; not in the model's words",
+        **dict.fromkeys(
+            ("observation:workspace_context", "observation:microagent"),
+            "what the program looked up; not in the model's words",
+        ),
         "observation:condense": "the summary that its condensation has already",
     }
 
@@ -315,9 +316,4 @@ def _recognise(source: SourceFile) -> str | None:
     return None
 
 
-def _read(source: SourceFile) -> Iterator[Conversation]:
-    expected = "runs with a history of actions and observations, or such events"
-    return threads(source, expected=expected, place=_place, new=_Run)
-
-
-FORMAT = Format("openhands-output", "OpenHands runs and event lists (V0)", _recognise, _read)
+FORMAT = thread_format(_Run, "OpenHands runs and event lists (V0)", _recognise, _place)

@@ -12,8 +12,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
-from compression_eval.conversations.account import REPLACED_BYTES
-from compression_eval.conversations.drafts import Conversation
+from compression_eval.conversations.drafts import REPLACED_BYTES, Conversation
 from compression_eval.conversations.fields import (
     Json,
     as_text,
@@ -24,8 +23,7 @@ from compression_eval.conversations.fields import (
     origin,
     tool_definitions,
 )
-from compression_eval.conversations.formats import Format
-from compression_eval.conversations.readers.base import records
+from compression_eval.conversations.readers.base import Format, records
 from compression_eval.conversations.readers.openai import ChatMessages
 from compression_eval.conversations.sources import SourceFile, Value
 from compression_eval.errors import DataError
@@ -73,49 +71,48 @@ class _Request:
         return sent, back
 
 
-@dataclass
-class _Thread:
+class _Thread(Conversation):
     """A conversation whose requests each repeat and go on with what came before."""
 
-    conversation: Conversation
-    reader: ChatMessages
-    keys: list[str] = field(default_factory=list)
-    answers: dict[int, list[str]] = field(default_factory=dict)
-    """By place, what is sure of a message that a model gave back; sent again, it may differ."""
+    def __init__(self, session: str, part: str) -> None:
+        super().__init__("otel", "OpenTelemetry spans", session, part=part)
+        self._reader = ChatMessages()
+        self.keys: list[str] = []
+        self._answers: dict[int, list[str]] = {}
+        """By place, what is sure of a message that a model gave back; sent again, it may differ."""
 
     def goes_on_with(self, keys: list[str], sent: list[Any]) -> bool:
         """Return whether a request repeats all of this conversation."""
         return len(keys) >= len(self.keys) and all(
-            known == key or (place in self.answers and self.answers[place] == _gist(message))
+            known == key or (place in self._answers and self._answers[place] == _gist(message))
             for place, (known, key, message) in enumerate(zip(self.keys, keys, sent, strict=False))
         )
 
-    def add(self, message: Any, place: str) -> None:
-        line = self.conversation.ledger.enter(place, label(Json.of(message).text("role")))
+    def _add(self, message: Any, place: str) -> None:
+        line = self.ledger.enter(place, label(Json.of(message).text("role")))
         for part in _chat(message):
-            self.reader.read(line, part)
+            self.say(line, *self._reader.read(line, Json.of(part)))
 
     def take(self, request: _Request, sent: list[Any], keys: list[str], back: list[Any]) -> None:
-        conversation, attributes = self.conversation, request.attributes
-        line = conversation.ledger.enter(request.place, "request")
+        line = self.ledger.enter(request.place, "request")
         line.skip("a request; the messages that it adds are entered one by one")
         if request.replaced:
             line.leave_out("bytes", REPLACED_BYTES)
         if len(request.listed(_OUTPUT)) > 1:
             line.leave_out("choices", "only the first answer was gone on with")
-        model = attributes.first("gen_ai.response.model", "gen_ai.request.model")
-        conversation.model = origin(model) or conversation.model
+        model = request.attributes.first("gen_ai.response.model", "gen_ai.request.model")
+        self.model = origin(model) or self.model
         tools = tool_definitions(request.listed("gen_ai.tool.definitions"))[0]
-        conversation.tools = tools or conversation.tools
+        self.tools = tools or self.tools
         instructions = request.listed("gen_ai.system_instructions")
-        if instructions and not conversation.drafts:
-            self.add({"role": "system", "parts": instructions}, f"{request.place}, instructions")
+        if instructions and not self.drafts:
+            self._add({"role": "system", "parts": instructions}, f"{request.place}, instructions")
         for number in range(len(self.keys), len(sent)):
-            self.add(sent[number], f"{request.place}, input {number}")
+            self._add(sent[number], f"{request.place}, input {number}")
         self.keys = keys
         for message in back:
-            self.answers[len(keys)] = _gist(message)
-            self.add(message, f"{request.place}, output")
+            self._answers[len(keys)] = _gist(message)
+            self._add(message, f"{request.place}, output")
             self.keys = [*keys, _key(message)]
 
 
@@ -284,20 +281,13 @@ def _id(item: Json, camel: str, snake: str) -> str:
     return found.removeprefix("0x")
 
 
-def _time(item: Json) -> tuple[int, str]:
-    """Return when something began, to be compared with others of the same file."""
-    names = map(item.name, ("startTimeUnixNano", "timeUnixNano", "start_time"))
-    text = next(filter(None, names), "")
-    return (int(text), "") if text.isascii() and text.isdigit() else (0, text)
-
-
-@dataclass
 class _File:
     """All requests of a file, and what is none."""
 
-    requests: dict[tuple[str, str], _Request] = field(default_factory=dict)
-    others: list[tuple[str, str, str]] = field(default_factory=list)
-    """Place, kind and reason of what holds no messages."""
+    def __init__(self) -> None:
+        self.requests: dict[tuple[str, str], _Request] = {}
+        self.others: list[tuple[str, str, str]] = []
+        """Place, kind and reason of what holds no messages."""
 
     def take(self, value: Value) -> None:
         if value.problem:
@@ -307,10 +297,10 @@ class _File:
         for number, item, record in _items(value.value):
             found = True
             place = f"{value.place}{number}"
-            operation = _attributes(item).text("gen_ai.operation.name")
             if not _holds_messages(item, record):
-                kind = operation or ("log record" if record else "span")
-                self.others.append((place, label(kind), "it holds no messages"))
+                operation = _attributes(item).text("gen_ai.operation.name")
+                kind = label(operation or ("log record" if record else "span"))
+                self.others.append((place, kind, "it holds no messages"))
             else:
                 self._add(place, item, record, replaced=value.replaced)
         if not found:
@@ -321,7 +311,10 @@ class _File:
         request = self.requests.setdefault(ids if any(ids) else (place, ""), _Request(place))
         request.replaced = request.replaced or replaced
         if not record or not request.start[0]:
-            request.start = _time(item)
+            names = map(item.name, ("startTimeUnixNano", "timeUnixNano", "start_time"))
+            time = next(filter(None, names), "")
+            number = time.isascii() and time.isdigit()
+            request.start = (int(time), "") if number else (0, time)
         attributes = _attributes(item)
         if not record:
             request.attributes |= attributes
@@ -340,11 +333,11 @@ class _File:
             groups[request.group].append(request)
         for name, requests in groups.items():
             for thread in _threads(name, requests):
-                while self.others:
-                    place, kind, reason = self.others.pop(0)
-                    thread.conversation.ledger.enter(place, kind).skip(reason)
-                thread.conversation.name_missing()
-                yield thread.conversation
+                for place, kind, reason in self.others:
+                    thread.ledger.enter(place, kind).skip(reason)
+                self.others.clear()
+                thread.name_missing()
+                yield thread
 
 
 def _threads(name: str, requests: list[_Request]) -> list[_Thread]:
@@ -358,18 +351,16 @@ def _threads(name: str, requests: list[_Request]) -> list[_Thread]:
         fitting = [thread for thread in threads if thread.goes_on_with(keys, sent)]
         thread = max(fitting, key=lambda known: len(known.keys), default=None)
         if thread is None:
-            part = f"thread-{len(threads) + 1}" if threads else ""
-            conversation = Conversation("otel", "OpenTelemetry spans", name, part=part)
+            thread = _Thread(name, f"thread-{len(threads) + 1}" if threads else "")
             users = (_key(said) for said in sent if Json.of(said).text("role") == "user")
             asked = next(users, None)
             if any(asked in known.keys for known in threads):
-                conversation.caveat(_ALIKE)
-            thread = _Thread(conversation, ChatMessages(conversation))
+                thread.caveat(_ALIKE)
             threads.append(thread)
         thread.take(request, sent, keys, back)
     if len(inner) < len(requests):
         for request in agents:
-            line = threads[0].conversation.ledger.enter(request.place, "agent")
+            line = threads[0].ledger.enter(request.place, "agent")
             line.skip("it repeats what the requests within it hold")
     return threads
 

@@ -6,8 +6,7 @@ it are on branches that the user left, so nothing of them is evidence.
 
 from typing import ClassVar
 
-from compression_eval.conversations.account import Line
-from compression_eval.conversations.drafts import RECORDED, Content, Conversation, Draft
+from compression_eval.conversations.drafts import RECORDED, Content, Conversation, Draft, Line
 from compression_eval.conversations.fields import Json, entries, origin
 from compression_eval.conversations.readers.base import (
     LEFT_BRANCH,
@@ -108,29 +107,29 @@ class _Session(Reader):
     def finish(self) -> Conversation:
         """Return the conversation on the path to the last entry."""
         path = self._last.path if self._last else []
-        conversation = super().finish()
-        conversation.model = conversation.model or origin(self._header.text("modelId"))
-        conversation.origin = origin("Pi session", f"version {self._header.count('version') or 1}")
-        conversation.session = self._header.text("id")
+        super().finish()
+        self.model = self.model or origin(self._header.text("modelId"))
+        self.origin = origin("Pi session", f"version {self._header.count('version') or 1}")
+        self.session = self._header.text("id")
         if "parentSession" in self._header or "branchedFrom" in self._header:
-            conversation.caveat("the session was forked from another one")
+            self.caveat("the session was forked from another one")
         for beside in {node for node in self._numbered if node is not None} - set(path):
             if not beside.line.unknown:
                 beside.line.skip(LEFT_BRANCH)
         answered = {node.draft.call_id for node in path if node.draft}
         for position, node in enumerate(path):
             if node.draft is not None:
-                conversation.say(node.line, node.draft)
+                self.say(node.line, node.draft)
                 for call in node.draft.calls if _failed(node.entry) else ():
                     if call.id not in answered:
                         result = Draft("tool", [NOT_RUN], call_id=call.id)
-                        conversation.drafts.append(result)
+                        self.drafts.append(result)
                         why = "the turn was aborted or failed before the call ran"
-                        conversation.ledger.added[result] = why
+                        self.ledger.added[result] = why
             elif node.entry.text("type") == "compaction":
                 self._compact(node, path[:position])
-        conversation.caveat(*dict.fromkeys(self._caveats))
-        return conversation
+        self.caveat(*self._caveats)
+        return self
 
     def _compact(self, node: Node, before: list[Node]) -> None:
         entry, summary = node.entry, node.entry.text("summary")
@@ -143,7 +142,7 @@ class _Session(Reader):
             self._caveats.append("a compaction names a first kept entry that is not before it")
         drafts = [known.draft for known in before if known.draft is not None]
         kept = [known.draft for known in before[start:] if known.draft is not None]
-        self.conversation.compact(
+        self.compact(
             summary,
             [summary_draft(summary), *kept],
             after=drafts[-1] if drafts else None,

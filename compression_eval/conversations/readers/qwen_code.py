@@ -7,12 +7,11 @@ were taken back. A compression is recorded with the whole history that the model
 from collections import defaultdict
 from collections.abc import Iterator
 
-from compression_eval.conversations.account import Line
-from compression_eval.conversations.drafts import Conversation, Draft
+from compression_eval.conversations.drafts import Conversation, Draft, Line
 from compression_eval.conversations.fields import Json, origin
-from compression_eval.conversations.formats import Format
 from compression_eval.conversations.readers.base import (
     LEFT_BRANCH,
+    Format,
     Node,
     Reader,
     sign,
@@ -74,13 +73,13 @@ class _Session(Reader):
                 line.skip("a record of the client, which the model does not see")
             else:
                 line.is_unknown("a record of a kind that Qwen Code is not known to write")
-        conversation = super().finish()
-        conversation.name_injected("Qwen Code (notices)")
+        super().finish()
+        self.name_injected("Qwen Code (notices)")
         if self._lost:
-            conversation.caveat(
+            self.caveat(
                 "a line follows one that is not in the file; the line before it was taken for it"
             )
-        return conversation
+        return self
 
     def _said(self, line: Line, entry: Json) -> None:
         kind = entry.text("type")
@@ -91,10 +90,10 @@ class _Session(Reader):
         injected = kind == "user" and entry.text("subtype") not in _TYPED
         for draft in drafts:
             draft.injected = injected and draft.role == "user"
-        self.conversation.say(line, *drafts)
+        self.say(line, *drafts)
         self.models[origin(entry.text("model"))] += kind == "assistant"
         limit = entry.count("contextWindowSize")
-        self.conversation.context_length = limit or self.conversation.context_length
+        self.context_length = limit or self.context_length
         if "toolCallResult" in entry:
             line.leave_out("toolCallResult", "what the screen showed of a result")
 
@@ -132,18 +131,17 @@ class _Session(Reader):
             return
         drafts: list[Draft] = []
         waiting, self._open = self._open, defaultdict(list)
-        for content in entry.listed("systemPayload", "compressedHistory"):
-            if isinstance(content, dict):
-                drafts += self._drafts(Json(content), line)
-            else:
-                line.leave_out("content of the kept history", "expected an object")
+        history = entry.listed("systemPayload", "compressedHistory")
+        why = "expected an object"
+        for content in line.objects(history, "content of the kept history", why):
+            drafts += self._drafts(content, line)
         self._open = waiting
-        state = with_originals(drafts, self.conversation)
-        known = set(self.conversation.drafts)
+        state = with_originals(drafts, self)
+        known = set(self.drafts)
         made = [draft for draft in state if draft not in known]
         for draft in made:
             draft.injected = draft.role == "user"
-        self.conversation.compact(
+        self.compact(
             next((draft.text for draft in made if draft.text), ""),
             trigger=info.text("triggerReason"),
             tokens_before=info.count("originalTokenCount"),

@@ -5,23 +5,22 @@ too. Everything that the model said between two inputs is one turn, as providers
 and its calls, parallel ones included.
 """
 
-from collections.abc import Iterator
 from typing import Any
 
-from compression_eval.conversations.account import NO_THINKING, Line
-from compression_eval.conversations.drafts import Content, Conversation, Draft, Role, image_at
+from compression_eval.conversations.drafts import (
+    NO_THINKING,
+    Content,
+    Conversation,
+    Draft,
+    Line,
+    image_at,
+)
 from compression_eval.conversations.fields import Json, as_text, label, tool_definitions
-from compression_eval.conversations.formats import Format
-from compression_eval.conversations.readers.base import Place, threads
-from compression_eval.conversations.readers.openai import ValueThread, content_of
+from compression_eval.conversations.readers.base import Place, Reader, thread_format
+from compression_eval.conversations.readers.openai import ROLES, ValueThread, content_of
 from compression_eval.conversations.sources import SourceFile, Value
 
-_ROLES: dict[str, Role] = {
-    "user": "user",
-    "system": "system",
-    "developer": "system",
-    "assistant": "assistant",
-}
+_ROLES = {name: role for name, role in ROLES.items() if role != "tool"}
 _CALLS = {
     "function_call": ("", "arguments"),
     "custom_tool_call": ("", "input"),
@@ -38,22 +37,14 @@ _CALLS = {
 }
 """Of every kind of call its name, if the item itself has none, and where its arguments stand."""
 _HOSTED = (
-    "web_search_call",
-    "file_search_call",
-    "code_interpreter_call",
-    "image_generation_call",
-    "mcp_call",
+    *("web_search_call", "file_search_call", "code_interpreter_call"),
+    *("image_generation_call", "mcp_call"),
 )
 """Calls that the provider carries out: there is no item with their result."""
 _RESULTS = (
-    "function_call_output",
-    "custom_tool_call_output",
-    "local_shell_call_output",
-    "shell_call_output",
-    "apply_patch_call_output",
-    "computer_call_output",
-    "tool_search_output",
-    "mcp_tool_call_output",
+    *("function_call_output", "custom_tool_call_output", "local_shell_call_output"),
+    *("shell_call_output", "apply_patch_call_output", "computer_call_output"),
+    *("tool_search_output", "mcp_tool_call_output"),
 )
 COMPACTIONS = frozenset({"compaction", "compaction_summary", "context_compaction"})
 _SKIPPED = {
@@ -79,9 +70,8 @@ def is_item(value: Any) -> bool:
     return item.text("type") in (*KINDS, "item_reference")
 
 
-def item_name(value: Any) -> str:
+def item_name(item: Json) -> str:
     """Return what to call an item in an account."""
-    item = Json.of(value)
     kind = _kind(item)
     return f"message:{label(item.text('role'))}" if kind == "message" else label(kind)
 
@@ -90,15 +80,18 @@ def _kind(item: Json) -> str:
     return item.text("type") or ("message" if item.text("role") else "")
 
 
-class ItemReader:
-    """Adds items to a conversation."""
+class ItemReader(Reader):
+    """A conversation of items."""
 
-    def __init__(self, conversation: Conversation) -> None:
+    format = "openai-responses"
+    lacks = ()
+
+    def __init__(self, origin: str = "") -> None:
+        super().__init__(origin)
         self.callers: dict[str, Draft] = {}
         """The assistant turn that made a call, by the call's id."""
         self.results: dict[str, Draft] = {}
         """The result of a call, by the call's id."""
-        self._conversation = conversation
         self._turn: Draft | None = None
         self._only_hosted = False
         self._calls = 0
@@ -107,19 +100,24 @@ class ItemReader:
         """End the running assistant turn: what comes next is no part of it."""
         self._turn = None
 
-    def read(self, line: Line, value: Any) -> Draft | None:
+    def add(self, line: Line, draft: Draft) -> Draft:
+        """Add a message that is no part of an assistant turn."""
+        self.close_turn()
+        self.say(line, draft)
+        return draft
+
+    def read_item(self, line: Line, item: Json) -> Draft | None:
         """Add an item, and settle its line.
 
         Returns:
             The message that it became or was merged into; None if it became none.
         """
-        item = Json.of(value)
         kind = _kind(item)
         if kind == "message":
             return self._message(line, item)
         if kind == "agent_message":
             caveat = "messages that other agents sent to this one are given as user messages"
-            self._conversation.caveat(caveat)
+            self.caveat(caveat)
             return self.add(line, Draft("user", content_of(item.at("content"), line)))
         if kind in _CALLS:
             return self._call(line, item, kind)
@@ -129,23 +127,17 @@ class ItemReader:
             return draft
         if kind in COMPACTIONS:
             self.close_turn()
-            self._conversation.compact()
+            self.compact()
             line.leave_out("encrypted content", "it cannot be read")
             line.skip("a compaction, kept as a cut; its summary is encrypted")
         elif kind == "item_reference":
-            self._conversation.caveat("an item is only referred to, it is not in the file")
+            self.caveat("an item is only referred to, it is not in the file")
             line.skip("refers to an item that is not in the file")
         elif kind in _SKIPPED:
             line.skip(_SKIPPED[kind])
         else:
             line.is_unknown("a kind of item that this reader does not know")
         return None
-
-    def add(self, line: Line, draft: Draft) -> Draft:
-        """Add a message that is no part of an assistant turn."""
-        self.close_turn()
-        self._conversation.say(line, draft)
-        return draft
 
     def _message(self, line: Line, item: Json) -> Draft | None:
         role = _ROLES.get(item.text("role"))
@@ -169,9 +161,9 @@ class ItemReader:
         """Return the running assistant turn, opened if there is none."""
         if self._turn is not None:
             line.merge(self._turn)
-            return self._turn
-        self._turn, self._only_hosted = Draft("assistant"), True
-        self._conversation.say(line, self._turn)
+        else:
+            self._turn, self._only_hosted = Draft("assistant"), True
+            self.say(line, self._turn)
         return self._turn
 
     def _call(self, line: Line, item: Json, kind: str) -> Draft:
@@ -196,7 +188,7 @@ class ItemReader:
             self._only_hosted = False
         elif content := [part for part in _own_result(item, kind) if part]:
             self.results[call_id] = Draft("tool", content, call_id=call_id)
-            self._conversation.say(line, self.results[call_id])
+            self.say(line, self.results[call_id])
         return draft
 
 
@@ -233,48 +225,50 @@ def _own_result(item: Json, kind: str) -> Content:
     return []
 
 
-class _Thread(ValueThread):
+class _Thread(ItemReader, ValueThread):
+    expected = (
+        "expected items of OpenAI's Responses API (a list, input and output, or one on each "
+        "line), found none"
+    )
     framed = ("request", "item", 1)
+    response = ""
+    """Id of the last response; the request that names it goes on from there."""
+    _instructions = ""
 
     def __init__(self) -> None:
-        super().__init__(Conversation("openai-responses", "OpenAI Responses"))
-        self.response = ""
-        """Id of the last response; the request that names it goes on from there."""
-        self._items = ItemReader(self.conversation)
-        self._instructions = ""
+        super().__init__("OpenAI Responses")
 
     def is_frame(self, value: Any) -> bool:
         return _is_request(value)
 
-    def name_of(self, message: Any) -> str:
-        return item_name(message)
+    def name_of(self, entry: Json) -> str:
+        return item_name(entry)
 
-    def read(self, line: Line, message: Any) -> None:
-        self._items.read(line, message)
+    def take(self, line: Line, entry: Json) -> None:
+        self.read_item(line, entry)
 
     def take_frame(self, line: Line, frame: Json, value: Value) -> None:
         """Take a request, with its response if that stands in the same object."""
-        conversation = self.conversation
         if frame.text("previous_response_id") not in ("", self.response):
-            conversation.caveat(
+            self.caveat(
                 "the conversation begins elsewhere: its first request names an earlier response"
             )
-        conversation.session = conversation.session or frame.text("id")
-        conversation.model = frame.text("model") or conversation.model
+        self.session = self.session or frame.text("id")
+        self.model = frame.text("model") or self.model
         definitions, without = tool_definitions(frame.listed("tools"))
-        known = {tool.function.name: tool for tool in [*conversation.tools, *definitions]}
-        conversation.tools = list(known.values())
+        known = {tool.function.name: tool for tool in [*self.tools, *definitions]}
+        self.tools = list(known.values())
         if without:
-            conversation.caveat("some tools are named without a schema")
+            self.caveat("some tools are named without a schema")
         instructions = frame.text("instructions")
         if not instructions.strip() or instructions == self._instructions:
             line.skip("settings; its items are entered one by one")
         elif not self._instructions:
             self._instructions = instructions
-            conversation.drafts.insert(0, line.became(Draft("system", [instructions])))
+            self.drafts.insert(0, line.became(Draft("system", [instructions])))
         else:
             line.skip("settings, and instructions that replace the first ones")
-            conversation.caveat("later instructions that replaced the first are left out")
+            self.caveat("later instructions that replaced the first are left out")
         self.read_all(value, "instruction", frame.listed("instructions"))
         self.read_all(value, "input", _inputs(frame))
         self.read_all(value, "output", frame.listed("output"))
@@ -282,9 +276,9 @@ class _Thread(ValueThread):
 
     def finish(self) -> Conversation:
         super().finish()
-        if self.conversation.compactions:
-            self.conversation.caveat("the summary of a compaction cannot be read")
-        return self.conversation
+        if self.compactions:
+            self.caveat("the summary of a compaction cannot be read")
+        return self
 
 
 def _inputs(request: Json) -> list[Any]:
@@ -307,13 +301,15 @@ def _is_request(value: Any) -> bool:
 def _place(value: Any, thread: _Thread | None) -> Place:
     if isinstance(value, list):
         return "opens" if any(map(is_item, value)) else "foreign"
+    goes_on = False
     if _is_request(value):
         previous = Json(value).text("previous_response_id")
-        goes_on = thread is not None and previous and previous == thread.response
-        return "belongs" if goes_on else "opens"
-    if is_item(value):
-        return "belongs" if thread is not None and thread.of_lines else "opens"
-    return "foreign"
+        goes_on = thread is not None and bool(previous) and previous == thread.response
+    elif is_item(value):
+        goes_on = thread is not None and thread.of_lines
+    else:
+        return "foreign"
+    return "belongs" if goes_on else "opens"
 
 
 def _recognise(source: SourceFile) -> str | None:
@@ -337,9 +333,4 @@ def _recognise(source: SourceFile) -> str | None:
     return f"{where}: {', '.join(sorted(marks)[:4])}" if marks else None
 
 
-def _read(source: SourceFile) -> Iterator[Conversation]:
-    expected = "items of OpenAI's Responses API (a list, input and output, or one on each line)"
-    return threads(source, expected=expected, place=_place, new=_Thread)
-
-
-FORMAT = Format("openai-responses", "OpenAI Responses items (.json, .jsonl)", _recognise, _read)
+FORMAT = thread_format(_Thread, "OpenAI Responses items (.json, .jsonl)", _recognise, _place)

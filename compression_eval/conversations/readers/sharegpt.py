@@ -6,8 +6,7 @@ Calls and results stand in the texts, between tags; they are taken out of them.
 import re
 from typing import Any
 
-from compression_eval.conversations.account import Line
-from compression_eval.conversations.drafts import Conversation, Draft, DraftCall, Role
+from compression_eval.conversations.drafts import Conversation, Draft, DraftCall, Line, Role
 from compression_eval.conversations.fields import Json, from_json, label, tool_definitions
 from compression_eval.conversations.readers.base import without_tags
 

@@ -13,12 +13,16 @@ holds one.
 from collections.abc import Iterator
 from typing import Any
 
-from compression_eval.conversations.account import Line
-from compression_eval.conversations.drafts import NO_SYSTEM_PROMPT, NO_TOOLS, Conversation, Draft
+from compression_eval.conversations.drafts import (
+    NO_TOOLS,
+    Conversation,
+    Draft,
+    Line,
+)
 from compression_eval.conversations.fields import Json, entries, from_json, label, origin
-from compression_eval.conversations.formats import Format
 from compression_eval.conversations.readers.base import (
     TEXT_ACTIONS,
+    Format,
     Reader,
     document_of,
     sign,
@@ -52,7 +56,7 @@ class _Run(Reader):
             line.leave_out_thinking()
         match entry.text("role"):
             case "system" | "user" as role:
-                self.conversation.say(line, Draft("user" if role == "user" else "system", content))
+                self.say(line, Draft("user" if role == "user" else "system", content))
             case "assistant":
                 draft = Draft("assistant")
                 for call in entry.entries("tool_calls"):
@@ -61,28 +65,26 @@ class _Run(Reader):
                     else:
                         line.leave_out("tool call", "expected a call of a function")
                 draft.content = without_thinking(content, line)
-                self.conversation.say(line, draft)
+                self.say(line, draft)
             case "tool":  # one message may answer several calls
                 names = [str(name) for name in entry.listed("tool_call_ids")]
                 for name in names or [entry.name("tool_call_id")]:
-                    self.conversation.say(line, Draft("tool", list(content), call_id=name))
+                    self.say(line, Draft("tool", list(content), call_id=name))
             case _:
                 line.is_unknown(self.unknown)
         self.demonstrated += bool(entry.at("is_demo"))
         self.acts = self.acts or bool(entry.text("action").strip())
 
     def finish(self) -> Conversation:
-        conversation = self.conversation
-        if conversation.system is None:
-            conversation.caveat(NO_SYSTEM_PROMPT)
-        if self.acts and not any(draft.calls for draft in conversation.drafts):
-            conversation.caveat(TEXT_ACTIONS)
+        self.name_missing(tools=False)
+        if self.acts and not self.called:
+            self.caveat(TEXT_ACTIONS)
         if self.demonstrated:
-            conversation.caveat(
+            self.caveat(
                 f"{self.demonstrated} messages of a demonstration, of another task, stand before "
                 "the conversation"
             )
-        return conversation
+        return self
 
 
 def _is_trajectory(document: Json) -> bool:
@@ -133,10 +135,10 @@ class _MiniRun(_Run):
 
     def take(self, line: Line, entry: Json) -> None:
         if entry.text("object") == "response":
-            self.conversation.say(line, _response(entry, line))
+            self.say(line, _response(entry, line))
         elif entry.text("type") == "function_call_output":
             content = content_of(entry.at("output"), line)
-            self.conversation.say(line, Draft("tool", content, call_id=entry.name("call_id")))
+            self.say(line, Draft("tool", content, call_id=entry.name("call_id")))
         elif entry.text("role") == "exit":
             line.skip("the end of the run, which the model does not see")
         else:
@@ -199,7 +201,7 @@ def _read_mini(source: SourceFile) -> Iterator[Conversation]:
     head, messages = Json.of(document), _mini_messages(document)
     product = origin("mini-swe-agent", head.text("info", "mini_version"))
     run = _MiniRun(product, head.name("instance_id"))
-    run.conversation.model = origin(head.text("info", "config", "model", "model_name"))
+    run.model = origin(head.text("info", "config", "model", "model_name"))
     run.feed_all("message", messages, 1)
     run.acts, run.demonstrated = _has_fences(messages), 0
     yield with_replaced(run.finish(), source)

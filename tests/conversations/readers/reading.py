@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from compression_eval.conversations.building import Built, build
-from compression_eval.conversations.formats import Format
+from compression_eval.conversations.readers.base import Format
 from compression_eval.conversations.sources import source_file
 
 SAMPLES = os.environ.get("COMPRESSION_EVAL_SAMPLES")

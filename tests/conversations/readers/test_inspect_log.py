@@ -29,8 +29,8 @@ from inspect_ai.model import (
 from inspect_ai.tool import ToolCall, ToolCallError, ToolInfo
 
 from compression_eval.cli import main
-from compression_eval.conversations.account import Line
 from compression_eval.conversations.building import Built
+from compression_eval.conversations.drafts import Line
 from compression_eval.conversations.formats import formats
 from compression_eval.conversations.readers.inspect_history import drafts_of
 from compression_eval.conversations.sources import source_file
