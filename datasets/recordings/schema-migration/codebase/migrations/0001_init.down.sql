@@ -1,0 +1,3 @@
+DROP TABLE voucher_log;
+DROP TABLE returns;
+DROP TABLE kiosks;

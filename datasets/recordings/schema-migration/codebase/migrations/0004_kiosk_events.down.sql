@@ -1,0 +1,2 @@
+DROP INDEX returns_voucher;
+DROP TABLE kiosk_events;

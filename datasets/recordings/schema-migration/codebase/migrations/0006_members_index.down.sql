@@ -1,0 +1,1 @@
+DROP INDEX returns_member;

@@ -1,0 +1,1 @@
+CREATE INDEX returns_member ON returns (member);

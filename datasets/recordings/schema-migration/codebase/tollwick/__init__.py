@@ -1,0 +1,1 @@
+"""Back end of the Tollwick bottle-return kiosks."""

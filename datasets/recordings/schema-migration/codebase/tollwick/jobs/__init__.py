@@ -1,0 +1,1 @@
+"""Jobs that cron runs; each takes a connection and the settings and returns what it did."""

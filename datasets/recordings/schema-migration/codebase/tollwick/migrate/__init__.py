@@ -1,0 +1,1 @@
+"""Migrations: SQL files in order, each with a way back."""

@@ -1,0 +1,1 @@
+"""For developers; nothing in the service imports it."""
