@@ -13,6 +13,7 @@ from compression_eval.conversations.cutting import EXPECTED, cut_rules
 from compression_eval.conversations.duplicates import Duplicates
 from compression_eval.conversations.formats import formats
 from compression_eval.conversations.pipeline import Import, ImportOptions, scrubbing_of, target
+from compression_eval.conversations.processes import jobs_option
 from compression_eval.conversations.rows import check_columns
 from compression_eval.conversations.sources import find_inputs
 from compression_eval.errors import DataError, shorten
@@ -80,6 +81,7 @@ class _FormatOption(click.Option):
     metavar="[=FILE]",
     help="Print what became of every line; with =FILE write it there as lines of JSON.",
 )
+@jobs_option
 @click.option("--force", is_flag=True, help="Overwrite what is there already.")
 def import_command(
     paths: Sequence[str],
@@ -93,6 +95,7 @@ def import_command(
     columns: Sequence[str],
     duplicates: Duplicates,
     explain: str | None,
+    jobs: int | None,
     force: bool,
 ) -> None:
     """Make fixtures of recorded conversations.
@@ -123,7 +126,7 @@ def import_command(
     account = _account(Path(str(explain)), force=force) if as_json else nullcontext()
     with account as file, target(out, force=force) as write:
         explained = partial(click.echo, file=file) if explain else None
-        job = Import(options, write, click.echo, explained, as_json=as_json)
+        job = Import(options, write, click.echo, explained, as_json=as_json, jobs=jobs)
         job.run(inputs)
     for line in job.overview.lines(every_file=explain == _TERMINAL):
         click.echo(line)

@@ -24,13 +24,25 @@ class Named(NamedTuple):
     note: str = ""
 
 
+class Identity(NamedTuple):
+    """What a conversation is known by; no more of it is kept than is needed to compare."""
+
+    name: str
+    messages: "array[int]"
+    whole: str
+
+
+def identity(fixture: Fixture) -> Identity:
+    """Return what a conversation is known by, as it was read: its name stands for the session."""
+    return Identity(fixture.name, _digests(fixture.messages), digest(fixture))
+
+
 class _Known(NamedTuple):
-    """A conversation that came before; no more of it is kept than is needed to compare."""
+    """A conversation that came before."""
 
     name: str
     file: str
-    messages: "array[int]"
-    whole: str
+    identity: Identity
 
 
 class Names:
@@ -40,31 +52,30 @@ class Names:
         self._by_session: dict[str, list[_Known]] = {}
         self._taken: set[str] = set()
 
-    def give(self, fixture: Fixture, file: str) -> Named:
+    def give(self, conversation: Identity, file: str) -> Named:
         """Return a name, and how the conversation is related to earlier ones of the same name.
 
         Args:
-            fixture: As it was read; its name stands for the session.
+            conversation: Its name with a number behind it is what it gets where it is taken.
             file: Where it came from, for people.
         """
-        messages, whole = _digests(fixture.messages), digest(fixture)
-        earlier = self._by_session.setdefault(fixture.name, [])
+        earlier = self._by_session.setdefault(conversation.name, [])
         for known in earlier:
-            if known.whole == whole:
+            if known.identity.whole == conversation.whole:
                 return Named(None, f"the same as {known.name} from {known.file}")
-        note = _related(earlier[-1], messages) if earlier else ""
-        name, number = fixture.name, 1
+        note = _related(earlier[-1], conversation.messages) if earlier else ""
+        name, number = conversation.name, 1
         while name in self._taken:
             number += 1
-            name = f"{fixture.name}-{number}"
+            name = f"{conversation.name}-{number}"
         self._taken.add(name)
-        earlier.append(_Known(name, file, messages, whole))
+        earlier.append(_Known(name, file, conversation))
         return Named(name, note)
 
 
 def _related(earlier: _Known, messages: "array[int]") -> str:
-    before, now = len(earlier.messages), len(messages)
-    pairs = enumerate(zip(earlier.messages, messages, strict=False))
+    before, now = len(earlier.identity.messages), len(messages)
+    pairs = enumerate(zip(earlier.identity.messages, messages, strict=False))
     shared = next((index for index, (one, two) in pairs if one != two), min(before, now))
     where = f"{earlier.name} from {earlier.file}"
     if not shared:
@@ -78,8 +89,12 @@ def _related(earlier: _Known, messages: "array[int]") -> str:
     return f"another copy of {where}: the first {shared} messages are the same"
 
 
-class _Copy(NamedTuple):
+class Copy(NamedTuple):
+    """What is kept of a conversation to find copies of it."""
+
+    session: str
     key: tuple[str, int]
+    """Its file, and its number among those of the file."""
     messages: "array[int]"
     end: int
     """Number of messages without the last turn, which the end of the file may have cut off."""
@@ -87,38 +102,37 @@ class _Copy(NamedTuple):
     """Of every assistant message, by its index: the digests of all that it begins with."""
 
 
+def copy_of(key: tuple[str, int], fixture: Fixture) -> Copy:
+    """Return what is kept of a conversation, as it was read, to find copies of it."""
+    roles = [message.role for message in fixture.messages]
+    end = len(roles)
+    while end and roles[end - 1] == "tool":
+        end -= 1
+    if end and roles[end - 1] == "assistant":
+        end -= 1
+    turns = {
+        index: _beginnings(message)
+        for index, message in enumerate(fixture.messages)
+        if message.role == "assistant"
+    }
+    return Copy(fixture.name, key, _digests(fixture.messages), end, turns)
+
+
 class Copies:
     """Finds the copies of a session that a longer one holds."""
 
     def __init__(self) -> None:
-        self._by_session: dict[str, list[_Copy]] = {}
+        self._by_session: dict[str, list[Copy]] = {}
 
-    def add(self, key: tuple[str, int], fixture: Fixture) -> None:
-        """Take a conversation.
-
-        Args:
-            key: Its file, and its number among those of the file.
-            fixture: As it was read; its name stands for the session.
-        """
-        roles = [message.role for message in fixture.messages]
-        end = len(roles)
-        while end and roles[end - 1] == "tool":
-            end -= 1
-        if end and roles[end - 1] == "assistant":
-            end -= 1
-        turns = {
-            index: _beginnings(message)
-            for index, message in enumerate(fixture.messages)
-            if message.role == "assistant"
-        }
-        copy = _Copy(key, _digests(fixture.messages), end, turns)
-        self._by_session.setdefault(fixture.name, []).append(copy)
+    def add(self, copy: Copy) -> None:
+        """Take a conversation."""
+        self._by_session.setdefault(copy.session, []).append(copy)
 
     def shorter(self) -> dict[tuple[str, int], str]:
         """Return which conversations to leave out, and why; of equal ones the first stays."""
         found: dict[tuple[str, int], str] = {}
         for copies in self._by_session.values():
-            kept: list[_Copy] = []
+            kept: list[Copy] = []
             for copy in sorted(copies, key=lambda copy: -len(copy.messages)):
                 longer = next((known for known in kept if _holds(known, copy)), None)
                 if longer is None:
@@ -131,7 +145,7 @@ class Copies:
         return found
 
 
-def _holds(longer: _Copy, copy: _Copy) -> bool:
+def _holds(longer: Copy, copy: Copy) -> bool:
     """Return whether a conversation holds all messages of a copy, in a row.
 
     The copy's last turn may be only a beginning of the longer one's turn at its place.
@@ -144,7 +158,7 @@ def _holds(longer: _Copy, copy: _Copy) -> bool:
     )
 
 
-def _goes_on(longer: _Copy, copy: _Copy, start: int, at: int) -> bool:
+def _goes_on(longer: Copy, copy: Copy, start: int, at: int) -> bool:
     if at in copy.turns:
         return copy.turns[at][-1] in longer.turns.get(start + at, ())
     theirs = longer.messages[start + at : start + at + 1]

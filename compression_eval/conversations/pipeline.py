@@ -1,6 +1,6 @@
 """One import from end to end: read, name, cut, scrub, audit, write; one conversation at a time."""
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Container, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field, replace
 from functools import partial
@@ -10,7 +10,15 @@ from traceback import extract_tb
 from compression_eval.conversations.building import Built, Images, build
 from compression_eval.conversations.cutting import CutRule, find_cuts
 from compression_eval.conversations.drafts import Account, Conversation, Entry
-from compression_eval.conversations.duplicates import Copies, Duplicates, Names
+from compression_eval.conversations.duplicates import (
+    Copies,
+    Copy,
+    Duplicates,
+    Identity,
+    Names,
+    copy_of,
+    identity,
+)
 from compression_eval.conversations.formats import format_of
 from compression_eval.conversations.overview import (
     Overview,
@@ -20,12 +28,14 @@ from compression_eval.conversations.overview import (
     printable,
     skipped_json,
 )
+from compression_eval.conversations.processes import Workers
 from compression_eval.conversations.rows import PARQUET_MAGIC, read_rows
 from compression_eval.conversations.scrubbing import (
     Pseudonyms,
     Report,
     ScrubSettings,
     TextPasses,
+    Vocabulary,
     audit,
     read_names,
     scrub,
@@ -38,6 +48,9 @@ from compression_eval.fixtures.parquet_files import ParquetWriter, safe_stem
 from compression_eval.fixtures.writing import fixture_text, write_whole
 
 _MAX_FINDINGS = 5
+
+MAX_KEPT_BYTES = 64_000_000
+"""Bytes of the files that a process keeps what it read of, so as not to read them again."""
 
 
 @dataclass(frozen=True)
@@ -75,9 +88,113 @@ def scrubbing_of(
 
 
 @dataclass(frozen=True)
-class _Read:
+class _Recognised:
+    format: str
+    seen: str
+    """What marks the format, in a few words."""
+
+
+@dataclass(frozen=True)
+class _Built:
     format: str
     built: Built
+
+
+@dataclass(frozen=True)
+class _Read:
+    """A conversation, ready to be written but for its name."""
+
+    format: str
+    fixture: Fixture
+    account: Account
+    notes: Sequence[str]
+    identity: Identity
+    """As it was read."""
+    report: Report
+
+
+class _Worker:
+    """Reads the files of an import, and scrubs what is in them.
+
+    Args:
+        options: What is wanted.
+    """
+
+    def __init__(self, options: ImportOptions) -> None:
+        self._options = options
+        self._taught = TextPasses(*options.scrubbing) if options.scrubbing else None
+        self._left_out: Container[tuple[str, int]] = ()
+        self._kept: dict[Input, list[_Recognised | _Built | str]] = {}
+        self._room = MAX_KEPT_BYTES
+
+    def read_ahead(self, item: Input) -> Iterator[tuple[int, Copy | None]]:
+        """Learn from the conversations in a file; yields how many messages each has.
+
+        Beside it stands what is kept of it to find copies, where these are left out.
+        """
+        copies = self._options.duplicates == "longest"
+        if 0 < item.size <= self._room:
+            self._room -= item.size
+            self._kept[item] = list(_read(item, self._options))
+        for number, outcome in self._outcomes(item):
+            if isinstance(outcome, _Built):
+                fixture = outcome.built.fixture
+                if self._taught:
+                    self._taught.learn_from(fixture)
+                key = (item.place, number)
+                yield len(fixture.messages), copy_of(key, fixture) if copies else None
+
+    def taught(self) -> Vocabulary:
+        """Return what this worker learnt."""
+        return self._taught.vocabulary if self._taught else Vocabulary()
+
+    def prepare(self, taught: Sequence[Vocabulary], left_out: Container[tuple[str, int]]) -> None:
+        """Take what all workers learnt, and which conversations to leave out."""
+        self._left_out = left_out
+        if self._taught:
+            self._taught.vocabulary = Vocabulary.of(taught)
+
+    def read(self, item: Input) -> Iterator[_Recognised | _Read | str]:
+        """Yield the conversations in a file, scrubbed, or why one cannot be imported."""
+        for number, outcome in self._outcomes(item):
+            if isinstance(outcome, _Built) and (item.place, number) not in self._left_out:
+                try:
+                    yield self._finished(outcome)
+                except DataError as error:
+                    yield str(error)
+            else:
+                yield "" if isinstance(outcome, _Built) else outcome
+        self._kept.pop(item, None)
+
+    def _finished(self, read: _Built) -> _Read:
+        fixture, account = read.built.fixture, read.built.account
+        known = identity(fixture)
+        cuts, notes = find_cuts(fixture, self._options.cuts)
+        fixture = fixture.model_copy(update={"cuts": cuts})
+        if self._options.scrubbing is None:
+            return _Read(read.format, fixture, account, notes, known, Report())
+        settings, pseudonyms = self._options.scrubbing
+        done = scrub(fixture, settings, pseudonyms, self._taught)
+        if findings := audit(done.fixture, settings, done):
+            shown = "; ".join(str(finding) for finding in findings[:_MAX_FINDINGS])
+            more = len(findings) - _MAX_FINDINGS
+            raise DataError(
+                f"not written, the audit still finds: {shown}"
+                + (f"; and {more} more" if more > 0 else "")
+            )
+        # The account's numbers are those of the messages that scrubbing has left.
+        entries = tuple(_moved(entry, done.moved) for entry in account.entries)
+        added = ((done.moved.get(number), reason) for number, reason in account.added)
+        kept = tuple((number, reason) for number, reason in added if number is not None)
+        account = Account(entries, kept)
+        return _Read(read.format, done.fixture, account, notes, known, done.report)
+
+    def _outcomes(self, item: Input) -> Iterator[tuple[int, _Recognised | _Built | str]]:
+        """Yield what a file holds, conversations and what cannot be read numbered from 0."""
+        number = -1
+        for outcome in self._kept.get(item) or _read(item, self._options):
+            number += not isinstance(outcome, _Recognised)
+            yield number, outcome
 
 
 class Import:
@@ -90,6 +207,7 @@ class Import:
         explain: Takes the whole account, as lines of JSON if ``as_json``; None if it is not
             wanted.
         as_json: Whether the account is written as JSON.
+        jobs: Processes; None for as many as pay. The result is the same with any number.
     """
 
     def __init__(
@@ -100,15 +218,16 @@ class Import:
         explain: Callable[[str], None] | None = None,
         *,
         as_json: bool = False,
+        jobs: int | None = None,
     ) -> None:
         self._options = options
         self._write = write
         self._say = say
         self._explain = explain
         self._as_json = as_json
+        self._jobs = jobs
         self._names = Names()
         self._written: dict[str, str] = {}
-        self._taught = TextPasses(*options.scrubbing) if options.scrubbing else None
         self.overview = Overview()
         self.report = Report()
 
@@ -118,34 +237,38 @@ class Import:
         return len(self._written)
 
     def run(self, inputs: Sequence[Input]) -> None:
-        """Import everything that was named; what goes wrong with one does not stop the others."""
+        """Import everything that was named; what goes wrong with one does not stop the others.
+
+        Raises:
+            DataError: A process ended before its work was done.
+        """
         progress = Progress(len(inputs))
-        shorter = self._read_ahead(inputs, progress)
-
-        def recognised(item: Input, format_name: str, seen: str) -> None:
-            progress.clear()
-            place = printable(item.place, 300, end=True)
-            self._say(f"{place}: {format_name}, {printable(seen, 300)}")
-
-        for number, item in enumerate(inputs, 1):
-            progress.show(number, item.place)
-            for index, outcome in enumerate(_read(item, self._options, recognised)):
-                progress.clear()
-                if reason := shorter.get((item.place, index)):
-                    self._skip(item.place, reason)
-                elif isinstance(outcome, str):
-                    self._refuse(item, outcome)
-                else:
-                    try:
-                        self._take(outcome, item.place)
-                    except DataError as error:
-                        self._refuse(item, str(error))
-                    messages = len(outcome.built.fixture.messages)
-                    progress.show(number, item.place, messages)
+        with Workers(partial(_Worker, self._options), inputs, self._jobs) as workers:
+            shorter = self._read_ahead(workers, inputs, progress)
+            for number, (item, outcomes) in enumerate(workers.each(_Worker.read, inputs), 1):
+                progress.show(number, item.place)
+                index = 0
+                for outcome in outcomes:
+                    progress.clear()
+                    if isinstance(outcome, _Recognised):
+                        place = printable(item.place, 300, end=True)
+                        self._say(f"{place}: {outcome.format}, {printable(outcome.seen, 300)}")
+                        continue
+                    if reason := shorter.get((item.place, index)):
+                        self._skip(item.place, reason)
+                    elif isinstance(outcome, str):
+                        self._refuse(item, outcome)
+                    else:
+                        try:
+                            self._take(outcome, item.place)
+                        except DataError as error:
+                            self._refuse(item, str(error))
+                        progress.show(number, item.place, len(outcome.fixture.messages))
+                    index += 1
         progress.clear()
 
     def _read_ahead(
-        self, inputs: Sequence[Input], progress: Progress
+        self, workers: Workers[_Worker], inputs: Sequence[Input], progress: Progress
     ) -> dict[tuple[str, int], str]:
         """Read everything once before, where what is in one file decides about others.
 
@@ -154,17 +277,17 @@ class Import:
         Returns:
             The conversations to leave out, by file and number in it, and why.
         """
-        copies = Copies() if self._options.duplicates == "longest" else None
-        if not copies and not self._taught:
+        if self._options.duplicates == "all" and not self._options.scrubbing:
             return {}
-        for number, item in enumerate(inputs, 1):
+        copies = Copies()
+        for number, (item, found) in enumerate(workers.each(_Worker.read_ahead, inputs), 1):
             progress.show(number, f"{item.place} (read ahead)")
-            for index, outcome in enumerate(_read(item, self._options)):
-                if isinstance(outcome, _Read) and self._taught:
-                    self._taught.learn_from(outcome.built.fixture)
-                if isinstance(outcome, _Read) and copies:
-                    copies.add((item.place, index), outcome.built.fixture)
-        return copies.shorter() if copies else {}
+            for _, copy in found:
+                if copy:
+                    copies.add(copy)
+        shorter = copies.shorter()
+        workers.all(_Worker.prepare, workers.all(_Worker.taught), set(shorter))
+        return shorter
 
     def _refuse(self, item: Input, reason: str) -> None:
         self.overview.failed += item.named
@@ -176,48 +299,27 @@ class Import:
             self._explain(skipped_json(place, reason))
 
     def _take(self, read: _Read, place: str) -> None:
-        name, note = self._names.give(read.built.fixture, place)
+        name, note = self._names.give(read.identity, place)
         if name is None:
             self._say(f"  skipped: {printable(note, 400)}")
             self.overview.skipped.append((place, note))
             return
-        cuts, notes = find_cuts(read.built.fixture, self._options.cuts)
-        fixture = read.built.fixture.model_copy(update={"name": name, "cuts": cuts})
-        account = read.built.account
-        if self._options.scrubbing:
-            fixture, account = self._scrubbed(fixture, account, *self._options.scrubbing)
-        if fixture.name in self._written:
-            raise DataError(f"its name is that of a conversation of {self._written[fixture.name]}")
+        # A copy's number goes behind the name, which may have been scrubbed.
+        name = read.fixture.name + name.removeprefix(read.identity.name)
+        fixture = read.fixture.model_copy(update={"name": name})
+        if name in self._written:
+            raise DataError(f"its name is that of a conversation of {self._written[name]}")
         self._write(fixture)
-        self._written[fixture.name] = place
-        self.overview.add(fixture, account, read.format, place)
-        for each in (note, *notes):
+        self._written[name] = place
+        self.report.add(read.report)
+        self.overview.add(fixture, read.account, read.format, place)
+        for each in (note, *read.notes):
             if each:
-                self._say(f"  {fixture.name}: {printable(each, 400)}")
+                self._say(f"  {name}: {printable(each, 400)}")
         if self._explain:
             lines = explained_json if self._as_json else explained
-            for line in lines(place, fixture.name, account):
+            for line in lines(place, name, read.account):
                 self._explain(line)
-
-    def _scrubbed(
-        self, fixture: Fixture, account: Account, settings: ScrubSettings, pseudonyms: Pseudonyms
-    ) -> tuple[Fixture, Account]:
-        """Scrub a conversation and look at it once more; what still matches is not written."""
-        done = scrub(fixture, settings, pseudonyms, self._taught)
-        findings = audit(done.fixture, settings, done)
-        if findings:
-            shown = "; ".join(str(finding) for finding in findings[:_MAX_FINDINGS])
-            more = len(findings) - _MAX_FINDINGS
-            raise DataError(
-                f"not written, the audit still finds: {shown}"
-                + (f"; and {more} more" if more > 0 else "")
-            )
-        self.report.add(done.report)
-        # The account's numbers are those of the messages that scrubbing has left.
-        entries = tuple(_moved(entry, done.moved) for entry in account.entries)
-        added = ((done.moved.get(number), reason) for number, reason in account.added)
-        kept = tuple((number, reason) for number, reason in added if number is not None)
-        return done.fixture, Account(entries, kept)
 
 
 def _moved(entry: Entry, moved: dict[int, int]) -> Entry:
@@ -227,26 +329,17 @@ def _moved(entry: Entry, moved: dict[int, int]) -> Entry:
     return replace(entry, fate="skipped", messages=(), reason="dropped by scrubbing")
 
 
-def _read(
-    item: Input,
-    options: ImportOptions,
-    recognised: Callable[[Input, str, str], None] = lambda *_: None,
-) -> Iterator[_Read | str]:
-    """Yield the conversations in a file or at an address, or why one cannot be read.
+def _read(item: Input, options: ImportOptions) -> Iterator[_Recognised | _Built | str]:
+    """Yield the format and the conversations of a file or address, or why one cannot be read.
 
     Nothing is raised for what is wrong with one: a corpus is not given up for one file.
-
-    Args:
-        item: What to read.
-        options: How.
-        recognised: Told the name of the format, and what marks it, before the first.
     """
     try:
         format_name, seen, conversations = _opened(item, options)
-        recognised(item, format_name, seen)
+        yield _Recognised(format_name, seen)
         for conversation in conversations:
             try:
-                yield _Read(conversation.format, build(conversation, images=options.images))
+                yield _Built(conversation.format, build(conversation, images=options.images))
             except DataError as error:
                 yield f"{error} (part {conversation.part})" if conversation.part else str(error)
     except DataError as error:

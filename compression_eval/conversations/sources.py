@@ -81,6 +81,14 @@ class Input:
         """The file."""
         return Path(self.place)
 
+    @property
+    def size(self) -> int:
+        """Bytes of the file; of what is none, 0."""
+        try:
+            return 0 if self.is_address else self.path.stat().st_size
+        except OSError:
+            return 0
+
 
 def find_inputs(named: Iterable[str]) -> list[Input]:
     """Return everything that was named, in that order, folders with all that lies in them.

@@ -2,13 +2,14 @@
 
 from typing import Any
 
-from compression_eval.conversations.duplicates import Named, Names
+from compression_eval.conversations.duplicates import Identity, Named, Names, identity
 from compression_eval.fixtures.models import Fixture
 from tests.fixtures.building import fixture_data, plain_messages, user
 
 
-def fixture(messages: list[Any] | None = None, **fields: Any) -> Fixture:
-    return Fixture.model_validate(fixture_data(messages=messages or plain_messages(), **fields))
+def fixture(messages: list[Any] | None = None, **fields: Any) -> Identity:
+    data = fixture_data(messages=messages or plain_messages(), **fields)
+    return identity(Fixture.model_validate(data))
 
 
 def test_names_are_given_once() -> None:

@@ -16,6 +16,7 @@ from compression_eval.conversations.scrubbing.settings import (
     read_names,
 )
 from compression_eval.conversations.scrubbing.texts import Report, TextPasses
+from compression_eval.conversations.scrubbing.vocabulary import Vocabulary
 
 __all__ = [
     "AuditFinding",
@@ -24,6 +25,7 @@ __all__ = [
     "ScrubSettings",
     "Scrubbed",
     "TextPasses",
+    "Vocabulary",
     "all_passes",
     "audit",
     "paraphrase_first_message",

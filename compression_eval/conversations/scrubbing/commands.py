@@ -2,7 +2,8 @@
 
 import json
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
 from functools import partial, wraps
 from pathlib import Path
 from typing import Any
@@ -10,6 +11,7 @@ from typing import Any
 import anyio
 import click
 
+from compression_eval.conversations.processes import Workers, jobs_option
 from compression_eval.conversations.scrubbing.pseudonyms import Pseudonyms
 from compression_eval.conversations.scrubbing.scrubber import (
     Scrubbed,
@@ -26,12 +28,12 @@ from compression_eval.conversations.scrubbing.settings import (
     read_names,
 )
 from compression_eval.conversations.scrubbing.texts import Report, TextPasses
+from compression_eval.conversations.scrubbing.vocabulary import Vocabulary
 from compression_eval.errors import DataError
 from compression_eval.fixtures.banks import ProbeBank
 from compression_eval.fixtures.checking import bank_findings
 from compression_eval.fixtures.finding_files import BANK_SUFFIX, find_bank, find_fixtures
 from compression_eval.fixtures.loading import load_bank, load_fixture, refuse
-from compression_eval.fixtures.models import Fixture
 from compression_eval.fixtures.structure import bank_faults, fixture_faults
 from compression_eval.fixtures.writing import fixture_text, write_whole
 from compression_eval.terminal import CleanCommand, examples
@@ -101,6 +103,7 @@ def _with_settings(function: Callable[..., None]) -> Callable[..., None]:
 @click.option("--paraphrase", is_flag=True, help="A model rewrites the first user message.")
 @click.option("--model", help="Model for --paraphrase; by default the one of Inspect's settings.")
 @click.option("--report", type=_PATH, help="Write the report as JSON, too.")
+@jobs_option
 def scrub_command(
     settings: ScrubSettings,
     inputs: tuple[str, ...],
@@ -109,6 +112,7 @@ def scrub_command(
     key_file: Path | None,
     model: str | None,
     report: Path | None,
+    jobs: int | None,
 ) -> None:
     """Scrub fixtures, and the banks that lie beside them, into a folder.
 
@@ -117,45 +121,43 @@ def scrub_command(
     The report on what was replaced is for a person to read: rules find much, not everything.
     """
     pseudonyms = Pseudonyms.of_file(key_file) if key_file else Pseudonyms((key or "").encode())
-    files = find_fixtures(inputs)
+    files = [_File(path) for path in find_fixtures(inputs)]
     out.mkdir(parents=True, exist_ok=True)
     total = Report()
     refused = 0
     written: dict[Path, Path] = {}
     data: list[dict[str, Any]] = []
-    shared = TextPasses(settings, pseudonyms)
-    for path in files:  # a name that one file gives away is replaced in all of them
-        shared.learn_from(load_fixture(path))
-        if bank_path := _bank_beside(path):
-            shared.learn_from(load_bank(bank_path))
-    for number, path in enumerate(files, 1):
-        click.echo(f"{number}/{len(files)} {path}", err=True)
-        scrubbed, bank = _scrubbed_pair(path, settings, pseudonyms, model, shared)
-        total.add(scrubbed.report)
-        data.append({"file": str(path), "replaced": scrubbed.report.as_data()})
-        made = [made for made in (scrubbed.fixture, bank) if made is not None]
-        if findings := [each for one in made for each in audit(one, settings, scrubbed)]:
-            refused += 1
-            shown = [f"still found: {finding}" for finding in findings[:_MAX_FINDINGS]]
-            if len(findings) > _MAX_FINDINGS:
-                shown.append(f"and {len(findings) - _MAX_FINDINGS} more")
-            click.echo("\n".join(f"{path}: {line}" for line in shown), err=True)
-            continue
-        # The stem of the file to write is that of the input, scrubbed as well.
-        stem = re.sub(r"[^\w.,()@+~=-]", "-", scrubbed.scrub_text(path.stem)).lstrip(".")
-        target = out / f"{stem or 'fixture'}.json"
-        if target in written:
-            raise DataError(f"{path}: {target} was just written for {written[target]}; rename one")
-        if target.resolve() in {file.resolve() for file in files}:
-            raise DataError(f"--out: {target} is an input; choose another folder")
-        said = f"wrote {target}"
-        if bank is not None:  # first: a fixture that is there has its bank
-            bank_path = target.with_name(target.stem + BANK_SUFFIX)
-            write_whole(bank_path, fixture_text(bank))
-            said += f" and {bank_path}"
-        write_whole(target, fixture_text(scrubbed.fixture))
-        written[target] = path
-        click.echo(said)
+    with Workers(partial(_Worker, settings, pseudonyms, model), files, jobs) as workers:
+        for _, read in workers.each(_Worker.learn, files):
+            list(read)  # a name that one file gives away is replaced in all of them
+        workers.all(_Worker.teach, workers.all(_Worker.taught))
+        for number, (file, results) in enumerate(workers.each(_Worker.scrub, files), 1):
+            path = file.path
+            click.echo(f"{number}/{len(files)} {path}", err=True)
+            (done,) = results
+            total.add(done.report)
+            data.append({"file": str(path), "replaced": done.report.as_data()})
+            for line in done.notes:
+                click.echo(line, err=True)
+            if done.fixture is None:
+                refused += 1
+                continue
+            # The stem of the file to write is that of the input, scrubbed as well.
+            target = out / f"{done.stem or 'fixture'}.json"
+            if target in written:
+                raise DataError(
+                    f"{path}: {target} was just written for {written[target]}; rename one"
+                )
+            if target.resolve() in {file.path.resolve() for file in files}:
+                raise DataError(f"--out: {target} is an input; choose another folder")
+            said = f"wrote {target}"
+            if done.bank is not None:  # first: a fixture that is there has its bank
+                bank_path = target.with_name(target.stem + BANK_SUFFIX)
+                write_whole(bank_path, done.bank)
+                said += f" and {bank_path}"
+            write_whole(target, done.fixture)
+            written[target] = path
+            click.echo(said)
     click.echo("\n".join(("", *total.table())))
     if report is not None:
         text = json.dumps({"files": data, "total": total.as_data()}, indent=1, ensure_ascii=False)
@@ -171,59 +173,118 @@ def scrub_command(
 )
 @click.argument("paths", nargs=-1, required=True, metavar="PATH...")
 @_with_settings
-def audit_command(settings: ScrubSettings, paths: tuple[str, ...]) -> None:
+@jobs_option
+def audit_command(settings: ScrubSettings, paths: tuple[str, ...], jobs: int | None) -> None:
     """Look for anything that scrubbing would still change; exits with 1 if there is something.
 
     PATH is a name, a file, a folder or a pattern; banks that lie beside fixtures are read too.
     Says the field and the rule, and shows values only masked.
     """
-    files: list[Path] = []
+    files: list[_File] = []
     for path in paths:
         if path.endswith(BANK_SUFFIX) and Path(path).is_file():
-            files.append(Path(path))
+            files.append(_File(Path(path)))
             continue
         fixtures = find_fixtures([path])
         banks = map(_bank_beside, fixtures)
-        files += [*fixtures, *(bank for bank in banks if bank)]
+        files += map(_File, [*fixtures, *(bank for bank in banks if bank)])
     count = 0
-    for number, file in enumerate(files, 1):
-        if len(files) > 1:
-            click.echo(f"{number}/{len(files)} {file}", err=True)
-        is_bank = file.name.endswith(BANK_SUFFIX)
-        target: Fixture | ProbeBank = load_bank(file) if is_bank else load_fixture(file)
-        for finding in audit(target, settings):
-            count += 1
-            click.echo(f"{file}: {finding}")
+    with Workers(partial(_Worker, settings, Pseudonyms()), files, jobs) as workers:
+        for number, (file, findings) in enumerate(workers.each(_Worker.audit, files), 1):
+            if len(files) > 1:
+                click.echo(f"{number}/{len(files)} {file.path}", err=True)
+            for finding in findings:
+                count += 1
+                click.echo(f"{file.path}: {finding}")
     click.echo(f"{len(files)} audited: {count} findings")
     if count:
         raise click.exceptions.Exit(1)
 
 
-def _scrubbed_pair(
-    path: Path,
-    settings: ScrubSettings,
-    pseudonyms: Pseudonyms,
-    model: str | None,
-    shared: TextPasses,
-) -> tuple[Scrubbed, ProbeBank | None]:
-    """Scrub a file and the bank beside it; says where facts of the bank no longer hold."""
-    fixture = load_fixture(path)
-    scrubbed = scrub(fixture, settings, pseudonyms, shared)
-    if PARAPHRASE in settings.passes:
-        scrubbed = anyio.run(partial(paraphrase_first_message, scrubbed, pseudonyms, model))
-    refuse(f"{path}: after scrubbing", fixture_faults(scrubbed.fixture))
-    bank_path = _bank_beside(path)
-    if bank_path is None:
-        return scrubbed, None
-    before = load_bank(bank_path)
-    refuse(str(bank_path), bank_faults(before, fixture))
-    bank = scrub_bank(before, scrubbed)
-    refuse(f"{bank_path}: after scrubbing", bank_faults(bank, scrubbed.fixture))
-    known = {str(finding) for finding in bank_findings(before, fixture, bank_path, shipped=False)}
-    for finding in bank_findings(bank, scrubbed.fixture, bank_path, shipped=False):
-        if str(finding) not in known:
-            click.echo(f"after scrubbing: {finding}", err=True)
-    return scrubbed, bank
+@dataclass(frozen=True)
+class _File:
+    path: Path
+
+    @property
+    def place(self) -> str:
+        return str(self.path)
+
+    @property
+    def size(self) -> int:
+        return self.path.stat().st_size if self.path.is_file() else 0
+
+
+@dataclass(frozen=True)
+class _Done:
+    """A scrubbed file and the bank beside it, as text; the fixture is None if it is refused."""
+
+    report: Report
+    notes: Sequence[str]
+    stem: str = ""
+    fixture: str | None = None
+    bank: str | None = None
+
+
+class _Worker:
+    """Learns from files, scrubs and audits them."""
+
+    def __init__(
+        self, settings: ScrubSettings, pseudonyms: Pseudonyms, model: str | None = None
+    ) -> None:
+        self._settings, self._pseudonyms, self._model = settings, pseudonyms, model
+        self._shared = TextPasses(settings, pseudonyms)
+
+    def learn(self, file: _File) -> Iterator[None]:
+        self._shared.learn_from(load_fixture(file.path))
+        if bank_path := _bank_beside(file.path):
+            self._shared.learn_from(load_bank(bank_path))
+        yield
+
+    def taught(self) -> Vocabulary:
+        return self._shared.vocabulary
+
+    def teach(self, taught: Sequence[Vocabulary]) -> None:
+        self._shared.vocabulary = Vocabulary.of(taught)
+
+    def scrub(self, file: _File) -> Iterator[_Done]:
+        notes: list[str] = []
+        scrubbed, bank = self._scrubbed_pair(file.path, notes)
+        made = [made for made in (scrubbed.fixture, bank) if made is not None]
+        if findings := [each for one in made for each in audit(one, self._settings, scrubbed)]:
+            shown = [f"{file.path}: still found: {each}" for each in findings[:_MAX_FINDINGS]]
+            if len(findings) > _MAX_FINDINGS:
+                shown.append(f"{file.path}: and {len(findings) - _MAX_FINDINGS} more")
+            yield _Done(scrubbed.report, notes + shown)
+            return
+        stem = re.sub(r"[^\w.,()@+~=-]", "-", scrubbed.scrub_text(file.path.stem)).lstrip(".")
+        text = fixture_text(scrubbed.fixture)
+        yield _Done(scrubbed.report, notes, stem, text, fixture_text(bank) if bank else None)
+
+    def audit(self, file: _File) -> Iterator[str]:
+        is_bank = file.path.name.endswith(BANK_SUFFIX)
+        target = load_bank(file.path) if is_bank else load_fixture(file.path)
+        yield from map(str, audit(target, self._settings))
+
+    def _scrubbed_pair(self, path: Path, notes: list[str]) -> tuple[Scrubbed, ProbeBank | None]:
+        """Scrub a file and the bank beside it; notes where facts of the bank no longer hold."""
+        fixture = load_fixture(path)
+        scrubbed = scrub(fixture, self._settings, self._pseudonyms, self._shared)
+        if PARAPHRASE in self._settings.passes:
+            rewrite = partial(paraphrase_first_message, scrubbed, self._pseudonyms, self._model)
+            scrubbed = anyio.run(rewrite)
+        refuse(f"{path}: after scrubbing", fixture_faults(scrubbed.fixture))
+        bank_path = _bank_beside(path)
+        if bank_path is None:
+            return scrubbed, None
+        before = load_bank(bank_path)
+        refuse(str(bank_path), bank_faults(before, fixture))
+        bank = scrub_bank(before, scrubbed)
+        refuse(f"{bank_path}: after scrubbing", bank_faults(bank, scrubbed.fixture))
+        known = {str(each) for each in bank_findings(before, fixture, bank_path, shipped=False)}
+        for finding in bank_findings(bank, scrubbed.fixture, bank_path, shipped=False):
+            if str(finding) not in known:
+                notes.append(f"after scrubbing: {finding}")
+        return scrubbed, bank
 
 
 def _bank_beside(path: Path) -> Path | None:

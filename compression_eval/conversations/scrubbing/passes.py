@@ -3,7 +3,7 @@
 import ipaddress
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import partial
 
 from compression_eval.conversations.scrubbing.rules import (
@@ -62,7 +62,7 @@ def _user_names(text: str) -> Iterator[Hit]:
             and not is_account(name)
             and not _SOURCE_FILE.fullmatch(name)
         ):
-            yield replace(hit, end=hit.start + len(name))
+            yield Hit(hit.start, hit.start + len(name), hit.rule, hit.kind)
 
 
 def _teach_user_names(text: str, hits: Sequence[Hit]) -> Taught:

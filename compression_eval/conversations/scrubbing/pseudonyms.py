@@ -13,6 +13,7 @@ import hashlib
 import hmac
 import re
 from collections.abc import Iterator
+from functools import lru_cache
 from pathlib import Path
 
 from compression_eval.errors import DataError
@@ -217,6 +218,7 @@ class StandIns:
         return made
 
 
+@lru_cache(maxsize=10_000)
 def is_pseudonym(kind: str, value: str) -> bool:
     """Return whether a value that a rule found is a stand-in, whatever the key was.
 

@@ -153,6 +153,7 @@ def is_bot(name: str) -> bool:
     return bool(_BOT.search(name.casefold()))
 
 
+@lru_cache(maxsize=10_000)
 def is_account(name: str) -> bool:
     """Return whether an account names a role, a program or a placeholder, and not a person."""
     lowered = name.casefold()
@@ -163,6 +164,7 @@ def is_account(name: str) -> bool:
     )
 
 
+@lru_cache(maxsize=10_000)
 def is_common(name: str) -> bool:
     """Return whether a name says too much else to be replaced wherever it stands.
 

@@ -7,7 +7,7 @@ from typing import Any, Literal, get_args, get_origin
 
 from compression_eval.conversations.scrubbing.passes import ONLY_TEACHES, PASSES
 from compression_eval.conversations.scrubbing.pseudonyms import Pseudonyms, StandIns, is_pseudonym
-from compression_eval.conversations.scrubbing.reading import Found, reader_for, rewritten_text
+from compression_eval.conversations.scrubbing.reading import reader_for, rewritten_text
 from compression_eval.conversations.scrubbing.rules import Hit, without_overlaps
 from compression_eval.conversations.scrubbing.settings import ScrubSettings
 from compression_eval.conversations.scrubbing.vocabulary import Vocabulary
@@ -126,13 +126,15 @@ class TextPasses:
     ) -> None:
         self._passes = tuple(name for name in settings.passes if name in PASSES)
         self._reader = reader_for(self._passes, remote_owners=settings.remote_owners)
-        self._vocabulary: Vocabulary = Vocabulary(shared._vocabulary if shared else None)
+        self.vocabulary: Vocabulary = Vocabulary(shared.vocabulary if shared else None)
         if "handles" in self._passes:
             for entry in settings.listed:
-                self._vocabulary.learn("handles", entry)
+                self.vocabulary.learn("handles", entry)
         self._stand_ins = StandIns(pseudonyms)
         self._clean: set[str] = set()
         """Texts in which nothing is to be replaced, as far as values are known."""
+        self._places: dict[str, dict[str, list[Hit]]] = {}
+        """What is to be replaced in parts of texts, by pass."""
         self.report = Report()
 
     def learn(self, text: str, where: str = "") -> None:
@@ -145,13 +147,14 @@ class TextPasses:
         reading = self._reader.read(text)
         if reading.is_silent:
             return
-        known = self._vocabulary.changes
+        known = self.vocabulary.changes
         for lesson in reading.lessons:
-            self._vocabulary.learn(*lesson)
+            self.vocabulary.learn(*lesson)
         for lesson in reading.opened if where.endswith(".arguments") else ():
-            self._vocabulary.learn(*lesson)
-        if self._vocabulary.changes != known:
+            self.vocabulary.learn(*lesson)
+        if self.vocabulary.changes != known:
             self._clean.clear()
+            self._places.clear()
 
     def learn_from(self, target: Fixture | ProbeBank) -> None:
         """Read a conversation or a bank of an import, and keep only what it teaches."""
@@ -180,10 +183,11 @@ class TextPasses:
         found: list[tuple[str, Hit, str]] = []
 
         def look(part: str) -> str:
-            searched, learnt = self._reader.search(part), self._vocabulary.hits(part)
-            for name in self._passes:
-                hits = self._hits(name, part, searched, learnt)
-                found.extend((name, hit, part[hit.start : hit.end]) for hit in hits)
+            found.extend(
+                (name, hit, part[hit.start : hit.end])
+                for name, hits in self._hits(part).items()
+                for hit in hits
+            )
             return part
 
         if not self._is_clean(text):
@@ -194,34 +198,38 @@ class TextPasses:
         """Return whether it is already known that nothing in a text is to be replaced."""
         if text in self._clean:
             return True
-        if self._reader.read(text).is_silent and not self._vocabulary.may_be_in(text):
+        if self._reader.read(text).is_silent and not self.vocabulary.may_be_in(text):
             self._clean.add(text)
             return True
         return False
 
     def _replaced(self, text: str) -> str:
-        done, searched, learnt = text, self._reader.search(text), self._vocabulary.hits(text)
         for name in self._passes:
+            hits = self._hits(text).get(name, ())
             parts: list[str] = []
             place = 0
-            for hit in self._hits(name, done, searched, learnt):
-                value = done[hit.start : hit.end]
+            for hit in hits:
+                value = text[hit.start : hit.end]
                 self.report.note(name, hit.rule, hit.kind, value, self._stand_ins.digest(value))
-                parts += done[place : hit.start], self._stand_ins.of(hit.kind, value)
+                parts += text[place : hit.start], self._stand_ins.of(hit.kind, value)
                 place = hit.end
-            if parts:
-                done = "".join((*parts, done[place:]))
-                searched, learnt = self._reader.search(done), self._vocabulary.hits(done)
-        return done
+            text = "".join((*parts, text[place:])) if parts else text
+        return text
 
-    def _hits(self, name: str, text: str, searched: Found, learnt: Found) -> list[Hit]:
-        hits = [hit for hit in searched.get(name, ()) if hit.rule != ONLY_TEACHES]
-        hits.extend(learnt.get(name, ()))
-        if not hits:
-            return hits
-        return without_overlaps(
-            hit for hit in hits if not is_pseudonym(hit.kind, text[hit.start : hit.end])
-        )
+    def _hits(self, text: str) -> dict[str, list[Hit]]:
+        hits = self._places.get(text)
+        if hits is None:
+            searched, learnt = self._reader.search(text), self.vocabulary.hits(text)
+            hits = self._places[text] = {}
+            for name in self._passes if searched or learnt else ():
+                both = (*searched.get(name, ()), *learnt.get(name, ()))
+                hits[name] = without_overlaps(
+                    hit
+                    for hit in both
+                    if hit.rule != ONLY_TEACHES
+                    and not is_pseudonym(hit.kind, text[hit.start : hit.end])
+                )
+        return hits
 
 
 def rewritten(data: Any, model: type[Open], rewrite: Callable[[str, str], str]) -> Any:

@@ -93,10 +93,24 @@ class Vocabulary:
         """
         if isinstance(learnt, str):
             self._add_sign(learnt, sign)
-            return
-        if is_pseudonym(learnt.kind, learnt.value):
-            return
-        self._add_sign(learnt.value, sign)
+        elif not is_pseudonym(learnt.kind, learnt.value):
+            self._add_sign(learnt.value, sign)
+            self._add(passage, learnt)
+
+    @classmethod
+    def of(cls, parts: "Iterable[Vocabulary]") -> "Vocabulary":
+        """Return everything that several hold, which is the same in whatever order they come."""
+        whole = cls()
+        for part in parts:
+            for passage, entries in part._by_pass.items():
+                for learnt in entries.values():
+                    whole._add(passage, learnt)
+            for value, signs in part._signs.items():
+                for sign in signs:
+                    whole._add_sign(value, sign)
+        return whole
+
+    def _add(self, passage: str, learnt: Learnt) -> None:
         shared = self._shared._by_pass.get(passage, {}) if self._shared else {}
         known = self._by_pass.setdefault(passage, {})
         before = known.get(learnt.value) or shared.get(learnt.value)

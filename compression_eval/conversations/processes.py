@@ -1,0 +1,200 @@
+"""Work on many files in several processes at once, with the results in the order of the files."""
+
+import os
+import pickle
+import signal
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from multiprocessing import get_context
+from multiprocessing.connection import Connection, wait
+from multiprocessing.process import BaseProcess
+from typing import Any, Generic, Protocol, TypeVar
+
+import click
+
+from compression_eval.errors import DataError
+
+MIN_BYTES = 4_000_000
+"""Bytes of input for each process, unless a number is given: a process takes a second to start."""
+
+MAX_WAITING_BYTES = 64_000_000
+"""Results that wait for those of earlier files; with more, processes ahead have to wait."""
+
+jobs_option = click.option(
+    "--jobs",
+    type=click.IntRange(min=1),
+    help="Processes; by default one for each core, fewer for little input.",
+)
+
+
+class Work(Protocol):
+    """One file, or what stands for one."""
+
+    @property
+    def place(self) -> str:
+        """Its name, for people."""
+
+    @property
+    def size(self) -> int:
+        """Its bytes."""
+
+
+_Worker = TypeVar("_Worker")
+_Item = TypeVar("_Item", bound=Work)
+_Result = TypeVar("_Result")
+
+
+class Workers(Generic[_Worker]):
+    """Workers that all do the same: one in this process, or one in each of several.
+
+    Args:
+        make: Makes a worker. It, the files, and the results go from one process to the other.
+        items: All files that there will be work on.
+        jobs: Processes; None for as many as pay.
+    """
+
+    def __init__(
+        self, make: Callable[[], _Worker], items: Sequence[Work], jobs: int | None
+    ) -> None:
+        pays = sum(item.size for item in items) // MIN_BYTES
+        count = min(jobs or min(_cores(), pays), len(items))
+        self._own = make() if count < 2 else None
+        self._others = [_Process(make) for _ in range(count)] if count > 1 else []
+
+    def __enter__(self) -> "Workers[_Worker]":
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        for other in self._others:
+            other.end()
+
+    def each(
+        self, method: Callable[[_Worker, _Item], Iterable[_Result]], items: Sequence[_Item]
+    ) -> Iterator[tuple[_Item, Iterator[_Result]]]:
+        """Yield every file in order, with what a worker's method yields for it.
+
+        A file goes to the process that has had the least so far, counted in bytes: so it is the
+        same process whenever the same files are worked on, and none waits long for another.
+
+        Raises:
+            DataError: A process ended before its work was done.
+        """
+        if self._own is not None:
+            for item in items:
+                yield item, iter(method(self._own, item))
+            return
+        owners: list[_Process] = []
+        shares: dict[_Process, list[int]] = {other: [] for other in self._others}
+        load = dict.fromkeys(self._others, 0)
+        for number, item in enumerate(items):
+            owner = min(load, key=load.__getitem__)
+            load[owner] += item.size + 1
+            shares[owner].append(number)
+            owners.append(owner)
+        for other, share in shares.items():
+            other.begin(method, [(number, items[number]) for number in share])
+        for number, item in enumerate(items):
+            yield item, self._results(number, owners[number])
+
+    def all(self, method: Callable[..., _Result], *arguments: Any) -> list[_Result]:
+        """Return what a method of every worker returns."""
+        if self._own is not None:
+            return [method(self._own, *arguments)]
+        return [other.call(method, arguments) for other in self._others]
+
+    def _results(self, number: int, owner: "_Process") -> Iterator[Any]:
+        while True:
+            while owner.waiting and owner.waiting[0][0] == number:
+                _, done, content = owner.waiting.popleft()
+                owner.waiting_bytes -= len(content)
+                result = pickle.loads(content)  # noqa: S301 - of a process of this one
+                if done and result is not None:
+                    raise result
+                if done:
+                    return
+                yield result
+            is_full = sum(other.waiting_bytes for other in self._others) > MAX_WAITING_BYTES
+            busy = [other for other in self._others if other.left]
+            for ready in wait([owner.results] if is_full else [one.results for one in busy]):
+                next(one for one in busy if one.results is ready).receive()
+
+
+class _Process:
+    """A worker in a process of its own, as the main process sees it."""
+
+    def __init__(self, make: Callable[[], Any]) -> None:
+        context = get_context("spawn")
+        self.results, end = context.Pipe()
+        self._process: BaseProcess = context.Process(target=_serve, args=(make, end), daemon=True)
+        self._process.start()
+        end.close()
+        self.left: deque[tuple[int, Work]] = deque()
+        """The files that it has not finished."""
+        self.waiting: deque[tuple[int, bool, bytes]] = deque()
+        """What was not asked for yet: number of the file, whether it is done, and a result as it
+        was sent; of one that is done, the error that ended it."""
+        self.waiting_bytes = 0
+
+    def begin(self, method: Callable[..., Any], items: list[tuple[int, Any]]) -> None:
+        self.left.extend(items)
+        with self._alive():
+            self.results.send((method, items))
+
+    def receive(self) -> None:
+        with self._alive():
+            number, done, content = self.results.recv()
+        self.waiting.append((number, done, content))
+        self.waiting_bytes += len(content)
+        if done:
+            self.left.popleft()
+
+    def call(self, method: Callable[..., _Result], arguments: tuple[Any, ...]) -> _Result:
+        with self._alive():
+            self.results.send((method, arguments))
+            result: _Result = self.results.recv()
+        return result
+
+    @contextmanager
+    def _alive(self) -> Iterator[None]:
+        try:
+            yield
+        except (EOFError, OSError) as error:
+            self._process.join()
+            code = self._process.exitcode or 0
+            how = f"by signal {-code}" if code < 0 else f"with exit code {code}"
+            place = f"{self.left[0][1].place}: " if self.left else ""
+            raise DataError(f"{place}the process that worked on it ended {how}") from error
+
+    def end(self) -> None:
+        self.results.close()
+        self._process.terminate()
+        self._process.join()
+
+
+def _serve(make: Callable[[], Any], results: Connection) -> None:
+    """Do what the main process asks for until it closes the connection, or is gone."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # the main process ends this one
+    worker = make()
+    try:
+        while True:
+            method, items = results.recv()
+            if isinstance(items, tuple):
+                results.send(method(worker, *items))
+                continue
+            for number, item in items:
+                failed: Exception | None = None
+                try:
+                    for result in method(worker, item):
+                        results.send((number, False, pickle.dumps(result)))
+                except Exception as error:
+                    failed = error
+                results.send((number, True, pickle.dumps(failed)))
+    except (EOFError, OSError):
+        return
+
+
+def _cores() -> int:
+    if hasattr(os, "sched_getaffinity"):
+        return len(os.sched_getaffinity(0))
+    return os.cpu_count() or 1

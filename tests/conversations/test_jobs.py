@@ -1,0 +1,128 @@
+"""Imports and scrubs in several processes give what one gives, and end cleanly."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import psutil  # type: ignore[import-untyped]
+import pytest
+from click.testing import CliRunner, Result
+
+from compression_eval.cli import main
+from tests.fixtures.building import assistant, fixture_data, user, write_pair
+
+FILES = {
+    "a": ["mmuster wrote it", "qvist7 looked", "at 10.20.30.40"],
+    "b": ["so Mmuster said", "and what mmuster meant"],
+    "c": ['"assignee": "qvist7"', "x" * 5000],
+    "d": ["ls /home/mmuster/api", "uid=501(mmuster)", "by @qvist7"],
+}
+"""What users say: the names are given away in the last files, and stand in the first."""
+
+
+@pytest.fixture
+def sessions(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> list[Path]:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "in").mkdir()
+    paths = []
+    for name, texts in FILES.items():
+        messages = [message for text in texts for message in (user(text), assistant("ok"))]
+        data = fixture_data(name=name, messages=messages)
+        paths.append(write_pair(tmp_path / "in", data).relative_to(tmp_path))
+    return paths
+
+
+def run(*arguments: str | Path | int) -> Result:
+    return CliRunner().invoke(main, [*map(str, arguments)])
+
+
+def contents(folder: str) -> list[tuple[str, bytes]]:
+    return sorted((path.name, path.read_bytes()) for path in Path(folder).iterdir())
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("command", "files"), [(["import", "--scrub", "default"], 4), (["scrub", "--report", "r"], 8)]
+)
+def test_any_number_of_processes_and_any_order_give_the_same_bytes(
+    command: list[str], files: int, sessions: list[Path]
+) -> None:
+    runs = []
+    for jobs, order in ((1, sessions), (2, sessions[::-1])):
+        done = run(*command, *order, "--jobs", jobs, "--out", "out")
+        assert done.exit_code == 0, done.output
+        total = json.loads(Path("r").read_text())["total"] if Path("r").exists() else None
+        runs.append((sorted(done.stdout.splitlines()), total, contents("out")))
+        Path("out").rename(f"out{jobs}")
+    assert runs[0] == runs[1]
+    texts = b"".join(text for _, text in runs[0][2]).lower()
+    assert len(runs[0][2]) == files
+    assert b"mmuster" not in texts
+    assert b"qvist7" not in texts
+
+
+@pytest.mark.slow
+def test_an_audit_says_the_same_in_several_processes(sessions: list[Path]) -> None:
+    alone, together = (run("audit", *sessions, "--jobs", jobs) for jobs in (1, 2))
+    assert alone.exit_code == together.exit_code == 1
+    assert alone.output == together.output
+    assert "in/a.json: messages[4].content: addresses: ipv4" in alone.output
+
+
+@pytest.mark.slow
+def test_a_file_that_cannot_be_read_is_named_and_stops_only_what_it_must(
+    sessions: list[Path],
+) -> None:
+    bad = Path("in/bb.json")
+    bad.write_text('{"messages": [{"role": "user", "content": ' + "[" * 100_000)
+    files = [*sessions[:2], bad, *sessions[2:]]
+    imported = run("import", *files, "--scrub", "default", "--jobs", 2, "--out", "imported")
+    assert imported.exit_code == 1
+    assert "in/bb.json: no known format" in imported.stdout
+    assert len(contents("imported")) == len(FILES)
+    scrubbed = run("scrub", *files, "--jobs", 2, "--out", "scrubbed")
+    assert scrubbed.exit_code == 1
+    assert isinstance(scrubbed.exception, SystemExit)
+    assert "in/bb.json: " in scrubbed.stderr
+    assert contents("scrubbed") == []
+
+
+def workers_of(process: "subprocess.Popen[str]") -> list[psutil.Process]:
+    """Wait for the two processes that work for a command."""
+    for _ in range(6000):
+        assert process.poll() is None, process.communicate()
+        children = psutil.Process(process.pid).children()
+        found = [child for child in children if "spawn_main" in " ".join(child.cmdline())]
+        if len(found) == 2:
+            return found
+        time.sleep(0.01)
+    raise AssertionError("no processes were started")
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(os.name != "posix", reason="signals")
+@pytest.mark.parametrize("how", ["a worker is killed", "ctrl-c"])
+def test_the_end_of_a_process_ends_the_command_cleanly(how: str, sessions: list[Path]) -> None:
+    arguments = ["import", "in", "--scrub", "default", "--jobs", "2", "--out", "out.parquet"]
+    process = subprocess.Popen(
+        [sys.executable, "-m", "compression_eval.cli", *arguments, "--explain=account.jsonl"],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+    workers = workers_of(process)
+    if how == "ctrl-c":
+        process.send_signal(signal.SIGINT)
+    else:
+        workers[1].kill()
+    _, error = process.communicate(timeout=120)
+    assert process.returncode == 1
+    assert "Traceback" not in error
+    expected = ".json: the process that worked on it ended by signal 9\n"
+    assert ("Aborted!" if how == "ctrl-c" else expected) in error
+    assert not any(worker.is_running() for worker in workers)
+    assert [path.name for path in Path().iterdir()] == ["in"]
