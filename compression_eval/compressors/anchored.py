@@ -19,7 +19,7 @@ from compression_eval.compressors.errors import CompressionError
 from compression_eval.compressors.memory import Memory, Operations, operations_schema
 from compression_eval.compressors.prompts import prompt
 from compression_eval.compressors.strategy import strategy
-from compression_eval.compressors.summarising import SummarisingCompaction, carrier, completion
+from compression_eval.compressors.summarising import SummarisingCompaction, completion
 from compression_eval.compressors.tokens import token_counter
 
 
@@ -42,10 +42,10 @@ class AnchoredCompaction(SummarisingCompaction):
         memory = Memory.model_validate(plan.earlier or {})
         request = self.request(plan, {"current_summary": memory.for_model()})
         memory = memory.merged(await self._operations(model, request))
-        memory = memory.fitted(plan.summary_tokens, token_counter().count)
+        memory = memory.fitted(plan.tokens, token_counter().count)
         if not any(memory.sections.values()):
             raise CompressionError("empty", "the memory holds no entry")
-        message = carrier(memory.render(), {self.key: memory.model_dump(mode="json")})
+        message = self.carrier(memory.render(), memory.model_dump(mode="json"))
         return self.state(plan, message), message
 
     async def _operations(self, model: Model, request: list[ChatMessage]) -> Operations:

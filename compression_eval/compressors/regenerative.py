@@ -12,7 +12,6 @@ from compression_eval.compressors.budget import clipped_sections
 from compression_eval.compressors.strategy import strategy
 from compression_eval.compressors.summarising import (
     SummarisingCompaction,
-    carrier,
     completion,
     tagged_summary,
 )
@@ -34,6 +33,6 @@ class RegenerativeCompaction(SummarisingCompaction):
         # A user's prompt may ask for tags around the summary.
         text = tagged_summary(completion(await model.generate(self.request(plan, earlier))))
         if self.target_tokens is not None:
-            text = clipped_sections(text, plan.summary_tokens) or text
-        message = carrier(text, {self.key: text})
+            text = clipped_sections(text, plan.tokens) or text
+        message = self.carrier(text, text)
         return self.state(plan, message), message

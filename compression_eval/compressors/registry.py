@@ -25,7 +25,9 @@ from compression_eval.compressors.langchain import LangChainCompaction
 from compression_eval.compressors.masking import MaskingCompaction
 from compression_eval.compressors.openhands import OpenHandsCompaction
 from compression_eval.compressors.pi import PiCompaction
+from compression_eval.compressors.pointers import PointersCompaction
 from compression_eval.compressors.recorded import RecordedState, unsupported
+from compression_eval.compressors.references import ReferencesCompaction
 from compression_eval.compressors.regenerative import RegenerativeCompaction
 from compression_eval.compressors.spec import Compressor, CompressorSpec, compressor
 from compression_eval.compressors.user_supplied.adapting import user_compressor
@@ -72,6 +74,14 @@ _ENTRIES = {
         CompactionTrim,
         TrimArguments,
         "Inspect's CompactionTrim: the newest share of the messages is kept",
+    ),
+    "pointers": _model(
+        PointersCompaction,
+        "a summary, and for each file, decision and failed attempt the messages that hold it",
+    ),
+    "references": _code(
+        ReferencesCompaction,
+        "what is removed becomes a list of its messages, by number, tool and path or command",
     ),
     "masking": _code(
         MaskingCompaction,

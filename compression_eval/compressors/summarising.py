@@ -41,90 +41,74 @@ _MIN_SUMMARY = 100
 
 
 @dataclass(frozen=True)
-class SummaryPlan:
-    """What to summarise, the budget of the summary, and what surrounds it."""
+class SpanPlan:
+    """What to replace, the budget of its replacement, and what surrounds it."""
 
     window: Window
-    """Its span is to be summarised, without an earlier summary."""
+    """Its span is to be replaced, without what an earlier compression wrote."""
     earlier: Any
-    """The earlier summary, from its message's metadata; None if there is none."""
-    summary_tokens: int
-    """Budget of the summary's text, without the message around it."""
+    """What that left for this one, from its message's metadata; None if there is nothing."""
+    tokens: int
+    """Budget of the text in place of the span, without the frame around it."""
 
 
 @strategy
-class SummarisingCompaction(WindowStrategy):
-    """Replace the middle of a conversation by a model's summary; base of our own two strategies."""
+class SpanCompaction(WindowStrategy):
+    """Replace the middle of a conversation by a message; base of our own strategies."""
 
     key: ClassVar[str]
-    """Metadata key of the message that carries the summary from one compression to the next."""
-    instructions: ClassVar[str]
-    """Name of the text with the instructions; ``…_protocol`` is the one with the reply form."""
+    """Metadata key of that message, with what the next compression needs of this one."""
+    frame: ClassVar[str] = "carrier"
+    """Name of the text that opens that message."""
+    deed: ClassVar[str] = "summarise"
+    """What is done to the middle, for the reason why there is nothing to do."""
 
-    summary_tokens: PositiveInt = 1_500
-    """Budget of the summary in tokens. ``anchored`` enforces it; to a model it is a request. With
-    ``target_tokens`` only its proportion to ``tail_tokens`` counts, and it is enforced."""
-    prompt: Text | None = None
-    """Text that replaces the strategy's instructions; the reply form is always added."""
-    focus_topic: Text | None = None
-    """A topic that deserves the most room."""
+    @property
+    def budget(self) -> int:
+        """The budget in tokens of the text in place of the middle."""
+        raise NotImplementedError
 
-    def plan(self, messages: Sequence[ChatMessage]) -> SummaryPlan:
-        """Divide the budget and select the span to summarise.
+    def plan(self, messages: Sequence[ChatMessage]) -> SpanPlan:
+        """Divide the budget and select the span to replace.
 
-        Without a target, head, summary and tail have their own budgets. With one, the rest of it
-        after the head and the frame of the summary's message is divided between summary and tail
-        in proportion of ``summary_tokens`` to ``tail_tokens``.
+        Without a target, head, replacement and tail have their own budgets. With one, the rest of
+        it after the head and the frame is divided between replacement and tail in proportion of
+        their budgets.
 
         Raises:
-            CompressionError: There is nothing to summarise, or the target leaves no room for it.
+            CompressionError: There is nothing to replace, or the target leaves no room for it.
         """
-        summary_tokens, tail_tokens = self.summary_tokens, self.tail_tokens
+        tokens, tail_tokens = self.budget, self.tail_tokens
         if self.target_tokens is not None:
-            frame = token_counter().message(carrier("", {}))
+            frame = token_counter().message(self.carrier("", {}))
             room = room_in_target(
                 messages, self.target_tokens, self.head_tokens, frame, _MIN_SUMMARY
             )
-            share = room * summary_tokens // (summary_tokens + tail_tokens)
-            summary_tokens = max(_MIN_SUMMARY, share)
-            tail_tokens = room - summary_tokens
+            tokens = max(_MIN_SUMMARY, room * tokens // (tokens + tail_tokens))
+            tail_tokens = room - tokens
         earlier, rest = carried(messages, self.key)
         keep_last = self.target_tokens is None
         window = split(rest, self.head_tokens, tail_tokens, keep_last=keep_last)
         if not window.span:
             raise CompressionError(
                 "not_applied",
-                f"nothing to summarise: the conversation fits the head and tail budgets "
+                f"nothing to {self.deed}: the conversation fits the head and tail budgets "
                 f"({self.head_tokens} and {tail_tokens} tokens)",
             )
-        return SummaryPlan(window, earlier, summary_tokens)
+        return SpanPlan(window, earlier, tokens)
 
-    def request(self, plan: SummaryPlan, earlier: dict[str, Any]) -> list[ChatMessage]:
-        """Return the messages of a summarising call: instructions as system, material as user.
+    def carrier(self, text: str, kept: Any) -> ChatMessageUser:
+        """Return the message that replaces the span, with what the next compression needs."""
+        return carrier(text, {self.key: kept}, self.frame)
 
-        Args:
-            plan: What to summarise, and the budget.
-            earlier: The previous summary, if there is one, under the name in the instructions.
-        """
-        header: dict[str, Any] = {**earlier, "budget_tokens": plan.summary_tokens}
-        if self.focus_topic:
-            header["focus_topic"] = self.focus_topic
-        instructions_text = (self.prompt or prompt(self.instructions)).strip()
-        return [
-            ChatMessageSystem(
-                content=f"{instructions_text}\n\n{prompt(f'{self.instructions}_protocol')}"
-            ),
-            ChatMessageUser(content=data_block(header, plan.window.span)),
-        ]
+    def state(self, plan: SpanPlan, message: ChatMessage) -> list[ChatMessage]:
+        """Return the state around the message that replaces the span.
 
-    def state(self, plan: SummaryPlan, message: ChatMessage) -> list[ChatMessage]:
-        """Return the state around the message that carries the summary.
-
-        With a target, the room that the summary left is filled from the end of the summarised span,
-        so that part is in the state twice: in the summary and verbatim.
+        With a target, the room that the message left is filled from the end of the span, so that
+        part is in the state twice: replaced and verbatim.
 
         Raises:
-            CompressionError: The summary alone is over the target.
+            CompressionError: The message alone is over the target.
         """
         start = [*plan.window.head, message]
         if self.target_tokens is None:
@@ -138,6 +122,46 @@ class SummarisingCompaction(WindowStrategy):
             return start
         rest = [*plan.window.span, *plan.window.tail]
         return [*start, *filled_tail(rest, room, self.target_tokens)]
+
+
+@strategy
+class SummarisingCompaction(SpanCompaction):
+    """Replace the middle of a conversation by a model's summary."""
+
+    instructions: ClassVar[str]
+    """Name of the text with the instructions; ``…_protocol`` is the one with the reply form."""
+
+    summary_tokens: PositiveInt = 1_500
+    """Budget of the summary in tokens. ``anchored`` enforces it; to a model it is a request. With
+    ``target_tokens`` only its proportion to ``tail_tokens`` counts, and it is enforced."""
+    prompt: Text | None = None
+    """Text that replaces the strategy's instructions; the reply form is always added."""
+    focus_topic: Text | None = None
+    """A topic that deserves the most room."""
+
+    @property
+    def budget(self) -> int:
+        """The budget of the summary."""
+        return self.summary_tokens
+
+    def request(
+        self, plan: SpanPlan, earlier: dict[str, Any], numbers: Sequence[int | None] | None = None
+    ) -> list[ChatMessage]:
+        """Return the messages of a summarising call: instructions as system, material as user.
+
+        Args:
+            plan: What to summarise, and the budget.
+            earlier: The previous summary, if there is one, under the name in the instructions.
+            numbers: The numbers by which the model names the messages; by default their positions.
+        """
+        header: dict[str, Any] = {**earlier, "budget_tokens": plan.tokens}
+        if self.focus_topic:
+            header["focus_topic"] = self.focus_topic
+        text = (self.prompt or prompt(self.instructions)).strip()
+        return [
+            ChatMessageSystem(content=f"{text}\n\n{prompt(f'{self.instructions}_protocol')}"),
+            ChatMessageUser(content=data_block(header, plan.window.span, numbers)),
+        ]
 
 
 @strategy
@@ -177,9 +201,9 @@ class ProductStrategy(Strategy):
         )
 
 
-def carrier(text: str, metadata: dict[str, Any]) -> ChatMessageUser:
+def carrier(text: str, metadata: dict[str, Any], frame: str = "carrier") -> ChatMessageUser:
     """Return the message that replaces the removed messages in a state."""
-    return ChatMessageUser(content=f"{prompt('carrier')}\n\n{text}", metadata=metadata)
+    return ChatMessageUser(content=f"{prompt(frame)}\n\n{text}", metadata=metadata)
 
 
 def completion(output: ModelOutput) -> str:
@@ -217,15 +241,20 @@ def tagged_summary(reply: str) -> str:
     return text
 
 
-def data_block(header: dict[str, Any], messages: Sequence[ChatMessage]) -> str:
+def data_block(
+    header: dict[str, Any],
+    messages: Sequence[ChatMessage],
+    numbers: Sequence[int | None] | None = None,
+) -> str:
     """Return the material for a summarising model: one JSON object per line.
 
     Args:
         header: Each entry becomes a line of its own, in order.
         messages: The conversation; each message gives position, role, text and tool calls.
+        numbers: What to give instead of the positions.
     """
     lines = [one_line_json({key: value}) for key, value in header.items()]
-    for index, message in enumerate(messages):
+    for index, message in zip(numbers or range(len(messages)), messages, strict=True):
         line: dict[str, Any] = {"index": index, "role": message.role, "text": content_text(message)}
         if isinstance(message, ChatMessageAssistant) and message.tool_calls:
             line["calls"] = [

@@ -27,7 +27,9 @@ from compression_eval import (
     OpenAICompaction,
     OpenHandsCompaction,
     PiCompaction,
+    PointersCompaction,
     RecordedState,
+    ReferencesCompaction,
     RegenerativeCompaction,
     TailOnly,
 )
@@ -42,6 +44,8 @@ STRATEGIES: list[Callable[[], CompactionStrategy]] = [
     lambda: AnchoredCompaction(tail_tokens=300, summary_tokens=200, threshold=THRESHOLD),
     lambda: AnchoredCompaction(target_tokens=500, threshold=THRESHOLD),
     lambda: RegenerativeCompaction(tail_tokens=300, threshold=THRESHOLD),
+    lambda: PointersCompaction(tail_tokens=300, threshold=THRESHOLD),
+    lambda: ReferencesCompaction(tail_tokens=300, reference_tokens=200, threshold=THRESHOLD),
     lambda: MaskingCompaction(keep=2, threshold=THRESHOLD),
     lambda: ClearToolsCompaction(keep=2, threshold=THRESHOLD),
     lambda: ClaudeCodeCompaction(threshold=THRESHOLD),

@@ -12,6 +12,7 @@ from tests.compressors.arms import compressed, session
 ARGUMENTS: dict[str, dict[str, Any]] = {
     "anchored": {"tail_tokens": 120, "summary_tokens": 300},
     "regenerative": {"tail_tokens": 120, "summary_tokens": 300},
+    "pointers": {"tail_tokens": 120, "summary_tokens": 300},
     "claude-code": {},
     "codex": {},
     "openhands": {},
@@ -19,6 +20,8 @@ ARGUMENTS: dict[str, dict[str, Any]] = {
 }
 """With which each applies to the small conversation."""
 
+TAGGED = ("regenerative", "pointers", "claude-code")
+SHORTENED = ("regenerative", "pointers", "codex", "pi", "claude-code")
 LONG = "long " * 5_000
 
 
@@ -26,8 +29,13 @@ LONG = "long " * 5_000
     ("name", "reply", "status"),
     [
         *[(name, " ", "empty") for name in ARGUMENTS],
-        *[(name, LONG, "not_smaller") for name in ("regenerative", "codex", "pi", "claude-code")],
-        *[(name, "<summary> </summary>", "empty") for name in ("regenerative", "claude-code")],
+        *[
+            (name, LONG, "not_smaller")
+            for name in ARGUMENTS
+            if name not in ("anchored", "openhands")
+        ],
+        *[(name, "<summary> </summary>", "empty") for name in TAGGED],
+        ("pointers", "<pointers>- file a.py: 3</pointers>", "empty"),
         ("claude-code", "<analysis>only thoughts</analysis>", "empty"),
         ("anchored", '{"operations": []}', "empty"),
     ],
