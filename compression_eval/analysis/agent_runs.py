@@ -13,15 +13,22 @@ from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from functools import cached_property
-from pathlib import Path
 from typing import Any
 
 from inspect_ai.event import CompactionEvent, ToolEvent
-from inspect_ai.log import EvalLog, EvalSample, list_eval_logs, read_eval_log
+from inspect_ai.log import EvalLog, EvalSample
 from inspect_ai.log import read_eval_log_samples as samples_of
 from inspect_ai.scorer import value_to_float
 
-from compression_eval.analysis.logs import Log, is_ours, one_per_run, reading
+from compression_eval.analysis.logs import (
+    Log,
+    header_of,
+    is_folder,
+    is_ours,
+    names_in,
+    one_per_run,
+    reading,
+)
 from compression_eval.analysis.statistics.intervals import (
     LEVEL,
     ArmValues,
@@ -32,7 +39,7 @@ from compression_eval.analysis.statistics.intervals import (
     paired_difference,
 )
 from compression_eval.analysis.statistics.significance import Decision, decide
-from compression_eval.errors import DataError, NotFoundError
+from compression_eval.errors import DataError
 from compression_eval.fixtures.writing import versioned_json
 from compression_eval.text.tables import Cell, Section, Table
 
@@ -170,17 +177,8 @@ def agent_logs(paths: Sequence[str]) -> list[Log]:
     Raises:
         DataError: A log cannot be read, or is missing.
     """
-    found: dict[str, Log] = {}
-    for path in paths:
-        if Path(path).is_dir():
-            names = [info.name for info in list_eval_logs(path, descending=False)]
-        elif "://" in path or Path(path).is_file():
-            names = [path]
-        else:
-            raise NotFoundError(f"{path}: no such file or folder")
-        for name in names:
-            with reading(name, "not a log of Inspect ({})"):
-                found[name] = Log(name, read_eval_log(name, header_only=True))
+    names = [name for path in paths for name in (names_in(path) if is_folder(path) else [path])]
+    found = {name: header_of(name) for name in names}
     if any(is_ours(log.header) for log in found.values()):
         return []
     return one_per_run([log for log in found.values() if log.header.status != "started"])

@@ -154,15 +154,15 @@ def find_logs(paths: Sequence[str]) -> list[Log]:
     """
     logs: list[Log] = []
     for path in paths:
-        if Path(path).is_dir():
-            listed = [_header(info.name) for info in list_eval_logs(path, descending=False)]
+        if is_folder(path):
+            listed = [header_of(name) for name in names_in(path)]
             ours = [log for log in listed if is_ours(log.header)]
             if not ours:
                 others = f" ({len(listed)} of other evals)" if listed else ""
                 raise DataError(f"{path}: no log of compression_eval in this folder{others}")
             logs.extend(_current(ours))
         else:
-            log = _header(path)
+            log = header_of(path)
             if not is_ours(log.header):
                 name = log.header.eval.task
                 raise DataError(f"{path}: a log of {name!r}, not of compression_eval")
@@ -211,7 +211,30 @@ def _current(logs: Sequence[Log]) -> list[Log]:
     ]
 
 
-def _header(path: str) -> Log:
+def is_folder(path: str) -> bool:
+    """Return whether a path, or an address such as ``s3://…``, is one of a folder of logs."""
+    return Path(path).is_dir() or ("://" in path and not path.endswith((".eval", ".json")))
+
+
+def names_in(folder: str) -> list[str]:
+    """Return the addresses of a folder's logs, those of the folders in it too, the oldest first.
+
+    Raises:
+        DataError: It cannot be listed.
+    """
+    try:
+        return [info.name for info in list_eval_logs(folder, descending=False)]
+    except Exception as error:  # a file system may raise anything
+        reason = " ".join(str(error).split())[:200] or type(error).__name__
+        raise DataError(f"{folder}: cannot be listed: {reason}") from error
+
+
+def header_of(path: str) -> Log:
+    """Return a log with its header.
+
+    Raises:
+        DataError: It is missing, or no log of Inspect.
+    """
     if "://" not in path and not Path(path).is_file():
         raise NotFoundError(f"{path}: no such file or folder")
     with reading(path, "not a log of Inspect ({})"):
