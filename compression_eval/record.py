@@ -8,8 +8,9 @@ with the control ``full`` that would store the whole history twice in every samp
 """
 
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from inspect_ai.event import Event, ModelEvent
 from inspect_ai.log import EvalSample, resolve_sample_attachments
@@ -196,7 +197,7 @@ def write_record(store: Store, record: SampleRecord) -> None:
     store.set(_SAMPLE_KEY, record.model_dump(mode="json", exclude_defaults=True))
 
 
-def read_record(store: Store) -> SampleRecord | None:
+def read_record(store: Store | Mapping[str, Any]) -> SampleRecord | None:
     """Return the record that a sample's store holds, or None if it holds none.
 
     Raises:
@@ -228,7 +229,7 @@ def recorded_in(sample: EvalSample) -> Recorded | None:
     Raises:
         DataError: The record was written by an incompatible version.
     """
-    record = read_record(Store(sample.store))
+    record = read_record(sample.store)  # a `Store` would be a deep copy
     if record is None:
         return recovered(resolve_sample_attachments(sample).events)
     return Recorded(record, sample.messages[: record.state.message_count], sample.output)

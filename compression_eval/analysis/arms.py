@@ -91,7 +91,7 @@ def arm_settings(log: Log) -> dict[str, str]:
         own = _model_settings(compressor)
         settings |= {f"{_COMPRESSOR_MODEL}.{name}": value for name, value in own.items()}
     settings[_GRADED_BY] = graders_of(log)
-    settings |= log.graded_with
+    settings |= log.grading.settings
     settings["min_removed"] = str(metadata.get("min_removed", ""))
     settings["tokens counted with"] = str(metadata.get("token_counter", ""))
     return settings
@@ -107,11 +107,11 @@ def graders_of(log: Log) -> str:
     spec = log.header.eval
     role = (spec.model_roles or {}).get("grader")
     bound = role if isinstance(role, list) else [role] if role else []
-    graded = [str(grader.get("model")) for grader in log.graders]
-    own = [_texts(decisive(grader.get("parameters") or {})) for grader in log.graders]
+    graded = [str(grader.get("model")) for grader in log.grading.graders]
+    own = [_texts(decisive(grader.get("parameters") or {})) for grader in log.grading.graders]
     as_bound = [_texts(decisive(_given(each.config))) for each in bound]
     again = graded != ([config.model for config in bound] or [spec.model])
-    recorded = all("parameters" in grader for grader in log.graders)
+    recorded = all("parameters" in grader for grader in log.grading.graders)
     if graded and (again or (bound and recorded and own != as_bound)):
         # A log that was graded again keeps the role of its run, so its samples decide.
         models = list(zip(graded, own, strict=True))
@@ -256,7 +256,7 @@ def _told_apart(kinds: Sequence[str], logs: Sequence[Log]) -> list[dict[str, str
     differing: list[dict[str, str]] = [{} for _ in logs]
     specs = [log.header.eval for log in logs]
     of_log = [
-        parts_of(str(spec.task_version), spec.metadata or {}) | log.graded_against
+        parts_of(str(spec.task_version), spec.metadata or {}) | log.grading.rubrics
         for spec, log in zip(specs, logs, strict=True)
     ]
     versions = [{f"version on {_about(log)}": str(log.header.eval.task_version)} for log in logs]

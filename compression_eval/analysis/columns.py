@@ -3,7 +3,7 @@
 import json
 import math
 from collections.abc import Callable, Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, cast
 
@@ -12,7 +12,7 @@ from inspect_ai.model import ModelUsage
 from inspect_ai.scorer import Score
 
 from compression_eval.analysis.arms import decisive
-from compression_eval.analysis.facts import rows_of_record, words_in
+from compression_eval.analysis.facts import rows_of_sample
 from compression_eval.fixtures.digests import digest
 from compression_eval.grading.anchors import anchor_of
 from compression_eval.grading.judgement import SIX_DIMENSIONS
@@ -285,12 +285,10 @@ def _facts_cell(seen: Seen) -> Value:
     """Return what became of every fact; None for a sample without a record."""
     if seen.record is None:
         return None
-    words = words_in(seen.sample.scores, seen.record.probe)
-    if seen.regradings is not None:  # the log's own gradings do not count
-        words = [each._replace(answer=None) for each in words]
-    rows = [asdict(row) for row in rows_of_record(seen.record, seen.sample.epoch, words)]
+    sample, regraded = seen.sample, seen.regradings is not None
+    rows = rows_of_sample(seen.record, sample.epoch, sample.scores, regraded=regraded)
     return json.dumps(
-        [{k: v for k, v in row.items() if k not in ("log", "compressor")} for row in rows]
+        [{k: v for k, v in vars(row).items() if k not in ("log", "compressor")} for row in rows]
     )
 
 

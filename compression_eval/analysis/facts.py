@@ -18,7 +18,7 @@ from compression_eval.facts.life import (
     age_group,
     follow_facts,
 )
-from compression_eval.fixtures.banks import Probe, ProbeType
+from compression_eval.fixtures.banks import ProbeType
 from compression_eval.fixtures.writing import versioned_json
 from compression_eval.grading.rubric import value_markers
 from compression_eval.grading.scored_sample import ScoredSample
@@ -66,43 +66,45 @@ class FactRow:
     state_id: str
 
 
-def words_in(scores: Mapping[str, Score] | None, probe: Probe) -> list[FactWords]:
-    """Return the readers' words on a probe's facts, from its scores in the log.
+def rows_of_sample(
+    record: SampleRecord, epoch: int, scores: Mapping[str, Score] | None, *, regraded: bool = False
+) -> Iterator[FactRow]:
+    """Yield the rows of one sample, in the order of its probe's facts.
 
-    It is that of the first scoring by `fact_retention` in which a reader said anything. Stages are
-    not taken from there but told anew, so that names of older versions (``guessed`` for
-    ``answered_not_found``) do not come up.
+    Look-ups in the answer and readers' words are those in the scores of `fact_retention`; the words
+    are of its first scoring in which a reader said anything. Stages are told anew, so that names of
+    older versions (``guessed`` for ``answered_not_found``) do not come up.
 
     Args:
-        scores: Of one sample, by scorer.
-        probe: The question with its expected facts.
-
-    Returns:
-        One for each fact, in the probe's order; empty where nothing was read.
+        record: What the sample's store holds.
+        epoch: The sample's.
+        scores: Of the sample, by scorer.
+        regraded: Whether the log's own gradings do not count.
     """
+    sample, names = ScoredSample(record, []), [fact.fact for fact in record.probe.expected_facts]
+    words: list[FactWords] = []
+    looked_up: list[bool | None] = []
     for name, score in (scores or {}).items():
-        rows = (score.metadata or {}).get("facts")
-        if not name.startswith("fact_retention") or not isinstance(rows, list):
+        found = (score.metadata or {}).get("facts")
+        if not name.startswith("fact_retention") or not isinstance(found, list):
             continue
-        by_fact = {row["fact"]: FactWords.in_row(row) for row in rows}
-        if any(words != FactWords() for words in by_fact.values()):
-            return [by_fact.get(fact.fact, FactWords()) for fact in probe.expected_facts]
-    return []
-
-
-def rows_of_record(
-    record: SampleRecord, epoch: int, words: Sequence[FactWords] = ()
-) -> Iterator[FactRow]:
-    """Yield the rows of one sample, in the order of its probe's facts; `log` is left empty."""
-    sample = ScoredSample(record, [])
-    failed = sample.compression_failure is not None
+        by_fact = {row["fact"]: row for row in found}
+        own = [FactWords.in_row(by_fact.get(name, {})) for name in names]
+        if not words and any(each != FactWords() for each in own):
+            words = own
+        answers = [by_fact.get(name, {}).get("in_answer") for name in names]
+        if not looked_up and None not in answers:
+            looked_up = answers
+    if regraded:
+        words = [each._replace(answer=None) for each in words]
     findings = follow_facts(
         record.probe,
         sample.state.facts,
         sample.answer_text,
         value_markers(record.language),
-        failed=failed,
+        failed=sample.compression_failure is not None,
         words=words,
+        looked_up=looked_up,
     )
     for finding in findings:
         kept, age, state = finding.record, finding.age(record.cut), finding.words.state
@@ -170,9 +172,35 @@ def listing(rows: Sequence[FactRow]) -> str:
 
 def totals(rows: Sequence[FactRow], arms: Mapping[str, str]) -> str:
     """Return the totals of some rows for a terminal, against type, region, age, cycles and arm."""
-    sections = [Section("", [[_states(rows), *_agreement(rows)]])]
+    states = {(row.log, row.state_id): row.status for row in rows}
+    failed = Counter(status for status in states.values() if status != "ok")
+    lines = [f"{_counted(len(rows), 'fact')} in {_counted(len(states), 'state')}"]
+    if failed:
+        kinds = ", ".join(f"{status} {count}" for status, count in sorted(failed.items()))
+        lines[0] += f", of which {failed.total()} failed ({kinds})"
+    # How often look-up and reader agree on states that were read.
+    both = [row for row in rows if row.in_state is not None and row.in_state_read is not None]
+    if both:
+        same = sum(row.in_state == (row.in_state_read != "absent") for row in both)
+        only = Counter(
+            row.in_state for row in both if row.in_state == (row.in_state_read == "absent")
+        )
+        lines.append(
+            f"look-up and reader agree on the state for {same} of {_counted(len(both), 'fact')} "
+            f"({same / len(both):.0%}); found by look-up only {only[True]}, by the reader only "
+            f"{only[False]}"
+        )
+    sections = [Section("", [lines])]
     if len(set(arms.values())) > 1:
-        sections.append(_by_arm(rows, arms))
+        counts = Counter((arms[row.log], row.stage) for row in rows)
+        stages = [s for s in get_args(Stage) if any(counts[arm, s] for arm, _ in counts)]
+        cells = [
+            (arm, *(str(counts[arm, stage] or "-") for stage in stages))
+            for arm in dict.fromkeys(arms.values())
+        ]
+        # Arms, whose names are long, are lines.
+        heads = ("arm", *(stage.replace("_", " ") for stage in stages))
+        sections.append(Section("by arm:", [Table(heads, cells)]))
     sections += [
         _crossed("by probe type", rows, lambda row: row.type, get_args(ProbeType)),
         _crossed("by region of the state", rows, lambda row: row.region or "none", ("none",)),
@@ -182,30 +210,6 @@ def totals(rows: Sequence[FactRow], arms: Mapping[str, str]) -> str:
         _crossed("by cycles", rows, lambda row: str(row.cycles) if row.cycles else "unknown", ()),
     ]
     return as_text(sections).removesuffix("\n")
-
-
-def _states(rows: Sequence[FactRow]) -> str:
-    states = {(row.log, row.state_id): row.status for row in rows}
-    failed = Counter(status for status in states.values() if status != "ok")
-    text = f"{_counted(len(rows), 'fact')} in {_counted(len(states), 'state')}"
-    if failed:
-        kinds = ", ".join(f"{status} {count}" for status, count in sorted(failed.items()))
-        text += f", of which {failed.total()} failed ({kinds})"
-    return text
-
-
-def _agreement(rows: Sequence[FactRow]) -> list[str]:
-    """Return how often look-up and reader agree on states that were read."""
-    both = [row for row in rows if row.in_state is not None and row.in_state_read is not None]
-    if not both:
-        return []
-    same = sum(row.in_state == (row.in_state_read != "absent") for row in both)
-    only = Counter(row.in_state for row in both if row.in_state == (row.in_state_read == "absent"))
-    return [
-        f"look-up and reader agree on the state for {same} of {_counted(len(both), 'fact')} "
-        f"({same / len(both):.0%}); found by look-up only {only[True]}, by the reader only "
-        f"{only[False]}"
-    ]
 
 
 def _counted(number: int, noun: str) -> str:
@@ -227,15 +231,3 @@ def _crossed(
     sums = [sum(counts[stage, column] for stage in get_args(Stage)) for column in columns]
     lines.append(("all", str(sum(sums)), *map(str, sums)))
     return Section(f"{title}:", [Table(("stage", "facts", *columns), lines)])
-
-
-def _by_arm(rows: Sequence[FactRow], arms: Mapping[str, str]) -> Section:
-    """Return a table of counts with the arms, whose names are long, as lines."""
-    counts = Counter((arms[row.log], row.stage) for row in rows)
-    stages = [stage for stage in get_args(Stage) if any(counts[arm, stage] for arm, _ in counts)]
-    lines = [
-        (arm, *(str(counts[arm, stage] or "-") for stage in stages))
-        for arm in dict.fromkeys(arms.values())
-    ]
-    heads = ("arm", *(stage.replace("_", " ") for stage in stages))
-    return Section("by arm:", [Table(heads, lines)])

@@ -5,8 +5,12 @@ by ``sample_uuid`` and ``eval_id``. Every figure of a report or comparison comes
 """
 
 import json
-from collections.abc import Iterable, Mapping, Sequence
+import logging
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from concurrent.futures import ProcessPoolExecutor
 from dataclasses import fields
+from itertools import repeat
+from multiprocessing import get_context
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -25,21 +29,20 @@ from compression_eval.analysis.columns import (
     NUMBERS,
     SAMPLE_COLUMNS,
     SETUP,
-    Read,
     Regradings,
     Seen,
     Value,
 )
 from compression_eval.analysis.facts import FactRow
-from compression_eval.analysis.logs import Log, find_logs, one_per_run, reading
+from compression_eval.analysis.logs import Grading, Log, find_logs, one_per_run, reading
 from compression_eval.errors import DataError
 from compression_eval.grading.rubric import structure
 from compression_eval.grading.scorers import DIMENSION_KEYS
 
 if TYPE_CHECKING:
-    from inspect_ai.analysis import Column
-    from inspect_ai.log import EvalSample
     from pandas import DataFrame
+
+logger = logging.getLogger(__name__)
 
 Logs = str | Path | Sequence[str | Path]
 
@@ -48,6 +51,9 @@ _NAMES = (
     *("replicate", "state_id"),
 )
 """Columns that name a sample."""
+
+LOGS_OF_PROCESS = 4
+"""Logs that a process reads before another one takes its place."""
 
 _STATE_COLUMNS = (
     *("log", "log_path", "eval_id", "arm", "compressor", "model", "fixture", "cut", "unit"),
@@ -93,7 +99,7 @@ def criteria_frame(logs: Logs) -> "DataFrame":
 
     Arguments and errors are those of `samples_frame`.
     """
-    return unfold_criteria(_table(logs, _columns(*_NAMES, CRITERIA)))
+    return unfold_criteria(_table(logs, (*_NAMES, CRITERIA)))
 
 
 def gradings_frame(logs: Logs) -> "DataFrame":
@@ -106,7 +112,7 @@ def gradings_frame(logs: Logs) -> "DataFrame":
 
     Arguments and errors are those of `samples_frame`.
     """
-    return unfold_gradings(_table(logs, _columns(*_NAMES, GRADINGS)))
+    return unfold_gradings(_table(logs, (*_NAMES, GRADINGS)))
 
 
 def facts_frame(logs: Logs) -> "DataFrame":
@@ -114,7 +120,7 @@ def facts_frame(logs: Logs) -> "DataFrame":
 
     Arguments and errors are those of `samples_frame`.
     """
-    return unfold_facts(_table(logs, _columns("sample", FACTS)))
+    return unfold_facts(_table(logs, ("sample", FACTS)))
 
 
 def states_frame(logs: Logs) -> "DataFrame":
@@ -166,14 +172,12 @@ def fact_rows(logs: Sequence[Log]) -> list[FactRow]:
         DataError: A log cannot be read.
     """
     facts: list[FactRow] = []
-    for log in logs:
+    for log, rows in _each(logs, ("sample", "epoch", "state_id", "gradings", FACTS)):
         ids = [str(each) for each in log.header.eval.dataset.sample_ids or []]
         place = {sample: number for number, sample in enumerate(ids)}
-        part = rows_of_log(log, "", _columns("sample", "epoch", "state_id", "gradings", FACTS))
-        cells = part[["sample", "epoch", FACTS]].itertuples(index=False, name=None)
-        for _, _, cell in sorted(cells, key=lambda row: (place.get(row[0], len(ids)), row[1])):
-            rows = _rows(cell)
-            facts += [FactRow(log=log.name, compressor=log.compressor, **row) for row in rows]
+        rows.sort(key=lambda row: (place.get(str(row["sample"]), len(ids)), row["epoch"]))
+        for fact in (fact for row in rows for fact in _rows(row[FACTS])):
+            facts.append(FactRow(log=log.name, compressor=log.compressor, **fact))
     return facts
 
 
@@ -190,75 +194,52 @@ def _rows(cell: Any) -> list[Any]:
     return list(json.loads(cell)) if isinstance(cell, str) else []
 
 
-def _columns(*names: str) -> dict[str, Read]:
-    return {name: (SAMPLE_COLUMNS | FOLDED)[name] for name in names}
-
-
-def _table(paths: Logs, columns: Mapping[str, Read]) -> "DataFrame":
+def _table(paths: Logs, names: Iterable[str]) -> "DataFrame":
     """Return the rows of some logs with the columns of their runs in front."""
     named = [paths] if isinstance(paths, str | Path) else list(paths)
     if not named:
         raise DataError("logs: none were named")
-    logs = one_per_run(find_logs([str(path) for path in named]))
-    arms = zip(logs, arm_names(logs), strict=True)
-    return joined([rows_of_log(log, arm, columns) for log, arm in arms])
+    return read_rows(one_per_run(find_logs([str(path) for path in named])), names)
 
 
-def rows_of_log(
-    log: Log, arm: str, columns: Mapping[str, Read], regradings: Regradings | None = None
+def read_rows(
+    logs: Sequence[Log],
+    names: Iterable[str],
+    *,
+    arm: str | None = None,
+    regradings: Regradings | None = None,
+    processes: int = 1,
+    progress: Callable[[int], None] = lambda _: None,
 ) -> "DataFrame":
-    """Return the rows of one log, its types not settled yet; `joined` does that.
+    """Return a row for each sample and epoch of some logs, columns of the runs in front.
 
     Args:
-        log: The log.
-        arm: Name of its arm.
-        columns: What to read of each sample, by name, as in `columns.SAMPLE_COLUMNS`.
-        regradings: What takes the place of the rubric's scores in the log.
+        logs: The logs, each of which is read once, sample by sample.
+        names: What to read of each sample: names of `columns.SAMPLE_COLUMNS` and `columns.FOLDED`.
+        arm: The name of the logs' arm; None if each is to be named.
+        regradings: What takes the place of the rubric's scores in the logs.
+        processes: How many read at the same time.
+        progress: Called with the number of logs that were read.
 
     Raises:
-        DataError: The log cannot be read.
+        DataError: A log cannot be read, or was written by an incompatible version.
     """
-    from inspect_ai.analysis import samples_df
+    names, read = tuple(names), []
+    for _, rows in _each(logs, names, regradings, processes):
+        read.append(rows)
+        progress(len(read))
+    from pandas import DataFrame, concat
 
-    inspect_columns = _inspect_columns(columns, log.path, regradings)
-    # What no column is made of is most of a log.
-    unused = {"messages", "events", "attachments"}
-    with reading(log.path):
-        part = samples_df(log.path, inspect_columns, quiet=True, exclude_fields=unused)
-    part = part.reindex(columns=list(columns)).astype(object)
-    part = part.where(part.notna(), None)
-    if {"state_id", "gradings"} <= set(columns):
-        log.warn_of_lost(int((part["state_id"].isna() & (part["gradings"] > 0)).sum()))
-    for position, (name, value) in enumerate(_run(log, arm).items()):
-        part.insert(position, name, value)
-    return part
-
-
-def _inspect_columns(
-    columns: Mapping[str, Read], path: str, regradings: Regradings | None
-) -> "list[Column]":
-    """Return columns for Inspect's `samples_df` of a log; each sample is looked into once."""
-    from inspect_ai.analysis import SampleColumn
-
-    last: list[Seen] = []
-
-    def column(name: str, read: Read) -> "Column":
-        def from_sample(sample: "EvalSample") -> Value:
-            if not last or last[0].sample is not sample:
-                last[:] = [Seen(sample, path, regradings)]
-            return read(last[0])
-
-        return SampleColumn(name, path=from_sample, full=True)
-
-    return [column(name, read) for name, read in columns.items()]
-
-
-def joined(parts: Sequence["DataFrame"]) -> "DataFrame":
-    """Return the rows of several logs as one frame."""
-    from pandas import concat
-
+    # Named when all were read, since reading tells how they were graded.
+    arms = [arm] * len(logs) if arm is not None else arm_names(logs)
+    parts = []
+    for log, name, rows in zip(logs, arms, read, strict=True):
+        part = DataFrame(rows, columns=list(names)).astype(object)
+        parts.append(part.where(part.notna(), None))
+        for position, (column, value) in enumerate(_run(log, name).items()):
+            parts[-1].insert(position, column, value)
     # A column may be empty in one log and full in another, so types are given and not guessed.
-    frame = _with_floats(concat(list(parts), ignore_index=True), dict.fromkeys(NUMBERS))
+    frame = _with_floats(concat(parts, ignore_index=True), NUMBERS)
     if "scored" in frame:
         frame["scored"] = frame["scored"].astype(bool)
     if "cut" in frame and "fixture" in frame:
@@ -266,6 +247,55 @@ def joined(parts: Sequence["DataFrame"]) -> "DataFrame":
     if "compress_calls" in frame:
         _keep_costs_once(frame)
     return frame
+
+
+def _each(
+    logs: Sequence[Log],
+    names: Sequence[str],
+    regradings: Regradings | None = None,
+    processes: int = 1,
+) -> Iterator[tuple[Log, list[dict[str, Value]]]]:
+    """Yield each log with its rows; how it was graded is known then."""
+    if processes < 2 or len(logs) < 2:
+        for log in logs:
+            yield log, _rows_of(log, names, regradings)
+        return
+    # Started afresh and not forked, since the parent has threads; and anew after some logs, because
+    # reading a sample that holds a NaN leaves 64 KB of it behind (an error of ijson).
+    context = get_context("spawn")
+    with ProcessPoolExecutor(processes, context, max_tasks_per_child=LOGS_OF_PROCESS) as pool:
+        results = pool.map(_graded_rows, logs, repeat(names), repeat(regradings))
+        for log, (grading, rows) in zip(logs, results, strict=True):
+            log.grading = grading
+            yield log, rows
+
+
+def _graded_rows(
+    log: Log, names: Sequence[str], regradings: Regradings | None
+) -> tuple[Grading, list[dict[str, Value]]]:
+    rows = _rows_of(log, names, regradings)
+    return log.grading, rows
+
+
+def _rows_of(
+    log: Log, names: Sequence[str], regradings: Regradings | None
+) -> list[dict[str, Value]]:
+    columns = [(name, (SAMPLE_COLUMNS | FOLDED)[name]) for name in names]
+    rows = []
+    with reading(log.path):
+        for sample in log.samples():
+            seen = Seen(sample, log.path, regradings)
+            rows.append({name: read(seen) for name, read in columns})
+    if {"state_id", "gradings"} <= set(names):
+        lost = sum(row["state_id"] is None and row["gradings"] > 0 for row in rows)  # type: ignore[operator]
+        if lost:
+            logger.warning(
+                "%s: %d scored samples have no record of their state and answer, and none could be "
+                "made of their events; they are left out",
+                log.path,
+                lost,
+            )
+    return rows
 
 
 def _with_floats(frame: "DataFrame", names: Iterable[str]) -> "DataFrame":

@@ -1,31 +1,32 @@
 """Find and read the logs of this eval."""
 
-import logging
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 from urllib.parse import urlsplit
 from urllib.request import url2pathname
 from zipfile import BadZipFile
 
 from inspect_ai.log import (
     EvalLog,
+    EvalSample,
+    EvalSampleSummary,
     list_eval_logs,
     read_eval_log,
     read_eval_log_sample,
     read_eval_log_sample_summaries,
 )
-from inspect_ai.scorer import Score
 
 from compression_eval.errors import DataError, NotFoundError
-from compression_eval.fixtures.message_text import message_text
 from compression_eval.grading.failures import FAILURES
-from compression_eval.record import recorded_in
 
-logger = logging.getLogger(__name__)
+S = TypeVar("S", EvalSample, EvalSampleSummary)
+
+UNUSED = {"messages", "events", "attachments"}
+"""Fields of a sample that no table is made of."""
 
 UNREADABLE = (ValueError, OSError, KeyError, IndexError, BadZipFile)
 """Errors of Inspect for a damaged log or a missing sample."""
@@ -46,6 +47,18 @@ def reading(path: str, what: str = "{}") -> Iterator[None]:
 
 
 @dataclass(frozen=True)
+class Grading:
+    """How the samples of a log were really graded, by the first grading of each."""
+
+    settings: dict[str, str]
+    """`criteria` and `grader_context`."""
+    rubrics: dict[str, str]
+    """The digest of the rubric in each language that it was graded in."""
+    graders: Sequence[Mapping[str, Any]]
+    """Those of the first graded sample; empty if none was graded."""
+
+
+@dataclass
 class Log:
     """A log of this eval that holds samples."""
 
@@ -69,77 +82,54 @@ class Log:
         return self.header.status == "success" or FAILURES in self.header.metadata
 
     @cached_property
-    def _gradings(self) -> dict[tuple[str | int, int], Score]:
-        """The first grading of each sample by id and epoch, as short as a log's overview has it."""
+    def grading(self) -> Grading:
+        """How it was graded, from the log's overview unless `samples` were read before."""
         try:
-            summaries = read_eval_log_sample_summaries(self.path)
+            graded = _graded(read_eval_log_sample_summaries(self.path))
+            # The overview is too short for the graders.
+            first = [
+                read_eval_log_sample(self.path, each.id, each.epoch, exclude_fields=UNUSED)
+                for each, _ in graded[:1]
+            ]
         except UNREADABLE:
-            return {}
-        graded = ((each, (each.scores or {}).get("six_dimensions")) for each in summaries)
-        return {(each.id, each.epoch): score for each, score in graded if score and score.metadata}
+            return self._grading([], [])
+        return self._grading([metadata for _, metadata in graded], _graded(first))
 
-    @cached_property
-    def graded_with(self) -> dict[str, str]:
-        """How it was really graded: `criteria` and `grader_context`."""
+    def samples(self) -> list[EvalSample]:
+        """Return the samples without what no table is made of, which is most of a log."""
+        samples = read_eval_log(self.path, exclude_fields=UNUSED).samples or []
+        graded = _graded(samples)
+        self.grading = self._grading([metadata for _, metadata in graded], graded)
+        return samples
+
+    def _grading(
+        self,
+        gradings: Sequence[Mapping[str, Any]],
+        graded: Sequence[tuple[Any, Mapping[str, Any]]],
+    ) -> Grading:
         options_of = [each.options or {} for each in self.header.eval.scorers or []]
         settings = {}
         for name in ("criteria", "grader_context"):
             # Without gradings, only the run's options are known.
-            values = [(score.metadata or {}).get(name) for score in self._gradings.values()]
-            known = values or [options[name] for options in options_of if name in options]
+            known = [each.get(name) for each in gradings] or [
+                options[name] for options in options_of if name in options
+            ]
             settings[name] = " | ".join(
                 sorted({str(value) for value in known if value is not None})
             )
-        return settings
-
-    @cached_property
-    def graded_against(self) -> dict[str, str]:
-        """The digest of the rubric in each language that it was graded in."""
-        return {
-            f"rubric {metadata['language']}": str(metadata["rubric_digest"])[:12]
-            for score in self._gradings.values()
-            if {"language", "rubric_digest"} <= (metadata := score.metadata or {}).keys()
+        rubrics = {
+            f"rubric {each['language']}": str(each["rubric_digest"])[:12]
+            for each in gradings
+            if {"language", "rubric_digest"} <= each.keys()
         }
+        graders = graded[0][1].get("graders") if graded else None
+        return Grading(settings, rubrics, graders if isinstance(graders, list) else [])
 
-    @cached_property
-    def graders(self) -> list[dict[str, Any]]:
-        """The graders in the first graded sample; empty if none was graded."""
-        unused = {"messages", "events", "store"}
-        for key in self._gradings:
-            try:
-                sample = read_eval_log_sample(self.path, *key, exclude_fields=unused)
-            except UNREADABLE:
-                return []
-            score = (sample.scores or {}).get("six_dimensions")
-            graders = (score.metadata or {}).get("graders") if score else None
-            if isinstance(graders, list):
-                return graders
-        return []
 
-    def warn_of_lost(self, number: int) -> None:
-        """Warn that scored samples have no record, so that no table can show them."""
-        if number:
-            logger.warning(
-                "%s: %d scored samples have no record of their state and answer, and none could be "
-                "made of their events; they are left out",
-                self.path,
-                number,
-            )
-
-    def state_lines(self, sample_id: str, epoch: int) -> list[str]:
-        """Return the state that a sample was answered from, line by line, without blank ones.
-
-        System messages are left out: they stand in every state.
-
-        Raises:
-            DataError: The log cannot be read.
-        """
-        with reading(self.path):
-            sample = read_eval_log_sample(self.path, sample_id, epoch, resolve_attachments=True)
-            recorded = recorded_in(sample)
-        context = recorded.context if recorded else []
-        text = "\n".join(message_text(each) for each in context if each.role != "system")
-        return [line.strip() for line in text.splitlines() if line.strip()]
+def _graded(samples: Iterable[S]) -> list[tuple[S, Mapping[str, Any]]]:
+    """Return the samples that were graded, with the metadata of their first grading."""
+    scores = ((sample, (sample.scores or {}).get("six_dimensions")) for sample in samples)
+    return [(sample, score.metadata) for sample, score in scores if score and score.metadata]
 
 
 def find_logs(paths: Sequence[str]) -> list[Log]:

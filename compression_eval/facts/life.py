@@ -237,6 +237,7 @@ def follow_facts(
     *,
     failed: bool = False,
     words: Sequence[FactWords] = (),
+    looked_up: Sequence[bool | None] = (),
 ) -> list[FactFinding]:
     """Return a finding for every expected fact of a probe, in the probe's order.
 
@@ -247,11 +248,13 @@ def follow_facts(
         markers: The signs of denial in the answer's language.
         failed: Whether the compression gave no state.
         words: What readers say of each fact, in the probe's order; empty if nothing was read.
+        looked_up: Whether the answer holds each fact, in the probe's order, if it is known; else
+            the answer is searched.
     """
     by_fact = {record.fact: record for record in records if record.probe_id == probe.id}
     facts = probe.expected_facts
     unknown: list[bool | None] = [None] * len(facts)
-    stated = unknown if answer is None else stated_facts(probe, answer, markers)
+    stated = unknown if answer is None else looked_up or stated_facts(probe, answer, markers)
     return [
         FactFinding(fact, by_fact.get(fact.fact), in_answer, failed, fact_words)
         for fact, in_answer, fact_words in zip(

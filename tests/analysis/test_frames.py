@@ -12,6 +12,9 @@ from compression_eval.analysis import (
     samples_frame,
     states_frame,
 )
+from compression_eval.analysis.columns import FOLDED, SAMPLE_COLUMNS
+from compression_eval.analysis.frames import read_rows
+from compression_eval.analysis.logs import find_logs
 from compression_eval.errors import DataError
 from compression_eval.grading.rubric import structure
 from tests.analysis.embedded import TAIL, embedded
@@ -121,3 +124,29 @@ def test_nothing_and_what_is_no_log_are_refused(tmp_path: Path) -> None:
     (tmp_path / "x.eval").write_text("no zip", encoding="utf-8")
     with pytest.raises(DataError, match="not a log of Inspect"):
         samples_frame(tmp_path / "x.eval")
+
+
+@pytest.mark.parametrize("recorded", [True, False])
+def test_whether_an_answer_holds_a_fact_is_looked_up_once(
+    folder: Path, tmp_path: Path, recorded: bool
+) -> None:
+    """The log says it; where an older one does not, the answer is searched."""
+    path = next(folder.glob("*anchored*.eval"))
+    log = read_eval_log(str(path))
+    for sample in log.samples or []:
+        for row in ((sample.scores or {})["fact_retention"].metadata or {})["facts"]:
+            held = row.pop("in_answer")
+            if recorded:
+                row["in_answer"] = not held
+    write_eval_log(log, str(tmp_path / path.name))
+    before, after = facts_frame(path), facts_frame(tmp_path)
+    assert ((before["in_answer"] == after["in_answer"]) != recorded).all()
+    assert ((before["stage"] == after["stage"]) != recorded).any()
+
+
+@pytest.mark.slow
+def test_several_processes_read_what_one_does(folder: Path) -> None:
+    names = (*SAMPLE_COLUMNS, *FOLDED)
+    one, two = (read_rows(find_logs([str(folder)]), names, processes=n) for n in (1, 2))
+    assert one.equals(two)
+    assert two["arm"].nunique() == 4

@@ -4,7 +4,7 @@ from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from compression_eval.analysis.arms import (
     ARGUMENT,
@@ -21,8 +21,7 @@ from compression_eval.analysis.columns import (
     Regradings,
 )
 from compression_eval.analysis.frames import (
-    joined,
-    rows_of_log,
+    read_rows,
     unfold_criteria,
     unfold_facts,
     unfold_gradings,
@@ -183,36 +182,41 @@ def load_sides(
     names = dict(zip([log.path for log in every], arm_names(every), strict=True))
     chosen = {}
     for label, wanted in (("base", base_arm), ("new", new_arm)):
-        arm = _only_arm(label, [names[log.path] for log in by_label[label]], wanted)
+        arm = _only_arm(label, {names[log.path] for log in by_label[label]}, wanted)
         chosen[label] = (arm, tuple(log for log in by_label[label] if names[log.path] == arm))
     runs = {log.header.eval.task_id for log in chosen["base"][1]}
     for log in chosen["new"][1]:
         if log.header.eval.task_id in runs:
             raise DataError(f"{log.path}: the same run stands on both sides")
+    controls = [log for log in every if log.compressor in CONTROLS]
     sides = []
     for label, (arm, logs) in chosen.items():
-        controls = tuple(log for log in every if _is_control_of(log, logs[0]))
-        sides.append(Side(label, arm, logs, read_samples(logs, arm), controls=controls))
-        if scored:
-            _refuse_without_scores(sides[-1])
+        own = tuple(each for each in controls if _models(each) == _models(logs[0]))
+        samples = read_samples(logs, arm)
+        if scored and not samples["scored"].any():
+            reasons = Counter(samples["failure"]).most_common(3)
+            listed = "; ".join(f"{count} x {reason}" for reason, count in reasons)
+            raise DataError(
+                f"{label}: none of the {len(samples)} samples of {arm!r} has a score "
+                f"({listed or 'the logs are empty'})"
+            )
+        sides.append(Side(label, arm, logs, samples, controls=own))
     return sides[0], sides[1]
 
 
-def _is_control_of(control: Log, log: Log) -> bool:
-    models = [(answered_by(each), graders_of(each)) for each in (control, log)]
-    return control.compressor in CONTROLS and models[0] == models[1]
+def _models(log: Log) -> tuple[str, str]:
+    return answered_by(log), graders_of(log)
 
 
 def read_samples(
     logs: Sequence[Log], arm: str, regradings: Regradings | None = None
 ) -> "DataFrame":
     """Read everything needed from the logs at once, since opening them takes the time."""
-    return joined([rows_of_log(log, arm, SAMPLE_COLUMNS | FOLDED, regradings) for log in logs])
+    return read_rows(logs, SAMPLE_COLUMNS | FOLDED, arm=arm, regradings=regradings)
 
 
-def _only_arm(label: str, names: Sequence[str], wanted: str | None) -> str:
-    arms = sorted(set(names))
-    listed = ", ".join(f"{name!r}" for name in arms)
+def _only_arm(label: str, arms: Collection[str], wanted: str | None) -> str:
+    listed = ", ".join(f"{name!r}" for name in sorted(arms))
     if wanted is not None and wanted not in arms:
         raise DataError(f"{label}: no log of the arm {wanted!r}; the arms are {listed}")
     if wanted is None and len(arms) > 1:
@@ -220,18 +224,7 @@ def _only_arm(label: str, names: Sequence[str], wanted: str | None) -> str:
             f"{label}: the logs are of {len(arms)} arms, {listed}; "
             f"name one of them with --{label}-arm"
         )
-    return wanted or arms[0]
-
-
-def _refuse_without_scores(side: Side) -> None:
-    if side.samples["scored"].any():
-        return
-    reasons = Counter(side.samples["failure"]).most_common(3)
-    listed = "; ".join(f"{count} x {reason}" for reason, count in reasons)
-    raise DataError(
-        f"{side.label}: none of the {len(side.samples)} samples of {side.arm!r} has a score "
-        f"({listed or 'the logs are empty'})"
-    )
+    return wanted or next(iter(arms))
 
 
 def differences(base: Side, new: Side) -> list[tuple[str, str, str]]:
@@ -271,12 +264,21 @@ def _obstacles(base: Side, new: Side) -> dict[str, str]:
     shared = list(set(both[0]["fixture"]) & set(both[1]["fixture"]))
     asked = [samples[samples["fixture"].isin(shared)] for samples in both]
     details = {
-        "unfinished": _unfinished(base, new),
+        "unfinished": "; ".join(
+            f"{log.path} ended early, {log.header.status}; finish it with: inspect eval-retry"
+            for log in (*base.logs, *new.logs)
+            if not log.complete
+        ),
         # The part of the versions that rises when scores stop being comparable.
         "release": _two(*({v.partition("-")[0] for v in side.versions} for side in (base, new))),
         "fixtures": _sets_differ(both, ["fixture"], "fixture_digest", "fixture"),
         "probes": _sets_differ(asked, ["unit", "probe_id"], "probe_digest", "probe"),
-        "min_removed": _two(_gates(base), _gates(new)),
+        "min_removed": _two(
+            *(
+                {str((log.header.eval.metadata or {}).get("min_removed", "-")) for log in side.logs}
+                for side in (base, new)
+            )
+        ),
         **{name: _per_unit(base, new, column) for name, column in _BY_COLUMN.items()},
     }
     read = (samples["fact_survival_read"].notna().any() for samples in both)
@@ -285,18 +287,6 @@ def _obstacles(base: Side, new: Side) -> dict[str, str]:
         bound = ({graders_of(log) for log in side.logs} for side in (base, new))
         details["grader"] = details["grader"] or _two(*bound)
     return {name: details[name] for name in CONDITIONS if details[name]}
-
-
-def _unfinished(base: Side, new: Side) -> str:
-    return "; ".join(
-        f"{log.path} ended early, {log.header.status}; finish it with: inspect eval-retry"
-        for log in (*base.logs, *new.logs)
-        if not log.complete
-    )
-
-
-def _gates(side: Side) -> set[str]:
-    return {str((log.header.eval.metadata or {}).get("min_removed", "-")) for log in side.logs}
 
 
 def _sets_differ(both: "Sequence[DataFrame]", keys: Sequence[str], column: str, noun: str) -> str:
@@ -341,14 +331,10 @@ def _values(
     for *key, value in rows.itertuples(index=False, name=None):
         values = by_key.setdefault(tuple(map(str, key)), set())
         if value is not None and value == value:  # noqa: PLR0124  (NaN is not itself)
-            values.add(_shown(value))
+            text = str(value)
+            is_digest = len(text) == 64 and not set(text) - set("0123456789abcdef")
+            values.add(shown(text) if is_digest else text)
     return by_key
-
-
-def _shown(value: Any) -> str:
-    text = str(value)
-    is_digest = len(text) == 64 and not set(text) - set("0123456789abcdef")
-    return shown(text) if is_digest else text
 
 
 def _two(first: set[str], second: set[str]) -> str:

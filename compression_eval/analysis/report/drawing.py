@@ -63,6 +63,7 @@ class Chart:
     """Text alternative of the picture."""
     svg: str
     png: bytes
+    """Empty for a narrow one."""
     broad: bool
     """Whether it needs the whole width of a page."""
 
@@ -129,7 +130,8 @@ def finished(figure: "Figure", name: str, title: str, description: str) -> Chart
     # Cut to what is drawn, so that no label is cut off.
     with rc_context({"svg.hashsalt": salt, "savefig.bbox": "tight", "savefig.pad_inches": 0.06}):
         figure.savefig(vector, format="svg", metadata={"Date": None, "Creator": None})
-        figure.savefig(pixels, format="png", dpi=_DPI, metadata={"Software": None})
+        if figure.get_figwidth() != NARROW:  # those are for the page alone
+            figure.savefig(pixels, format="png", dpi=_DPI, metadata={"Software": None})
     broad = figure.get_figwidth() > _HALF
     return Chart(name, title, description, vector.getvalue(), pixels.getvalue(), broad)
 

@@ -2,14 +2,11 @@
 
 import math
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from concurrent.futures import ProcessPoolExecutor
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
-from multiprocessing import get_context
 from typing import TYPE_CHECKING, Any, get_args
 
-from compression_eval.analysis.arms import arm_names
-from compression_eval.analysis.columns import CRITERIA, FACTS, FOLDED, SAMPLE_COLUMNS
+from compression_eval.analysis.columns import CRITERIA, FACTS, SAMPLE_COLUMNS
 from compression_eval.analysis.comparison.changes import MISS, worst_criteria
 from compression_eval.analysis.comparison.measures import (
     HEADLINE,
@@ -18,8 +15,7 @@ from compression_eval.analysis.comparison.measures import (
     with_states,
 )
 from compression_eval.analysis.frames import (
-    joined,
-    rows_of_log,
+    read_rows,
     states_of,
     unfold_criteria,
     unfold_facts,
@@ -121,31 +117,15 @@ def read_frames(
     Raises:
         DataError: A log cannot be read, or was written by an incompatible version.
     """
-    parts: list[DataFrame] = []
-    for part in _parts(list(zip(logs, arm_names(logs), strict=True)), processes):
-        parts.append(part)
-        progress(len(parts))
-    rows = joined(parts)
+    results = [log.header.results for log in logs]
+    count = sum(result.total_samples for result in results if result)
+    names = (*SAMPLE_COLUMNS, CRITERIA, FACTS)
+    processes = processes if count >= MIN_FOR_PROCESSES else 1
+    rows = read_rows(logs, names, processes=processes, progress=progress)
     samples = with_states(rows.drop(columns=[CRITERIA, FACTS]))
-    names = ["log_path", "arm", "sample", "sample_uuid", "epoch", "unit", "probe_id"]
-    criteria = unfold_criteria(rows[[*names, CRITERIA]])
+    names = ("log_path", "arm", "sample", "sample_uuid", "epoch", "unit", "probe_id", CRITERIA)
+    criteria = unfold_criteria(rows[list(names)])
     return Frames(samples, criteria, unfold_facts(rows), states_of(samples))
-
-
-def _parts(arms: Sequence[tuple[Log, str]], processes: int) -> Iterator["DataFrame"]:
-    results = [log.header.results for log, _ in arms]
-    samples = sum(result.total_samples for result in results if result)
-    if processes < 2 or len(arms) < 2 or samples < MIN_FOR_PROCESSES:
-        yield from map(_part, arms)
-        return
-    # Started afresh and not forked: the parent has threads.
-    with ProcessPoolExecutor(processes, mp_context=get_context("spawn")) as pool:
-        yield from pool.map(_part, arms)
-
-
-def _part(arm: tuple[Log, str]) -> "DataFrame":
-    folded = {name: FOLDED[name] for name in (CRITERIA, FACTS)}
-    return rows_of_log(*arm, SAMPLE_COLUMNS | folded)
 
 
 # ----- the figures

@@ -17,14 +17,18 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import quote, unquote, urlsplit
 from urllib.request import url2pathname
 
+from inspect_ai.log import read_eval_log_sample
+
+from compression_eval.analysis.columns import Seen
 from compression_eval.analysis.comparison.changes import MISS
 from compression_eval.analysis.comparison.measures import CLOSEST, HEADLINE
-from compression_eval.analysis.logs import Log
+from compression_eval.analysis.logs import Log, reading
 from compression_eval.analysis.report import sections
 from compression_eval.analysis.report.drawing import Chart
 from compression_eval.analysis.report.figures import Figures, Frames
 from compression_eval.analysis.report.tradeoff import ReportedArm
 from compression_eval.analysis.statistics.significance import DEFAULT_THRESHOLD
+from compression_eval.fixtures.message_text import message_text
 from compression_eval.text.printable import clean
 
 if TYPE_CHECKING:
@@ -143,7 +147,7 @@ def html_page(
         style=Markup(style),  # noqa: S704
         script=Markup(script),  # noqa: S704
         script_hash=f"sha256-{digest}",
-        data=Markup(script_json(probe_data(frames, logs, of.arms, viewer))),  # noqa: S704
+        data=Markup(script_json(probe_data(frames, of.arms, viewer))),  # noqa: S704
         charts=[
             (chart, *(Markup(_BEFORE_SVG.sub("", each.svg)) for each in (chart, narrow)))  # noqa: S704
             for chart, narrow in zip(*charts, strict=True)
@@ -170,12 +174,26 @@ class _Texts(dict[str, int]):
         return self.setdefault(clean(text, MAX_TEXT[kind]), len(self))
 
 
-def probe_data(
-    frames: Frames, logs: Sequence[Log], arms: Sequence[ReportedArm], viewer: Viewer
-) -> dict[str, Any]:
+def probe_data(frames: Frames, arms: Sequence[ReportedArm], viewer: Viewer) -> dict[str, Any]:
     """Return the data of the page's table; texts by number."""
     texts = _Texts()
-    facts, reasons = _facts(frames.facts, texts), _reasons(frames.criteria, texts)
+    # By sample: text and stage of each fact, and what stands in the state instead.
+    facts: dict[tuple[Any, ...], list[list[Any]]] = defaultdict(list)
+    names = ["arm", "log", "fixture", "cut", "probe", "epoch", "fact", "stage", "instead"]
+    for arm, log, fixture, cut, probe, epoch, fact, stage, instead in frames.facts[
+        names
+    ].itertuples(index=False, name=None):
+        also = clean(", ".join(map(str, instead or ())), MAX_TEXT["fact"])
+        key = (arm, log, f"{fixture}@{cut}", probe, epoch)
+        facts[key].append([texts.number(fact, "fact"), str(stage), also])
+    # By sample: each criterion's id and score, and what the graders said.
+    reasons: dict[Any, list[list[Any]]] = defaultdict(list)
+    of_panel = (frames.criteria["grader"] == "panel") & (frames.criteria["grading"] == 0)
+    names = ["sample_uuid", "criterion", "score", "reasoning"]
+    for uuid, criterion, score, reason in frames.criteria.loc[of_panel, names].itertuples(
+        index=False, name=None
+    ):
+        reasons[uuid].append([str(criterion), _number(score), texts.number(reason, "reason")])
     arm_place = {arm.name: place for place, arm in enumerate(arms)}
     paths = {path: place for place, path in enumerate(dict.fromkeys(frames.samples["log_path"]))}
     columns = [
@@ -209,14 +227,14 @@ def probe_data(
         "scores": HEADLINE,
         "miss": MISS,
         "stages": sections.STAGES,
-        "states": _states(frames.samples, logs, arms, texts),
+        "states": _states(frames.samples, arms, texts),
         "texts": list(texts),
         "rows": rows,
     }
 
 
 def _states(
-    samples: "DataFrame", logs: Sequence[Log], arms: Sequence[ReportedArm], texts: _Texts
+    samples: "DataFrame", arms: Sequence[ReportedArm], texts: _Texts
 ) -> dict[str, dict[int, list[int]]]:
     """Return, per conversation and arm, the lines of one state, for arms to be held together.
 
@@ -224,14 +242,13 @@ def _states(
     """
     by_unit: dict[str, dict[int, list[int]]] = defaultdict(dict)
     left = MAX_STATES
-    by_path = {log.path: log for log in logs}
     fine = samples[samples["state_status"] == "ok"].sort_values("epoch", kind="stable")
     first = fine.drop_duplicates(["arm", "unit"])
     for place, arm in enumerate(arms):
         own = first.loc[first["arm"] == arm.name, ["log_path", "unit", "sample", "epoch"]]
         cells = own.itertuples(index=False, name=None)
         for path, unit, sample, epoch in [] if arm.role else cells:
-            lines = by_path[path].state_lines(sample, epoch)
+            lines = _state_lines(path, sample, epoch)
             left -= sum(map(len, lines))
             if left < 0:
                 return by_unit
@@ -239,27 +256,19 @@ def _states(
     return by_unit
 
 
-def _facts(facts: "DataFrame", texts: _Texts) -> dict[tuple[Any, ...], list[list[Any]]]:
-    """Return, per sample, its facts: text, stage, and what stands in the state instead."""
-    by_sample: dict[tuple[Any, ...], list[list[Any]]] = defaultdict(list)
-    names = ["arm", "log", "fixture", "cut", "probe", "epoch", "fact", "stage", "instead"]
-    for arm, log, fixture, cut, probe, epoch, fact, stage, instead in facts[names].itertuples(
-        index=False, name=None
-    ):
-        also = clean(", ".join(map(str, instead or ())), MAX_TEXT["fact"])
-        key = (arm, log, f"{fixture}@{cut}", probe, epoch)
-        by_sample[key].append([texts.number(fact, "fact"), str(stage), also])
-    return by_sample
+def _state_lines(path: str, sample_id: str, epoch: int) -> list[str]:
+    """Return the state that a sample was answered from, line by line, without blank ones.
 
-
-def _reasons(criteria: "DataFrame", texts: _Texts) -> dict[Any, list[list[Any]]]:
-    """Return, per sample, its criteria: id, score, and what the graders said."""
-    by_sample: dict[Any, list[list[Any]]] = defaultdict(list)
-    rows = criteria[(criteria["grader"] == "panel") & (criteria["grading"] == 0)]
-    names = ["sample_uuid", "criterion", "score", "reasoning"]
-    for uuid, criterion, score, reason in rows[names].itertuples(index=False, name=None):
-        by_sample[uuid].append([str(criterion), _number(score), texts.number(reason, "reason")])
-    return by_sample
+    System messages are left out: they stand in every state.
+    """
+    with reading(path):
+        sample = read_eval_log_sample(
+            path, sample_id, epoch, resolve_attachments=True, exclude_fields={"events"}
+        )
+    recorded = Seen(sample, path).recorded
+    context = recorded.context if recorded else []
+    text = "\n".join(message_text(each) for each in context if each.role != "system")
+    return [line.strip() for line in text.splitlines() if line.strip()]
 
 
 def _number(value: Any) -> float | None:
