@@ -2,7 +2,7 @@
 
 import math
 from collections import Counter, defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from statistics import fmean, stdev
 from typing import TYPE_CHECKING, Any, Literal
@@ -72,7 +72,7 @@ class FactChange:
     new: FactSeen
 
 
-_FactKey = tuple[str, int, str, str]
+_Key = tuple[str, int, str, str]
 """Fixture, cut, probe and fact."""
 
 
@@ -84,16 +84,20 @@ def fact_changes(base: Side, new: Side) -> list[FactChange]:
     Losses come before gains, and each in the order of fixtures and probes.
     """
     first, second = _facts_seen(base), _facts_seen(new)
-    changes = [
-        change
-        for key in first.keys() & second.keys()
-        if (change := _fact_change(key, first[key], second[key])) is not None
-    ]
+    places: tuple[Literal["answer", "state"], ...] = ("answer", "state")
+    changes = []
+    for key in first.keys() & second.keys():
+        for where in places:
+            before, after = first[key].share(where), second[key].share(where)
+            if before is not None and after is not None and abs(after - before) >= MIN_CHANGED:
+                kind: Literal["gained", "lost"] = "gained" if after > before else "lost"
+                changes.append(FactChange(*key, kind, where, first[key], second[key]))
+                break
     return sorted(changes, key=lambda c: (c.kind != "lost", c.fixture, c.cut, c.probe, c.fact))
 
 
-def _facts_seen(side: Side) -> dict[_FactKey, FactSeen]:
-    rows: dict[_FactKey, list[tuple[bool | None, bool | None, str]]] = defaultdict(list)
+def _facts_seen(side: Side) -> dict[_Key, FactSeen]:
+    rows: dict[_Key, list[tuple[bool | None, bool | None, str]]] = defaultdict(list)
     columns = ["fixture", "cut", "probe", "fact", "stage"]
     columns += ["in_answer", "in_state", "in_answer_read", "in_state_read"]
     ended = side.facts.loc[side.facts["status"] == "ok", columns]
@@ -119,15 +123,6 @@ def _facts_seen(side: Side) -> dict[_FactKey, FactSeen]:
 def _known(cell: Any) -> bool | None:
     # In a mixed column, pandas keeps missing values as None or NaN.
     return None if cell is None or cell != cell else bool(cell)  # noqa: PLR0124
-
-
-def _fact_change(key: _FactKey, base: FactSeen, new: FactSeen) -> FactChange | None:
-    places: tuple[Literal["answer", "state"], ...] = ("answer", "state")
-    for where in places:
-        before, after = base.share(where), new.share(where)
-        if before is not None and after is not None and abs(after - before) >= MIN_CHANGED:
-            return FactChange(*key, "gained" if after > before else "lost", where, base, new)
-    return None
 
 
 def read_on_one_side(base: Side, new: Side) -> str:
@@ -249,7 +244,13 @@ def side_spread(side: Side) -> SideSpread:
     """Split the spread of a side; its samples must have a column ``state``."""
     rows, others = side.samples, 0
     if (rows["gradings"] > 1).any():
-        rows, others = _same_setup(side.gradings)
+        # Kept are the gradings that were made as the first of their answer was.
+        rows = side.gradings
+        setup = rows[["graded_by", *SETUP]].astype(str).agg("\n".join, axis=1)
+        first = setup[rows["grading"] == 0]
+        by_sample = dict(zip(rows.loc[first.index, "sample_uuid"], first, strict=True))
+        kept = rows["sample_uuid"].map(by_sample) == setup
+        rows, others = rows[kept], int((~kept).sum())
     states = side.samples[["log_path", "epoch", "state"]].itertuples(index=False, name=None)
     state_of = {(log, epoch): state for log, epoch, state in states}
     parts = {}
@@ -261,15 +262,6 @@ def side_spread(side: Side) -> SideSpread:
             for unit, probe, log, epoch, value in known
         )
     return SideSpread(parts, others)
-
-
-def _same_setup(gradings: "DataFrame") -> tuple["DataFrame", int]:
-    """Keep the gradings that were made as the first of their answer was."""
-    setup = gradings[["graded_by", *SETUP]].astype(str).agg("\n".join, axis=1)
-    first = setup[gradings["grading"] == 0]
-    by_sample = dict(zip(gradings.loc[first.index, "sample_uuid"], first, strict=True))
-    kept = gradings["sample_uuid"].map(by_sample) == setup
-    return gradings[kept], int((~kept).sum())
 
 
 # ----- did the grader change?
@@ -348,28 +340,22 @@ def drift(base: Side, new: Side) -> Drift:
         [AnchorGrading.model_validate_json(str(cell)) for cell in side.samples[ANCHOR].dropna()]
         for side in (base, new)
     )
-    shifts = (_shift(key, off_by(first, key), off_by(second, key)) for key in DIMENSION_KEYS)
-
-    def graded(side: Sequence[AnchorGrading]) -> int:
-        return len({each.digest for each in side if not each.failure})
-
-    def failed(side: Sequence[AnchorGrading]) -> int:
-        return sum(bool(each.failure) for each in side)
-
+    shifts = []
+    for key in DIMENSION_KEYS:
+        old, later = off_by(first, key), off_by(second, key)
+        shared = sorted(old.keys() & later.keys())
+        if not shared:
+            continue
+        changes = [later[name] - old[name] for name in shared]
+        means = [fmean(side[name] for name in shared) for side in (old, later)]
+        count = len(shared)
+        spread = Spread(stdev(changes) / count**0.5, count - 1) if count > 1 else None
+        shifts.append(Shift(key, count, means[0], means[1], spread))
+    graded = [len({each.digest for each in side if not each.failure}) for side in (first, second)]
+    failed = [sum(bool(each.failure) for each in side) for side in (first, second)]
     return Drift(
-        graded=(graded(first), graded(second)),
-        failed=(failed(first), failed(second)),
-        shifts=[shift for shift in shifts if shift is not None],
+        graded=(graded[0], graded[1]),
+        failed=(failed[0], failed[1]),
+        shifts=shifts,
         graders=(base.graders, new.graders),
     )
-
-
-def _shift(key: str, base: Mapping[str, float], new: Mapping[str, float]) -> Shift | None:
-    shared = sorted(base.keys() & new.keys())
-    if not shared:
-        return None
-    changes = [new[name] - base[name] for name in shared]
-    means = [fmean(side[name] for name in shared) for side in (base, new)]
-    count = len(shared)
-    spread = Spread(stdev(changes) / count**0.5, count - 1) if count > 1 else None
-    return Shift(key, count, means[0], means[1], spread)

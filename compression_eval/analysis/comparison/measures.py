@@ -160,19 +160,19 @@ def failures(samples: "DataFrame") -> Failures:
     """Count what failed among the samples of a side."""
     failed, without = samples[failed_by_arm(samples)], samples[ungraded(samples)]
     states = states_in(samples)
+    reasons, ungraded_reasons = (
+        dict(Counter(str(why)[:MAX_REASON] for why in rows["failure"]).most_common())
+        for rows in (failed, without)
+    )
     return Failures(
         samples=len(samples),
         failed=len(failed),
         states=len(states),
         failed_states=int((states["state_status"] != "ok").sum()),
-        reasons=_reasons(failed),
+        reasons=reasons,
         ungraded=len(without),
-        ungraded_reasons=_reasons(without),
+        ungraded_reasons=ungraded_reasons,
     )
-
-
-def _reasons(samples: "DataFrame") -> dict[str, int]:
-    return dict(Counter(str(why)[:MAX_REASON] for why in samples["failure"]).most_common())
 
 
 def ungraded(samples: "DataFrame") -> "Series[bool]":
@@ -226,62 +226,51 @@ def chance_of_rise(base: "DataFrame", new: "DataFrame") -> float:
 # ----- arms whose results cannot vary
 
 
-def exact_measures(base: Side, new: Side) -> frozenset[str]:
-    """Return the measures on which neither arm can vary."""
-    return _exact(base) & _exact(new)
-
-
-def _exact(side: Side) -> frozenset[str]:
+def exact_measures(side: Side) -> frozenset[str]:
+    """Return the measures on which a side cannot vary."""
     compressor, compressed_by = side.settings["compressor"], side.settings["compressor model"]
     embedded = all(map(_embedded, (compressed_by, side.model, *side.graders)))
-    # Only the compressor can vary then; a user's own is judged by its results.
-    if embedded and _came_out_alike(side.samples):
-        return frozenset(HEADLINE)
+    # Only the compressor can vary then; a user's own is judged by its results: every conversation
+    # was compressed several times, always to the same scores, and without a model call. What the
+    # embedded model makes of another prompt is no finding.
+    samples = side.samples
+    if embedded and not samples["failure"].astype(bool).any() and not called_a_model(side):
+        runs = samples["log_path"].astype(str) + " " + samples["state"].astype(str)
+        by_probe = samples.groupby(["unit", "sample"])[list(HEADLINE)]
+        apart = (by_probe.max() - by_probe.min()).to_numpy(na_value=0.0)
+        if runs.groupby(samples["unit"]).nunique().min() > 1 and not apart.any():
+            return frozenset(HEADLINE)
     return exact_of(compressor, compressed_by, side.model, side.graders)
 
 
 def exact_of(
     compressor: str, compressor_model: str, model: str, graders: Sequence[str]
 ) -> frozenset[str]:
-    """Return the measures on which an arm cannot vary."""
-    if not _same_every_time(compressor, compressor_model):
+    """Return the measures on which an arm of known strategy cannot vary."""
+    if not same_every_time(compressor, compressor_model):
         return frozenset()
     if not _embedded(model):
         return frozenset({SURVIVAL})
     return frozenset(HEADLINE) if all(map(_embedded, graders)) else SHARES
 
 
-def _came_out_alike(samples: "DataFrame") -> bool:
-    """Return whether every conversation was compressed several times, always to the same scores.
-
-    And without a model call: what the embedded model makes of another prompt is no finding.
-    """
-    if samples["failure"].astype(bool).any() or samples["compress_calls"].sum() > 0:
-        return False
-    runs = samples["log_path"].astype(str) + " " + samples["state"].astype(str)
-    if runs.groupby(samples["unit"]).nunique().min() < 2:
-        return False
-    by_probe = samples.groupby(["unit", "sample"])[list(HEADLINE)]
-    return not bool((by_probe.max() - by_probe.min()).to_numpy(na_value=0.0).any())
-
-
 def stands_in(side: Side) -> bool:
     """Return whether the embedded model compressed instead of a language model."""
-    called = bool(side.samples["compress_calls"].sum() > 0)
-    return called and _embedded(side.settings["compressor model"])
+    return called_a_model(side) and _embedded(side.settings["compressor model"])
+
+
+def called_a_model(side: Side) -> bool:
+    """Return whether any compression called a model."""
+    return bool(side.samples["compress_calls"].sum() > 0)
 
 
 def no_language_model(side: Side) -> bool:
     """Return whether an arm is known to have been run without any language model."""
-    return len(_exact(side)) == len(HEADLINE)
+    return len(exact_measures(side)) == len(HEADLINE)
 
 
-def compresses_the_same(side: Side) -> bool:
+def same_every_time(compressor: str, compressor_model: str) -> bool:
     """Return whether an arm's compressions of one history are all the same."""
-    return _same_every_time(side.settings["compressor"], side.settings["compressor model"])
-
-
-def _same_every_time(compressor: str, compressor_model: str) -> bool:
     name = compressor.removesuffix(SUFFIX)
     known = COMPRESSORS.get(name)
     # A user's own strategy may vary, whatever its model.

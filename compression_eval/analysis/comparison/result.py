@@ -69,6 +69,11 @@ class Comparison:
     drift: changes.Drift | None
     """How far the graders are apart; None if both sides were graded again together."""
 
+    @property
+    def sides(self) -> tuple[Side, Side]:
+        """Base and new."""
+        return self.base, self.new
+
     @cached_property
     def decision(self) -> Decision:
         """The decision on the measure that decides."""
@@ -184,7 +189,9 @@ def compare(
     asked = [side.samples[side.samples["sample"].isin(probes)] for side in (base, new)]
     failed = (measures.failures(asked[0]), measures.failures(asked[1]))
     rises = failed[1].rate > failed[0].rate
-    rules = measures.Rules(threshold, measures.exact_measures(base, new), failures_rise=rises)
+    rules = measures.Rules(
+        threshold, measures.exact_measures(base) & measures.exact_measures(new), failures_rise=rises
+    )
     samples = (base.samples, new.samples)
     knowledge = measures.primary(samples, rules)
     if knowledge is None:
@@ -219,7 +226,13 @@ def compare(
         retention=measures.retentions(base, new) if whole else None,
         same_arm=same_arm(base, new),
         changed_settings=differences(base, new),
-        mechanical=[side.label for side in (base, new) if measures.compresses_the_same(side)],
+        mechanical=[
+            side.label
+            for side in (base, new)
+            if measures.same_every_time(
+                side.settings["compressor"], side.settings["compressor model"]
+            )
+        ],
         unread=measures.unread_changes(base, new),
         drift=None if base.regraded else changes.drift(base, new),
     )

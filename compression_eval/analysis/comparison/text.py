@@ -1,20 +1,13 @@
 """Output of a comparison: a page, JSON, and JUnit XML for CI services."""
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from typing import Any
 from xml.etree.ElementTree import Element, SubElement, indent, tostring
 
 from compression_eval._version import __version__
 from compression_eval.analysis.arms import ARGUMENT, prompt_file
-from compression_eval.analysis.comparison.changes import (
-    DRIFT,
-    Drift,
-    FactChange,
-    FactSeen,
-    SideSpread,
-    read_on_one_side,
-)
+from compression_eval.analysis.comparison.changes import DRIFT, Drift, FactChange, read_on_one_side
 from compression_eval.analysis.comparison.measures import (
     BREAKDOWNS,
     Failures,
@@ -49,9 +42,9 @@ _METHOD = (
     "on these conversations, adjusted by Holm's method for the measures of a table",
 )
 
-_LINE_HEADS = (
-    *("base", "new", "change", "on these conversations", "for new conversations", "p", "verdict"),
-)
+_SIDES = ("base", "new")
+_HERE, _ELSEWHERE = "on these conversations", "for new conversations"
+_LINE_HEADS = ("base", "new", "change", _HERE, _ELSEWHERE, "p", "verdict")
 
 MAX_LISTED = 30
 """Facts and probes listed on the page; JSON has all of them."""
@@ -62,52 +55,34 @@ MAX_JUNIT_TEXT = 20_000
 
 def page(comparison: Comparison, *, gate: bool = False) -> list[Section]:
     """Return a comparison as sections."""
-    first = [_decision(comparison), _arms(comparison)]
-    if gate:
-        return first
-    return [
-        *first,
-        _others(comparison),
-        *_retention(comparison),
-        *_noise_floor(comparison),
-        _failures(comparison),
-        *([_drift(comparison.drift)] if comparison.drift else []),
-        *_breakdowns(comparison),
-        _noise(comparison),
-        _facts(comparison, "lost"),
-        _facts(comparison, "gained"),
-        _flips(comparison, "Missed now (knowledge under 3.0)", "because", now=True),
-        _flips(comparison, "No longer missed", "was missed because", now=False),
-        *_spread(comparison),
-        _method(comparison),
-        Section("", [[": ".join(comparison.outcome)]]),
-    ]
+    sections = [Section("", [[*_decision(comparison)]]), _arms(comparison)]
+    return sections if gate else [*sections, *_details(comparison)]
 
 
-def _decision(comparison: Comparison) -> Section:
-    """Return the outcome, and the figures behind it."""
+def _decision(comparison: Comparison) -> Iterator[str]:
+    """Yield the outcome, and the figures behind it."""
     seen, by, margin = comparison.knowledge, comparison.decision, comparison.rules.threshold
     here, elsewhere = (shown_interval(s, seen.estimate, KNOWLEDGE) for s in _spreads_of(seen))
-    lines = [
-        ": ".join(comparison.outcome),
+    yield ": ".join(comparison.outcome)
+    yield (
         f"knowledge (0 to 5): {shown_value(seen.base, KNOWLEDGE)} -> "
         f"{shown_value(seen.new, KNOWLEDGE)}, {shown_change(seen.estimate, KNOWLEDGE, margin)}, "
-        f"p {shown_p(by.p_value)}; a loss of {margin:.2f} or more: p {shown_p(by.p_margin)}",
-        f"95 % intervals: on these conversations {here}, for new conversations {elsewhere}",
-    ]
+        f"p {shown_p(by.p_value)}; a loss of {margin:.2f} or more: p {shown_p(by.p_margin)}"
+    )
+    yield f"95 % intervals: {_HERE} {here}, {_ELSEWHERE} {elsewhere}"
     if comparison.elsewhere is not None and not comparison.same_answers:
         verdict: str = comparison.elsewhere.verdict
-        if verdict == "not worse":
-            verdict += f" by more than {margin:.2f}"
-        wording = "cannot be told" if verdict == "cannot tell" else verdict
-        lines.append(f"for new conversations such as these: {wording}")
+        wording = {
+            "not worse": f"not worse by more than {margin:.2f}",
+            "cannot tell": "cannot be told",
+        }
+        yield f"for new conversations such as these: {wording.get(verdict, verdict)}"
     if comparison.failing is not None and by.verdict != "fails more":
         base, new = map(_failed, comparison.failed)
         p_value = shown_p(by.p_failing)
-        lines.append(f"failed: base {base}; new {new} (p that it fails more {p_value})")
+        yield f"failed: base {base}; new {new} (p that it fails more {p_value})"
     if comparison.more is not None:
-        lines.append(_what_would_tell(comparison))
-    return Section("", [lines])
+        yield _what_would_tell(comparison)
 
 
 def _spreads_of(seen: Difference) -> tuple[Spread | None, Spread | None]:
@@ -122,7 +97,7 @@ def _what_would_tell(comparison: Comparison) -> str:
     # An epoch is one of the answers from a compression.
     answers = [
         int(side.samples.groupby(["unit", "sample", "log_path", "state"]).size().max())
-        for side in (comparison.base, comparison.new)
+        for side in comparison.sides
     ]
     ways = []
     if seen.here is None:
@@ -135,42 +110,41 @@ def _what_would_tell(comparison: Comparison) -> str:
             max(0, more.states - have) * each for have, each in zip(now, answers, strict=True)
         )
         have = f"{now[0]}" if now[0] == now[1] else f"{now[0]} of base and {now[1]} of new"
-        again = (
-            f"run both again with --epochs {base} into their folders"
-            if base == new
-            else f"run again into their folders: base with --epochs {base}, new with {new}"
-        )
+        again = f"run again into their folders: base with --epochs {base}, new with {new}"
+        if base == new:
+            again = f"run both again with --epochs {base} into their folders"
         ways.append(
             f"about {more.states} compressions of each conversation and side instead of {have} "
             f"({again})"
         )
     if more.fixtures is not None:
         ways.append(f"about {more.fixtures} conversations instead of {seen.fixtures}")
-    listed = ", or ".join(ways) if ways else "no affordable number of epochs or conversations"
+    listed = ", or ".join(ways) or "no affordable number of epochs or conversations"
     return f"what would tell, 4 times out of 5, if the difference is as seen: {listed}"
 
 
 def _arms(comparison: Comparison) -> Section:
-    base, new = (
-        {
-            "arm": side.arm,
-            "logs": str(len(side.logs)),
-            "fixtures": str(side.samples["fixture"].nunique()),
-            "probes": str(side.samples["sample"].nunique()),
-            "compressions": str(side.states),
-            "model": side.model,
-            "compressor model": side.settings["compressor model"],
-            "graded by": " | ".join(side.graders),
-            "version": ", ".join(side.versions),
-        }
-        for side in (comparison.base, comparison.new)
-    )
-    rows = [(name, base[name], new[name]) for name in base]
-    return Section("", [Table(("", "base", "new"), rows, texts=(1, 2)), [*_notes(comparison)]])
+    columns = [
+        (
+            side.arm,
+            str(len(side.logs)),
+            str(side.samples["fixture"].nunique()),
+            str(side.samples["sample"].nunique()),
+            str(side.states),
+            side.model,
+            side.settings["compressor model"],
+            " | ".join(side.graders),
+            ", ".join(side.versions),
+        )
+        for side in comparison.sides
+    ]
+    names = ("arm", "logs", "fixtures", "probes", "compressions", "model", "compressor model")
+    rows = list(zip((*names, "graded by", "version"), *columns, strict=True))
+    return Section("", [Table(("", *_SIDES), rows, texts=(1, 2)), [*_notes(comparison)]])
 
 
 def _notes(comparison: Comparison) -> Iterator[str]:
-    sides = (comparison.base, comparison.new)
+    sides = comparison.sides
     if comparison.same_arm:
         yield "both sides are runs of the same arm: what differs is noise (A/A)"
     else:
@@ -235,25 +209,11 @@ def _short(side: Side, name: str, text: str) -> str:
     return file or (text if len(text) <= MAX_SETTING else f"{shown(digest(text))}…")
 
 
-def _others(comparison: Comparison) -> Section:
-    bounds = {line.measure: line.difference.estimate for line in comparison.bound}
-    heads = ["", *_LINE_HEADS[:-1], *(["failed as 0"] if bounds else []), _LINE_HEADS[-1]]
-    rows = []
-    for line in comparison.lines:
-        *cells, verdict = _line_cells(line, comparison.rules.threshold)
-        if bounds:
-            cells.append(shown_change(bounds[line.measure], line.measure))
-        rows.append([measure_name(line.measure), *cells, verdict])
-    table = Table(heads, rows, texts=(len(heads) - 1,))
-    return Section("Other measures (exploratory: say where to look, decide nothing)", [table])
-
-
 def _line_cells(line: Line, threshold: float) -> list[str]:
     """Return base, new, change, both intervals, p and verdict of a line."""
-    difference, name = line.difference, line.measure
+    difference, name, verdict = line.difference, line.measure, line.judged.verdict
     counts = threshold_of(name, threshold)
     limit = shown_change(counts, name).lstrip("+")
-    verdict = line.judged.verdict
     return [
         shown_value(difference.base, name),
         shown_value(difference.new, name),
@@ -264,27 +224,78 @@ def _line_cells(line: Line, threshold: float) -> list[str]:
     ]
 
 
-def _retention(comparison: Comparison) -> Iterator[Section]:
-    """Say where both sides stand between the controls, where there are some."""
+def _details(comparison: Comparison) -> Iterator[Section]:
+    """Yield everything beside the decision."""
+    threshold = comparison.rules.threshold
+    bounds = {line.measure: line.difference.estimate for line in comparison.bound}
+    heads = ["", *_LINE_HEADS[:-1], *(["failed as 0"] if bounds else []), _LINE_HEADS[-1]]
+    rows: list[list[str]] = []
+    for line in comparison.lines:
+        *cells, verdict = _line_cells(line, threshold)
+        if bounds:
+            cells.append(shown_change(bounds[line.measure], line.measure))
+        rows.append([measure_name(line.measure), *cells, verdict])
+    title = "Other measures (exploratory: say where to look, decide nothing)"
+    yield Section(title, [Table(heads, rows, texts=(len(heads) - 1,))])
+    if comparison.retention:
+        yield _retention(comparison)
+    if comparison.same_arm:
+        yield _noise_floor(comparison)
+    yield _failures(comparison)
+    if comparison.drift:
+        yield _drift(comparison.drift)
+    # Interval for new conversations and p stand in the JSON: these decide nothing.
+    heads = ["", "", *_LINE_HEADS[:4], _LINE_HEADS[-1]]
+    for column, lines in comparison.breakdowns.items():
+        rows = []
+        for line in lines:
+            cells = _line_cells(line, threshold)
+            rows.append([line.group, measure_name(line.measure), *cells[:4], cells[-1]])
+        title = f"By {BREAKDOWNS[column]} (exploratory: says where to look, decides nothing)"
+        yield Section(title, [Table(heads, rows, names=2, texts=(len(heads) - 1,))])
+    yield _changed(comparison)
+    for kind in ("lost", "gained"):
+        rows = [_fact_cells(change) for change in comparison.facts if change.kind == kind]
+        heads = ["fact", "probe", "fixture", "in answer", "in state", "stage"]
+        yield _listed(f"Facts {kind}", Table(heads, rows, names=3, texts=(3, 4, 5)))
+    for now, title, why in (
+        (True, "Missed now (knowledge under 3.0)", "because"),
+        (False, "No longer missed", "was missed because"),
+    ):
+        rows = [
+            [flip.unit, flip.probe, f"{flip.base:.2f}", f"{flip.new:.2f}", flip.reason]
+            for flip in comparison.flips
+            if flip.missed_now == now
+        ]
+        heads = ["fixture", "probe", *_SIDES, why]
+        yield _listed(title, Table(heads, rows, names=2, texts=(4,)))
+    if comparison.spread:
+        yield _spread(comparison)
+    seen = comparison.knowledge
+    behind = (
+        f"behind knowledge: probes {seen.probes}, conversations {seen.fixtures}, "
+        f"compressions {seen.states[0]} and {seen.states[1]}"
+    )
+    yield Section("How it was computed", [[*_METHOD, behind]])
+    yield Section("", [[": ".join(comparison.outcome)]])
+
+
+def _retention(comparison: Comparison) -> Section:
+    """Say where both sides stand between the controls."""
     rows = []
-    for label, kept in zip(("base", "new"), comparison.retention or (), strict=False):
-        if kept is None or kept.share is None:
-            rows.append([label, "close" if kept else "-", "-", "-"])
-            continue
-        limits = (
-            f"{each[0]:.0%} to {each[1]:.0%}" if each else "-"
-            for each in (kept.here, kept.elsewhere)
-        )
-        rows.append([label, f"{kept.share:.0%}", *limits])
-    heads = ("", "retained", "on these conversations", "for new conversations")
-    if rows:
-        yield Section("Retention of knowledge between none (0 %) and full", [Table(heads, rows)])
+    for label, kept in zip(_SIDES, comparison.retention or (), strict=True):
+        cells = ["close" if kept else "-", "-", "-"]
+        if kept is not None and kept.share is not None:
+            limits = (kept.here, kept.elsewhere)
+            shown = (f"{each[0]:.0%} to {each[1]:.0%}" if each else "-" for each in limits)
+            cells = [f"{kept.share:.0%}", *shown]
+        rows.append([label, *cells])
+    table = Table(("", "retained", _HERE, _ELSEWHERE), rows)
+    return Section("Retention of knowledge between none (0 %) and full", [table])
 
 
-def _noise_floor(comparison: Comparison) -> Iterator[Section]:
-    """Say what two runs of one arm differ by, where that is what was compared."""
-    if not comparison.same_arm:
-        return
+def _noise_floor(comparison: Comparison) -> Section:
+    """Say what two runs of one arm differ by, which is what was compared."""
     rows = []
     measured = [(line.measure, line.difference) for line in comparison.lines]
     for name, difference in [(KNOWLEDGE, comparison.knowledge), *measured]:
@@ -295,13 +306,18 @@ def _noise_floor(comparison: Comparison) -> Iterator[Section]:
             cells = [shown_change(size, name).lstrip("+") for size in sizes]
         rows.append([measure_name(name), *cells])
     note = "a change smaller than this is what runs of one arm differ by among themselves"
-    yield Section("Noise floor", [Table(["", "standard error", "95 % within +/-"], rows), [note]])
+    return Section("Noise floor", [Table(["", "standard error", "95 % within +/-"], rows), [note]])
 
 
 def _failures(comparison: Comparison) -> Section:
     rows = [
-        (label, f"{each.failed_states} of {each.states}", _failed(each), _ungraded(each))
-        for label, each in zip(("base", "new"), comparison.failed, strict=True)
+        (
+            label,
+            f"{each.failed_states} of {each.states}",
+            _failed(each),
+            _share(each.ungraded, each, each.ungraded_reasons),
+        )
+        for label, each in zip(_SIDES, comparison.failed, strict=True)
     ]
     heads = ("", "compressions failed", "samples failed", "not graded")
     rises = ["the new arm fails more often, so nothing is called better"]
@@ -310,25 +326,20 @@ def _failures(comparison: Comparison) -> Section:
 
 
 def _failed(failures: Failures) -> str:
-    return _share(failures.failed, failures.samples, failures.reasons)
+    return _share(failures.failed, failures, failures.reasons)
 
 
-def _ungraded(failures: Failures) -> str:
-    return _share(failures.ungraded, failures.samples, failures.ungraded_reasons)
-
-
-def _share(number: int, samples: int, by_reason: Mapping[str, int]) -> str:
-    text = f"{number} of {samples} ({number / max(samples, 1):.1%})"
+def _share(number: int, of: Failures, by_reason: Mapping[str, int]) -> str:
+    text = f"{number} of {of.samples} ({number / max(of.samples, 1):.1%})"
     reasons = ", ".join(f"{reason} {count}" for reason, count in by_reason.items())
     return f"{text}: {reasons}" if reasons else text
 
 
 def _drift(drift: Drift) -> Section:
     """Say how far the graders are off known marks, and apart."""
-    labels = ("base", "new")
     lines = [
         f"{label}: {failed} gradings of anchors failed"
-        for label, failed in zip(labels, drift.failed, strict=True)
+        for label, failed in zip(_SIDES, drift.failed, strict=True)
         if failed
     ]
     if drift.too_few:
@@ -346,27 +357,14 @@ def _drift(drift: Drift) -> Section:
     if rows:
         blocks.append(Table(("", "anchors", "base off by", "new off by", "drift", "95 %"), rows))
     else:
-        without = [label for label, n in zip(labels, drift.graded, strict=True) if not n]
+        without = [label for label, n in zip(_SIDES, drift.graded, strict=True) if not n]
         why = f"no anchors in {' and '.join(without)}" if without else "no anchor is in both"
         lines.append(f"not measured: {why}; run both with -T anchors=12")
     title = "Did the grader change? Answers of known worth that both sides had graded"
     return Section(title, [*blocks, *([lines] if lines else [])])
 
 
-def _breakdowns(comparison: Comparison) -> Iterator[Section]:
-    """Yield a section per breakdown; none for what has only one group."""
-    # Interval for new conversations and p stand in the JSON: these decide nothing.
-    heads = ["", "", *_LINE_HEADS[:4], _LINE_HEADS[-1]]
-    for column, lines in comparison.breakdowns.items():
-        rows = []
-        for line in lines:
-            cells = _line_cells(line, comparison.rules.threshold)
-            rows.append([line.group, measure_name(line.measure), *cells[:4], cells[-1]])
-        title = f"By {BREAKDOWNS[column]} (exploratory: says where to look, decides nothing)"
-        yield Section(title, [Table(heads, rows, names=2, texts=(len(heads) - 1,))])
-
-
-def _noise(comparison: Comparison) -> Section:
+def _changed(comparison: Comparison) -> Section:
     """Say how many facts and probes changed beside what chance alone makes of them."""
     lines = [f"between the sides: facts {len(comparison.facts)}, misses {len(comparison.flips)}"]
     if comparison.noise is None:
@@ -384,39 +382,14 @@ def _noise(comparison: Comparison) -> Section:
     return Section("Facts and misses that changed", [lines])
 
 
-def _facts(comparison: Comparison, kind: str) -> Section:
-    rows = [_fact_cells(change) for change in comparison.facts if change.kind == kind]
-    heads = ("fact", "probe", "fixture", "in answer", "in state", "stage")
-    return _listed(f"Facts {kind}", Table(heads, rows, names=3, texts=(3, 4, 5)))
-
-
 def _fact_cells(change: FactChange) -> list[str]:
     base, new = change.base, change.new
-
-    def seen(where: str) -> str:
-        return " -> ".join(_runs(each, where) for each in (base, new))
-
-    stage = base.stage if base.stage == new.stage else f"{base.stage} -> {new.stage}"
-    unit = f"{change.fixture}@{change.cut}"
-    return [change.fact, change.probe, unit, seen("answer"), seen("state"), stage]
-
-
-def _runs(seen: FactSeen, where: str) -> str:
-    """Return in how many runs a fact was there."""
-    if where == "answer":
-        return f"{seen.in_answer}/{seen.answers}"
-    return f"{seen.in_state}/{seen.states}"
-
-
-def _flips(comparison: Comparison, title: str, why: str, *, now: bool) -> Section:
-    """Name the probes that are a miss on one side only."""
-    rows = [
-        [flip.unit, flip.probe, f"{flip.base:.2f}", f"{flip.new:.2f}", flip.reason]
-        for flip in comparison.flips
-        if flip.missed_now == now
+    return [
+        *(change.fact, change.probe, f"{change.fixture}@{change.cut}"),
+        f"{base.in_answer}/{base.answers} -> {new.in_answer}/{new.answers}",
+        f"{base.in_state}/{base.states} -> {new.in_state}/{new.states}",
+        base.stage if base.stage == new.stage else f"{base.stage} -> {new.stage}",
     ]
-    heads = ("fixture", "probe", "base", "new", why)
-    return _listed(title, Table(heads, rows, names=2, texts=(4,)))
 
 
 def _listed(title: str, table: Table) -> Section:
@@ -424,41 +397,29 @@ def _listed(title: str, table: Table) -> Section:
     rows = table.rows
     if not rows:
         return Section(title, [["none"]])
-    kept = Table(table.heads, rows[:MAX_LISTED], table.names, table.texts)
     left = len(rows) - MAX_LISTED
     more = [[f"and {left} more (--format json lists all)"]] if left > 0 else []
-    return Section(f"{title}: {len(rows)}", [kept, *more])
+    return Section(f"{title}: {len(rows)}", [replace(table, rows=rows[:MAX_LISTED]), *more])
 
 
-def _spread(comparison: Comparison) -> Iterator[Section]:
+def _spread(comparison: Comparison) -> Section:
     """Say where the spread of knowledge comes from on each side."""
-    if comparison.spread is None:
-        return
     rows, notes = [], []
-    for side, spread in zip((comparison.base, comparison.new), comparison.spread, strict=True):
+    for label, spread in zip(_SIDES, comparison.spread or (), strict=True):
         parts = spread.parts[KNOWLEDGE]
         numbers = (parts.state, parts.probe, parts.answer, parts.grading)
-        rows.append([side.label, *("-" if n is None else f"{n**0.5:.2f}" for n in numbers)])
+        rows.append([label, *("-" if n is None else f"{n**0.5:.2f}" for n in numbers)])
         if parts.missing:
             missing = ", ".join(parts.missing)
-            notes.append(f"{side.label}: cannot be split further without {missing}")
+            notes.append(f"{label}: cannot be split further without {missing}")
         if spread.others:
             notes.append(
-                f"{side.label}: {spread.others} gradings by other graders or another rubric are "
+                f"{label}: {spread.others} gradings by other graders or another rubric are "
                 "left out here"
             )
     heads = ("", "compressions as a whole", "compressions by probe", "answers", "gradings")
     title = "Spread of knowledge between runs, as standard deviations"
-    yield Section(title, [Table(heads, rows), *([notes] if notes else [])])
-
-
-def _method(comparison: Comparison) -> Section:
-    seen = comparison.knowledge
-    behind = (
-        f"behind knowledge: probes {seen.probes}, conversations {seen.fixtures}, "
-        f"compressions {seen.states[0]} and {seen.states[1]}"
-    )
-    return Section("How it was computed", [[*_METHOD, behind]])
+    return Section(title, [Table(heads, rows), *([notes] if notes else [])])
 
 
 # ----- for programs
@@ -471,7 +432,7 @@ def as_json(comparison: Comparison, *, gate: bool = False) -> str:
     95 %, and what is not known is null.
     """
     outcome, why = comparison.outcome
-    by, elsewhere = comparison.decision, comparison.elsewhere
+    by, elsewhere, drift = comparison.decision, comparison.elsewhere, comparison.drift
     data: dict[str, Any] = {
         "compression_eval": __version__,
         "outcome": outcome,
@@ -494,7 +455,7 @@ def as_json(comparison: Comparison, *, gate: bool = False) -> str:
         "same_arm": comparison.same_arm,
         "mechanical": comparison.mechanical,
         "allowed": comparison.allowed,
-        "anchors": _drift_data(comparison.drift) if comparison.drift else None,
+        "anchors": None,
         "base": _side_data(comparison.base, comparison.failed[0]),
         "new": _side_data(comparison.new, comparison.failed[1]),
         "settings_changed": [
@@ -504,6 +465,24 @@ def as_json(comparison: Comparison, *, gate: bool = False) -> str:
         "other_measures": [_line_data(line) for line in comparison.lines],
         "formula": FORMULA,
     }
+    if drift:
+        data["anchors"] = {
+            "graded": drift.graded,
+            "failed": drift.failed,
+            "shared": drift.shifts[0].anchors if drift.shifts else 0,
+            "warning": drift.warning,
+            "too_few": drift.too_few,
+            "off_by": [
+                {
+                    "measure": each.measure,
+                    "base": each.base,
+                    "new": each.new,
+                    "drift": each.change,
+                    "interval": each.spread and each.spread.interval(each.change),
+                }
+                for each in drift.shifts
+            ],
+        }
     if not gate:
         data |= {
             "retention": [each and asdict(each) for each in comparison.retention or ()] or None,
@@ -515,26 +494,31 @@ def as_json(comparison: Comparison, *, gate: bool = False) -> str:
             },
             "facts": [asdict(change) for change in comparison.facts],
             "flips": [asdict(flip) | {"missed_now": flip.missed_now} for flip in comparison.flips],
-            "spread": _spread_data(comparison.spread) if comparison.spread else None,
+            "spread": comparison.spread
+            and {
+                label: {
+                    "variances": {name: asdict(parts) for name, parts in side.parts.items()},
+                    "gradings_left_out": side.others,
+                    "missing": next(iter(side.parts.values())).missing,
+                }
+                for label, side in zip(_SIDES, comparison.spread, strict=True)
+            },
         }
     return versioned_json(data)
 
 
 def _difference_data(difference: Difference) -> dict[str, Any]:
+    here, elsewhere = (s and s.interval(difference.estimate) for s in _spreads_of(difference))
     return {
         "base": difference.base,
         "new": difference.new,
         "change": difference.estimate,
-        "on_these_conversations": _interval_data(difference.here, difference.estimate),
-        "for_new_conversations": _interval_data(difference.elsewhere, difference.estimate),
+        "on_these_conversations": here,
+        "for_new_conversations": elsewhere,
         "probes": difference.probes,
         "fixtures": difference.fixtures,
-        "compressions": list(difference.states),
+        "compressions": difference.states,
     }
-
-
-def _interval_data(spread: Spread | None, estimate: float) -> list[float] | None:
-    return None if spread is None else list(spread.interval(estimate))
 
 
 def _line_data(line: Line) -> dict[str, Any]:
@@ -563,40 +547,7 @@ def _side_data(side: Side, failed: Failures) -> dict[str, Any]:
     }
 
 
-def _drift_data(drift: Drift) -> dict[str, Any]:
-    return {
-        "graded": list(drift.graded),
-        "failed": list(drift.failed),
-        "shared": drift.shifts[0].anchors if drift.shifts else 0,
-        "warning": drift.warning,
-        "too_few": drift.too_few,
-        "off_by": [
-            {
-                "measure": each.measure,
-                "base": each.base,
-                "new": each.new,
-                "drift": each.change,
-                "interval": _interval_data(each.spread, each.change),
-            }
-            for each in drift.shifts
-        ],
-    }
-
-
-def _spread_data(both: Sequence[SideSpread]) -> dict[str, Any]:
-    return {
-        label: {
-            "variances": {name: asdict(parts) for name, parts in side.parts.items()},
-            "gradings_left_out": side.others,
-            "missing": next(iter(side.parts.values())).missing,
-        }
-        for label, side in zip(("base", "new"), both, strict=True)
-    }
-
-
 _SUITE = "compression-eval compare"
-_TAGS = {"regression": "failure", "cannot tell": "error"}
-_COUNTED = {"failure": "failures", "error": "errors", "skipped": "skipped"}
 
 
 def as_junit(comparison: Comparison) -> str:
@@ -606,7 +557,8 @@ def as_junit(comparison: Comparison) -> str:
     it did stands in its case, skipped where it is not known.
     """
     outcome, why = comparison.outcome
-    cases = [_case("outcome", _TAGS.get(outcome, ""), f"{outcome}: {why}")]
+    tag = {"regression": "failure", "cannot tell": "error"}.get(outcome, "")
+    cases = [_case("outcome", tag, f"{outcome}: {why}")]
     for line in comparison.lines:
         base, new, change, *_, verdict = _line_cells(line, comparison.rules.threshold)
         tag = "skipped" if line.judged.verdict == "cannot tell" else ""
@@ -630,13 +582,14 @@ def _case(name: str, tag: str, message: str) -> Element:
 
 
 def _junit(cases: list[Element], page: str) -> str:
-    counts = {name: sum(c.find(tag) is not None for c in cases) for tag, name in _COUNTED.items()}
-    numbers = {name: str(count) for name, count in counts.items()}
-    suite = Element("testsuite", {"name": _SUITE, "tests": str(len(cases)), **numbers})
+    counts = {
+        name: str(sum(case.find(tag) is not None for case in cases))
+        for tag, name in (("failure", "failures"), ("error", "errors"), ("skipped", "skipped"))
+    }
+    suites = Element("testsuites")
+    suite = SubElement(suites, "testsuite", {"name": _SUITE, "tests": str(len(cases)), **counts})
     suite.extend(cases)
     if page:
         SubElement(suite, "system-out").text = clean(page, MAX_JUNIT_TEXT)
-    suites = Element("testsuites")
-    suites.append(suite)
     indent(suites)
     return f'<?xml version="1.0" encoding="UTF-8"?>\n{tostring(suites, encoding="unicode")}\n'

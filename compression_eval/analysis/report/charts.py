@@ -18,7 +18,7 @@ from compression_eval.analysis.report.drawing import (
     new_figure,
     row_height,
 )
-from compression_eval.analysis.report.figures import Figures, Share, Survival
+from compression_eval.analysis.report.figures import Figures, Share
 from compression_eval.analysis.report.sections import percent, title_of
 from compression_eval.analysis.report.tradeoff import Point
 from compression_eval.facts.life import AGE_GROUPS, Stage
@@ -308,8 +308,8 @@ def _radar(of: Figures, looks: Looks, narrow: bool) -> Chart | None:
             _polygon(axes, of, name, looks[name], filled=True)
             _spokes(axes, small=True)
             axes.set_title(looks[name].label, fontsize=8, pad=12)
-    description = "Mean of each of the six dimensions, 0 to 5, for every arm; failures count as 0."
-    return finished(figure, "radar", "Six dimensions", description)
+    said = "Mean of each of the six dimensions, 0 to 5, for every arm; failures count as 0."
+    return finished(figure, "radar", "Six dimensions", said)
 
 
 def _polygon(axes: Any, of: Figures, name: str, look: Look, *, filled: bool) -> None:
@@ -420,29 +420,24 @@ def _survival(of: Figures, looks: Looks, narrow: bool) -> Chart | None:
     second.set_xticks(_middles(len(passed)), passed)
     first.set_yticks(_middles(len(labels)), labels, fontsize=9)
     first.set_ylim(len(labels), 0)
+    # By whose word facts are in the states.
+    read = sum(arm.read for arm in survivals.values())
+    facts = sum(sum(arm.stages.values()) for arm in survivals.values())
+    agreed = ", ".join(
+        f"{name} {percent(arm.fact_agreement)}"
+        for name, arm in survivals.items()
+        if arm.fact_agreement is not None
+    )
+    source = f"By the reader's word on {read} of {facts} facts, else looked up."
+    source += f" The look-up agrees on: {agreed}." if agreed else ""
     return finished(
         figure,
         "survival",
         "Facts that survive",
         "Share of the expected facts that are in the state. First quarter: said first in the "
         "oldest part of the history. Where a compression failed, none of them is. "
-        + _readers(survivals),
+        + (source if read else "Looked up in the state; no model read it."),
     )
-
-
-def _readers(arms: Mapping[str, Survival]) -> str:
-    """Return by whose word facts are in the states of some arms."""
-    read = sum(survival.read for survival in arms.values())
-    if not read:
-        return "Looked up in the state; no model read it."
-    facts = sum(sum(survival.stages.values()) for survival in arms.values())
-    agreed = ", ".join(
-        f"{name} {percent(survival.fact_agreement)}"
-        for name, survival in arms.items()
-        if survival.fact_agreement is not None
-    )
-    text = f"By the reader's word on {read} of {facts} facts, else looked up."
-    return text + (f" The look-up agrees on: {agreed}." if agreed else "")
 
 
 def _cells(axes: "Axes", rows: Sequence[Mapping[str, Share]], columns: Sequence[str]) -> None:

@@ -271,13 +271,17 @@ def summary(of: Figures) -> Table:
         kept = of.retained[arm.name].measures.get(KNOWLEDGE) if arm.name in of.retained else None
         by = point.dominated_by if point else ""
         place = f"dominated by {by}" if by else "not dominated" if point else DASH
+        failures = figures.failures
+        failed, states = failures.samples - failures.scored, sum(failures.failed_states.values())
+        below = [f"{states} of {failures.states} states"] if states else []
+        below += [f"{failures.suspect} suspect"] if failures.suspect else []
         leading = figures.estimates.get(KNOWLEDGE)
         limits = leading and not leading.no_spread and between(leading.here, KNOWLEDGE)
         rows.append(
             [
                 Cell(arm.name, ", ".join(marks), ", ".join(named)),
                 Cell(_mean(figures, KNOWLEDGE), below=limits or ""),
-                _failed_cell(figures.failures),
+                Cell(f"{failed} of {failures.samples}" if failed else "0", below="\n".join(below)),
                 Cell(
                     percent(kept.share if kept else None),
                     below=_percents(kept.here if kept else None),
@@ -294,14 +298,6 @@ def summary(of: Figures) -> Table:
 def _mean(figures: ArmFigures, measure: str) -> str:
     estimate = figures.estimates.get(measure)
     return _shown(measure, estimate.mean) if estimate else DASH
-
-
-def _failed_cell(failures: Failures) -> Cell:
-    """Return what failed in an arm: samples, and under it the compressions among them."""
-    failed, states = failures.samples - failures.scored, sum(failures.failed_states.values())
-    below = [f"{states} of {failures.states} states"] if states else []
-    below += [f"{failures.suspect} suspect"] if failures.suspect else []
-    return Cell(f"{failed} of {failures.samples}" if failed else "0", below="\n".join(below))
 
 
 def scores(rows: Sequence[Row]) -> Table:
@@ -501,7 +497,27 @@ def markdown(of: Figures, remarks: Iterable[str], beside: Published | None) -> s
     parts += [f"**{pasted(note, 400)}**" for note in remarks]
     for arm in of.arms:
         parts += _markdown_arm(arm, of.of_arm[arm.name])
-    parts += [*_markdown_retention(of), *_markdown_pairs(of)]
+    if (table := retention(of)) is not None:
+        place = table.heads.index(title_of(KNOWLEDGE))
+        rows = []
+        for cells in table.cells:
+            limits = [*cells[place].below.split("\n"), DASH][:2]
+            rows.append([*(cell.text for cell in cells[: place + 1]), *limits])
+        heads = [*table.heads[:place], "Retention", "95 % here", "95 % for new conversations"]
+        parts += [
+            "### Retention between floor and ceiling",
+            markdown_table(heads, rows, pasted),
+            "(arm - floor) / (ceiling - floor) of knowledge, a ratio of means, failures as 0.",
+        ]
+    if (table := pairs(of)) is not None:
+        parts.append("### Every two arms")
+        parts.append(markdown_table(table.heads, table.plain[:MAX_PAIRS], pasted))
+        if (more := len(table.rows) - MAX_PAIRS) > 0:
+            parts.append(f"And {more} more with smaller differences (figures.json).")
+        parts.append(
+            f"Knowledge on the {of.frontier.probes} probes that every arm has; 95 % on these "
+            "conversations, p adjusted by Holm's method over all pairs."
+        )
     if beside is not None:
         table = reference(beside)
         parts.append("### Published figures, not measured here")
@@ -536,7 +552,12 @@ def _markdown_arm(arm: ReportedArm, figures: ArmFigures) -> Iterator[str]:
     else:
         yield f"Misses (probes under {MISS}): {len(figures.misses)}"
         more = len(figures.misses) - MAX_MISSES
-        lines = [_miss(miss) for miss in figures.misses[:MAX_MISSES]]
+        lines = []
+        for miss in figures.misses[:MAX_MISSES]:
+            lost = f"not in the answer: {', '.join(miss.lost)}" if miss.lost else ""
+            why = "; ".join(pasted(part, 400) for part in (lost, _worst(miss)) if part)
+            name = f"{pasted(miss.unit, 120)} / {pasted(miss.probe, 120)}"
+            lines.append(f"- {name} **{miss.score:.2f}** {why}")
         yield "\n".join([*lines, *([f"- and {more} more"] if more > 0 else [])])
 
 
@@ -567,39 +588,4 @@ def _failed(failures: Failures) -> str:
     return (
         f"{text}; without a score: {reasons}. With all of those as 0, its knowledge is "
         f"{decimal(failures.lower_bound)}."
-    )
-
-
-def _miss(miss: Miss) -> str:
-    lost = f"not in the answer: {', '.join(miss.lost)}" if miss.lost else ""
-    why = "; ".join(pasted(part, 400) for part in (lost, _worst(miss)) if part)
-    return f"- {pasted(miss.unit, 120)} / {pasted(miss.probe, 120)} **{miss.score:.2f}** {why}"
-
-
-def _markdown_retention(of: Figures) -> Iterator[str]:
-    table = retention(of)
-    if table is None:
-        return
-    yield "### Retention between floor and ceiling"
-    leading = table.heads.index(title_of(KNOWLEDGE))
-    rows = []
-    for cells in table.cells:
-        limits = [*cells[leading].below.split("\n"), DASH][:2]
-        rows.append([*(cell.text for cell in cells[: leading + 1]), *limits])
-    heads = [*table.heads[:leading], "Retention", "95 % here", "95 % for new conversations"]
-    yield markdown_table(heads, rows, pasted)
-    yield "(arm - floor) / (ceiling - floor) of knowledge, a ratio of means, failures as 0."
-
-
-def _markdown_pairs(of: Figures) -> Iterator[str]:
-    table = pairs(of)
-    if table is None:
-        return
-    yield "### Every two arms"
-    yield markdown_table(table.heads, table.plain[:MAX_PAIRS], pasted)
-    if (more := len(table.rows) - MAX_PAIRS) > 0:
-        yield f"And {more} more with smaller differences (figures.json)."
-    yield (
-        f"Knowledge on the {of.frontier.probes} probes that every arm has; 95 % on these "
-        "conversations, p adjusted by Holm's method over all pairs."
     )
