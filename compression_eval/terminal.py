@@ -1,8 +1,11 @@
-"""What the subcommands of ``compression-eval`` share: clean errors, examples, a model by name."""
+"""What the subcommands share: clean errors, examples, a model by name, how far they are."""
 
+import os
 import re
+import sys
 from collections.abc import Callable, Container, Iterator, Sequence, Sized
 from contextlib import contextmanager
+from threading import Event, Thread
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
@@ -18,6 +21,7 @@ from compression_eval.errors import (
 
 if TYPE_CHECKING:
     from inspect_ai.model import Model
+    from rich.progress import Progress, TaskID
 
 F = TypeVar("F", bound=Callable[..., object])
 
@@ -35,6 +39,10 @@ _MODEL_OPTIONS = (
     click.option("--temperature", type=click.FloatRange(min=0), help="Sampling temperature."),
     click.option("--max-connections", type=click.IntRange(min=1), help="Calls at a time."),
 )
+
+
+LINE_SECONDS = (15, 30, 60, 120, 300)
+"""Seconds between lines of progress without a terminal; the last one is repeated."""
 
 
 class _NotFoundError(click.ClickException):
@@ -101,6 +109,107 @@ def aligned(rows: Sequence[Sequence[str]], right: Container[str] = ()) -> list[s
         ).rstrip()
         for row in rows
     ]
+
+
+def duration(seconds: float) -> str:
+    """Return a time in words, with the precision of an estimate."""
+    if seconds < 90:
+        return f"{max(round(seconds, -1), 10):.0f} s"
+    if seconds < 90 * 60:
+        return f"{seconds / 60:.0f} min"
+    return f"{seconds / 3600:.1f} h"
+
+
+class Display:
+    """How far a command is, on stderr: bars in a terminal, elsewhere occasional lines.
+
+    Args:
+        label: What the bar of the whole is called; more may be added to `bars`.
+        total: Units of the whole.
+        left: Returns what stands beside its bar, as the remaining time.
+        line: Returns what to say without a terminal.
+        done: Units that were done before.
+    """
+
+    def __init__(
+        self,
+        label: str,
+        total: int,
+        left: Callable[[], str],
+        line: Callable[[], str],
+        done: int = 0,
+    ) -> None:
+        self._label, self._total, self._done = label, total, done
+        self._left, self._line = left, line
+        self._ended = Event()
+        self._thread = Thread(target=self._say_lines, daemon=True)
+        self.bars: Progress | None = None
+        """None without a terminal."""
+        self.whole: TaskID
+        """The bar of the whole, where there are bars."""
+
+    def __enter__(self) -> "Display":
+        if sys.stderr.isatty() and os.environ.get("TERM") != "dumb":
+            self.bars = self._bars()
+            self.whole = self.bars.add_task(self._label, total=self._total, completed=self._done)
+            self.bars.start()
+        else:
+            self._thread.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        if self.bars is not None:
+            self.bars.stop()
+        else:
+            self._ended.set()
+            self._thread.join()
+
+    def say(self, text: str) -> None:
+        """Print a line on stderr, above the bars."""
+        if self.bars is None:
+            click.echo(text, err=True)
+        else:
+            from rich.text import Text
+
+            self.bars.console.print(Text(text))
+
+    def _bars(self) -> "Progress":
+        from rich.console import Console
+        from rich.progress import (
+            BarColumn,
+            MofNCompleteColumn,
+            Progress,
+            ProgressColumn,
+            Task,
+            TextColumn,
+        )
+        from rich.table import Column
+        from rich.text import Text
+
+        class Left(ProgressColumn):
+            def render(column, task: Task) -> Text:  # noqa: N805
+                return Text(self._left() if task.id == self.whole else "")
+
+        return Progress(
+            TextColumn(
+                "{task.description}",
+                markup=False,
+                table_column=Column(ratio=1, no_wrap=True, overflow="ellipsis"),
+            ),
+            BarColumn(bar_width=16),
+            MofNCompleteColumn(),
+            Left(table_column=Column(no_wrap=True)),
+            console=Console(file=sys.stderr),
+            expand=True,
+            transient=True,
+            redirect_stdout=sys.stdout.isatty(),  # what goes to a file stays there
+        )
+
+    def _say_lines(self) -> None:
+        number = 0
+        while not self._ended.wait(LINE_SECONDS[min(number, len(LINE_SECONDS) - 1)]):
+            click.echo(self._line(), err=True)
+            number += 1
 
 
 def say_passed_over(reasons: Sequence[PassedOverError], left: Sized) -> None:

@@ -1,5 +1,7 @@
+import io
 import subprocess
 import sys
+import time
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -7,9 +9,10 @@ import click
 import pytest
 from click.testing import CliRunner
 
+from compression_eval import terminal
 from compression_eval.cli import COMMANDS, main
 from compression_eval.errors import DataError
-from compression_eval.terminal import CleanCommand, CleanGroup, examples
+from compression_eval.terminal import CleanCommand, CleanGroup, Display, examples
 
 
 def _commands(error: Exception) -> list[click.Command]:
@@ -94,3 +97,28 @@ def test_help_is_there_at_once() -> None:
     code += "print('inspect_ai' in sys.modules)"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.endswith("\nFalse\n")
+
+
+class _Terminal(io.StringIO):
+    def isatty(self) -> bool:
+        return True
+
+
+def test_bars_in_a_terminal_and_lines_elsewhere(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(terminal, "LINE_SECONDS", (0.02,))
+    monkeypatch.setenv("TERM", "xterm")
+    said = {}
+    for stream in (io.StringIO(), _Terminal()):
+        monkeypatch.setattr(sys, "stderr", stream)
+        with Display("scrub", 4, lambda: "2 min left", lambda: "1 of 4 files") as shown:
+            if shown.bars:
+                shown.bars.advance(shown.whole)
+            shown.say("a [b]warning[/b]")
+            time.sleep(0.3)
+        said[stream.isatty()] = stream.getvalue()
+    plain, drawn = said[False], said[True]
+    assert "a [b]warning[/b]\n" in plain
+    assert plain.count("1 of 4 files\n") > 2
+    assert "\x1b" not in plain
+    assert "a [b]warning[/b]" in drawn
+    assert all(shown in drawn for shown in ("scrub", "0/4", "1/4", "2 min left"))

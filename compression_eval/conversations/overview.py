@@ -1,13 +1,9 @@
-"""What an import shows: how far it is, and what became of the input, in counts and line by line."""
+"""What an import shows of what became of the input, in counts and line by line."""
 
 import json
-import sys
-import time
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass, field
-
-import click
 
 from compression_eval.conversations.drafts import Account
 from compression_eval.fixtures.models import Fixture
@@ -20,49 +16,6 @@ _HEADS = (
 _MAX_FILES = 10
 _MAX_UNREADABLE = 20
 _MAX_TITLE_CHARACTERS = 40
-_MAX_PLACE_CHARACTERS = 60
-_TERMINAL_SECONDS = 0.2
-_LOG_SECONDS = 10.0
-
-
-class Progress:
-    """Shows on standard error how far an import is.
-
-    One line that is written over in a terminal; elsewhere a line now and then.
-
-    Args:
-        total: How many files there are.
-    """
-
-    def __init__(self, total: int) -> None:
-        self._total = total
-        self._terminal = sys.stderr.isatty()
-        self._started = self._shown = time.monotonic()
-        self._messages = 0
-
-    def show(self, number: int, place: str, messages: int = 0) -> None:
-        """Show where the import is.
-
-        Args:
-            number: Of the current file, from 1.
-            place: The current file.
-            messages: Messages that were imported since the last call.
-        """
-        self._messages += messages
-        now = time.monotonic()
-        if now - self._shown < (_TERMINAL_SECONDS if self._terminal else _LOG_SECONDS):
-            return
-        self._shown = now
-        rate = self._messages / max(now - self._started, 1e-9)
-        name = printable(place, _MAX_PLACE_CHARACTERS, end=True)
-        line = f"[{number}/{self._total}] {self._messages:,} messages, {rate:,.0f} a second: {name}"
-        self.clear()
-        click.echo(line, err=True, nl=not self._terminal)
-
-    def clear(self) -> None:
-        """Take the line away, so that something else can be printed."""
-        if self._terminal:
-            click.echo("\r\x1b[K", err=True, nl=False)
 
 
 @dataclass

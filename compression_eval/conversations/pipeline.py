@@ -22,7 +22,6 @@ from compression_eval.conversations.duplicates import (
 from compression_eval.conversations.formats import format_of
 from compression_eval.conversations.overview import (
     Overview,
-    Progress,
     explained,
     explained_json,
     printable,
@@ -127,22 +126,20 @@ class _Worker:
         self._kept: dict[Input, list[_Recognised | _Built | str]] = {}
         self._room = MAX_KEPT_BYTES
 
-    def read_ahead(self, item: Input) -> Iterator[tuple[int, Copy | None]]:
-        """Learn from the conversations in a file; yields how many messages each has.
+    def read_ahead(self, item: Input) -> Iterator[Copy]:
+        """Learn from the conversations in a file; yields what finds copies, if they are left out.
 
-        Beside it stands what is kept of it to find copies, where these are left out.
+        What was read is kept for `read`, as far as there is room.
         """
-        copies = self._options.duplicates == "longest"
         if 0 < item.size <= self._room:
             self._room -= item.size
             self._kept[item] = list(_read(item, self._options))
         for number, outcome in self._outcomes(item):
             if isinstance(outcome, _Built):
-                fixture = outcome.built.fixture
                 if self._taught:
-                    self._taught.learn_from(fixture)
-                key = (item.place, number)
-                yield len(fixture.messages), copy_of(key, fixture) if copies else None
+                    self._taught.learn_from(outcome.built.fixture)
+                if self._options.duplicates == "longest":
+                    yield copy_of((item.place, number), outcome.built.fixture)
 
     def taught(self) -> Vocabulary:
         """Return what this worker learnt."""
@@ -242,14 +239,13 @@ class Import:
         Raises:
             DataError: A process ended before its work was done.
         """
-        progress = Progress(len(inputs))
-        with Workers(partial(_Worker, self._options), inputs, self._jobs) as workers:
-            shorter = self._read_ahead(workers, inputs, progress)
-            for number, (item, outcomes) in enumerate(workers.each(_Worker.read, inputs), 1):
-                progress.show(number, item.place)
+        twice = self._options.scrubbing is not None or self._options.duplicates == "longest"
+        make = partial(_Worker, self._options)
+        with Workers(make, inputs, self._jobs, passes=1 + twice) as workers:
+            shorter = self._read_ahead(workers, inputs) if twice else {}
+            for item, outcomes in workers.each("import", _Worker.read, inputs):
                 index = 0
                 for outcome in outcomes:
-                    progress.clear()
                     if isinstance(outcome, _Recognised):
                         place = printable(item.place, 300, end=True)
                         self._say(f"{place}: {outcome.format}, {printable(outcome.seen, 300)}")
@@ -263,12 +259,10 @@ class Import:
                             self._take(outcome, item.place)
                         except DataError as error:
                             self._refuse(item, str(error))
-                        progress.show(number, item.place, len(outcome.fixture.messages))
                     index += 1
-        progress.clear()
 
     def _read_ahead(
-        self, workers: Workers[_Worker], inputs: Sequence[Input], progress: Progress
+        self, workers: Workers[_Worker], inputs: Sequence[Input]
     ) -> dict[tuple[str, int], str]:
         """Read everything once before, where what is in one file decides about others.
 
@@ -277,14 +271,10 @@ class Import:
         Returns:
             The conversations to leave out, by file and number in it, and why.
         """
-        if self._options.duplicates == "all" and not self._options.scrubbing:
-            return {}
         copies = Copies()
-        for number, (item, found) in enumerate(workers.each(_Worker.read_ahead, inputs), 1):
-            progress.show(number, f"{item.place} (read ahead)")
-            for _, copy in found:
-                if copy:
-                    copies.add(copy)
+        for _, found in workers.each("read ahead", _Worker.read_ahead, inputs):
+            for copy in found:
+                copies.add(copy)
         shorter = copies.shorter()
         workers.all(_Worker.prepare, workers.all(_Worker.taught), set(shorter))
         return shorter

@@ -3,6 +3,7 @@
 import os
 import pickle
 import signal
+import time
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
@@ -14,9 +15,13 @@ from typing import Any, Generic, Protocol, TypeVar
 import click
 
 from compression_eval.errors import DataError
+from compression_eval.terminal import Display, duration
 
 MIN_BYTES = 4_000_000
 """Bytes of input for each process, unless a number is given: a process takes a second to start."""
+
+_MIN_SECONDS = 2.0
+"""Before that no pace is told."""
 
 MAX_WAITING_BYTES = 64_000_000
 """Results that wait for those of earlier files; with more, processes ahead have to wait."""
@@ -52,25 +57,39 @@ class Workers(Generic[_Worker]):
         make: Makes a worker. It, the files, and the results go from one process to the other.
         items: All files that there will be work on.
         jobs: Processes; None for as many as pay.
+        passes: How often there will be work on each file.
     """
 
     def __init__(
-        self, make: Callable[[], _Worker], items: Sequence[Work], jobs: int | None
+        self,
+        make: Callable[[], _Worker],
+        items: Sequence[Work],
+        jobs: int | None,
+        passes: int = 1,
     ) -> None:
-        pays = sum(item.size for item in items) // MIN_BYTES
-        count = min(jobs or min(_cores(), pays), len(items))
+        size = sum(item.size for item in items)
+        count = min(jobs or min(_cores(), size // MIN_BYTES), len(items))
+        self._files, self._bytes = len(items), size * passes
+        self._label, self._number, self._done = "", 0, 0
+        self._started = time.monotonic()
+        self._display = Display("", len(items), self._pace, self._line)
         self._own = make() if count < 2 else None
         self._others = [_Process(make) for _ in range(count)] if count > 1 else []
 
     def __enter__(self) -> "Workers[_Worker]":
+        self._display.__enter__()
         return self
 
     def __exit__(self, *_: object) -> None:
+        self._display.__exit__()
         for other in self._others:
             other.end()
 
     def each(
-        self, method: Callable[[_Worker, _Item], Iterable[_Result]], items: Sequence[_Item]
+        self,
+        label: str,
+        method: Callable[[_Worker, _Item], Iterable[_Result]],
+        items: Sequence[_Item],
     ) -> Iterator[tuple[_Item, Iterator[_Result]]]:
         """Yield every file in order, with what a worker's method yields for it.
 
@@ -80,6 +99,20 @@ class Workers(Generic[_Worker]):
         Raises:
             DataError: A process ended before its work was done.
         """
+        bars, self._label = self._display.bars, label
+        if bars:
+            bars.reset(self._display.whole, description=label)
+        self._number = 0
+        for item, results in self._worked(method, items):
+            yield item, results
+            self._number += 1
+            self._done += item.size
+            if bars:
+                bars.advance(self._display.whole)
+
+    def _worked(
+        self, method: Callable[[_Worker, _Item], Iterable[_Result]], items: Sequence[_Item]
+    ) -> Iterator[tuple[_Item, Iterator[_Result]]]:
         if self._own is not None:
             for item in items:
                 yield item, iter(method(self._own, item))
@@ -102,6 +135,16 @@ class Workers(Generic[_Worker]):
         if self._own is not None:
             return [method(self._own, *arguments)]
         return [other.call(method, arguments) for other in self._others]
+
+    def _pace(self) -> str:
+        elapsed = time.monotonic() - self._started
+        if not self._done or elapsed < _MIN_SECONDS:
+            return ""
+        left = (self._bytes - self._done) * elapsed / self._done
+        return f"{self._done / elapsed / 1e6:.1f} MB/s, about {duration(left)} left"
+
+    def _line(self) -> str:
+        return f"{self._label}: {self._number} of {self._files} files, {self._pace()}"
 
     def _results(self, number: int, owner: "_Process") -> Iterator[Any]:
         while True:

@@ -1,33 +1,27 @@
 """The progress of a sweep on stderr: bars in a terminal, elsewhere occasional lines."""
 
 import logging
-import sys
 import time
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from threading import Event, Lock, Thread
+from threading import Lock
 
 import click
 from inspect_ai.hooks import Hooks, SampleEnd, SampleStart, TaskEnd, TaskStart, hooks
 from inspect_ai.log import read_eval_log_sample_summaries_async
-from rich.console import Console
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TaskID, TextColumn
-from rich.table import Column
-from rich.text import Text
+from rich.progress import TaskID
 
 from compression_eval.errors import one_line
 from compression_eval.grading.failures import run_failures
 from compression_eval.sweeping.arms import TaskKey, task_key
+from compression_eval.terminal import Display, duration
 
 STILL = 0.2
 """Minimum share of its usual length that a running sample is assumed to need still."""
 
 MIN_FINISHED = 3
 """Samples that must be done before a time is shown."""
-
-LINE_SECONDS = (15, 30, 60, 120, 300)
-"""Seconds between lines without a terminal; the last one is repeated."""
 
 MAX_LABEL = 40
 """Maximum characters of an arm beside a bar, so that the line fits a terminal of 80."""
@@ -96,15 +90,6 @@ class Pace:
         return lengths
 
 
-def duration(seconds: float) -> str:
-    """Return a time in words, with the precision of an estimate."""
-    if seconds < 90:
-        return f"{max(round(seconds, -1), 10):.0f} s"
-    if seconds < 90 * 60:
-        return f"{seconds / 60:.0f} min"
-    return f"{seconds / 3600:.1f} h"
-
-
 class _Sweep(logging.Handler):
     """The running sweep; shows our warnings too, which Inspect hides."""
 
@@ -120,18 +105,14 @@ class _Sweep(logging.Handler):
         self.guard = Lock()
         self.tasks: dict[str, TaskKey] = {}
         """By the id of the evaluation."""
-        self.bars: Progress | None = None
+        self.display = Display(
+            "sweep", sum(sizes.values()), self.time_left, self.line, self.done.total()
+        )
         self.rows: dict[TaskKey, TaskID] = {}
 
     def emit(self, record: logging.LogRecord) -> None:
         """Show a warning."""
-        self.say(record.getMessage())
-
-    def say(self, text: str) -> None:
-        if self.bars is None:
-            click.echo(text, err=True)
-        else:
-            self.bars.console.print(Text(text))
+        self.display.say(record.getMessage())
 
     def time_left(self) -> str:
         with self.guard:
@@ -143,9 +124,6 @@ class _Sweep(logging.Handler):
         total = sum(self.sizes.values())
         return f"{self.done.total():,} of {total:,} samples, {self.time_left()}"
 
-
-_WHOLE: TaskKey = ("", "")
-"""The row of the bars for all tasks."""
 
 _under_way: list[_Sweep] = []
 """The running sweep of this process; None without one."""
@@ -163,9 +141,9 @@ class _ProgressHooks(Hooks):
         """Record the arm and model of an evaluation."""
         for sweep in _under_way:
             task = sweep.tasks[data.eval_id] = task_key(data.spec)
-            if sweep.bars is not None and task not in sweep.rows:
+            if sweep.display.bars is not None and task not in sweep.rows:
                 label = one_line(sweep.names.get(task, ""), MAX_LABEL)
-                sweep.rows[task] = sweep.bars.add_task(
+                sweep.rows[task] = sweep.display.bars.add_task(
                     label, total=sweep.sizes.get(task), completed=sweep.done[task]
                 )
 
@@ -184,9 +162,9 @@ class _ProgressHooks(Hooks):
                 with sweep.guard:
                     sweep.pace.end(data.sample_id, time.monotonic(), done=done)
                     sweep.done[task] += done
-                if sweep.bars is not None and done:
-                    sweep.bars.advance(sweep.rows[task])
-                    sweep.bars.advance(sweep.rows[_WHOLE])
+                if sweep.display.bars is not None and done:
+                    sweep.display.bars.advance(sweep.rows[task])
+                    sweep.display.bars.advance(sweep.display.whole)
 
     async def on_task_end(self, data: TaskEnd) -> None:
         """Report that an arm is done, or why an attempt failed."""
@@ -204,9 +182,9 @@ class _ProgressHooks(Hooks):
                     else data.log.status
                 )
                 word, detail = "not done", failed
-            sweep.say(f"{word}: {sweep.names.get(task, data.log.eval.task)}, {detail}")
-            if sweep.bars is not None and (row := sweep.rows.pop(task, None)) is not None:
-                sweep.bars.remove_task(row)
+            sweep.display.say(f"{word}: {sweep.names.get(task, data.log.eval.task)}, {detail}")
+            if sweep.display.bars is not None and (row := sweep.rows.pop(task, None)) is not None:
+                sweep.display.bars.remove_task(row)
 
 
 @contextmanager
@@ -218,62 +196,11 @@ def progress(
     _under_way.append(sweep)
     ours = logging.getLogger("compression_eval")
     ours.addHandler(sweep)
-    console = Console(file=sys.stderr)
-    terminal = sys.stderr.isatty() and not console.is_dumb_terminal
     try:
-        with _bars(sweep, console) if terminal else _lines(sweep):
+        with sweep.display as display:
+            if display.bars is None:
+                click.echo(sweep.line(), err=True)
             yield
     finally:
         ours.removeHandler(sweep)
         _under_way.remove(sweep)
-
-
-class _LeftColumn(TextColumn):
-    """The remaining time, beside the bar of all tasks."""
-
-    sweep: _Sweep
-
-    def render(self, task: object) -> Text:
-        """Return it; nothing for a single arm."""
-        whole = getattr(task, "id", None) == self.sweep.rows.get(_WHOLE)
-        return Text(self.sweep.time_left() if whole else "")
-
-
-@contextmanager
-def _bars(sweep: _Sweep, console: Console) -> Iterator[None]:
-    label = Column(ratio=1, no_wrap=True, overflow="ellipsis")
-    left = _LeftColumn("", table_column=Column(no_wrap=True))
-    left.sweep = sweep
-    with Progress(
-        TextColumn("{task.description}", table_column=label),
-        BarColumn(bar_width=16),
-        MofNCompleteColumn(),
-        left,
-        console=console,
-        expand=True,
-        transient=True,
-    ) as bars:
-        sweep.bars = bars
-        total = sum(sweep.sizes.values())
-        sweep.rows[_WHOLE] = bars.add_task("all", total=total, completed=sweep.done.total())
-        yield
-
-
-@contextmanager
-def _lines(sweep: _Sweep) -> Iterator[None]:
-    click.echo(sweep.line(), err=True)
-    ended = Event()
-
-    def say() -> None:
-        number = 0
-        while not ended.wait(LINE_SECONDS[min(number, len(LINE_SECONDS) - 1)]):
-            click.echo(sweep.line(), err=True)
-            number += 1
-
-    thread = Thread(target=say, daemon=True)
-    thread.start()
-    try:
-        yield
-    finally:
-        ended.set()
-        thread.join()

@@ -15,7 +15,7 @@ from click.testing import CliRunner, Result
 
 from compression_eval.cli import main
 from compression_eval.conversations import formats, sources
-from compression_eval.conversations.overview import Progress, printable
+from compression_eval.conversations.overview import printable
 from compression_eval.conversations.readers.base import Format
 from compression_eval.conversations.sources import SourceFile
 from compression_eval.fixtures.loading import load_fixture
@@ -483,22 +483,6 @@ def test_every_sample_becomes_a_fixture_and_every_line_is_known() -> None:
         assert not recorded or recorded == set(fixture.cuts)
     fates = {json.loads(line)["fate"] for line in Path("account.jsonl").read_text().splitlines()}
     assert fates <= {"message", "merged", "skipped", "added"}
-
-
-def test_where_it_is_and_how_fast(
-    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    now = [100.0]
-    monkeypatch.setattr("time.monotonic", lambda: now[0])
-    shown = Progress(3)
-    shown.show(1, "a.jsonl")
-    assert capsys.readouterr().err == "", "not for an import that is done in a moment"
-    now[0] = 120.0
-    shown.show(2, "b\x1b.jsonl", 4000)
-    shown.clear()
-    said = capsys.readouterr()
-    assert said.err == "[2/3] 4,000 messages, 200 a second: b?.jsonl\n"
-    assert said.out == ""
 
 
 def test_text_from_a_file_cannot_move_the_cursor() -> None:

@@ -7,8 +7,10 @@ from pathlib import Path
 
 import pytest
 
+from compression_eval import terminal
 from compression_eval.sweeping import progress
-from compression_eval.sweeping.progress import Pace, duration
+from compression_eval.sweeping.progress import Pace
+from compression_eval.terminal import duration
 from tests.e2e import small
 from tests.e2e.scripted import ANSWERS, GRADES, Call, Script, Scripts, proper_answer, proper_grading
 from tests.sweeping.commanding import run, scripted_models, settings_file
@@ -78,7 +80,7 @@ def lines(errors: str) -> list[str]:
 def test_without_a_terminal_there_are_lines(
     scripts: Scripts, tiny: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(progress, "LINE_SECONDS", (0.2,))
+    monkeypatch.setattr(terminal, "LINE_SECONDS", (0.2,))
     scripts[ANSWERS].seconds = 0.15
     file = str(settings_file(tmp_path, tiny, **scripted_models(), epochs=3))
     ended = run("sweep", file, "--max-samples", "1", "-G", "max_connections=1")

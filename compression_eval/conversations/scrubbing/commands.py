@@ -127,13 +127,12 @@ def scrub_command(
     refused = 0
     written: dict[Path, Path] = {}
     data: list[dict[str, Any]] = []
-    with Workers(partial(_Worker, settings, pseudonyms, model), files, jobs) as workers:
-        for _, read in workers.each(_Worker.learn, files):
+    with Workers(partial(_Worker, settings, pseudonyms, model), files, jobs, passes=2) as workers:
+        for _, read in workers.each("learn", _Worker.learn, files):
             list(read)  # a name that one file gives away is replaced in all of them
         workers.all(_Worker.teach, workers.all(_Worker.taught))
-        for number, (file, results) in enumerate(workers.each(_Worker.scrub, files), 1):
+        for file, results in workers.each("scrub", _Worker.scrub, files):
             path = file.path
-            click.echo(f"{number}/{len(files)} {path}", err=True)
             (done,) = results
             total.add(done.report)
             data.append({"file": str(path), "replaced": done.report.as_data()})
@@ -190,9 +189,7 @@ def audit_command(settings: ScrubSettings, paths: tuple[str, ...], jobs: int | N
         files += map(_File, [*fixtures, *(bank for bank in banks if bank)])
     count = 0
     with Workers(partial(_Worker, settings, Pseudonyms()), files, jobs) as workers:
-        for number, (file, findings) in enumerate(workers.each(_Worker.audit, files), 1):
-            if len(files) > 1:
-                click.echo(f"{number}/{len(files)} {file.path}", err=True)
+        for file, findings in workers.each("audit", _Worker.audit, files):
             for finding in findings:
                 count += 1
                 click.echo(f"{file.path}: {finding}")
