@@ -8,11 +8,11 @@ import hashlib
 import json
 import re
 from collections import Counter, defaultdict, deque
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import partial
+from itertools import takewhile
 from typing import Any, Literal
 
-from compression_eval.conversations.compactions import recorded_compactions
 from compression_eval.conversations.drafts import Account, Conversation, Draft, Image
 from compression_eval.conversations.fields import clean, json_object
 from compression_eval.errors import DataError
@@ -23,6 +23,7 @@ from compression_eval.fixtures.models import (
     FunctionCall,
     ImagePart,
     Message,
+    RecordedCompaction,
     Source,
     TextPart,
     ToolCall,
@@ -67,13 +68,7 @@ def build(conversation: Conversation, *, images: Images = "describe") -> Built:
         model=clean(conversation.model),
         context_length=conversation.context_length,
         tools=conversation.tools,
-        recorded_compactions=recorded_compactions(
-            conversation,
-            drafts,
-            numbers,
-            messages=messages,
-            maker=lambda: partial(_message, images=images, ids=_CallIds()),
-        ),
+        recorded_compactions=list(_compactions(conversation, messages, numbers, images)),
         source=Source(
             origin=clean(conversation.origin),
             importer=IMPORTER,
@@ -184,6 +179,104 @@ class _CallIds:
         identifier = clean(identifier) or "call"
         waiting = self._open[identifier]
         return waiting.popleft() if waiting else identifier
+
+
+def _compactions(
+    conversation: Conversation,
+    messages: Sequence[Message],
+    numbers: Mapping[Draft, int],
+    images: Images,
+) -> Iterator[RecordedCompaction]:
+    """Yield what the agent compacted, at boundaries that a fixture can be cut at.
+
+    There are caveats for what cannot be used.
+    """
+    added, dropped = conversation.ledger.added, conversation.ledger.dropped
+    drafts = list(numbers)
+    for compaction in conversation.compactions:
+        cut = 0
+        if compaction.after in (known := conversation.drafts):
+            before = known[: known.index(compaction.after) + 1]
+            cut = max((numbers[draft] for draft in before if draft in numbers), default=-1) + 1
+        while 0 < cut < len(drafts) and drafts[cut].role == "tool":  # results of open calls
+            cut += 1
+        if not any(draft.role == "user" for draft in drafts[:cut]):
+            conversation.caveat("a compaction before the first user message was left out")
+            continue
+        state: list[int | Message] | None = None
+        if compaction.state is not None:
+            kept = [
+                draft
+                for draft in compaction.state
+                if draft not in dropped and numbers.get(draft, -1) < cut
+            ]
+            turns: list[list[Draft]] = []
+            for draft in kept:
+                if draft.role != "tool":
+                    # Behind kept calls stand the results that were added for missing ones.
+                    behind = range(numbers.get(draft, len(drafts)) + 1, len(drafts))
+                    results = takewhile(lambda place: drafts[place].role == "tool", behind)
+                    found = [drafts[place] for place in results if drafts[place] in added]
+                    turns.append([draft, *found])
+                elif turns:
+                    turns[-1].append(draft)
+            whole = [turn for turn in map(_answered_turn, turns) if turn]
+            if not set(kept) <= {draft for turn in whole for draft in turn}:
+                conversation.caveat("calls or results without their other half left a kept tail")
+            ids = _CallIds()  # unique within the state
+            state = [
+                part for turn in whole for part in _in_state(turn, messages, numbers, images, ids)
+            ]
+        yield RecordedCompaction(
+            cut=cut,
+            kind=compaction.kind,
+            trigger=clean(compaction.trigger),
+            summary=clean(compaction.summary) if compaction.summary else None,
+            tokens_before=compaction.tokens_before,
+            tokens_after=compaction.tokens_after,
+            state=state,
+        )
+
+
+def _answered_turn(turn: Sequence[Draft]) -> list[Draft]:
+    """Return a turn with the results of its calls; nothing if one of them has none."""
+    first, *behind = turn
+    wanted = Counter(call.id for call in first.calls)
+    answers = []
+    for answer in behind:
+        if wanted[answer.call_id or ""] > 0:
+            wanted[answer.call_id or ""] -= 1
+            answers.append(answer)
+    return [] if wanted.total() else [first, *answers]
+
+
+def _in_state(
+    turn: Sequence[Draft],
+    messages: Sequence[Message],
+    numbers: Mapping[Draft, int],
+    images: Images,
+    ids: "_CallIds",
+) -> Iterator[int | Message]:
+    """Yield a turn of a state, with ids that fit each other: the fixture's may not be the file's.
+
+    Where the turn itself was kept, results that were changed answer the fixture's calls; where it
+    was made anew, the results go with it.
+    """
+    first, *answers = turn
+    if first not in numbers:
+        yield from (_message(draft, images, ids) for draft in turn)
+        return
+    yield (index := numbers[first])
+    open_ids: dict[str, deque[str]] = defaultdict(deque)
+    for call, known in zip(first.calls, messages[index].calls, strict=True):
+        open_ids[call.id].append(known.id)
+    for answer in answers:
+        identifier = open_ids[answer.call_id or ""].popleft()
+        if answer in numbers:
+            yield numbers[answer]
+        else:
+            made = _message(answer, images, ids)
+            yield made.model_copy(update={"tool_call_id": identifier})
 
 
 def _message(draft: Draft, images: Images, ids: _CallIds) -> Message:

@@ -7,7 +7,6 @@ A reader enters each line or event before it looks inside, so that none can be f
 is not settled at the end is a defect of the reader and is shown as such.
 """
 
-from collections import Counter
 from collections.abc import Hashable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal
@@ -130,10 +129,6 @@ class Account:
     entries: tuple[Entry, ...]
     added: tuple[tuple[int, str], ...]
     """Messages that no line stands for, with the reason."""
-
-    def counts(self) -> Counter[tuple[Fate, str, str]]:
-        """Count the entries by fate, kind and reason."""
-        return Counter((entry.fate, entry.kind, entry.reason) for entry in self.entries)
 
     def unsettled(self) -> list[Entry]:
         """Return the entries that are unknown or not accounted for."""

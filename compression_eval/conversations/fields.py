@@ -33,11 +33,11 @@ class Json(dict[str, Any]):
             return value
         return cls(value) if isinstance(value, dict) else cls()
 
-    def at(self, *keys: str) -> Any:
+    def at(self, key: str, *inner: str) -> Any:
         """Return a field, whatever it is; None if there is none."""
-        value: Any = self
-        for key in keys:
-            value = value.get(key) if isinstance(value, dict) else None
+        value = self.get(key)
+        for each in inner:
+            value = value.get(each) if isinstance(value, dict) else None
         return value
 
     def text(self, *keys: str) -> str:

@@ -78,7 +78,7 @@ class Input:
 
     @property
     def path(self) -> Path:
-        """The file."""
+        """The file, if it is one."""
         return Path(self.place)
 
     @property

@@ -1,8 +1,8 @@
 """Threads of Amp: one JSON document, as Amp keeps and exports it.
 
-The messages are Anthropic's but for the results of tools, which hold how the tool ran. What the
-user ran himself, notes to the model and summaries are messages of the role ``info``; with a
-summary, Amp goes on with it as an assistant message and leaves out everything before.
+The messages are Anthropic's but for the results of tools, which say how the tool ran. Commands
+that the user ran, notes to the model and summaries are messages of the role ``info``. Amp goes on
+from a summary as an assistant message and leaves out everything before.
 """
 
 from collections.abc import Iterator

@@ -1,9 +1,9 @@
 """Sessions of Claude Code: lines in ``projects/…/<session>.jsonl``, and those of its subagents.
 
 A file is parsed into records and split into threads; a thread's records are linked to a tree, of
-which the branch that was not undone is followed (`claude_code_tree`), and queued prompts are
-matched with the lines that repeat them (`claude_code_queue`). Then every line becomes what it is,
-and the context is followed through its compactions (`claude_code_context`).
+which the branch that was not undone is followed, and queued prompts are matched with the lines
+that repeat them (`claude_code_tree`). Then every line becomes what it is, and the context is
+followed through its compactions (`claude_code_context`).
 """
 
 import re
@@ -24,7 +24,6 @@ from compression_eval.conversations.fields import Json, as_text, entries
 from compression_eval.conversations.readers.anthropic import AssistantTurn, content_of, user_drafts
 from compression_eval.conversations.readers.base import Format, Reader, Table, marks_of
 from compression_eval.conversations.readers.claude_code_context import Context
-from compression_eval.conversations.readers.claude_code_queue import match_prompts
 from compression_eval.conversations.readers.claude_code_tree import (
     LINKED,
     SPEAKS,
@@ -33,6 +32,7 @@ from compression_eval.conversations.readers.claude_code_tree import (
     Record,
     Thread,
     follow,
+    match_prompts,
     preserved,
     split,
 )

@@ -33,14 +33,12 @@ class Context:
     """
 
     def __init__(self, conversation: Conversation, partial: bool) -> None:
-        """Follow a conversation, which gets the messages and the compactions.
-
-        Where the file begins in the middle of it (`partial`), what a compaction left holds more
-        than the history does, and is not recorded.
-        """
         self._conversation = conversation
+        """Gets the messages and the compactions."""
         self._messages: list[Draft] = []
         self._partial = partial
+        """Whether the file begins in the middle: then what a compaction left is not recorded, for
+        it holds more than the history does."""
         self._begun = False
         """Whether the user has said anything, or the model in a file that is whole."""
         self._compactions: list[Compaction] = []
@@ -74,12 +72,9 @@ class Context:
     def announce(self, record: Record, line: Line, kept: list[Draft] | None) -> None:
         """Record the compaction of a boundary; `kept` is None if not all that it kept is there."""
         metadata = record.entry.entry("compactMetadata")
-        compaction = Compaction(
-            after=self._conversation.last,
-            trigger=metadata.text("trigger"),
-            tokens_before=metadata.count("preTokens"),
-            tokens_after=metadata.count("postTokens"),
-        )
+        compaction = Compaction(self._conversation.last, trigger=metadata.text("trigger"))
+        compaction.tokens_before = metadata.count("preTokens")
+        compaction.tokens_after = metadata.count("postTokens")
         self._boundary = _Boundary(compaction, kept or [], preserved(record).before_summary)
         if kept is None:
             self._conversation.caveat(
@@ -156,17 +151,13 @@ class Context:
             for draft in self._messages
             if draft not in notes
         ]
+        compaction = Compaction(self._conversation.last, "clear", metadata.text("trigger"))
         before, saved = metadata.count("preTokens"), metadata.count("tokensSaved")
-        self._compactions.append(
-            Compaction(
-                after=self._conversation.last,
-                kind="clear",
-                trigger=metadata.text("trigger"),
-                tokens_before=before,
-                tokens_after=None if before is None or saved is None else max(before - saved, 0),
-                state=_ordered(self._messages),
-            )
-        )
+        compaction.tokens_before = before
+        if before is not None and saved is not None:
+            compaction.tokens_after = max(before - saved, 0)
+        compaction.state = _ordered(self._messages)
+        self._compactions.append(compaction)
         line.skip("cleared results in place, which is recorded beside the messages")
 
     def measure(self, message: Json) -> None:

@@ -44,10 +44,10 @@ class _Stream:
 
     def __init__(self) -> None:
         self.product = ""
-        self._last: dict[str, str] = {}
-        """The uuid of each agent's last message; the main agent's name is empty."""
-        self._boundary: dict[str, bool] = {}
-        """Whether an agent's last message is the boundary of a compaction."""
+        self._last: dict[str, Record] = {}
+        """Each agent's last message that is part of a session; the main agent's name is empty."""
+        self._spoken: dict[str, Record] = {}
+        """Each agent's last message of a user, of the model, or the boundary of a compaction."""
 
     def line(self, number: int, item: Value) -> Record:
         """Return a message as a line that follows its agent's last one."""
@@ -59,29 +59,26 @@ class _Stream:
             version = value.first("claude_code_version", "qwen_code_version")
             self.product = self.product or origin(name, version, "stream-json")
         agent, kind = value.text("parent_tool_use_id"), value.text("type")
-        identifier = value.text("uuid") or f"line-{number}"
         fields = {_camel(key): part for key, part in value.items() if key != "message"}
         if "compactMetadata" in fields:
             fields["compactMetadata"] = _renamed(fields["compactMetadata"])
         if isinstance(value.at("message"), dict):
             fields["message"] = value["message"]
+        last, spoken = self._last.get(agent), self._spoken.get(agent)
         fields |= {
-            "uuid": identifier,
-            "parentUuid": self._last.get(agent),
+            "uuid": value.text("uuid") or f"line-{number}",
+            "parentUuid": last.uuid if last else None,
             "sessionId": value.text("session_id"),
             "isSidechain": bool(agent),
             "agentId": agent,
         }
-        if kind in SPEAKS:
-            synthetic = kind == "user" and value.at("isSynthetic") is True
-            if synthetic and self._boundary.get(agent, False):
-                fields["isCompactSummary"] = True
-            self._boundary[agent] = False
+        if kind == "user" and value.at("isSynthetic") is True and spoken and spoken.boundary:
+            fields["isCompactSummary"] = True
         made = Record(Value(item.place, fields, replaced=item.replaced))
-        if made.boundary:
-            self._boundary[agent] = True
+        if made.boundary or kind in SPEAKS:
+            self._spoken[agent] = made
         if made.linked:
-            self._last[agent] = identifier
+            self._last[agent] = made
         return made
 
 

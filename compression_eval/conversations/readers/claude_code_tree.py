@@ -3,6 +3,10 @@
 Every line names the line before it. A rewind or retry leaves a branch behind; only the branch
 that ends in the last message counts. Some lines hang beside it without being undone: parallel
 calls and their results, what hooks reported, and a boundary whose kept tail was linked past it.
+
+A prompt that the user typed while the agent worked stands in operations of a queue. It may stand
+in a user line or an attachment as well, once it was handed over, or nowhere else; or it was taken
+back for editing.
 """
 
 from collections import defaultdict
@@ -10,7 +14,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal, NamedTuple
 
+from compression_eval.conversations.drafts import Draft, Line
 from compression_eval.conversations.fields import Json, entries
+from compression_eval.conversations.readers.anthropic import content_of
 from compression_eval.conversations.readers.base import marks_of
 from compression_eval.conversations.sources import Value
 
@@ -270,7 +276,7 @@ def follow(records: Sequence[Record], links: Links) -> set[int]:
 
 
 def _boundaries_beside(records: Sequence[Record], links: Links, path: set[int]) -> set[int]:
-    """Return boundaries beside the path whose kept tail is on it, and their summaries.
+    """Return boundaries whose kept tail is on the path, and their summaries.
 
     What follows such a compaction names the last kept message as its predecessor.
     """
@@ -323,3 +329,100 @@ def _with_companions(records: Sequence[Record], links: Links, kept: set[int]) ->
         result.update(fresh)
         waiting.extend(fresh)
     return result
+
+
+class Outcome(NamedTuple):
+    """What became of one operation; lines are given by their indices, -1 is none."""
+
+    reason: str = ""
+    """Why it is skipped."""
+    stands_in: int = _NONE
+    """The line that holds the operation's prompt."""
+    hands_over: int = _NONE
+    """The operation that holds the prompt, where no line does."""
+
+
+class Queue(NamedTuple):
+    """What became of all operations, but for those whose prompts another one hands over."""
+
+    outcomes: dict[int, Outcome]
+    waiting: list[int]
+    """Operations whose prompts still wait at the end and stand in no line."""
+
+
+def match_prompts(records: Sequence[Record], followed: set[int]) -> Queue:
+    """Find out for every operation of the queue where its prompt stands."""
+    prompts = {i: item.prompt for i, item in enumerate(records) if item.prompt and not item.summary}
+    free = dict(prompts)
+    """Those that are no prompt of the queue yet: each is one only."""
+    outcomes: dict[int, Outcome] = {}
+    waiting: dict[int, str] = {}
+    operations = ((i, item) for i, item in enumerate(records) if item.type == "queue-operation")
+    for index, record in operations:
+        content = record.entry.at("content")
+        if record.subtype == "enqueue":
+            waiting.update({index: text} if (text := _text_of(content)) is not None else {})
+        elif record.subtype == "popAll":
+            taken = Outcome("taken back by the user for editing")
+            outcomes |= dict.fromkeys(waiting, taken)
+            outcomes[index] = Outcome("the user took the waiting prompts back for editing")
+            waiting.clear()
+        elif record.subtype in ("dequeue", "remove") and not waiting:
+            outcomes[index] = Outcome("no prompt of this file was waiting")
+        elif record.subtype in ("dequeue", "remove"):
+            wanted = content.strip() if isinstance(content, str) else None
+            named = (at for at, text in waiting.items() if wanted in (None, text))
+            found = next(named, next(iter(waiting)))
+            text = waiting.pop(found)
+            place = _same(free, found, text)
+            free.pop(place, None)
+            if place == _NONE:
+                place = _within_next(prompts, index, text)
+            if place != _NONE:
+                outcomes[found] = outcomes[index] = Outcome(stands_in=place)
+            elif _undone(records, followed, index):
+                outcomes[found] = outcomes[index] = Outcome(UNDONE)
+            else:
+                outcomes[index] = Outcome(hands_over=found)
+    for index, text in waiting.items():
+        place = _same(free, index, text)
+        if free.pop(place, None):
+            outcomes[index] = Outcome(stands_in=place)
+    return Queue(outcomes, [index for index in waiting if index not in outcomes])
+
+
+def _text_of(content: Any) -> str | None:
+    """Return a prompt's text; None if it is none, or nested too deeply."""
+    if not isinstance(content, str | list):
+        return None
+    try:
+        return Draft("user", content_of(content, Line())).text.strip()
+    except RecursionError:
+        return None
+
+
+def _same(prompts: dict[int, str], index: int, text: str) -> int:
+    """Return the first line behind an operation that is its prompt."""
+    command = text.split(maxsplit=1)[0] if text.startswith("/") else ""
+    named, starts = f"<command-name>{command}</command-name>", marks_of("claude_code")["command"]
+    for place, prompt in prompts.items() if text else ():
+        as_command = command and prompt.startswith(starts) and named in prompt
+        if place >= index and (prompt == text or as_command):
+            return place
+    return _NONE
+
+
+def _within_next(prompts: dict[int, str], index: int, text: str) -> int:
+    """Return the next line with a prompt, if that holds this one and others that waited."""
+    place = next((place for place in prompts if place > index), _NONE)
+    prompt = prompts.get(place, text)
+    within = text and prompt != text and f"\n{text}\n" in f"\n{prompt}\n"
+    return place if within else _NONE
+
+
+def _undone(records: Sequence[Record], followed: set[int], index: int) -> bool:
+    """Return whether the messages around a line are on a branch that was left."""
+    sides = (range(index - 1, -1, -1), range(index + 1, len(records)))
+    messages = ((i for i in side if records[i].linked and records[i].speaks) for side in sides)
+    around = {place for side in messages if (place := next(side, None)) is not None}
+    return bool(around) and not around & followed

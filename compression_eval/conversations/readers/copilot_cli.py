@@ -52,7 +52,7 @@ class _Thread(Reader):
         super().__init__(product, head.text("sessionId"), part)
         self._callers: dict[str, Draft] = {}
         self._by_user: dict[str, Json] = {}
-        """Calls that the user made himself, by their ids."""
+        """Calls that the user made, by their ids."""
         self._places: dict[str, int] = {}
         """How many messages there were at an event, by the event's id."""
         self._begun: tuple[int, Json] | None = None
@@ -82,7 +82,7 @@ class _Thread(Reader):
         return self
 
     def user(self, line: Line, event: Json) -> None:
-        """Take what the user said, or what the client said in his name."""
+        """Take what the user said, or what the client said in the user's name."""
         data = event.entry("data")
         text = data.at("content")
         if not isinstance(text, str):

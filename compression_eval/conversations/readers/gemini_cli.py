@@ -30,16 +30,6 @@ class _Slot:
     drafts: list[Draft] = field(default_factory=list)
 
 
-@dataclass(eq=False)
-class _Rewrite:
-    """A new message list, put in the place of the one before."""
-
-    line: Line
-    before: list[_Slot]
-    records: list[Json]
-    shortened: bool
-
-
 class _Session(Reader):
     format = "gemini-cli"
     no_object = "expected a JSON object"
@@ -52,7 +42,9 @@ class _Session(Reader):
         self._history: list[_Slot] = []
         self._current: dict[str, _Slot | None] = {}
         """What the agent holds, by id, in order; None for messages that a compression made."""
-        self._rewrites: list[_Rewrite] = []
+        self._rewrites: list[tuple[Line, list[_Slot], list[Json], bool]] = []
+        """New message lists: the line of each, what the agent held before, and whether that was
+        shortened."""
 
     def name_of(self, entry: Json) -> str:
         for key in ("$rewindTo", "$set"):
@@ -109,7 +101,7 @@ class _Session(Reader):
                 drafts = _drafts(record, Line()) if record.name("id") not in self._current else []
                 if any(draft.role != "tool" and draft.text for draft in drafts):
                     self._message(record, line)
-        self._rewrites.append(_Rewrite(line, before, records, shortened))
+        self._rewrites.append((line, before, records, shortened))
 
     def finish(self) -> Conversation:
         self.session = self.header.text("sessionId")
@@ -118,7 +110,7 @@ class _Session(Reader):
         for slot in self._history:
             self._settle(slot)
         for rewrite in self._rewrites:
-            self._compact(rewrite)
+            self._compact(*rewrite)
         return super().finish()
 
     def _settle(self, slot: _Slot) -> None:
@@ -134,28 +126,30 @@ class _Session(Reader):
         for line in earlier:
             line.merge_or_skip(slot.drafts[:1], "written anew by a later line")
 
-    def _compact(self, rewrite: _Rewrite) -> None:
+    def _compact(
+        self, line: Line, before: list[_Slot], records: list[Json], shortened: bool
+    ) -> None:
         """Take what a rewritten list tells of a compression, unless it only repeats."""
-        known = [draft for slot in rewrite.before for draft in slot.drafts]
+        known = [draft for slot in before for draft in slot.drafts]
         repeated = KnownDrafts(known)
         state: list[Draft] = []
         made: list[Draft] = []
         answered: set[str | None] = set()
-        for draft in (draft for record in rewrite.records for draft in _drafts(record, Line())):
+        for draft in (draft for record in records for draft in _drafts(record, Line())):
             # Newer sessions repeat a call's result as a message of its own.
             if draft.role != "tool" or draft.call_id not in answered:
                 same = repeated.match(draft)
                 state.append(same or draft)
                 made.extend([] if same else [draft])
             answered.add(draft.call_id if draft.role == "tool" else None)
-        if not rewrite.shortened and rewrite.line.drafts:
+        if not shortened and line.drafts:
             return
-        if not rewrite.shortened and not made:
-            rewrite.line.skip("repeats the messages")
+        if not shortened and not made:
+            line.skip("repeats the messages")
             return
-        rewrite.line.skip("a compression of the history, recorded beside the messages")
+        line.skip("a compression of the history, recorded beside the messages")
         users = (draft.text for draft in made if draft.role == "user")
-        summary = next(users, "") if rewrite.shortened else ""
+        summary = next(users, "") if shortened else ""
         after = known[-1] if known else None
         self.compact(summary, state, "summary" if summary else "clear", after=after)
 
@@ -221,10 +215,9 @@ def content_of(parts: list[Json], line: Line) -> Iterator[str | Image]:
 
 
 def _media(part: Json) -> Image | None:
-    data, file = part.entry("inlineData"), part.entry("fileData")
-    if data:
-        media_type = data.text("mimeType")
-        return Image(media_type, f"data:{media_type};base64,{data.text('data')}")
+    file, media_type = part.entry("fileData"), part.text("inlineData", "mimeType")
+    if part.entry("inlineData"):
+        return Image(media_type, f"data:{media_type};base64,{part.text('inlineData', 'data')}")
     return Image(file.text("mimeType"), file.text("fileUri")) if file else None
 
 

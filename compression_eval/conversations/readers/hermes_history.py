@@ -105,10 +105,7 @@ def decoded(value: Any) -> Any:
 
 
 def _repeats(copy: Row, original: Row) -> bool:
-    """Whether a message says the same as an earlier one, as far as a compaction keeps it.
-
-    It may have shortened results and arguments, taken calls out and replaced images by texts.
-    """
+    """Whether a message is an earlier one, whatever a compaction shortened or took out of it."""
     new, old = copy.draft, original.draft
     known = {call.id for call in old.calls}
     if new.role != old.role:

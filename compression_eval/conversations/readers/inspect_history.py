@@ -77,11 +77,10 @@ def key_of(message: "ChatMessage") -> str:
 
 
 def _give_ids(messages: Iterable["ChatMessage"]) -> None:
-    """Give ids to the messages of a list that have none, as those of old logs.
+    """Give ids to the messages of a list that have none, as in old logs.
 
-    Users and agents repeat themselves, so that it is what a message says, and the how manyth of
-    the list to say it, that tells it from the others. In another list that begins alike it gets
-    the same id.
+    The id is what a message says and how often it was said before in the list, since users and
+    agents repeat themselves. In another list that begins alike a message gets the same id.
     """
     seen: Counter[str] = Counter()
     for message in messages:
@@ -200,16 +199,10 @@ class History:
     """Fills a conversation from one thread of a sample."""
 
     def __init__(self, conversation: Conversation, thread: Thread, lines: Sequence[Line]) -> None:
-        """Begin.
-
-        Args:
-            conversation: To fill.
-            thread: Its calls and its last state.
-            lines: The line of every event of the sample; only those of the thread are settled.
-        """
         self._conversation = conversation
         self._thread = thread
         self._lines = lines
+        """The line of every event of the sample; only those of the thread are settled."""
         self._order: list[str] = []
         self._places: dict[str, int] = {}
         self._drafts: dict[str, list[Draft]] = {}
@@ -250,10 +243,9 @@ class History:
         self._conversation.tools = tool_definitions(definitions)[0]
 
     def add_results(self, events: Sequence[tuple[int, "ToolEvent"]]) -> None:
-        """Settle tool calls; a result that no message holds is taken from its event.
+        """Settle the thread's tool calls, given with their places.
 
-        Args:
-            events: Those of the thread's calls, with their places.
+        A result that no message holds is taken from its event.
         """
         drafts = self._conversation.drafts
         results = {draft.call_id: draft for draft in drafts if draft.call_id}
@@ -325,7 +317,7 @@ class History:
             self._answered.add(message.tool_call_id)
 
     def _is_made(self, message: "ChatMessage", *, compacted: bool) -> bool:
-        """Whether a message that was not seen before was not said, but made of others."""
+        """Whether nobody said a new message: a compaction wrote it, or joined others in it."""
         if self._is_summary(message):
             return True
         joined = (message.metadata or {}).get("combined_from")

@@ -341,7 +341,7 @@ class _File:
 
 
 def _threads(name: str, requests: list[_Request]) -> list[_Thread]:
-    """Return the conversations of a group: a request goes on with one, or opens another."""
+    """Return the conversations of a group; a request goes on with one of them or opens another."""
     threads: list[_Thread] = []
     agents = [r for r in requests if r.attributes.text("gen_ai.operation.name") in _AGENTS]
     inner = [request for request in requests if request not in agents] or requests

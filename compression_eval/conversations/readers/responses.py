@@ -35,7 +35,7 @@ _CALLS = {
     "image_generation_call": ("image_generation", "revised_prompt"),
     "mcp_call": ("", "arguments"),
 }
-"""Of every kind of call its name, if the item itself has none, and where its arguments stand."""
+"""For each kind of call its name, if the item has none, and the fields with its arguments."""
 _HOSTED = (
     *("web_search_call", "file_search_call", "code_interpreter_call"),
     *("image_generation_call", "mcp_call"),
