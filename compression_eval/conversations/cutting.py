@@ -94,7 +94,7 @@ def find_cuts(fixture: Fixture, rules: Sequence[CutRule]) -> Cuts:
 
 def _wanted(fixture: Fixture, rule: CutRule, allowed: Sequence[int]) -> Iterator[int]:
     """Yield numbers of messages, on a boundary or not."""
-    texts = [message.searchable() for message in fixture.messages]
+    texts = (message.searchable() for message in fixture.messages)
     if rule.kind == "auto":
         recorded = [c.cut for c in fixture.recorded_compactions if c.kind != "clear"]
         yield from recorded or allowed[-1:]
