@@ -31,6 +31,7 @@ class AnchoredCompaction(SummarisingCompaction):
     one object can serve many conversations at once.
     """
 
+    summary = "persistent sectioned memory; only the dropped span is summarised, code merges"
     key = "compression_eval_memory"
     instructions = "anchored"
 

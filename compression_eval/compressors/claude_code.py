@@ -37,6 +37,7 @@ class ClaudeCodeCompaction(ProductStrategy):
     count as the files used first.
     """
 
+    summary = "Claude Code's summary in nine sections, then the files used last"
     name = "claude_code"
 
     max_files: NonNegativeInt = 5

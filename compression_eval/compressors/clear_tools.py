@@ -28,6 +28,8 @@ _KEY = "compression_eval_cleared"
 class ClearToolsCompaction(Strategy):
     """Replace the results of older tool uses, and optionally their arguments, by a placeholder."""
 
+    summary = "Anthropic's tool clearing done locally: all but the newest tool results go"
+    calls_model = False
     kind = "edit"
 
     keep: NonNegativeInt = 3
@@ -42,11 +44,7 @@ class ClearToolsCompaction(Strategy):
     async def compact(
         self, model: Model, messages: list[ChatMessage], tools: list[ToolInfo]
     ) -> tuple[list[ChatMessage], ChatMessageUser | None]:
-        """Return the messages with older tool uses cleared.
-
-        Raises:
-            CompressionError: There is nothing to clear, or less than ``clear_at_least``.
-        """
+        """Return the messages with older tool uses cleared."""
         return self.cleared(messages, self.clear_at_least), None
 
     def cleared(self, messages: list[ChatMessage], at_least: int | None) -> list[ChatMessage]:
@@ -83,8 +81,7 @@ class ClearToolsCompaction(Strategy):
         gained = sum(counter.message(old) - counter.message(new) for old, new in pairs)
         if at_least is not None and gained < at_least:
             raise CompressionError(
-                "not_applied",
-                f"{gained} tokens could be cleared; clear_at_least is {at_least}",
+                "not_applied", f"{gained} tokens could be cleared; clear_at_least is {at_least}"
             )
         return changed
 

@@ -20,6 +20,7 @@ from compression_eval.inspect_models import stop_reason
 class CodexCompaction(ProductStrategy):
     """Keep recent user messages and replace everything else by a summary after them."""
 
+    summary = "Codex CLI's local compaction: recent user messages, then a handoff summary"
     name = "codex"
 
     user_tokens: NonNegativeInt = 20_000

@@ -13,6 +13,9 @@ from compression_eval.compressors.tokens import token_counter
 class FullContext(Strategy):
     """Keep everything: the ceiling. An agent that has to shrink its context cannot use it."""
 
+    summary = "control: keeps everything"
+    calls_model = False
+    exempt = True
     kind = "trim"
 
     async def compact(
@@ -26,6 +29,9 @@ class FullContext(Strategy):
 class NoContext(Strategy):
     """Keep the system prompt only: the floor, what can be guessed."""
 
+    summary = "control: keeps the system prompt only"
+    calls_model = False
+    exempt = True
     kind = "trim"
 
     async def compact(
@@ -39,16 +45,14 @@ class NoContext(Strategy):
 class TailOnly(WindowStrategy):
     """Keep the head and tail that a summarising arm keeps, and nothing in between."""
 
+    summary = "control: keeps what a summarising arm keeps verbatim, without its summary"
+    calls_model = False
     kind = "trim"
 
     async def compact(
         self, model: Model, messages: list[ChatMessage], tools: list[ToolInfo]
     ) -> tuple[list[ChatMessage], ChatMessageUser | None]:
-        """Return head and tail, with a mark where the rest was.
-
-        Raises:
-            CompressionError: The target leaves no room, or the conversation is not larger.
-        """
+        """Return head and tail, with a mark where the rest was."""
         mark = ChatMessageUser(content=prompt("carrier_empty"))
         target = self.target_tokens
         if target is None:

@@ -6,7 +6,7 @@ They never warn the model of a compression (``memory``): it has no tool to save 
 from collections.abc import Callable
 from typing import Annotated
 
-from inspect_ai.model import CompactionStrategy
+from inspect_ai.model import CompactionEdit, CompactionStrategy, CompactionSummary, CompactionTrim
 from pydantic import AfterValidator, ConfigDict, Field, NonNegativeInt
 
 from compression_eval.compressors.spec import Arguments, Compressor
@@ -59,16 +59,37 @@ class TrimArguments(_Documented):
     """Share of the messages kept, by count, newest first. Inspect's own default is 0.8."""
 
 
-def inspects_own(
+def _inspects(
+    name: str,
     kind: Callable[..., CompactionStrategy],
     arguments: type[Arguments],
     summary: str,
     *,
     calls_model: bool = False,
 ) -> Compressor:
-    """Return the entry of a strategy of Inspect; see `spec.compressor`."""
-
     def build(given: Arguments, _: Fixture | None = None) -> CompactionStrategy:
         return kind(memory=False, **dict(given))
 
-    return Compressor("", summary, arguments, build, calls_model)
+    return Compressor(name, f"Inspect's {summary}", arguments, build, calls_model)
+
+
+INSPECTS_OWN = {
+    each.name: each
+    for each in (
+        _inspects(
+            "summary", CompactionSummary, SummaryArguments, "CompactionSummary", calls_model=True
+        ),
+        _inspects(
+            "edit",
+            CompactionEdit,
+            EditArguments,
+            "CompactionEdit: older tool results and thinking are cleared",
+        ),
+        _inspects(
+            "trim",
+            CompactionTrim,
+            TrimArguments,
+            "CompactionTrim: the newest share of the messages is kept",
+        ),
+    )
+}

@@ -26,6 +26,11 @@ class LangChainCompaction(Strategy):
         ValueError: LangChain is not installed.
     """
 
+    summary = (
+        "LangChain's SummarizationMiddleware as it is; by default it reads the last 4,000 "
+        "tokens only"
+    )
+
     keep: tuple[Literal["messages", "tokens"], PositiveInt] = ("messages", 20)
     """What is kept at the end: a number of messages, or of tokens as LangChain estimates them."""
     trim_tokens_to_summarize: PositiveInt | None = 4_000
@@ -43,12 +48,7 @@ class LangChainCompaction(Strategy):
     async def compact(
         self, model: Model, messages: list[ChatMessage], tools: list[ToolInfo]
     ) -> tuple[list[ChatMessage], ChatMessageUser | None]:
-        """Return system messages, summary, last messages; and the message with the summary.
-
-        Raises:
-            CompressionError: LangChain is not installed, did nothing, called no model, or got no
-                usable reply.
-        """
+        """Return system messages, summary, last messages; and the message with the summary."""
         try:
             from compression_eval.compressors.langchain_bridge import middleware_result
         except ImportError as error:

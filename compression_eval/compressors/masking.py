@@ -20,6 +20,8 @@ _KEY = "compression_eval_masked"
 class MaskingCompaction(Strategy):
     """Replace all but the newest tool results by a note with their number of lines."""
 
+    summary = "tool results but for the last few become a note with their number of lines"
+    calls_model = False
     kind = "edit"
 
     keep: NonNegativeInt = 10
@@ -28,11 +30,7 @@ class MaskingCompaction(Strategy):
     async def compact(
         self, model: Model, messages: list[ChatMessage], tools: list[ToolInfo]
     ) -> tuple[list[ChatMessage], ChatMessageUser | None]:
-        """Return the messages with older tool results masked.
-
-        Raises:
-            CompressionError: No result is older than those that are kept.
-        """
+        """Return the messages with older tool results masked."""
         results = [m for m in messages if isinstance(m, ChatMessageTool)]
         old = results[: max(len(results) - self.keep, 0)]
         masked = {id(m): _masked(m) for m in old if _KEY not in (m.metadata or {})}

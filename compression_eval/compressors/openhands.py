@@ -29,6 +29,9 @@ class OpenHandsCompaction(ProductStrategy):
     A forced compression corresponds to the condenser's request: about half of the events are kept.
     """
 
+    summary = (
+        "OpenHands' summarising condenser: first and last events kept, the range between summarised"
+    )
     name = "openhands"
 
     max_size: PositiveInt = 240

@@ -42,6 +42,7 @@ class _Carried(BaseModel):
 class PiCompaction(ProductStrategy):
     """Replace everything before the recent messages by a summary with lists of files."""
 
+    summary = "Pi's compaction: recent tokens, an updated summary, lists of files kept by code"
     name = "pi"
 
     keep_recent_tokens: PositiveInt = 20_000

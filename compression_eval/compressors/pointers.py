@@ -61,6 +61,7 @@ class PointersCompaction(SummarisingCompaction):
     and every pointer without one.
     """
 
+    summary = "a summary, and for each file, decision and failed attempt the messages that hold it"
     key = "compression_eval_pointers"
     instructions = "pointers"
 

@@ -19,9 +19,37 @@ from compression_eval.fixtures.models import Fixture, RecordedCompaction
 _KEY = "compression_eval_recorded"
 
 
+def unsupported(fixture: Fixture, cuts: Sequence[int]) -> str | None:
+    """Return why the recorded compactions at some cuts cannot be evaluated; None if they can.
+
+    Args:
+        fixture: The conversation.
+        cuts: The cuts of a chain of compressions.
+
+    Raises:
+        PassedOverError: No compaction was recorded at one of them.
+    """
+    for cut in cuts:
+        compaction = _at(fixture, cut)
+        if compaction is None:
+            points = sorted({compaction.cut for compaction in fixture.recorded_compactions})
+            known = ", ".join(map(str, points))
+            raise PassedOverError(
+                f"compressor: nothing was recorded at message {cut} of {shorten(fixture.name)}; "
+                + (f"the agent compacted at {known}" if known else "the agent never compacted it")
+            )
+        if reason := _unreadable(compaction):
+            return reason
+    return None
+
+
 @strategy
 class RecordedState(Strategy):
     """Replace a history by the state after the recorded agent's own compaction."""
+
+    summary = "what the recorded agent's own compaction left, at the cuts where it happened"
+    calls_model = False
+    unsupported = staticmethod(unsupported)
 
     fixture: Fixture | None = None
     """The conversation; without one nothing can be compressed."""
@@ -33,9 +61,6 @@ class RecordedState(Strategy):
 
         Kept messages have their ids, and messages of the compaction are marked as such; the caller
         adds the system prompt.
-
-        Raises:
-            CompressionError: No compaction was recorded there, or its result is unreadable.
         """
         positions = [message_index(message.id) for message in messages]
         cut = 1 + max((position for position in positions if position is not None), default=-1)
@@ -63,30 +88,6 @@ class RecordedState(Strategy):
             m for m in state if isinstance(m, ChatMessageUser) and _KEY in (m.metadata or {})
         ]
         return state, written[-1] if written else None
-
-
-def unsupported(fixture: Fixture, cuts: Sequence[int]) -> str | None:
-    """Return why the recorded compactions at some cuts cannot be evaluated; None if they can.
-
-    Args:
-        fixture: The conversation.
-        cuts: The cuts of a chain of compressions.
-
-    Raises:
-        PassedOverError: No compaction was recorded at one of them.
-    """
-    for cut in cuts:
-        compaction = _at(fixture, cut)
-        if compaction is None:
-            points = sorted({compaction.cut for compaction in fixture.recorded_compactions})
-            known = ", ".join(map(str, points))
-            raise PassedOverError(
-                f"compressor: nothing was recorded at message {cut} of {shorten(fixture.name)}; "
-                + (f"the agent compacted at {known}" if known else "the agent never compacted it")
-            )
-        if reason := _unreadable(compaction):
-            return reason
-    return None
 
 
 def _at(fixture: Fixture, cut: int) -> RecordedCompaction | None:

@@ -10,12 +10,7 @@ from bisect import bisect_left
 from collections import Counter
 from collections.abc import Callable, Sequence
 
-from inspect_ai.model import (
-    ChatMessage,
-    ChatMessageAssistant,
-    ChatMessageUser,
-    Model,
-)
+from inspect_ai.model import ChatMessage, ChatMessageAssistant, ChatMessageUser, Model
 from inspect_ai.tool import ToolCall, ToolInfo
 from pydantic import BaseModel, Field, PositiveInt
 
@@ -94,6 +89,8 @@ class ReferencesCompaction(SpanCompaction):
     the size. No model is called.
     """
 
+    summary = "what is removed becomes a list of its messages, by number, tool and path or command"
+    calls_model = False
     key = "compression_eval_references"
     frame = "references_carrier"
     deed = "refer to"

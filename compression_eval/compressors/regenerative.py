@@ -21,6 +21,7 @@ from compression_eval.compressors.summarising import (
 class RegenerativeCompaction(SummarisingCompaction):
     """Replace the middle of a conversation by a summary written from it and the earlier summary."""
 
+    summary = "the whole summary is written anew at each compression"
     key = "compression_eval_summary"
     instructions = "regenerative"
 

@@ -1,11 +1,8 @@
 """The registry of strategies, and checked specs from a name and arguments."""
 
 from collections.abc import Mapping
-from dataclasses import replace
-from functools import partial
 from typing import Any
 
-from inspect_ai.model import CompactionEdit, CompactionSummary, CompactionTrim
 from pydantic import ValidationError
 
 from compression_eval.compressors.anchored import AnchoredCompaction
@@ -15,21 +12,17 @@ from compression_eval.compressors.clear_tools import ClearToolsCompaction
 from compression_eval.compressors.codex import CodexCompaction
 from compression_eval.compressors.controls import FullContext, NoContext, TailOnly
 from compression_eval.compressors.hermes.strategy import HermesCompaction
-from compression_eval.compressors.inspect_own import (
-    EditArguments,
-    SummaryArguments,
-    TrimArguments,
-    inspects_own,
-)
+from compression_eval.compressors.inspect_own import INSPECTS_OWN
 from compression_eval.compressors.langchain import LangChainCompaction
 from compression_eval.compressors.masking import MaskingCompaction
 from compression_eval.compressors.openhands import OpenHandsCompaction
 from compression_eval.compressors.pi import PiCompaction
 from compression_eval.compressors.pointers import PointersCompaction
-from compression_eval.compressors.recorded import RecordedState, unsupported
+from compression_eval.compressors.recorded import RecordedState
 from compression_eval.compressors.references import ReferencesCompaction
 from compression_eval.compressors.regenerative import RegenerativeCompaction
 from compression_eval.compressors.spec import Compressor, CompressorSpec, compressor
+from compression_eval.compressors.strategy import Strategy
 from compression_eval.compressors.user_supplied.adapting import user_compressor
 from compression_eval.compressors.user_supplied.command import CommandCompaction
 from compression_eval.compressors.vendors.anthropic import (
@@ -38,121 +31,38 @@ from compression_eval.compressors.vendors.anthropic import (
     AnthropicNativeCompaction,
     AnthropicTextCompaction,
 )
-from compression_eval.compressors.vendors.anthropic_api import (
-    require_client,
-    require_client_that_answers,
-)
-from compression_eval.compressors.vendors.openai import OpenAICompaction, require_responses
+from compression_eval.compressors.vendors.openai import OpenAICompaction
 from compression_eval.errors import DataError, did_you_mean
 
-_code = partial(compressor, calls_model=False)
-_model = partial(compressor, calls_model=True)
-
-
-_ENTRIES = {
-    "full": _code(FullContext, "control: keeps everything", exempt=True),
-    "none": _code(NoContext, "control: keeps the system prompt only", exempt=True),
-    "tail": _code(
-        TailOnly, "control: keeps what a summarising arm keeps verbatim, without its summary"
-    ),
-    "anchored": _model(
-        AnchoredCompaction,
-        "persistent sectioned memory; only the dropped span is summarised, code merges",
-    ),
-    "regenerative": _model(
-        RegenerativeCompaction, "the whole summary is written anew at each compression"
-    ),
-    "summary": inspects_own(
-        CompactionSummary, SummaryArguments, "Inspect's CompactionSummary", calls_model=True
-    ),
-    "edit": inspects_own(
-        CompactionEdit,
-        EditArguments,
-        "Inspect's CompactionEdit: older tool results and thinking are cleared",
-    ),
-    "trim": inspects_own(
-        CompactionTrim,
-        TrimArguments,
-        "Inspect's CompactionTrim: the newest share of the messages is kept",
-    ),
-    "pointers": _model(
-        PointersCompaction,
-        "a summary, and for each file, decision and failed attempt the messages that hold it",
-    ),
-    "references": _code(
-        ReferencesCompaction,
-        "what is removed becomes a list of its messages, by number, tool and path or command",
-    ),
-    "masking": _code(
-        MaskingCompaction,
-        "tool results but for the last few become a note with their number of lines",
-    ),
-    "clear-tools": _code(
-        ClearToolsCompaction,
-        "Anthropic's tool clearing done locally: all but the newest tool results go",
-    ),
-    "claude-code": _model(
-        ClaudeCodeCompaction, "Claude Code's summary in nine sections, then the files used last"
-    ),
-    "codex": _model(
-        CodexCompaction,
-        "Codex CLI's local compaction: recent user messages, then a handoff summary",
-    ),
-    "pi": _model(
-        PiCompaction,
-        "Pi's compaction: recent tokens, an updated summary, lists of files kept by code",
-    ),
-    "openhands": _model(
-        OpenHandsCompaction,
-        "OpenHands' summarising condenser: first and last events kept, the range between "
-        "summarised",
-    ),
-    "langchain": _model(
-        LangChainCompaction,
-        "LangChain's SummarizationMiddleware as it is; by default it reads the last 4,000 "
-        "tokens only",
-    ),
-    "hermes": _model(
-        HermesCompaction, "Hermes' own ContextCompressor, in an interpreter of its own"
-    ),
-    "openai-compact": _model(
-        OpenAICompaction,
-        "OpenAI's /responses/compact: user messages and one encrypted item",
-        check_model=require_responses,
-        readable=False,
-    ),
-    "anthropic-edit": _model(
-        AnthropicEditCompaction,
-        "Anthropic's threshold edit compact_20260112: the server's block stands for everything",
-        check_model=require_client_that_answers,
-    ),
-    "anthropic-native": _model(
-        AnthropicNativeCompaction,
-        "Anthropic's compaction on demand; its signed block is sent back",
-        check_model=require_client_that_answers,
-    ),
-    "anthropic-text-projection": _model(
-        AnthropicTextCompaction,
-        "Anthropic's compaction on demand; its summary as text, for any model",
-        check_model=require_client,
-    ),
-    "anthropic-clear-tools": _model(
-        AnthropicClearToolsCompaction,
-        "Anthropic's clear_tool_uses_20250919: the server says which old tool results go",
-        check_model=require_client,
-    ),
-    "command": _code(
-        CommandCompaction, "yours: a program that reads messages as JSON and writes them"
-    ),
-    "recorded": _code(
-        RecordedState,
-        "what the recorded agent's own compaction left, at the cuts where it happened",
-        unsupported=unsupported,
-    ),
+_STRATEGIES: dict[str, type[Strategy] | Compressor] = {
+    "full": FullContext,
+    "none": NoContext,
+    "tail": TailOnly,
+    "anchored": AnchoredCompaction,
+    "regenerative": RegenerativeCompaction,
+    **INSPECTS_OWN,
+    "pointers": PointersCompaction,
+    "references": ReferencesCompaction,
+    "masking": MaskingCompaction,
+    "clear-tools": ClearToolsCompaction,
+    "claude-code": ClaudeCodeCompaction,
+    "codex": CodexCompaction,
+    "pi": PiCompaction,
+    "openhands": OpenHandsCompaction,
+    "langchain": LangChainCompaction,
+    "hermes": HermesCompaction,
+    "openai-compact": OpenAICompaction,
+    "anthropic-edit": AnthropicEditCompaction,
+    "anthropic-native": AnthropicNativeCompaction,
+    "anthropic-text-projection": AnthropicTextCompaction,
+    "anthropic-clear-tools": AnthropicClearToolsCompaction,
+    "command": CommandCompaction,
+    "recorded": RecordedState,
 }
 
 COMPRESSORS: Mapping[str, Compressor] = {
-    name: replace(entry, name=name) for name, entry in _ENTRIES.items()
+    name: entry if isinstance(entry, Compressor) else compressor(name, entry)
+    for name, entry in _STRATEGIES.items()
 }
 """All strategies by name."""
 

@@ -19,11 +19,7 @@ from compression_eval.compressors.errors import CompressionError, is_outage
 from compression_eval.compressors.spec import CompressorSpec
 from compression_eval.compressors.state import CycleRecord, State
 from compression_eval.compressors.tokens import is_opaque, token_counter
-from compression_eval.compressors.validity import (
-    DEFAULT_MIN_REMOVED,
-    state_problem,
-    suspicions,
-)
+from compression_eval.compressors.validity import DEFAULT_MIN_REMOVED, state_problem, suspicions
 from compression_eval.compressors.vendors.calls import VendorCall, vendor_call
 from compression_eval.facts.markers import ValueMarkers
 from compression_eval.facts.records import Region, fact_records

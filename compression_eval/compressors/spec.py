@@ -14,6 +14,7 @@ from inspect_ai.model import CompactionStrategy, Model
 from pydantic import BaseModel, ConfigDict, create_model
 from pydantic.fields import FieldInfo
 
+from compression_eval.compressors.strategy import Strategy
 from compression_eval.fixtures.models import Fixture
 
 
@@ -44,25 +45,18 @@ class Compressor:
     """Set if the strategy needs more of a fixture than its messages; see `CompressorSpec`."""
 
 
-def compressor(
-    kind: type[CompactionStrategy], summary: str, *, calls_model: bool, **more: Any
-) -> Compressor:
-    """Return the entry of a strategy; the registry names it.
+def compressor(name: str, kind: type[Strategy]) -> Compressor:
+    """Return a strategy under a name; the fields of its class are the arguments.
 
-    Args:
-        kind: A class decorated with `strategy`. Its fields are the arguments; the field ``fixture``
-            receives the fixture to compress, and ``threshold`` is left to agents.
-        summary: What it does, in one line.
-        calls_model: Whether it calls a model.
-        more: Further fields of `Compressor`.
+    The field ``fixture`` receives the fixture to compress, and ``threshold`` is left to agents.
     """
     declared: dict[str, FieldInfo] = {}
     for base in reversed(kind.__mro__):
-        for name, field in vars(base).get("__pydantic_fields__", {}).items():
+        for argument, field in vars(base).get("__pydantic_fields__", {}).items():
             # Only the class that declares a field has its description.
-            described = field if field.description else declared.get(name, field)
-            declared[name] = copy(field)
-            declared[name].description = " ".join((described.description or "").split())
+            described = field if field.description else declared.get(argument, field)
+            declared[argument] = copy(field)
+            declared[argument].description = " ".join((described.description or "").split())
     del declared["threshold"]
     takes_fixture = declared.pop("fixture", None) is not None
     fields: dict[str, Any] = {name: (field.annotation, field) for name, field in declared.items()}
@@ -72,8 +66,17 @@ def compressor(
         make: Callable[..., CompactionStrategy] = kind
         return make(**values, fixture=fixture) if takes_fixture else make(**values)
 
-    arguments = create_model(f"{kind.__name__}Arguments", __base__=Arguments, **fields)
-    return Compressor("", summary, arguments, build, calls_model, **more)
+    return Compressor(
+        name,
+        kind.summary,
+        create_model(f"{kind.__name__}Arguments", __base__=Arguments, **fields),
+        build,
+        calls_model=kind.calls_model,
+        exempt=kind.exempt,
+        readable=kind.readable,
+        check_model=kind.check_model,
+        unsupported=kind.unsupported,
+    )
 
 
 @dataclass(frozen=True)

@@ -4,12 +4,7 @@ from collections.abc import Sequence
 from dataclasses import fields
 from typing import Annotated, Any, ClassVar, Literal, TypeVar, dataclass_transform
 
-from inspect_ai.model import (
-    ChatMessage,
-    ChatMessageUser,
-    CompactionStrategy,
-    Model,
-)
+from inspect_ai.model import ChatMessage, ChatMessageUser, CompactionStrategy, Model
 from inspect_ai.tool import ToolInfo
 from pydantic import ConfigDict, Field, NonNegativeInt, PositiveInt
 from pydantic.dataclasses import dataclass
@@ -44,6 +39,15 @@ class Strategy(CompactionStrategy):
     """
 
     kind: ClassVar[Literal["summary", "edit", "trim"]] = "summary"
+
+    summary: ClassVar[str]
+    """What it does, in one line, for those that have a name."""
+    calls_model: ClassVar[bool] = True
+    exempt: ClassVar[bool] = False
+    readable: ClassVar[bool] = True
+    check_model: ClassVar[Any] = None
+    unsupported: ClassVar[Any] = None
+    """These five are explained by `spec.Compressor`."""
 
     threshold: int | float = 0.9
     """When an agent that uses this strategy compresses; see Inspect."""

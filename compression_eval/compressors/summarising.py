@@ -22,12 +22,7 @@ from inspect_ai.model import (
 from inspect_ai.tool import ToolInfo
 from pydantic import PositiveInt
 
-from compression_eval.compressors.budget import (
-    Window,
-    filled_tail,
-    room_in_target,
-    split,
-)
+from compression_eval.compressors.budget import Window, filled_tail, room_in_target, split
 from compression_eval.compressors.errors import CompressionError
 from compression_eval.compressors.prompts import filled, prompt
 from compression_eval.compressors.strategy import Strategy, Text, WindowStrategy, carried, strategy

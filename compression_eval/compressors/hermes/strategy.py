@@ -71,6 +71,8 @@ class HermesCompaction(Strategy):
             compressor has no such constructor argument.
     """
 
+    summary = "Hermes' own ContextCompressor, in an interpreter of its own"
+
     version: Annotated[str, Field(pattern=VERSION_PATTERN)] = DEFAULT_VERSION
     """Version of ``hermes-agent``; each has to be installed once."""
     python: Text | None = None

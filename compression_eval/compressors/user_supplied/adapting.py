@@ -2,11 +2,11 @@
 
 import hashlib
 import inspect
-import typing
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
+from contextlib import suppress
 from dataclasses import dataclass
-from inspect import Parameter
+from inspect import Parameter, Signature
 from typing import Any, cast
 
 import anyio
@@ -101,49 +101,42 @@ def _unfit(name: str, problem: str) -> DataError:
     return DataError(f"compressor: {name}: {problem}")
 
 
-class _Signature:
-    """The parameters of a function, bound method or class, seen as a compressor."""
+def _signature(name: str, call: Callable[..., Any], *, unbound: bool = False) -> Signature:
+    """Return how a function, method or class is called, without an unbound method's ``self``."""
+    with suppress(Exception):  # names that only a type checker knows
+        signature = inspect.signature(call, eval_str=True)
+        return signature.replace(parameters=list(signature.parameters.values())[unbound:])
+    try:
+        signature = inspect.signature(call)
+    except (TypeError, ValueError) as error:
+        raise _unfit(name, "its signature cannot be read") from error
+    return signature.replace(parameters=list(signature.parameters.values())[unbound:])
 
-    def __init__(self, name: str, call: Callable[..., Any]) -> None:
-        self.name = name
-        try:
-            self.parameters = list(inspect.signature(call).parameters.values())
-        except (TypeError, ValueError) as error:
-            raise _unfit(name, "its signature cannot be read") from error
-        function: Any = call.__init__ if inspect.isclass(call) else call
-        if not inspect.isroutine(function):
-            function = type(function).__call__
-        try:
-            self.hints = typing.get_type_hints(function)
-        except Exception:  # names that only a type checker knows
-            self.hints = {}
-        self.open = any(p.kind is Parameter.VAR_KEYWORD for p in self.parameters)
 
-    @property
-    def takes_messages(self) -> bool:
-        """Whether its first parameter is required and positional."""
-        if not self.parameters:
-            return False
-        first = self.parameters[0]
-        return first.kind is Parameter.VAR_POSITIONAL or (
-            first.kind in _POSITIONAL and first.default is Parameter.empty
-        )
+def _takes_messages(signature: Signature) -> bool:
+    """Return whether the first parameter is required and positional."""
+    first = next(iter(signature.parameters.values()), None)
+    return first is not None and (
+        first.kind is Parameter.VAR_POSITIONAL
+        or (first.kind in _POSITIONAL and first.default is Parameter.empty)
+    )
 
-    def fields(self, *, after_messages: bool = False) -> dict[str, tuple[Any, Any]]:
-        """Return the parameters that can be passed by name, as type and default for pydantic."""
-        positional = bool(self.parameters) and self.parameters[0].kind in _POSITIONAL
-        fields: dict[str, tuple[Any, Any]] = {}
-        for parameter in self.parameters[1 if after_messages and positional else 0 :]:
-            if parameter.kind in _NAMED and not parameter.name.startswith("_"):
-                hint = self.hints.get(parameter.name, Any)
-                fields[parameter.name] = _field(hint, parameter.default)
-            elif (
-                parameter.kind in (*_NAMED, Parameter.POSITIONAL_ONLY)
-                and parameter.default is Parameter.empty
-            ):
-                problem = "has no default and cannot be given by name"
-                raise _unfit(self.name, f"parameter {parameter.name!r} {problem}")
-        return fields
+
+def _is_open(signature: Signature) -> bool:
+    return any(p.kind is Parameter.VAR_KEYWORD for p in signature.parameters.values())
+
+
+def _fields(name: str, parameters: Iterable[Parameter]) -> dict[str, tuple[Any, Any]]:
+    """Return the parameters that can be passed by name, as type and default for pydantic."""
+    fields: dict[str, tuple[Any, Any]] = {}
+    for each in parameters:
+        if each.kind in _NAMED and not each.name.startswith("_"):
+            known = each.annotation is not Parameter.empty and not isinstance(each.annotation, str)
+            fields[each.name] = _field(each.annotation if known else Any, each.default)
+        elif each.kind in (*_NAMED, *_POSITIONAL) and each.default is Parameter.empty:
+            problem = "has no default and cannot be given by name"
+            raise _unfit(name, f"parameter {each.name!r} {problem}")
+    return fields
 
 
 def _field(hint: Any, default: Any) -> tuple[Any, Any]:
@@ -172,18 +165,21 @@ class _Adapted:
         self.name, self.target = name, target
         self.lock = anyio.Lock()
         maker, method = self._signatures()
-        if method is not None and not method.takes_messages:
-            first = f"the first parameter of {_METHOD}" if maker else "the first parameter"
-            raise _unfit(name, f"wrong signature; {first} must take the messages")
-        self.maker = maker.fields() if maker else None
-        self.method = method.fields(after_messages=True) if method else None
-        self.method_is_open = method is not None and method.open
+        if method is not None:
+            if not _takes_messages(method):
+                first = f"the first parameter of {_METHOD}" if maker else "the first parameter"
+                raise _unfit(name, f"wrong signature; {first} must take the messages")
+            messages, *rest = method.parameters.values()
+            rest = rest if messages.kind in _POSITIONAL else [messages, *rest]
+        self.maker = _fields(name, maker.parameters.values()) if maker else None
+        self.method = _fields(name, rest) if method else None
+        self.method_is_open = method is not None and _is_open(method)
         # A name that both have is one argument, required if one of them requires it.
         fields: dict[str, Any] = dict(self.maker or {})
         for argument, field in (self.method or {}).items():
             if fields.get(argument, (None, None))[1] is not ...:
                 fields[argument] = field
-        is_open = any(signature and signature.open for signature in (maker, method))
+        is_open = any(signature and _is_open(signature) for signature in (maker, method))
         base = _OpenUserArguments if is_open else _UserArguments
         try:
             with warnings.catch_warnings():
@@ -195,7 +191,7 @@ class _Adapted:
             raise _unfit(name, f"its parameters {', '.join(fields)} {problem}") from error
         self.arguments = cast(type[_UserArguments], model)
 
-    def _signatures(self) -> tuple[_Signature | None, _Signature | None]:
+    def _signatures(self) -> tuple[Signature | None, Signature | None]:
         """Return the signature of what is called once per state, and that with the messages."""
         name, target = self.name, self.target
         method = getattr(target, _METHOD, None)
@@ -205,25 +201,24 @@ class _Adapted:
             if not callable(method):
                 problem = f"the class is no CompactionStrategy and has no method {_METHOD}"
                 raise _unfit(name, problem)
-            called = _Signature(name, method)
-            if not isinstance(inspect.getattr_static(target, _METHOD), staticmethod | classmethod):
-                called.parameters = called.parameters[1:]
-            return _Signature(name, target), called
+            static = inspect.getattr_static(target, _METHOD)
+            unbound = not isinstance(static, staticmethod | classmethod)
+            return _signature(name, target), _signature(name, method, unbound=unbound)
         if inspect.isclass(target):
             if inspect.isabstract(target):
                 raise _unfit(name, "the class is abstract, it does not define compact")
-            return _Signature(name, target), None
+            return _signature(name, target), None
         if callable(method):
-            return None, _Signature(name, method)
+            return None, _signature(name, method)
         if not callable(target):
             kind = type(target).__name__
             raise _unfit(name, f"a {kind} cannot be called and has no method {_METHOD}")
-        called = _Signature(name, target)
-        returned = called.hints.get("return")
+        called = _signature(name, target)
+        returned = called.return_annotation
         makes_compressor = inspect.isclass(returned) and (
             issubclass(returned, CompactionStrategy) or callable(getattr(returned, _METHOD, None))
         )
-        is_factory = makes_compressor or not called.takes_messages
+        is_factory = makes_compressor or not _takes_messages(called)
         return (called, None) if is_factory else (None, called)
 
     def strategy(self, arguments: Arguments, seconds: float) -> CompactionStrategy:
@@ -250,7 +245,7 @@ class _Adapted:
             return KeptRecognised(made)
         function = getattr(made, _METHOD, None if self.maker is not None else made)
         if self.method is None and not (
-            callable(function) and _Signature(self.name, function).takes_messages
+            callable(function) and _takes_messages(_signature(self.name, function))
         ):
             if inspect.iscoroutine(made):
                 made.close()

@@ -89,6 +89,9 @@ class CommandCompaction(Strategy):
     input, and writes such a list to standard output. It must exit with 0.
     """
 
+    summary = "yours: a program that reads messages as JSON and writes them"
+    calls_model = False
+
     command: Annotated[list[str], Field(min_length=1), AfterValidator(_can_be_found)]
     """The program and its arguments, as a list; no shell reads it."""
     timeout_seconds: PositiveFloat = 120.0
@@ -101,11 +104,7 @@ class CommandCompaction(Strategy):
     async def compact(
         self, model: Model, messages: list[ChatMessage], tools: list[ToolInfo]
     ) -> tuple[list[ChatMessage], ChatMessageUser | None]:
-        """Return the messages that one run of the program writes, and None.
-
-        Raises:
-            CompressionError: It failed, or its reply is not a list of messages.
-        """
+        """Return the messages that one run of the program writes, and None."""
         output, stderr = await self._run(json.dumps(to_wire(messages), ensure_ascii=False).encode())
         try:
             reply = json.loads(output)

@@ -51,6 +51,9 @@ class AnthropicNativeCompaction(Strategy):
     `client.beta.messages.create`.
     """
 
+    summary = "Anthropic's compaction on demand; its signed block is sent back"
+    check_model: ClassVar[Any] = staticmethod(require_client_that_answers)
+
     signed: ClassVar[bool] = True
     """Whether the signed block is to be replayed, or its text alone."""
 
@@ -106,6 +109,8 @@ class AnthropicNativeCompaction(Strategy):
 class AnthropicTextCompaction(AnthropicNativeCompaction):
     """Have Anthropic summarise a conversation now, and keep its text, which any model can read."""
 
+    summary = "Anthropic's compaction on demand; its summary as text, for any model"
+    check_model = staticmethod(require_client)
     signed = False
 
 
@@ -117,6 +122,11 @@ class AnthropicEditCompaction(Strategy):
     ignore everything before one. Inspect's provider replays such a block by itself, with the beta
     and the edit that the server requires, but only the block's text.
     """
+
+    summary = (
+        "Anthropic's threshold edit compact_20260112: the server's block stands for everything"
+    )
+    check_model = staticmethod(require_client_that_answers)
 
     trigger_tokens: Annotated[int, Field(ge=MIN_TRIGGER)] = MIN_TRIGGER
     """Input tokens from which on the server compacts; a shorter conversation is left as it is."""
@@ -189,6 +199,10 @@ class AnthropicClearToolsCompaction(ClearToolsCompaction):
     it decides whether and how much is cleared, and `ClearToolsCompaction` does the same to the
     state; if the two counts differ, the state fails.
     """
+
+    summary = "Anthropic's clear_tool_uses_20250919: the server says which old tool results go"
+    calls_model = True
+    check_model = staticmethod(require_client)
 
     trigger: Literal["tool_uses", "input_tokens"] = "tool_uses"
     """What the trigger counts. The server's default is ``input_tokens``."""

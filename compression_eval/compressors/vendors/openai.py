@@ -7,13 +7,7 @@ Source: ``client.responses.compact`` of the ``openai`` package, called by Inspec
 
 from collections.abc import Sequence
 
-from inspect_ai.model import (
-    ChatMessage,
-    ChatMessageUser,
-    ContentData,
-    Model,
-    ModelUsage,
-)
+from inspect_ai.model import ChatMessage, ChatMessageUser, ContentData, Model, ModelUsage
 from inspect_ai.tool import ToolInfo
 
 from compression_eval.compressors.errors import CompressionError, is_outage
@@ -25,10 +19,28 @@ _ITEM = "openai_compact"
 _TOO_LONG = ("context_length_exceeded", "string_above_max_length")
 
 
+def require_responses(model: Model) -> None:
+    """Raise unless this model and the answering one use OpenAI's Responses API."""
+    from openai import AsyncOpenAI
+
+    if not isinstance(getattr(model.api, "client", None), AsyncOpenAI):
+        raise CompressionError("unsupported", f"{model} is not reached through the openai package")
+    answering = require_vendor_to_answer(model)
+    if answering is not None and getattr(answering.api, "responses_api", True) is False:
+        raise CompressionError(
+            "unsupported",
+            f"{answering} answers through the chat interface, which knows no compaction items "
+            "(give it -M responses_api=true)",
+        )
+
+
 @strategy
 class OpenAICompaction(Strategy):
     """Replace a conversation by the items that OpenAI's compaction endpoint returns."""
 
+    summary = "OpenAI's /responses/compact: user messages and one encrypted item"
+    check_model = staticmethod(require_responses)
+    readable = False
     preserve_prefix = False  # the endpoint returns the user messages itself
 
     async def compact(
@@ -72,21 +84,6 @@ class OpenAICompaction(Strategy):
             else:
                 kept.append(message)
         return kept, None
-
-
-def require_responses(model: Model) -> None:
-    """Raise unless this model and the answering one use OpenAI's Responses API."""
-    from openai import AsyncOpenAI
-
-    if not isinstance(getattr(model.api, "client", None), AsyncOpenAI):
-        raise CompressionError("unsupported", f"{model} is not reached through the openai package")
-    answering = require_vendor_to_answer(model)
-    if answering is not None and getattr(answering.api, "responses_api", True) is False:
-        raise CompressionError(
-            "unsupported",
-            f"{answering} answers through the chat interface, which knows no compaction items "
-            "(give it -M responses_api=true)",
-        )
 
 
 async def _call(
