@@ -210,7 +210,7 @@ def _listed(failures: RunFailures) -> str:
     *first, last = [
         f"{kind.total} {kind.kind if kind.total == 1 else f'{kind.kind}s'}"
         for kind in kinds
-        if kind.total or kind is not failures.readings
+        if kind.total
     ]
     return f"{', '.join(first)} and {last}"
 

@@ -80,8 +80,8 @@ def probe_solver(
             plan = plans[str(state.sample_id)]
             replicate = (state.epoch - 1) // answers
             here = f"{state.sample_id}, epoch {state.epoch}"
-            compressed, computed_here = await _shared_state(shared, plan, replicate, version, here)
-            record = _record(plan, compressed, computed_here, files_for(plan))
+            compressed, computed_here = await shared_state(shared, plan, replicate, version, here)
+            record = state_record(plan, compressed, computed_here, files_for(plan))
             write_record(state.store, record)
             if compressed.status == "ok":
                 record.answer = await _ask(state, plan, compressed)
@@ -103,9 +103,18 @@ def probe_solver(
     return answer_from_compressed(compressor, compressor_args, cycles, answers)
 
 
-async def _shared_state(
+async def shared_state(
     shared: SharedStates, plan: ProbePlan, replicate: int, version: str, here: str
 ) -> tuple[State, bool]:
+    """Return the state that a plan is about, and whether this sample computed it.
+
+    Args:
+        shared: The states of the task.
+        plan: What is to be compressed.
+        replicate: Which fresh compression is wanted.
+        version: The task's version.
+        here: The sample and epoch, for the record.
+    """
     job = plan.compression
 
     async def compute() -> State:
@@ -131,7 +140,7 @@ async def _shared_state(
         return failed, False
 
 
-def _record(
+def state_record(
     plan: ProbePlan, compressed: State, computed_here: bool, files_named: dict[str, str]
 ) -> SampleRecord:
     """Return everything a scorer needs, but for the answer."""

@@ -144,12 +144,12 @@ def compression_task(arguments: TaskArguments) -> Task:
             f"anchors: {arguments.anchors} is more than the {len(dataset.samples)} samples of an "
             "epoch, each of which takes one"
         )
-    answerer = _active_model()
+    answerer = active_model()
     nothing_chosen = answerer == "none/none"
     answerer = EMBEDDED_MODEL if nothing_chosen else answerer
-    graders, compressing = _bound_roles(answerer)
-    _check_models(arguments, ready.spec, answerer, graders)
-    about, offline = _about_models(answerer, graders, compressing)
+    graders, compressing = bound_roles(answerer)
+    check_models(arguments, ready.spec, answerer, graders)
+    about, offline = about_models(answerer, graders, compressing)
     limits = arguments.fetch_limits
     parts = _parts(ready.spec, dataset) | ({"fetching": fetching_digest()} if limits else {})
     version = result_version(parts.values())
@@ -182,7 +182,7 @@ def compression_task(arguments: TaskArguments) -> Task:
         model_roles={"grader": EMBEDDED_MODEL} if nothing_chosen else None,
         epochs=Epochs(DEFAULT_EPOCHS * arguments.answers, "mean"),
         headline_metric=HeadlineMetric(scorer="six_dimensions", score=KNOWLEDGE, metric=MEAN),
-        name=_task_name(ready.arm),
+        name=arm_task_name(ready.arm),
         version=version,
         metadata={
             "compression_eval": __version__,
@@ -216,11 +216,11 @@ def _if_any(name: str, value: Any) -> dict[str, Any]:
     return {name: value} if value else {}
 
 
-def _task_name(arm: Sequence[str]) -> str:
+def arm_task_name(arm: Sequence[str], kind: str = "compression") -> str:
     """Return a name that tells arms apart in the viewer's list; the log's file is called by it."""
     short = [part.replace("_tokens=", "=").removeprefix("prompt=") for part in arm]
     plain = re.sub(r"[^\w.+=@-]+", "-", " ".join(short), flags=re.ASCII)
-    return f"compression-{plain[:MAX_ARM_NAME].strip('-')}"
+    return f"{kind}-{plain[:MAX_ARM_NAME].strip('-')}"
 
 
 def _parts(spec: CompressorSpec, dataset: PlannedDataset) -> dict[str, str]:
@@ -248,7 +248,7 @@ def _verdicts(dataset: PlannedDataset) -> dict[str, int]:
     return dict(counts) if set(counts) != {"unknown"} else {}
 
 
-def _active_model() -> str | None:
+def active_model() -> str | None:
     """Return the model that Inspect is about to evaluate: ``none/none`` if none was chosen.
 
     None means that it cannot be known yet: the task is made in Python, outside of an eval.
@@ -259,7 +259,7 @@ def _active_model() -> str | None:
         return None
 
 
-def _bound_roles(answerer: str | None) -> tuple[list[str | None], str | None]:
+def bound_roles(answerer: str | None) -> tuple[list[str | None], str | None]:
     """Return the names of the graders and of the model that compresses."""
     roles = model_roles()
     grader, compressor = roles.get("grader"), roles.get("compressor")
@@ -270,7 +270,7 @@ def _bound_roles(answerer: str | None) -> tuple[list[str | None], str | None]:
     return graders or [answerer], str(compressor) if compressor else answerer
 
 
-def _check_models(
+def check_models(
     arguments: TaskArguments,
     spec: CompressorSpec,
     answerer: str | None,
@@ -294,7 +294,7 @@ def _check_models(
         )
 
 
-def _about_models(
+def about_models(
     answers: str | None, grades: list[str | None], compresses: str | None
 ) -> tuple[dict[str, Any], list[str]]:
     """Return a log's metadata and tags about the models; a name is None if unknown."""
@@ -316,7 +316,7 @@ def with_models(created: Task, answers: str, roles: Mapping[str, Sequence[str]])
         roles: Names of the models by role: several graders, one compressor.
     """
     compresses = next(iter(roles.get("compressor", ())), answers)
-    about, offline = _about_models(answers, list(roles.get("grader") or [answers]), compresses)
+    about, offline = about_models(answers, list(roles.get("grader") or [answers]), compresses)
     kept = {name: value for name, value in (created.metadata or {}).items() if name != "note"}
     tags = [tag for tag in created.tags or [] if tag != _OFFLINE_TAG]
     return task_with(created, tags=[*tags, *offline], metadata=kept | about)

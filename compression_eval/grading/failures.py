@@ -107,7 +107,8 @@ def run_failures(summaries: Iterable[EvalSampleSummary]) -> RunFailures | None:
         failures.samples += 1
         failures.errors.total += 1
         scores = summary.scores or {}
-        grade, state = scores.get(_GRADES), scores.get(_STATES)
+        resumed = scores.get(_RESUMED)
+        grade, state = resumed or scores.get(_GRADES), scores.get(_STATES)
         scored = scored or grade is not None
         if grade is None or state is None or not (about := state.metadata or {}).get("state_id"):
             if grade is not None or summary.error or summary.limit:
@@ -129,6 +130,12 @@ def run_failures(summaries: Iterable[EvalSampleSummary]) -> RunFailures | None:
             if why == _REFETCH_FAILED:
                 failures.fetchings.reasons[_short(detail)] += 1
         failures.answers.total += 1
+        if resumed is not None:
+            failures.answers.kind = "continuation"
+            failures.graded += isinstance(resumed.value, dict)
+            if not isinstance(resumed.value, dict):
+                failures.answers.reasons[_short(reason or kind)] += 1
+            continue
         if kind in ("answer_failed", "asked_to_fetch"):
             asked = kind == "asked_to_fetch"
             failures.answers.reasons[
@@ -147,6 +154,7 @@ def run_failures(summaries: Iterable[EvalSampleSummary]) -> RunFailures | None:
 
 
 _GRADES = "six_dimensions"
+_RESUMED = "resumption"
 _STATES = "compression"
 _FACTS = "fact_retention"
 _REFETCH = "refetch"

@@ -1,0 +1,1 @@
+"""Going on with the work from a compressed state, in a sandbox."""

@@ -1,0 +1,382 @@
+"""The second task: does an agent finish the work from a compressed state, and at what cost."""
+
+import logging
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, get_args
+
+from inspect_ai import Epochs, Task, task
+from inspect_ai.approval import ApprovalPolicy
+from inspect_ai.dataset import MemoryDataset, Sample
+from inspect_ai.log import HeadlineMetric
+from inspect_ai.viewer import (
+    SampleScoreView,
+    ScoreColorScale,
+    TaskSamplesColumn,
+    TaskSamplesSort,
+    TaskSamplesView,
+    ViewerConfig,
+)
+
+from compression_eval._version import __version__
+from compression_eval.arguments import CheckedArguments, TaskArguments, checked
+from compression_eval.compressors.running import CompressionPlan
+from compression_eval.compressors.tokens import token_counter
+from compression_eval.compressors.user_supplied import source_digest
+from compression_eval.compressors.validity import DEFAULT_MIN_REMOVED
+from compression_eval.errors import (
+    DataError,
+    PassedOverError,
+    did_you_mean,
+    nothing_left,
+    passed_over,
+    unknown_arguments,
+)
+from compression_eval.facts.records import track
+from compression_eval.fixtures.banks import ExpectedFact, Probe
+from compression_eval.fixtures.continuations import (
+    Continuation,
+    Continuations,
+    continuations_of,
+    cut_of,
+    load_continuations,
+)
+from compression_eval.fixtures.conversation import declared_tools
+from compression_eval.fixtures.cuts import chain
+from compression_eval.fixtures.digests import digest
+from compression_eval.fixtures.finding_files import shipped_fixtures
+from compression_eval.fixtures.invoked_paths import invoked_path
+from compression_eval.fixtures.loading import FixtureSource, refuse_shared_names
+from compression_eval.fixtures.models import Fixture
+from compression_eval.grading.metrics import MEAN
+from compression_eval.grading.rubric import value_markers
+from compression_eval.grading.scorers import compression as compression_scorer
+from compression_eval.inspect_models import EMBEDDED_MODEL
+from compression_eval.plans import ProbePlan
+from compression_eval.resumption.agent import (
+    NO_MODEL,
+    Resumption,
+    SandboxKind,
+    inside_the_project,
+    resumption_solver,
+    text_for_agent,
+)
+from compression_eval.resumption.scoring import resumption as resumption_scorer
+from compression_eval.run_hooks import MAX_FAILED
+from compression_eval.task import about_models, active_model, arm_task_name, bound_roles
+from compression_eval.task import check_models as check_compressor_model
+from compression_eval.terminal import CommandLineError
+from compression_eval.versioning import made_from, result_version
+
+logger = logging.getLogger(__name__)
+
+MAX_TURNS = 60
+MAX_WORKING_SECONDS = 1800
+IN_RUN_THRESHOLD = 0.9
+_AS_COMPRESSION = (
+    *("fixtures", "shard", "compressor", "compressor_args", "prompt", "focus_topic", "cycles"),
+    *("min_removed", "max_failed"),
+)
+"""Arguments that mean what they mean for the task `compression`."""
+_OWN = ("continuations", "sandbox", "in_run")
+_TEXTS = ("note.md", "local.md", "away.md", "Dockerfile", "compose.yaml")
+
+_LOCAL_WARNING = (
+    "sandbox=local: the agent's commands run on this machine as you, with your files, your network "
+    "and your environment. Use it only where that is no risk, as in a container or a throw-away "
+    "machine."
+)
+
+
+@task
+def resumption(
+    fixtures: str | list[str] | None = None,
+    continuations: str | None = None,
+    shard: str | None = None,
+    compressor: str = "anchored",
+    compressor_args: dict[str, Any] | None = None,
+    prompt: str | None = None,
+    focus_topic: str | None = None,
+    cycles: int = 1,
+    min_removed: float = DEFAULT_MIN_REMOVED,
+    max_failed: float = 1.0,
+    sandbox: SandboxKind = "docker",
+    in_run: bool | float = False,
+    **unknown: Any,
+) -> Task:
+    """Measure whether, and at what cost, an agent finishes the work from a compressed state.
+
+    Args:
+        fixtures: As for the task ``compression``; those without continuation tasks are passed over.
+        continuations: A file of tasks, or a folder with ``NAME.yaml``; by default
+            ``../continuations/`` beside the fixture's folder.
+        shard: As for the task ``compression``, and so the following down to ``max_failed``.
+        compressor: Name of the strategy.
+        compressor_args: Its arguments, budgets among them.
+        prompt: A file whose text replaces the instructions of a summarising strategy.
+        focus_topic: A topic that a summarising strategy gives the most room.
+        cycles: How many compressions the conversation goes through before the work goes on.
+        min_removed: Share of the tokens that each compression must remove.
+        max_failed: Share of the samples that may stay without a score.
+        sandbox: ``docker``, or ``local`` for this machine itself, which is not contained.
+        in_run: Whether the agent compresses by the same strategy on the way: true for at 90 % of
+            its window, or a share (below 1.0) or number of tokens.
+        unknown: Refused, so that a misspelt argument is not silently ignored.
+
+    Returns:
+        The task.
+    """
+    return resumption_task_from(locals())
+
+
+def resumption_task_from(parameters: Mapping[str, Any]) -> Task:
+    """Return the task for the parameters of `resumption`.
+
+    Raises:
+        CommandLineError: An argument or a file is invalid, or no suitable model is chosen.
+    """
+    named = {name: value for name, value in parameters.items() if name != "unknown"}
+    named |= parameters.get("unknown", {})
+    try:
+        if error := unknown_arguments(named, (*_AS_COMPRESSION, *_OWN)):
+            raise error
+        return _task(
+            TaskArguments(**{name: named[name] for name in _AS_COMPRESSION if name in named}),
+            named.get("continuations"),
+            _sandbox_kind(named.get("sandbox", "docker")),
+            _threshold(named.get("in_run", False)),
+        )
+    except DataError as error:
+        raise CommandLineError(str(error)) from error
+
+
+def _sandbox_kind(value: Any) -> SandboxKind:
+    for kind in get_args(SandboxKind):
+        if value == kind:
+            found: SandboxKind = kind
+            return found
+    raise DataError(
+        f"sandbox: unknown value {value!r}, expected one of docker, local"
+        + did_you_mean(str(value), get_args(SandboxKind))
+    )
+
+
+def _threshold(value: Any) -> float | None:
+    if isinstance(value, bool):
+        return IN_RUN_THRESHOLD if value else None
+    if not isinstance(value, int | float) or value <= 0:
+        raise DataError(f"in_run: {value!r} is not true, false, a share or a number of tokens")
+    return value
+
+
+def _task(
+    arguments: TaskArguments, continuations: str | None, sandbox: SandboxKind, in_run: float | None
+) -> Task:
+    answerer = active_model()
+    if answerer in ("none/none", EMBEDDED_MODEL):
+        raise DataError(NO_MODEL)
+    ready = checked(arguments)
+    if in_run is not None and (ready.spec.compressor.exempt or ready.spec.compressor.unsupported):
+        raise DataError(f"in_run: {ready.spec.name} cannot compress while an agent works")
+    _, compressing = bound_roles(answerer)
+    check_compressor_model(arguments, ready.spec, answerer, [answerer])
+    found = _found(ready, None if continuations is None else invoked_path(str(continuations)))
+    if sandbox == "local":
+        logger.warning("%s", _LOCAL_WARNING)
+    version = result_version(found.parts.values())
+    about, _ = about_models(answerer, [], compressing)
+    folder = Path(__file__).parent
+    threshold = [] if in_run is None else [f"in_run={in_run}"]
+    return Task(
+        dataset=MemoryDataset(found.samples, name=",".join(found.names[:8])),
+        solver=resumption_solver(
+            found.resumptions,
+            compressor=ready.spec.name,
+            compressor_args=ready.spec.arguments.model_dump(mode="json"),
+            cycles=arguments.cycles,
+            sandbox_kind=sandbox,
+            in_run=in_run,
+            version=version,
+        ),
+        scorer=[resumption_scorer(), compression_scorer()],
+        sandbox=("docker", str(folder / "compose.yaml")) if sandbox == "docker" else "local",
+        approval=[ApprovalPolicy(inside_the_project(), "*")] if sandbox == "local" else None,
+        epochs=Epochs(1, "mean"),
+        turn_limit=MAX_TURNS,
+        working_limit=MAX_WORKING_SECONDS,
+        headline_metric=HeadlineMetric(scorer="resumption", score="solved", metric=MEAN),
+        name=arm_task_name([*ready.arm, *threshold], "resumption"),
+        version=version,
+        metadata={
+            "compression_eval": __version__,
+            "compressor": ready.spec.described(),
+            "token_counter": token_counter().name,
+            **made_from(version, found.parts),
+            "models": {k: v for k, v in about["models"].items() if k != "grades"},
+            "min_removed": arguments.min_removed,
+            MAX_FAILED: arguments.max_failed,
+        },
+        tags=[*ready.arm, *threshold],
+        viewer=_viewer(trusted=continuations is None and _all_shipped(ready)),
+    )
+
+
+@dataclass
+class _Found:
+    """Samples and what to do for each."""
+
+    samples: list[Sample] = field(default_factory=list)
+    resumptions: dict[str, Resumption] = field(default_factory=dict)
+    names: list[str] = field(default_factory=list)
+    parts: dict[str, str] = field(default_factory=dict)
+    """Digests of everything that decides the results beside the arguments."""
+
+
+def _found(ready: CheckedArguments, given: Path | None) -> _Found:
+    found = _Found(
+        parts={
+            "agent's texts and sandbox": digest("\0".join(map(text_for_agent, _TEXTS))),
+            "token counter": token_counter().name,
+            "compressor's arguments, prompt included": digest(str(ready.spec.described())),
+            "compressor's source": source_digest(ready.spec) or "",
+        }
+    )
+    skipped: list[PassedOverError] = []
+    names: dict[str, str] = {}
+    for source in ready.sources:
+        path, there = continuations_of(source, given)
+        if not there:
+            reason = "no continuation tasks"
+            skipped.append(PassedOverError(f"{source.origin}: {reason}", source.origin, reason))
+            continue
+        fixture = source.read_fixture()
+        refuse_shared_names(fixture, source.origin, names)
+        loaded = load_continuations(path, fixture)
+        found.names.append(fixture.name)
+        found.parts[f"fixture {fixture.name}"] = digest(fixture)
+        found.parts[f"continuations of {fixture.name}"] = digest(loaded)
+        _add(found, ready, source, fixture, loaded, path)
+    if not found.samples:
+        raise nothing_left(skipped)
+    if skipped:
+        logger.warning("%s", passed_over(skipped))
+    if len(found.names) == 1 and not ready.sharded:
+        for sample in found.samples:  # an error over one cluster would be 0
+            sample.metadata = (sample.metadata or {}) | {"cluster": sample.id}
+    return found
+
+
+def _add(
+    found: _Found,
+    ready: CheckedArguments,
+    source: FixtureSource,
+    fixture: Fixture,
+    loaded: Continuations,
+    path: Path,
+) -> None:
+    """Add the tasks of one fixture; those at one cut share a state."""
+    for cut in sorted({cut_of(item, fixture) for item in loaded.tasks}):
+        tasks = [item for item in loaded.tasks if cut_of(item, fixture) == cut]
+        probes = {item.id: _as_probe(item, cut) for item in tasks}
+        cuts = chain(fixture, cut, ready.given.cycles)
+        if reason := ready.spec.unsupported(fixture, cuts):
+            raise DataError(f"compressor: {ready.spec.name}: {source.origin}: {reason}")
+        plan = CompressionPlan(
+            fixture=fixture,
+            tools=declared_tools(fixture, cut),
+            cuts=cuts,
+            spec=ready.spec,
+            tracked=track(fixture, cut, [probes[item.id] for item in tasks if item.constraints]),
+            markers=value_markers(fixture.language),
+            min_removed=ready.given.min_removed,
+        )
+        for item in tasks:
+            name = f"{fixture.name}/{item.id}"
+            own = ProbePlan(probes[item.id], fixture.language, plan, {"fixture": digest(fixture)})
+            found.resumptions[name] = Resumption(own, item, loaded, path)
+            found.samples.append(
+                Sample(
+                    id=name,
+                    input=item.message,
+                    target=[check.what for check in (*item.checks, *item.constraints)],
+                    metadata={
+                        "fixture": fixture.name,
+                        "cluster": fixture.name,
+                        "task_type": fixture.task_type,
+                        "language": fixture.language,
+                        "cut": cut,
+                        "cycles": len(cuts),
+                    },
+                )
+            )
+
+
+def _as_probe(item: Continuation, cut: int) -> Probe:
+    """Return a task as a probe, so that its constraints are looked up in the state."""
+    facts = [constraint.expected_fact() for constraint in item.constraints]
+    return Probe(
+        id=item.id,
+        type="continuation",
+        question=item.message,
+        expected_facts=facts or [ExpectedFact(fact=item.id)],
+        cut=cut,
+    )
+
+
+def _all_shipped(ready: CheckedArguments) -> bool:
+    files = {str(path) for path in shipped_fixtures().values()}
+    return all(source.origin in files for source in ready.sources)
+
+
+def _viewer(*, trusted: bool) -> ViewerConfig:
+    """Return one row per task: what was finished, what it cost, what was done again."""
+    share = ScoreColorScale(palette="good-high", min=0, max=1)
+    few = ScoreColorScale(palette="good-low", min=0, max=3)
+    score = TaskSamplesColumn.score
+    labels = {
+        "solved": "solved",
+        "finished": "finished",
+        "constraints_broken": "constraints broken",
+        "tokens": "tokens",
+        "turns": "turns",
+        "files_read_again": "read again",
+        "commands_run_again": "run again",
+        "questions": "questions",
+    }
+    columns = [
+        *(TaskSamplesColumn(id=name) for name in ("sampleStatus", "sampleId", "epoch")),
+        *(score("resumption", name) for name in labels),
+        score("compression", "tokens_removed"),
+        score("compression", "tokens_retained"),
+        score("compression", "failed_states"),
+        TaskSamplesColumn(id="limit"),
+        *(
+            TaskSamplesColumn(id=name, visible=False)
+            for name in ("tokens", "duration", "input", "target", "answer")
+        ),
+    ]
+    view = TaskSamplesView(
+        name="Tasks",
+        columns=columns,
+        sort=[TaskSamplesSort(column="sampleId", dir="asc")],
+        multiline=False,
+        compact_scores=True,
+        score_labels={
+            **labels,
+            "tokens_removed": "removed",
+            "tokens_retained": "tokens left",
+            "failed_states": "failed",
+        },
+        score_color_scales={
+            **dict.fromkeys(("solved", "finished"), share),
+            **dict.fromkeys(("constraints_broken", "questions"), few),
+            "tokens_removed": ScoreColorScale(palette="neutral", min=0, max=1),
+        },
+        color_scales_enabled=True,
+    )
+    return ViewerConfig(
+        trust_content=trusted,
+        task_samples_view=view,
+        sample_score_view=SampleScoreView(default="grid"),
+    )

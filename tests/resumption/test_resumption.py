@@ -1,0 +1,241 @@
+"""The task that goes on with the work, run by scripted agents on this machine."""
+
+import copy
+import math
+from pathlib import Path
+from typing import Any
+
+import pytest
+from click.testing import CliRunner
+from inspect_ai.event import CompactionEvent
+from inspect_ai.log import EvalLog
+from inspect_ai.model import ModelAPI, ModelUsage
+from inspect_ai.scorer import Score
+from inspect_ai.util import SandboxEnvironment
+
+from compression_eval.cli import main
+from tests.e2e import command
+from tests.resumption.working import (
+    SOLUTION,
+    TASK,
+    TASKS,
+    agent,
+    calls,
+    resumed,
+    says,
+    write,
+)
+
+WORKS = calls("bash", command=SOLUTION)
+
+
+@pytest.fixture
+def fixture(tmp_path: Path) -> Path:
+    return write(tmp_path / "data")
+
+
+def score_of(log: EvalLog) -> Score:
+    assert log.samples
+    assert log.samples[0].scores
+    return log.samples[0].scores["resumption"]
+
+
+def why_unscored(log: EvalLog) -> str:
+    score = score_of(log)
+    assert isinstance(score.value, float)
+    assert math.isnan(score.value)
+    return str(score.reason)
+
+
+@pytest.mark.parametrize(
+    ("replies", "expected"),
+    [
+        ([WORKS, says("Done.")], {"solved": 1, "finished": 1, "turns": 2, "tokens": 220}),
+        ([says("Done.")], {"solved": 0, "finished": 0, "constraints_broken": 0, "turns": 1}),
+        (
+            [calls("bash", command=TASKS["tasks"][0]["violation"]), says("Done.")],
+            {"solved": 0, "finished": 1, "constraints_broken": 1},
+        ),
+        (  # only before the first change is something done again
+            [
+                calls("bash", command="cd . && tail login.log | head -3; cat auth/session.py"),
+                calls("python", code="print(open('vendor/pool.py').read())"),
+                WORKS,
+                calls("bash", command="python -m unittest; cat auth/session.py"),
+                says("Done."),
+            ],
+            {"files_read_again": 1, "commands_run_again": 1, "questions": 0, "solved": 1},
+        ),
+        (
+            [
+                says("vendor/ as well?"),
+                calls("ask_user", question="vendor/ as well?"),
+                says("Is it **really** so?**"),
+                WORKS,
+                says("Done. Why? Because you said so."),
+            ],
+            {"questions": 3, "turns": 5, "solved": 1},
+        ),
+        ([says("Which one?")] * 4, {"questions": 4, "turns": 4, "finished": 0}),
+    ],
+)
+def test_what_an_agent_did_is_counted(
+    replies: list[Any], expected: dict[str, float], fixture: Path, tmp_path: Path
+) -> None:
+    log = resumed(fixture, agent(*copy.deepcopy(replies)), tmp_path / "logs")
+    assert log.status == "success", log.error
+    value = score_of(log).value
+    assert isinstance(value, dict)
+    assert {name: value[name] for name in expected} == expected
+
+
+def test_a_log_says_which_constraint_the_state_had_lost(fixture: Path, tmp_path: Path) -> None:
+    for compressor, known in (("full", "yes"), ("none", "no")):
+        log = resumed(fixture, agent(WORKS, says("Ok.")), tmp_path, compressor=compressor)
+        lines = str(score_of(log).explanation).splitlines()
+        assert f"| rule | vendor/ is as it was | passed | {known} |" in lines
+        assert log.results
+        assert {score.scorer for score in log.results.scores} == {"resumption", "compression"}
+    assert log.samples
+    assert log.samples[0].messages[0].role == "system"
+    assert log.samples[0].messages[1].text.startswith("The store is called sessions-b")
+
+
+@pytest.mark.parametrize(
+    ("replies", "given", "expected"),
+    [
+        ([calls("bash", command="ls")] * 9, {"turn_limit": 3}, "limit: Turn limit exceeded"),
+        (
+            [calls("bash", command="echo x > ~/notes.txt")],
+            {},
+            "outside: the agent was about to write ~/notes.txt",
+        ),
+        ([calls("bash", command="cd .. && touch a")], {}, "outside: the agent was about"),
+        (
+            [calls("bash", command="echo 'while :; do :; done' > auth/session.py"), says("Done.")],
+            {},
+            "check_hangs: the setting: after 1 s",
+        ),
+    ],
+)
+def test_what_was_stopped_has_a_reason_and_no_score(
+    replies: list[Any],
+    given: dict[str, Any],
+    expected: str,
+    fixture: Path,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr("compression_eval.resumption.agent.CHECK_SECONDS", 1)
+    tasks = copy.deepcopy(TASKS)
+    tasks["tasks"][0]["checks"][0]["run"] = "bash auth/session.py"
+    write(fixture.parent.parent, tasks)
+    model = agent(*copy.deepcopy(replies))
+    log = resumed(fixture, model, tmp_path / "logs", more=given.items())
+    assert why_unscored(log).startswith(f"not_finished: {expected}")
+    assert log.status == "error"
+    assert log.error
+    assert log.error.message == "none of the 1 samples has a grade"
+    assert log.samples
+    assert (log.samples[0].limit is None) == expected.startswith("check")
+    assert not (Path.home() / "notes.txt").exists()
+
+
+def test_a_failed_compression_and_a_bad_sandbox_are_no_scores(
+    fixture: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    log = resumed(fixture, agent(), tmp_path / "logs", compressor="tail")
+    assert why_unscored(log) == "compression_failed: not_applied"
+
+    async def full(*_: Any, **__: Any) -> None:
+        raise OSError("No space left on device")
+
+    kind = next(k for k in SandboxEnvironment.__subclasses__() if "Local" in k.__name__)
+    monkeypatch.setattr(kind, "write_file", full)
+    log = resumed(fixture, agent(), tmp_path / "logs")
+    assert why_unscored(log) == "not_finished: sandbox_failed: No space left on device"
+
+
+def test_an_agent_can_compress_on_the_way(
+    fixture: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def count(_: ModelAPI, text: str) -> int:
+        return len(text) // 4  # Inspect's own count would download a vocabulary
+
+    monkeypatch.setattr(ModelAPI, "count_text_tokens", count)
+    long = [calls("bash", command="seq 600") for _ in range(2)]
+    long[1].usage = ModelUsage(input_tokens=1_600, output_tokens=10, total_tokens=1_610)
+    log = resumed(
+        fixture,
+        agent(*long, WORKS, says("Done.")),
+        tmp_path / "logs",
+        compressor="edit",
+        compressor_args={"keep_tool_uses": 1},
+        in_run=1_500,
+    )
+    assert log.status == "success", log.error
+    assert score_of(log).as_dict()["solved"] == 1
+    assert log.samples
+    assert any(isinstance(event, CompactionEvent) for event in log.samples[0].events)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "expected"),
+    [
+        ({"sandbox": "locale"}, "sandbox: unknown value 'locale', expected one of docker, local"),
+        ({"in_run": "yes"}, "in_run: 'yes' is not true, false, a share or a number of tokens"),
+        ({"in_run": True}, "in_run: full cannot compress while an agent works"),
+        ({"probes": "x"}, "unknown task argument: probes"),
+        ({"continuations": "ghost.yaml"}, "continuations: ghost.yaml: no such file or folder"),
+    ],
+)
+def test_wrong_arguments_are_refused(
+    arguments: dict[str, Any], expected: str, fixture: Path, tmp_path: Path
+) -> None:
+    with pytest.raises(Exception, match=expected):
+        resumed(fixture, agent(), tmp_path / "logs", **arguments)
+
+
+def test_without_a_language_model_the_task_says_so(fixture: Path, tmp_path: Path) -> None:
+    result = command.inspect(["eval", TASK, "-T", f"fixtures={fixture}"], tmp_path)
+    assert result.code != 0
+    assert "this task needs a language model that can use tools" in result.errors
+    assert "Traceback" not in result.errors
+
+
+@pytest.mark.parametrize(
+    ("change", "expected"),
+    [
+        ({"solution": "true"}, "the solution fails 'the setting': the output lacks 'sessions-b'"),
+        ({"solution": "exit 3"}, "the solution fails 'the setting': the script itself failed"),
+        ({"violation": SOLUTION}, "the violation does not break 'vendor/ is as it was'"),
+        ({"violation": ""}, "violation: there is none to prove the constraints"),
+        ({"checks": [{"what": "all", "run": "true"}]}, "the untouched code base passes 'all'"),
+        ({"message": "Never touch vendor/."}, "the message gives away 'never touch vendor/'"),
+        ({"cut": 9}, "cut: 9 would part a tool call from its result"),
+        (
+            {"constraints": [{**TASKS["tasks"][0]["constraints"][0], "evidence": [3, 11]}]},
+            "evidence [11] is not before the cut at 11",
+        ),
+        (
+            {"constraints": [{**TASKS["tasks"][0]["constraints"][0], "evidence": [3]}]},
+            "'never touch vendor/' is in none of its evidence messages",
+        ),
+        ({"checks": []}, "tasks[0].checks: List should have at least 1 item"),
+    ],
+)
+def test_a_task_that_proves_nothing_is_named(
+    change: dict[str, Any], expected: str, tmp_path: Path
+) -> None:
+    tasks = copy.deepcopy(TASKS)
+    tasks["tasks"][0] |= change
+    fixture = write(tmp_path, tasks)
+    found = CliRunner().invoke(main, ["fixtures", "check", str(fixture), "--continuations"])
+    assert found.exit_code == 1
+    assert expected in found.output
+
+
+def test_a_sound_task_is_proven(tmp_path: Path) -> None:
+    fixture = write(tmp_path)
+    found = CliRunner().invoke(main, ["fixtures", "check", str(fixture), "--continuations"])
+    assert found.exit_code == 0, found.output
