@@ -77,6 +77,14 @@ class RunFailures:
         """Whether anything failed."""
         return self.graded < self.samples or self.readings.count + self.fetchings.count > 0
 
+    def judge(self, step: Failed, value: object, reason: str) -> None:
+        """Count a sample's last step: a grade if it has values, else a failure of the step."""
+        step.total += 1
+        if isinstance(value, dict):
+            self.graded += 1
+        else:
+            step.reasons[reason] += 1
+
     @property
     def cause(self) -> str:
         """What most samples without a grade have in common, in a few words."""
@@ -129,24 +137,18 @@ def run_failures(summaries: Iterable[EvalSampleSummary]) -> RunFailures | None:
             why, _, detail = (again.reason or "").partition(": ")
             if why == _REFETCH_FAILED:
                 failures.fetchings.reasons[_short(detail)] += 1
-        failures.answers.total += 1
-        if resumed is not None:
+        if resumed is not None:  # the work itself is scored, no answer is graded
             failures.answers.kind = "continuation"
-            failures.graded += isinstance(resumed.value, dict)
-            if not isinstance(resumed.value, dict):
-                failures.answers.reasons[_short(reason or kind)] += 1
+            failures.judge(failures.answers, resumed.value, _short(reason or kind))
             continue
+        failures.answers.total += 1
         if kind in ("answer_failed", "asked_to_fetch"):
             asked = kind == "asked_to_fetch"
             failures.answers.reasons[
                 _short(f"asked to fetch with {reason}" if asked else reason)
             ] += 1
             continue
-        failures.gradings.total += 1
-        if isinstance(grade.value, dict):
-            failures.graded += 1
-        else:
-            failures.gradings.reasons[_short(reason or kind)] += 1
+        failures.judge(failures.gradings, grade.value, _short(reason or kind))
     for kind_of, by_state in ((failures.compressions, states), (failures.readings, read)):
         kind_of.total = len(by_state)
         kind_of.reasons.update(filter(None, by_state.values()))

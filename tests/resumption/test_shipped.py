@@ -9,14 +9,13 @@ from click.testing import CliRunner
 from inspect_ai.model import ChatMessage, ModelOutput, get_model
 
 from compression_eval.cli import main
-from compression_eval.fixtures.finding_files import shipped_fixtures
 from compression_eval.fixtures.locations import data_folder
 from tests.resumption.working import calls, resumed, says
 
 QUICK = "zh-log-rotation"
 NAMES = [
     pytest.param(name, marks=[] if name == QUICK else pytest.mark.slow)
-    for name in shipped_fixtures()
+    for name in sorted(path.stem for path in (data_folder() / "continuations").iterdir())
 ]
 
 
