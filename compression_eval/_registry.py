@@ -9,7 +9,7 @@ from compression_eval.grading.refetching import refetch
 from compression_eval.grading.scorers import compression as compression_scorer
 from compression_eval.grading.scorers import fact_retention, qualification, six_dimensions
 from compression_eval.resumption.agent import inside_the_project
-from compression_eval.resumption.scoring import resumption as resumption_scorer
+from compression_eval.resumption.scoring import finishing
 from compression_eval.resumption.task import resumption
 from compression_eval.run_hooks import RunHooks
 from compression_eval.task import compression
@@ -21,13 +21,13 @@ __all__ = [
     "compression_scorer",
     "embedded",
     "fact_retention",
+    "finishing",
     "grader_calibration",
     "grader_calibration_scorer",
     "inside_the_project",
     "qualification",
     "refetch",
     "resumption",
-    "resumption_scorer",
     "six_dimensions",
 ]
 

@@ -156,7 +156,7 @@ def run_failures(summaries: Iterable[EvalSampleSummary]) -> RunFailures | None:
 
 
 _GRADES = "six_dimensions"
-_RESUMED = "resumption"
+_RESUMED = "finishing"
 _STATES = "compression"
 _FACTS = "fact_retention"
 _REFETCH = "refetch"

@@ -104,7 +104,7 @@ def commands_run_again(messages: Sequence[ChatMessage], history: History, folder
     known = set(history.commands)
     again: dict[str, None] = {}
     for call in calls:
-        if changes and call.message >= changes[0]:
+        if changes and call.message > changes[0]:
             break
         again |= {text: None for text in _commands(call) if digest(text)[:16] in known}
     return list(again)

@@ -18,32 +18,32 @@ from compression_eval.resumption.again import (
 from compression_eval.resumption.record import CheckResult, ResumptionRecord
 from compression_eval.text.markdown import escaped
 
-RESUMPTION_KEYS = (
+FINISHING_KEYS = (
     "solved",
     "finished",
     "constraints_broken",
-    "tokens",
+    "tokens_used",
     "turns",
     "files_read_again",
     "commands_run_again",
     "questions",
 )
-"""Keys of the score of `resumption`, on every sample whose agent ended by itself."""
+"""Keys of the score of `finishing`, on every sample whose agent ended by itself."""
 
 
-def resumption_metrics() -> dict[str, list[Metric]]:
-    """Return the metrics of `resumption`: means over conversations with their errors."""
-    return {key: [over_conversations()] for key in RESUMPTION_KEYS}
+def finishing_metrics() -> dict[str, list[Metric]]:
+    """Return the metrics of `finishing`: means over conversations with their errors."""
+    return {key: [over_conversations()] for key in FINISHING_KEYS}
 
 
-@scorer(metrics=resumption_metrics())
-def resumption() -> Scorer:
+@scorer(metrics=finishing_metrics())
+def finishing() -> Scorer:
     """Report how the work went on; calls no model.
 
     ``solved`` is 1 if every check passes and no constraint is broken, ``finished`` the share of
-    the checks that pass (0 to 1), ``constraints_broken`` a count. ``tokens`` are those of all calls
-    from the state on, ``turns`` the agent's replies. ``files_read_again``, ``commands_run_again``
-    and ``questions`` are counts by the rules in `again`.
+    the checks that pass (0 to 1), ``constraints_broken`` a count. ``tokens_used`` are those of all
+    calls from the state on, ``turns`` the agent's replies. ``files_read_again``,
+    ``commands_run_again`` and ``questions`` are counts by the rules in `again`.
     """
 
     async def score(state: TaskState, target: Target) -> Score:  # noqa: ARG001
@@ -67,7 +67,7 @@ def resumption() -> Scorer:
                 "solved": int(passed == len(checks) and not broken),
                 "finished": round(passed / len(checks), 4),
                 "constraints_broken": len(broken),
-                "tokens": record.tokens,
+                "tokens_used": record.tokens,
                 "turns": sum(message.role == "assistant" for message in own),
                 "files_read_again": len(files),
                 "commands_run_again": len(commands),

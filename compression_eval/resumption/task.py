@@ -62,7 +62,7 @@ from compression_eval.resumption.agent import (
     resumption_solver,
     text_for_agent,
 )
-from compression_eval.resumption.scoring import resumption as resumption_scorer
+from compression_eval.resumption.scoring import finishing
 from compression_eval.run_hooks import MAX_FAILED
 from compression_eval.task import about_models, active_model, arm_task_name, bound_roles
 from compression_eval.task import check_models as check_compressor_model
@@ -70,6 +70,9 @@ from compression_eval.terminal import CommandLineError
 from compression_eval.versioning import made_from, result_version
 
 logger = logging.getLogger(__name__)
+
+MARK = "resumption"
+"""Key of a log's metadata that marks logs of this task; those of `compression` have another."""
 
 MAX_TURNS = 60
 MAX_WORKING_SECONDS = 1800
@@ -199,17 +202,17 @@ def _task(
             in_run=in_run,
             version=version,
         ),
-        scorer=[resumption_scorer(), compression_scorer()],
+        scorer=[finishing(), compression_scorer()],
         sandbox=("docker", str(folder / "compose.yaml")) if sandbox == "docker" else "local",
         approval=[ApprovalPolicy(inside_the_project(), "*")] if sandbox == "local" else None,
         epochs=Epochs(1, "mean"),
         turn_limit=MAX_TURNS,
         working_limit=MAX_WORKING_SECONDS,
-        headline_metric=HeadlineMetric(scorer="resumption", score="solved", metric=MEAN),
+        headline_metric=HeadlineMetric(scorer="finishing", score="solved", metric=MEAN),
         name=arm_task_name([*ready.arm, *threshold], "resumption"),
         version=version,
         metadata={
-            "compression_eval": __version__,
+            MARK: __version__,
             "compressor": ready.spec.described(),
             "token_counter": token_counter().name,
             **made_from(version, found.parts),
@@ -337,8 +340,8 @@ def _viewer(*, trusted: bool) -> ViewerConfig:
     labels = {
         "solved": "solved",
         "finished": "finished",
-        "constraints_broken": "constraints broken",
-        "tokens": "tokens",
+        "constraints_broken": "broken",
+        "tokens_used": "tokens",
         "turns": "turns",
         "files_read_again": "read again",
         "commands_run_again": "run again",
@@ -346,7 +349,7 @@ def _viewer(*, trusted: bool) -> ViewerConfig:
     }
     columns = [
         *(TaskSamplesColumn(id=name) for name in ("sampleStatus", "sampleId", "epoch")),
-        *(score("resumption", name) for name in labels),
+        *(score("finishing", name) for name in labels),
         score("compression", "tokens_removed"),
         score("compression", "tokens_retained"),
         score("compression", "failed_states"),

@@ -21,11 +21,11 @@ NAMES = {
     "fact_retention": ("scorer", "compression_eval/fact_retention"),
     "grader_calibration": ("task", "compression_eval/grader_calibration"),
     "grader_calibration_scorer": ("scorer", "compression_eval/grader_calibration"),
+    "finishing": ("scorer", "compression_eval/finishing"),
     "inside_the_project": ("approver", "compression_eval/inside_the_project"),
     "qualification": ("scorer", "compression_eval/qualification"),
     "refetch": ("scorer", "compression_eval/refetch"),
     "resumption": ("task", "compression_eval/resumption"),
-    "resumption_scorer": ("scorer", "compression_eval/resumption"),
     "six_dimensions": ("scorer", "compression_eval/six_dimensions"),
 }
 

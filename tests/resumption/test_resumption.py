@@ -7,13 +7,17 @@ from typing import Any
 
 import pytest
 from click.testing import CliRunner
+from inspect_ai import score as inspect_score
 from inspect_ai.event import CompactionEvent
 from inspect_ai.log import EvalLog
 from inspect_ai.model import ModelAPI, ModelUsage
 from inspect_ai.scorer import Score
-from inspect_ai.util import SandboxEnvironment
+from inspect_ai.util import SandboxEnvironment, parse_compose_yaml
 
 from compression_eval.cli import main
+from compression_eval.fixtures.recording import ENVIRONMENT
+from compression_eval.resumption import task
+from compression_eval.resumption.scoring import finishing
 from tests.e2e import command
 from tests.resumption.working import (
     SOLUTION,
@@ -37,7 +41,7 @@ def fixture(tmp_path: Path) -> Path:
 def score_of(log: EvalLog) -> Score:
     assert log.samples
     assert log.samples[0].scores
-    return log.samples[0].scores["resumption"]
+    return log.samples[0].scores["finishing"]
 
 
 def why_unscored(log: EvalLog) -> str:
@@ -50,7 +54,7 @@ def why_unscored(log: EvalLog) -> str:
 @pytest.mark.parametrize(
     ("replies", "expected"),
     [
-        ([WORKS, says("Done.")], {"solved": 1, "finished": 1, "turns": 2, "tokens": 220}),
+        ([WORKS, says("Done.")], {"solved": 1, "finished": 1, "turns": 2, "tokens_used": 220}),
         ([says("Done.")], {"solved": 0, "finished": 0, "constraints_broken": 0, "turns": 1}),
         (
             [calls("bash", command=TASKS["tasks"][0]["violation"]), says("Done.")],
@@ -95,7 +99,9 @@ def test_a_log_says_which_constraint_the_state_had_lost(fixture: Path, tmp_path:
         lines = str(score_of(log).explanation).splitlines()
         assert f"| rule | vendor/ is as it was | passed | {known} |" in lines
         assert log.results
-        assert {score.scorer for score in log.results.scores} == {"resumption", "compression"}
+        assert {score.scorer for score in log.results.scores} == {"finishing", "compression"}
+    again = inspect_score(log, finishing(), action="overwrite", display="none")
+    assert score_of(again).value == score_of(log).value
     assert log.samples
     assert log.samples[0].messages[0].role == "system"
     assert log.samples[0].messages[1].text.startswith("The store is called sessions-b")
@@ -201,6 +207,15 @@ def test_without_a_language_model_the_task_says_so(fixture: Path, tmp_path: Path
     assert result.code != 0
     assert "this task needs a language model that can use tools" in result.errors
     assert "Traceback" not in result.errors
+
+
+def test_the_container_needs_no_network_while_it_runs() -> None:
+    folder = Path(task.__file__).parent
+    config = parse_compose_yaml(str(folder / "compose.yaml"))
+    assert config.services["default"].network_mode == "none"
+    assert (folder / "Dockerfile").read_text().count("apt-get install") == 1
+    (made,) = [line for line in (folder / "Dockerfile").read_text().split() if "RECORDING" in line]
+    assert made == f"RECORDING_NOW={ENVIRONMENT['RECORDING_NOW']}"
 
 
 @pytest.mark.parametrize(

@@ -37,7 +37,7 @@ def test_the_solutions_as_calls_of_an_agent_solve_every_task(name: str, tmp_path
     assert len(log.samples) == len(tasks) >= 2
     for sample in log.samples:
         assert sample.scores
-        score = sample.scores["resumption"]
+        score = sample.scores["finishing"]
         assert isinstance(score.value, dict), score.reason
         assert score.value["solved"] == 1, score.explanation
         assert score.value["commands_run_again"] == 0
