@@ -1,6 +1,6 @@
 """Models as Inspect has them: the one under test, and how its reply ended."""
 
-from inspect_ai.model import ContentText, Model, ModelOutput, get_model
+from inspect_ai.model import ContentText, Model, ModelOutput, ModelUsage, get_model
 
 EMBEDDED_MODEL = "embedded/lexical"
 """Reached only by this name, through Inspect's registry, so that nothing depends on it."""
@@ -21,6 +21,12 @@ def model_under_test() -> Model:
 def stop_reason(output: ModelOutput) -> str:
     """Return why a reply ended; empty for one without choices."""
     return "" if output.empty else output.stop_reason
+
+
+def input_tokens(usage: ModelUsage) -> int:
+    """Return all input tokens of a request, those of a provider's cache too."""
+    cached = (usage.input_tokens_cache_read or 0) + (usage.input_tokens_cache_write or 0)
+    return usage.input_tokens + cached
 
 
 def refused(output: ModelOutput) -> bool:

@@ -29,10 +29,14 @@ _READ = {
 
 _REFETCH = {
     "recall_after": "facts after fetching",
+    "correct_after": "correct after fetching",
     "knowledge_after": "knowledge after fetching",
     "fetch_calls": "calls",
     "fetch_tokens": "tokens of fetching",
 }
+
+_BEFORE = ("recall_before", "correct_before")
+"""Keys of the first answer, which other columns tell."""
 
 _HIDDEN = ("tokens", "duration", "input", "target", "answer")
 
@@ -64,6 +68,7 @@ def viewer_config(
         score("fact_retention", "fact_survival"),
         *(score("fact_retention", key, visible=read) for key in _READ),
         *(score("refetch", key) for key in (_REFETCH if refetch else ())),
+        *(score("refetch", key, visible=False) for key in (_BEFORE if refetch else ())),
         score("compression", "tokens_removed"),
         score("compression", "tokens_retained"),
         score("fact_retention", "fact_violations"),

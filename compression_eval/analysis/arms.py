@@ -92,6 +92,8 @@ def arm_settings(log: Log) -> dict[str, str]:
         settings |= {f"{_COMPRESSOR_MODEL}.{name}": value for name, value in own.items()}
     settings[_GRADED_BY] = graders_of(log)
     settings |= log.grading.settings
+    if limits := metadata.get("refetch"):
+        settings["refetch"] = ", ".join(f"{value} {name}" for name, value in limits.items())
     settings["min_removed"] = str(metadata.get("min_removed", ""))
     settings["tokens counted with"] = str(metadata.get("token_counter", ""))
     return settings

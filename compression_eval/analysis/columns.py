@@ -18,6 +18,7 @@ from compression_eval.grading.anchors import anchor_of
 from compression_eval.grading.judgement import SIX_DIMENSIONS
 from compression_eval.grading.rubric import KNOWLEDGE, OVERALL, knowledge, structure
 from compression_eval.grading.scorers import DIMENSION_KEYS, NO_KNOWLEDGE, READ_KEYS
+from compression_eval.inspect_models import input_tokens
 from compression_eval.record import Recorded, SampleRecord, recorded_in
 
 Value = str | int | float | bool | None
@@ -181,6 +182,11 @@ def _tokens(role: str, field: str) -> Read:
     return lambda seen: cast(Value, getattr(seen.usage(role), field, None))
 
 
+def _answer_tokens(seen: Seen) -> Value:
+    usage = seen.usage("answer")
+    return None if usage is None else input_tokens(usage) + usage.output_tokens
+
+
 def _of_cycles(field: str) -> Read:
     """Add up what the compressions of a state cost; `frames.joined` keeps it on one sample."""
     return _of_record(lambda record: sum(getattr(cycle, field) for cycle in record.state.cycles))
@@ -255,6 +261,12 @@ SAMPLE_COLUMNS: dict[str, Read] = {
             ("cache_read", "input_tokens_cache_read"),
         )
     },
+    "answer_all_tokens": _answer_tokens,
+    "refetch_tokens": _scored("refetch", "fetch_tokens"),
+    "refetch_calls": _scored("refetch", "fetch_calls"),
+    "refetch_recall": _scored("refetch", "recall_after"),
+    "refetch_correct": _scored("refetch", "correct_after"),
+    "refetch_knowledge": _scored("refetch", "knowledge_after"),
     "dollars": lambda seen: seen.dollars,
     "total_seconds": lambda seen: seen.sample.total_time,
     "self_graded": _setting("self_graded"),
@@ -271,7 +283,7 @@ SAMPLE_COLUMNS: dict[str, Read] = {
 }
 """Every column that comes from a sample, by name."""
 
-_NUMBER_NAMES = ("fact_", "tokens_", "compress_", "criteria_")
+_NUMBER_NAMES = ("fact_", "refetch_", "tokens_", "compress_", "criteria_")
 
 NUMBERS: tuple[str, ...] = (
     *(KNOWLEDGE, OVERALL, *structure().dimensions, "dollars"),

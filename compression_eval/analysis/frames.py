@@ -76,6 +76,10 @@ def samples_frame(logs: Logs) -> "DataFrame":
     counter, times seconds. A value that was not graded, or that failed, is missing and never 0;
     `failure` says why.
 
+    `answer_all_tokens` are input and output of the first answer's request, cached ones too.
+    `refetch_…` columns are those of the scorer `refetch`; `refetch_tokens` those of all requests
+    of the second answer.
+
     `compress_…` columns stand on one sample of each state, as a rule the one that carried the
     compression out, and are missing on the others, so that they can be added up.
 

@@ -33,6 +33,7 @@ from compression_eval.compressors.vendors.anthropic_api import exact_replay
 from compression_eval.fetching.sources import Sources
 from compression_eval.fixtures.banks import Probe
 from compression_eval.fixtures.conversation import message_index
+from compression_eval.inspect_models import input_tokens
 from compression_eval.record import AnswerRecord, FetchedRecord, RefetchRecord
 from compression_eval.sharing import prefix_first
 from compression_eval.text.printable import one_line_json
@@ -300,12 +301,6 @@ async def answer_with_tools(
         fetched_tokens=fetching.tokens,
         fetched=fetching.fetched(),
     )
-
-
-def input_tokens(usage: ModelUsage) -> int:
-    """Return all input tokens of a request, those of a provider's cache too."""
-    cached = (usage.input_tokens_cache_read or 0) + (usage.input_tokens_cache_write or 0)
-    return usage.input_tokens + cached
 
 
 async def _loop(

@@ -22,6 +22,7 @@ from compression_eval.analysis.comparison.measures import (
 )
 from compression_eval.analysis.comparison.result import EXIT_CODES, Comparison
 from compression_eval.analysis.comparison.sides import Side
+from compression_eval.analysis.spending import SPENDING_NOTE, Spent, spending, spending_table
 from compression_eval.analysis.statistics.intervals import Difference, Spread
 from compression_eval.fixtures.digests import digest, shown
 from compression_eval.fixtures.writing import versioned_json
@@ -242,6 +243,8 @@ def _details(comparison: Comparison) -> Iterator[Section]:
     if comparison.same_arm:
         yield _noise_floor(comparison)
     yield _failures(comparison)
+    if (table := spending_table(_spent(comparison))) is not None:
+        yield Section("Tokens per correct answer", [table, [SPENDING_NOTE]])
     if comparison.drift:
         yield _drift(comparison.drift)
     # Interval for new conversations and p stand in the JSON: these decide nothing.
@@ -323,6 +326,10 @@ def _failures(comparison: Comparison) -> Section:
     rises = ["the new arm fails more often, so nothing is called better"]
     table = Table(heads, rows, texts=(1, 2, 3))
     return Section("Failures", [table, *([rises] if comparison.rules.failures_rise else [])])
+
+
+def _spent(comparison: Comparison) -> dict[str, dict[str, Spent]]:
+    return spending({side.label: (side.samples, side.facts) for side in comparison.sides})
 
 
 def _failed(failures: Failures) -> str:
@@ -504,6 +511,11 @@ def as_json(comparison: Comparison, *, gate: bool = False) -> str:
                 for label, side in zip(_SIDES, comparison.spread, strict=True)
             },
         }
+        if spent := _spent(comparison):
+            data["spending"] = {
+                side: {way: asdict(each) for way, each in ways.items()}
+                for side, ways in spent.items()
+            }
     return versioned_json(data)
 
 

@@ -21,6 +21,7 @@ from compression_eval.analysis.report.drawing import (
 from compression_eval.analysis.report.figures import Figures, Share
 from compression_eval.analysis.report.sections import percent, title_of
 from compression_eval.analysis.report.tradeoff import Point
+from compression_eval.analysis.spending import FETCHING
 from compression_eval.facts.life import AGE_GROUPS, Stage
 from compression_eval.grading.rubric import KNOWLEDGE, MAX_SCORE, structure
 
@@ -85,7 +86,7 @@ def charts(of: Figures, *, narrow: bool = False) -> list[Chart]:
             label = f"{look[arm.name].label}\n({arm.failed})"
             look[arm.name] = replace(look[arm.name], label=label)
     all_charts: tuple[Callable[[Figures, Looks, bool], Chart | None], ...] = (
-        *(_frontier, _radar, _dimensions, _retention, _survival, _stages, _costs),
+        *(_frontier, _spending, _radar, _dimensions, _retention, _survival, _stages, _costs),
     )
     with drawing():
         drawn = [draw(of, look, narrow) for draw in all_charts]
@@ -105,25 +106,10 @@ def _frontier(of: Figures, looks: Looks, narrow: bool) -> Chart | None:
     points = [point for point in known if not point.control] or known
     if not points:
         return None
-    if narrow:
-        figure = new_figure(NARROW, 4 + 0.34 * len(points))
-    else:
-        figure = new_figure(10, 6) if len(points) > MAX_IN_NARROW else new_figure(6.7, 5)
-    axes = figure.subplots()
-    best: list[Point] = []
-    for point in sorted(points, key=lambda point: (point.tokens, -point.quality)):
-        if not point.dominated_by and (not best or point.quality > best[-1].quality):
-            best.append(point)
-    line = ([point.tokens for point in best], [point.quality for point in best])
-    style: dict[str, Any] = {"color": "#444444", "linewidth": 1.2, "linestyle": (0, (4, 2))}
-    axes.step(*line, where="post", zorder=1, **style)
-    for point in points:
-        _mark(axes, point, looks[point.arm])
-    _scales(axes, points, narrow)
-    if narrow:
-        figure.legend(loc="outside lower center", fontsize=9)
-    else:
-        _label(figure, axes, points, looks, best)
+    across = "tokens left (mean, logarithmic)"
+    if not narrow:
+        across = "tokens left after compression (mean over conversations, logarithmic)"
+    figure = _scattered(points, looks, narrow, across)
     controls = [
         f"{point.arm} {point.quality:.2f} at {point.tokens:,.0f} tokens"
         for point in known
@@ -138,6 +124,60 @@ def _frontier(of: Figures, looks: Looks, narrow: bool) -> Chart | None:
         "where intervals overlap the order may be chance. Failures count as 0."
         + (f" Controls, not drawn: {'; '.join(controls)}." if controls else ""),
     )
+
+
+def _spending(of: Figures, looks: Looks, narrow: bool) -> Chart | None:
+    """Draw every arm's knowledge against the tokens of an answer, without and with fetching."""
+    points: list[Point] = []
+    marks: dict[str, Look] = {}
+    for arm, ways in of.spending.items():
+        for way, spent in ways.items():
+            better = (
+                other_arm
+                for other_arm, others in of.spending.items()
+                for other in others.values()
+                if other.tokens < spent.tokens and (other.knowledge or 0) >= (spent.knowledge or 0)
+            )
+            name = f"{arm}, {way}"
+            points.append(
+                Point(name, spent.tokens, spent.knowledge or 0.0, None, next(better, ""), False)
+            )
+            more = " + fetching" if way == FETCHING else ""
+            marks[name] = replace(looks[arm], label=f"{looks[arm].label}{more}")
+    if not points:
+        return None
+    figure = _scattered(points, marks, narrow, "tokens per answer, fetching included (logarithmic)")
+    return finished(
+        figure,
+        "spending",
+        "Quality against tokens per answer, with and without fetching",
+        "Input and output of all requests of an answer. Hollow marks are dominated, by the means: "
+        "another is no worse and takes fewer tokens. The broken line joins the others.",
+    )
+
+
+def _scattered(points: Sequence[Point], looks: Looks, narrow: bool, across: str) -> "Figure":
+    """Return a figure of marks with their names, and a line along those that none dominates."""
+    if narrow:
+        figure = new_figure(NARROW, 4 + 0.34 * len(points))
+    else:
+        figure = new_figure(10, 6) if len(points) > MAX_IN_NARROW else new_figure(6.7, 5)
+    axes = figure.subplots()
+    best: list[Point] = []
+    for point in sorted(points, key=lambda point: (point.tokens, -point.quality)):
+        if not point.dominated_by and (not best or point.quality > best[-1].quality):
+            best.append(point)
+    line = ([point.tokens for point in best], [point.quality for point in best])
+    style: dict[str, Any] = {"color": "#444444", "linewidth": 1.2, "linestyle": (0, (4, 2))}
+    axes.step(*line, where="post", zorder=1, **style)
+    for point in points:
+        _mark(axes, point, looks[point.arm])
+    _scales(axes, points, narrow, across)
+    if narrow:
+        figure.legend(loc="outside lower center", fontsize=9)
+    else:
+        _label(figure, axes, points, looks, best)
+    return figure
 
 
 def _mark(axes: "Axes", point: Point, look: Look) -> None:
@@ -158,7 +198,7 @@ def _mark(axes: "Axes", point: Point, look: Look) -> None:
     )
 
 
-def _scales(axes: "Axes", points: Sequence[Point], narrow: bool) -> None:
+def _scales(axes: "Axes", points: Sequence[Point], narrow: bool, across: str) -> None:
     tokens = [max(point.tokens, 1.0) for point in points]
     axes.set_xscale("log")
     # Room on both sides, so that labels of the outermost marks stay inside.
@@ -177,8 +217,7 @@ def _scales(axes: "Axes", points: Sequence[Point], narrow: bool) -> None:
         ticks = [tick for tick in ticks if str(tick)[0] == "1"]
     axes.set_xticks(ticks, [f"{tick:,}" for tick in ticks])
     axes.minorticks_off()
-    short, mean = "tokens left (mean, logarithmic)", "(mean over conversations, logarithmic)"
-    axes.set_xlabel(short if narrow else f"tokens left after compression {mean}")
+    axes.set_xlabel(across)
     axes.set_ylabel("knowledge, 0 to 5")
     axes.grid()
 

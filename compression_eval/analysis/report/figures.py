@@ -30,6 +30,7 @@ from compression_eval.analysis.report.tradeoff import (
     retained,
     same_answers,
 )
+from compression_eval.analysis.spending import Spent, spending
 from compression_eval.analysis.statistics.intervals import Estimate, arm_mean
 from compression_eval.facts.life import AGE_GROUPS, Stage, age_group
 from compression_eval.fixtures.writing import versioned_json
@@ -243,6 +244,8 @@ class Figures:
     """Probes that all arms have in common (0 if each has its own), and all that any was asked."""
     several_cuts: list[str] = field(default_factory=list)
     """Conversations that were cut at several places, which are averaged."""
+    spending: dict[str, dict[str, Spent]] = field(default_factory=dict)
+    """What the answers of each arm take, by how they were given; empty if no arm fetched."""
     same_answers: list[list[str]] = field(default_factory=list)
     """Arms, neither of them a control, that gave the same answers, byte by byte."""
 
@@ -273,13 +276,22 @@ def figures(frames: Frames) -> Figures:
         several_cuts=[
             str(name) for name, units in beside.groupby("fixture")["unit"] if units.nunique() > 1
         ],
+        spending=spending(
+            {
+                name: (rows, frames.facts[frames.facts["arm"] == name])
+                for name, rows in by_arm.items()
+            }
+        ),
         same_answers=same_answers(arms, by_arm),
     )
 
 
 def as_json(of: Figures) -> str:
     """Return the figures as JSON; what is not known is null."""
-    return versioned_json(_plain(asdict(of)))
+    data = asdict(of)
+    if not of.spending:
+        del data["spending"]
+    return versioned_json(_plain(data))
 
 
 def _plain(value: Any) -> Any:

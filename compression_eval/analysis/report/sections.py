@@ -30,6 +30,7 @@ from compression_eval.analysis.report.figures import (
     Value,
 )
 from compression_eval.analysis.report.tradeoff import Frontier, Pair, ReportedArm
+from compression_eval.analysis.spending import SPENDING_NOTE, spending_table
 from compression_eval.analysis.statistics.intervals import Limits
 from compression_eval.analysis.statistics.significance import DEFAULT_THRESHOLD
 from compression_eval.facts.life import Stage
@@ -518,6 +519,9 @@ def markdown(of: Figures, remarks: Iterable[str], beside: Published | None) -> s
             f"Knowledge on the {of.frontier.probes} probes that every arm has; 95 % on these "
             "conversations, p adjusted by Holm's method over all pairs."
         )
+    if (spent := spending_table(of.spending)) is not None:
+        parts += ["### Tokens per correct answer", markdown_table(spent.heads, spent.plain, pasted)]
+        parts.append(SPENDING_NOTE)
     if beside is not None:
         table = reference(beside)
         parts.append("### Published figures, not measured here")

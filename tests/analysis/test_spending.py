@@ -1,0 +1,66 @@
+"""Tokens per correct answer: the same in frames, report and comparison as in the logs."""
+
+import json
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner
+
+from compression_eval.analysis import samples_frame
+from compression_eval.cli import main
+from tests.analysis.embedded import TAIL, embedded
+from tests.e2e import small
+
+
+@pytest.fixture(scope="module")
+def logs(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Runs of two arms, one of them once with and once without fetching."""
+    folder = tmp_path_factory.mktemp("spending")
+    tiny = small.write(folder / "data")
+    embedded(folder / "plain", tiny, **TAIL)
+    embedded(folder / "fetching", tiny, refetch=True, **TAIL)
+    embedded(folder / "none", tiny, compressor="none", refetch=True)
+    return folder
+
+
+def run(*arguments: str | Path) -> str:
+    result = CliRunner().invoke(main, [str(each) for each in arguments])
+    assert result.exit_code in (0, 3), result.output
+    return result.stdout
+
+
+def test_a_report_says_what_a_correct_answer_takes(logs: Path, tmp_path: Path) -> None:
+    run("report", logs / "fetching", logs / "none", "--out", tmp_path / "out")
+    spending = json.loads((tmp_path / "out" / "figures.json").read_text())["spending"]
+    frame = samples_frame([logs / "none"])
+    assert len(frame) == small.PROBES
+    after = spending["none"]["with fetching"]
+    assert after["answers"] == small.PROBES
+    assert after["tokens"] == pytest.approx(frame["refetch_tokens"].mean())
+    assert after["correct"] == pytest.approx(frame["refetch_correct"].mean())
+    assert after["correct"] > 0
+    assert after["per_correct"] == pytest.approx(after["tokens"] / after["correct"])
+    before = spending["none"]["state alone"]
+    assert (before["correct"], before["per_correct"]) == (0, None)
+    assert before["tokens"] == pytest.approx(frame["answer_all_tokens"].mean())
+    assert "### Tokens per correct answer" in (tmp_path / "out" / "report.md").read_text()
+    assert (tmp_path / "out" / "charts" / "spending.svg").is_file()
+    assert 'id="spending"' in (tmp_path / "out" / "index.html").read_text()
+
+
+def test_a_report_without_fetching_says_nothing_of_it(logs: Path, tmp_path: Path) -> None:
+    run("report", logs / "plain", "--out", tmp_path / "out")
+    written = [path for path in (tmp_path / "out").rglob("*") if path.suffix in (".json", ".md")]
+    assert not any("spending" in path.read_text() for path in written)
+    assert not (tmp_path / "out" / "charts" / "spending.svg").exists()
+
+
+def test_first_answers_compare_with_and_without_fetching(logs: Path) -> None:
+    sides = ("compare", logs / "plain", "--to", logs / "fetching")
+    page = run(*sides)
+    assert "byte for byte the same" in page
+    assert "Tokens per correct answer" in page
+    spending = json.loads(run(*sides, "--format", "json"))["spending"]
+    assert set(spending["base"]) == {"state alone"}
+    assert set(spending["new"]) == {"state alone", "with fetching"}
+    assert spending["base"]["state alone"] == spending["new"]["state alone"]
