@@ -52,9 +52,6 @@ _NAMES = (
 )
 """Columns that name a sample."""
 
-LOGS_OF_PROCESS = 4
-"""Logs that a process reads before another one takes its place."""
-
 _STATE_COLUMNS = (
     *("log", "log_path", "eval_id", "arm", "compressor", "model", "fixture", "cut", "unit"),
     *("cycles", "task_type", "language", "length", "replicate", "state_id", "state_status"),
@@ -264,10 +261,10 @@ def _each(
         for log in logs:
             yield log, _rows_of(log, names, regradings)
         return
-    # Started afresh and not forked, since the parent has threads; and anew after some logs, because
-    # reading a sample that holds a NaN leaves 64 KB of it behind (an error of ijson).
-    context = get_context("spawn")
-    with ProcessPoolExecutor(processes, context, max_tasks_per_child=LOGS_OF_PROCESS) as pool:
+    # Started afresh and not forked, since the parent has threads. What Inspect's reader leaves
+    # behind of each sample that holds a NaN (64 KB, an error of ijson) goes with the processes; a
+    # limit of tasks for each of them can hang in Python 3.11.
+    with ProcessPoolExecutor(processes, get_context("spawn")) as pool:
         results = pool.map(_graded_rows, logs, repeat(names), repeat(regradings))
         for log, (grading, rows) in zip(logs, results, strict=True):
             log.grading = grading
