@@ -169,13 +169,12 @@ class SourceFile:
     @cached_property
     def head(self) -> list[Any]:
         """The first JSON values of a file with a value per line; empty for any other file."""
-        first = next(self.values(), None)
-        if first is None or self._is_binary or (first.problem and self.document is not None):
+        items = [] if self._is_binary else list(islice(self.values(), _HEAD_VALUES))
+        if not items or (items[0].problem and self.document is not None):
             return []
-        items = islice(self.values(), _HEAD_VALUES)
         found = [item.value for item in items if not item.problem]
         # Behind a torn line only an object says that lines hold values: text may, by chance.
-        if first.problem and not (found and isinstance(found[0], dict)):
+        if items[0].problem and not (found and isinstance(found[0], dict)):
             return []
         return found
 
