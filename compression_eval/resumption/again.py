@@ -30,7 +30,7 @@ _NO_WORK = frozenset({"cd", "echo", "export", "set", "true", "printf", "mkdir"})
 def history_of(messages: Sequence[Message]) -> History:
     """Return what the conversation before a cut had read, written and run."""
     calls = calls_of_fixture(messages)
-    events = read_calls(calls, root=WORKSPACE).events
+    events = read_calls(calls).events  # the project's folder is found in them
     files = {path for event in events for path in (event.path, event.to) if path}
     return History(files=sorted(files), commands=sorted(commands_in(calls)))
 

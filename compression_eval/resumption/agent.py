@@ -30,7 +30,7 @@ from compression_eval.fixtures.continuations import (
     Continuations,
     codebase_at,
 )
-from compression_eval.fixtures.recording import ENVIRONMENT, WORKSPACE
+from compression_eval.fixtures.recording import ENVIRONMENT
 from compression_eval.inspect_models import EMBEDDED_MODEL, model_under_test, refused
 from compression_eval.plans import ProbePlan
 from compression_eval.record import write_record
@@ -113,14 +113,16 @@ def resumption_solver(
                 return state
             record = state.store_as(ResumptionRecord)
             try:
-                _refuse_signed(compressed)
+                if any(BLOCK in (message.metadata or {}) for message in compressed.messages):
+                    raise StoppedError("unsupported: a state that is taken back for one reply only")
                 record.history = history_of(job.loaded().messages[: job.cut])
                 record.folder = await _prepared(await codebases.get(item))
                 strategy = None
                 if in_run is not None:
                     strategy = job.spec.build(job.loaded())
                     strategy.threshold = in_run
-                await _work(state, record, item, compressed, _agent(sandbox_kind, strategy))
+                first = [*compressed.messages, _said(item.task, record.folder, sandbox_kind)]
+                await _work(state, record, first, _agent(sandbox_kind, strategy))
                 record.checked = await _checked(item, compressed)
             except StoppedError as stopped:
                 record.stopped = str(stopped)
@@ -132,11 +134,6 @@ def resumption_solver(
         return solve
 
     return resume_from_compressed(compressor, compressor_args, cycles, in_run)
-
-
-def _refuse_signed(compressed: State) -> None:
-    if any(BLOCK in (message.metadata or {}) for message in compressed.messages):
-        raise StoppedError("unsupported: the vendor takes this state back for one reply only")
 
 
 class _Codebases:
@@ -228,22 +225,22 @@ def _agent(kind: SandboxKind, strategy: CompactionStrategy | None) -> Agent:
     )
 
 
+def _said(task: Continuation, folder: str, kind: SandboxKind) -> ChatMessageUser:
+    """Return the user's message with a note on where the agent works now."""
+    more = text_for_agent("local.md").format(now=ENVIRONMENT["RECORDING_NOW"])
+    note = text_for_agent("note.md").format(
+        folder=folder,
+        tools="bash and python" if kind == "local" else "bash, python and text_editor",
+        more=f" {more}" if kind == "local" else "",
+    )
+    return ChatMessageUser(id=f"task-{task.id}", content=f"{task.message}\n\n{note}")
+
+
 async def _work(
-    state: TaskState,
-    record: ResumptionRecord,
-    item: Resumption,
-    compressed: State,
-    agent: Agent,
+    state: TaskState, record: ResumptionRecord, messages: list[ChatMessage], agent: Agent
 ) -> None:
     """Let the agent go on until it ends; what it did so far stays when a limit stops it."""
-    local = record.folder != WORKSPACE
-    more = text_for_agent("local.md").format(now=ENVIRONMENT["RECORDING_NOW"]) if local else ""
-    names = "bash and python" if local else "bash, python and text_editor"
-    note = text_for_agent("note.md").format(
-        folder=record.folder, tools=names, more=f" {more}" if more else ""
-    )
-    said = ChatMessageUser(id=f"task-{item.task.id}", content=f"{item.task.message}\n\n{note}")
-    working = AgentState(messages=[*compressed.messages, said])
+    working = AgentState(messages=messages)
     record.first = len(working.messages)
     first = len(transcript().events)
     try:
@@ -270,9 +267,8 @@ async def _checked(item: Resumption, compressed: State) -> list[CheckResult]:
     for check in item.task.checks:
         results.append(CheckResult(what=check.what, kind="check", failure=await _failure(check)))
     for rule in item.task.constraints:
-        kept = held.get(rule.fact)
-        failure = await _failure(rule)
-        results.append(CheckResult(what=rule.what, kind=rule.kind, failure=failure, in_state=kept))
+        result = CheckResult(what=rule.what, kind=rule.kind, failure=await _failure(rule))
+        results.append(result.model_copy(update={"in_state": held.get(rule.fact)}))
     return results
 
 

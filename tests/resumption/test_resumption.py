@@ -71,6 +71,10 @@ def why_unscored(log: EvalLog) -> str:
             {"files_read_again": 1, "commands_run_again": 1, "questions": 0, "solved": 1},
         ),
         (
+            [WORKS, calls("bash", command="cat auth/session.py; tail login.log"), says("Done.")],
+            {"files_read_again": 0, "commands_run_again": 0},
+        ),
+        (
             [
                 says("vendor/ as well?"),
                 calls("ask_user", question="vendor/ as well?"),
