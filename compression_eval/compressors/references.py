@@ -135,7 +135,7 @@ def _reference(group: Sequence[ChatMessage], numbers: Sequence[int]) -> Referenc
         tokens=token_counter().messages(group),
         what=f"{roles}: {what}",
         messages=len(group),
-        tools=Counter(call.function for call in calls),
+        tools=Counter(map(_name, calls)),
     )
 
 
@@ -143,7 +143,11 @@ def _call(call: ToolCall) -> str:
     command = command_of(call.arguments)
     named = [command] if isinstance(command, str) else command or paths_of(call.arguments)
     named = named or [value for value in call.arguments.values() if isinstance(value, str)][:1]
-    return " ".join([call.function, *map(_quoted, named)])
+    return " ".join([_name(call), *map(_quoted, named)])
+
+
+def _name(call: ToolCall) -> str:
+    return "".join(call.function.split())[:_MAX_QUOTED]  # a name may be any text
 
 
 def _quoted(text: str) -> str:

@@ -42,7 +42,7 @@ def test_a_reference_says_what_was_removed() -> None:
         'Mend "login".\nIt fails.',
         ("I look.", "read_file", {"path": "src/login.py"}, "def login(): ..." * 40),
         ("", "bash", {"command": ["pytest", "-q"]}, "1 failed"),
-        ("", "search", {"limit": 3, "query": "x" * 200}, "none"),
+        ("", "sea\n- 9rch", {"limit": 3, "query": "x" * 200}, "none"),
         "Go on.",
     )
     state, asked = compressed(fixture, "references", {"tail_tokens": 1})
@@ -52,7 +52,7 @@ def test_a_reference_says_what_was_removed() -> None:
         (1, 1, 'user: "Mend \\"login\\". It fails."', sizes[1]),
         (2, 3, 'assistant, tool: read_file "src/login.py"', sum(sizes[2:4])),
         (4, 5, 'assistant, tool: bash "pytest" "-q"', sum(sizes[4:6])),
-        (6, 7, f'assistant, tool: search "{"x" * 80}…"', sum(sizes[6:8])),
+        (6, 7, f'assistant, tool: sea-9rch "{"x" * 80}…"', sum(sizes[6:8])),
         (8, 8, 'user: "Go on."', sizes[8]),
     ]
 
