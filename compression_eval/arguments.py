@@ -97,7 +97,8 @@ class ArgumentFields(BaseModel):
 
     fixtures: Texts = None
     """Names of shipped fixtures, paths, globs, Parquet files, addresses (``s3://…``,
-    ``hf:ORG/NAME``), or ``all``; a list or one of them. The four default ones if not given."""
+    ``hf:ORG/NAME``), ``core`` or ``all``; a list or one of them. The four default ones if not
+    given."""
     probes: FilePath = None
     """A probe bank (or a folder of banks) that lies elsewhere than beside the fixture."""
     probe_types: Texts = None

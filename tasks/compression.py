@@ -34,8 +34,8 @@ def compression(
 
     Args:
         fixtures: Names of shipped fixtures, paths, globs, Parquet files, addresses (``s3://…``,
-            ``hf:ORG/NAME``), or ``all``; a list or one of them. The four default ones if not
-            given.
+            ``hf:ORG/NAME``), ``core`` or ``all``; a list or one of them. The four default ones if
+            not given.
         probes: A probe bank (or a folder of banks) that lies elsewhere than beside the fixture.
         probe_types: Only these types: recall, artifact, continuation, decision.
         shard: ``I/N`` takes every Nth fixture by name, from the Ith on.

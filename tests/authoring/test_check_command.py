@@ -85,7 +85,7 @@ def test_a_sound_bank_has_only_what_it_lacks_said(tmp_path: Path) -> None:
     path = pair(tmp_path, good())
     assert warned(path) == [
         "warning: demo.probes.json: probes: none is of type continuation",
-        "warning: demo.probes.json: probes: 4 probes, 8 to 12 are expected",
+        "warning: demo.probes.json: probes: 4 probes, 8 to 14 at a cut are expected",
     ]
     done = check(path, "--tail-tokens", 30)
     assert done.exit_code == 0
