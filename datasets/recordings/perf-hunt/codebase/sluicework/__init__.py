@@ -1,0 +1,1 @@
+"""The night run of the Larchmere water works."""
