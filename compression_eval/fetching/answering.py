@@ -326,8 +326,9 @@ async def _loop(
         if output.empty or not output.message.tool_calls:
             return answer
         if last:
-            reached = fetching.limit_reached or "calls"
-            return answer.model_copy(update={"failure": f"the limit of {reached} was reached"})
+            fetching.limit_reached = fetching.limit_reached or "calls"
+            reached = f"the limit of {fetching.limit_reached} was reached"
+            return answer.model_copy(update={"failure": reached})
         messages.append(output.message)
         before = fetching.calls.total()
         results = (await execute_tools(messages, list(tools))).messages

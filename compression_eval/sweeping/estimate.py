@@ -111,6 +111,8 @@ def estimate(
     """
     _require_scipy()
     variances, assumptions, notes = spreads_of(logs, shipped())
+    if plan.settings.refetch:
+        notes = [*notes, "second answers and their gradings (refetch) are not counted"]
     planned = {arm.label: list(plan.dataset(arm).plans.values()) for arm in plan.arms}
     if plan.passed_over:
         click.echo(passed_over(plan.passed_over), err=True)
