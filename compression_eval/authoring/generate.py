@@ -1,14 +1,9 @@
 """``probes generate``: a bank for each fixture, of the best candidates from every source."""
 
-import os
-import signal
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import ProcessPoolExecutor
-from concurrent.futures.process import BrokenProcessPool
 from dataclasses import asdict, dataclass, field, replace
 from functools import partial
-from itertools import repeat
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +15,7 @@ from compression_eval.authoring.by_model import CHUNK_TOKENS, ModelGenerator, Us
 from compression_eval.authoring.candidates import TYPES, Candidate, Dropped, Harvest, choose
 from compression_eval.authoring.history import TAIL_TOKENS, THIRDS, histories
 from compression_eval.authoring.mechanical import mechanical as without_model
+from compression_eval.conversations.processes import Workers, jobs_option
 from compression_eval.errors import DataError, PassedOverError, nothing_left, one_line, shorten
 from compression_eval.fixtures.banks import ProbeBank
 from compression_eval.fixtures.cuts import CutArgument, cut_argument, resolve_cut
@@ -100,6 +96,16 @@ class FixtureResult:
     target: Path
     """Where its bank goes."""
     cuts: list[CutResult] = field(default_factory=list)
+
+    @property
+    def place(self) -> str:
+        """Where it is, for people."""
+        return self.origin
+
+    @property
+    def size(self) -> int:
+        """Its characters, about."""
+        return sum(len(message.text) for message in self.fixture.messages)
 
     @property
     def bank(self) -> ProbeBank | None:
@@ -289,7 +295,7 @@ def _checked_cuts(
 @click.option("--tail-tokens", type=click.IntRange(min=0), help="Kept verbatim [2000].")
 @click.option("--out", type=click.Path(path_type=Path), help="Folder; else beside the fixture.")
 @click.option("--force", is_flag=True, help="Overwrite banks.")
-@click.option("--jobs", type=click.IntRange(min=1), help="Processes without --model [all cores].")
+@jobs_option
 @click.option("--report", type=click.Path(path_type=Path, dir_okay=False), help="Write JSON.")
 def generate_command(
     paths: tuple[str, ...],
@@ -339,11 +345,13 @@ def generate_command(
     if model:
         anyio.run(ask, model_by_name(model, options))
     else:
-        for number, (result, said) in enumerate(_in_processes(results, wanted, jobs)):
-            results[number] = result
-            for line in said:
-                progress(number, line)
-            _finish(result, wanted)
+        with Workers(partial(_Maker, wanted), results, jobs) as workers:
+            for number, (_, made) in enumerate(workers.each("asking", _Maker.make, [*results])):
+                for result, said in made:
+                    results[number] = result
+                    for line in said:
+                        progress(number, line)
+                    _finish(result, wanted)
     total = usage.total
     if model:
         cache = total.input_tokens_cache_read
@@ -365,29 +373,17 @@ def generate_command(
     say_passed_over([*without, *unasked], results[len(unasked) :])
 
 
-def _in_processes(
-    results: Sequence[FixtureResult], wanted: Wanted, jobs: int | None
-) -> Iterator[tuple[FixtureResult, list[str]]]:
-    """Yield each result with its cuts filled in, and the lines of its progress, in their order."""
-    workers = min(jobs or os.cpu_count() or 1, len(results))
-    if workers == 1:
-        yield from map(_without_model, results, repeat(wanted))
-        return
-    # Ctrl-C reaches every process; only the first is to say so.
-    quiet = (signal.SIGINT, signal.SIG_IGN)
-    with ProcessPoolExecutor(workers, initializer=signal.signal, initargs=quiet) as pool:
-        try:
-            yield from pool.map(_without_model, results, repeat(wanted))
-        except BrokenProcessPool as error:
-            raise DataError(
-                "a process was ended, by lack of memory perhaps; try --jobs 1"
-            ) from error
+class _Maker:
+    """Makes banks without a model, in this process or in one of several."""
 
+    def __init__(self, wanted: Wanted) -> None:
+        self._wanted = wanted
 
-def _without_model(result: FixtureResult, wanted: Wanted) -> tuple[FixtureResult, list[str]]:
-    said: list[str] = []
-    anyio.run(generate_bank, result, wanted, None, said.append)
-    return result, said
+    def make(self, result: FixtureResult) -> Iterator[tuple[FixtureResult, list[str]]]:
+        """Yield the result with its cuts filled in, and the lines of its progress."""
+        said: list[str] = []
+        anyio.run(generate_bank, result, self._wanted, None, said.append)
+        yield result, said
 
 
 def _finish(result: FixtureResult, wanted: Wanted) -> None:

@@ -145,6 +145,12 @@ class History:
             if 0 <= index < self.cut and self.texts[index].has_any(wanted):
                 yield index
 
+    def comes_up(self, form: str, besides: int = -1) -> bool:
+        """Return whether a message, other than one, states a form."""
+        texts = [text for index, text in enumerate(self.texts) if index != besides]
+        # Other notations take long to look for, and most names come up as they are.
+        return any(t.spells(form) for t in texts) or any(t.has_any([form]) for t in texts)
+
     def kept(self, forms: Iterable[str]) -> bool:
         """Return whether a message that stays verbatim states one of ``forms``."""
         indices = (*range(self.start), *range(self.tail_start, self.cut))

@@ -173,9 +173,7 @@ def _names(history: History, text: str, message: int, used: Container[str]) -> l
         found = identifiers_in(text)
         names = [name for name in found if tells(name) and not _HASH.fullmatch(name)]
     names = list(dict.fromkeys(names))
-    again = any(
-        name in used or any(index != message for index in history.stating([name])) for name in names
-    )
+    again = any(name in used or history.comes_up(name, besides=message) for name in names)
     return names if again and len(names) <= _MAX_NAMED else []
 
 

@@ -359,10 +359,7 @@ def _settled(history: History, edits: Sequence[Edit]) -> Iterator[Answer]:
         text, *forms = _forms(name, value)
         # An old value is looked for in the spelling that the history has it in.
         spellings = [_forms(name, old) for _, old, _ in steps if old != value]
-        stated = [
-            [form for form in each if next(history.stating([form]), None) is not None]
-            for each in spellings
-        ]
+        stated = [list(filter(history.comes_up, each)) for each in spellings]
         row = "value_set" if len(steps) == 1 else "value_settled"
         values, old = {"name": name, "path": path}, [each[0] for each in stated if each]
         yield Answer(row, text, [message], values, forms, superseded=old)
