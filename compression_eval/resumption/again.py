@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 
 ASK_TOOL = "ask_user"
 _QUESTION_AT_END = re.compile(r"[?？][\s\"'”’)）」』*_`]*\Z")
+_NO_OUTPUT = re.compile(r"\d?>\s*(?:&\d|/dev/null)")
 _NO_WORK = frozenset({"cd", "echo", "export", "set", "true", "printf", "mkdir"})
 """Programs whose repetition means nothing."""
 
@@ -54,8 +55,11 @@ def _commands(call: Call) -> Iterator[str]:
         return
     while waiting:
         node: Node = waiting.pop()
-        if node.type == "command":
-            words = text_of(node).split()
+        body = node.child_by_field_name("body")
+        # With its here-document or its file: `python -` and `cat` alone are any command.
+        redirected = node.type == "redirected_statement" and body and body.type == "command"
+        if node.type == "command" or redirected:
+            words = _NO_OUTPUT.sub("", text_of(node)).split()
             if words[0] not in _NO_WORK:
                 yield " ".join(words)
         elif node.type == "pipeline":
@@ -95,7 +99,7 @@ def commands_run_again(messages: Sequence[ChatMessage], history: History, folder
         folder: The project folder.
 
     Returns:
-        Each command once, as it was written.
+        Each command once; a here-document stands as the name of a file that holds it.
     """
     calls = calls_of_messages(messages)
     changes = [

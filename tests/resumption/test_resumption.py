@@ -62,7 +62,8 @@ def why_unscored(log: EvalLog) -> str:
         ),
         (  # only before the first change is something done again
             [
-                calls("bash", command="cd . && tail login.log | head -3; cat auth/session.py"),
+                calls("bash", command="cd . && tail login.log 2>&1 | head -3; cat auth/session.py"),
+                calls("bash", command="tail login.log < auth/session.py"),
                 calls("python", code="print(open('vendor/pool.py').read())"),
                 WORKS,
                 calls("bash", command="python -m unittest; cat auth/session.py"),
