@@ -314,6 +314,8 @@ class Import:
 
 def _moved(entry: Entry, moved: dict[int, int]) -> Entry:
     left = tuple(moved[number] for number in entry.messages if number in moved)
+    if left == entry.messages:
+        return entry
     if left or not entry.messages:
         return replace(entry, messages=left)
     return replace(entry, fate="skipped", messages=(), reason="dropped by scrubbing")

@@ -186,8 +186,8 @@ class Vocabulary:
         runs = {"", *_RUN.findall(lowered)}
         if "\\" in text:
             runs.update(_RUN_BEHIND_ESCAPE.findall(lowered))
-        if not text.isascii():
-            # Lower case makes letters of some marks, as of the sign for kelvin.
+        if "\u212a" in text or "\u0130" in text:
+            # In lower case these hold letters of ASCII, which join the runs beside them.
             runs.update(run.lower() for run in _RUN.findall(text))
         return runs & self._by_run.keys()
 
