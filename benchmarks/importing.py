@@ -1,33 +1,35 @@
-"""Time and memory of an import, a scrub on the way, the Inspect dataset and the probes made of it.
+"""Time and memory of an import, of a scrub on the way, and of the Inspect dataset made of it.
 
     python -m benchmarks.importing                       # 366, 3,661 and 36,611 messages
     python -m benchmarks.importing --messages 1000 10000
-    python -m benchmarks.importing --messages 31000 --steps import probes
+    python -m benchmarks.importing --sessions 120        # and so many real sessions
+    python -m benchmarks.importing --before ../earlier   # each import by another checkout, too
 
-Each step runs in a process of its own, whose peak memory is taken from the system. The corpus is
-made of the shipped conversations, every copy with other texts and ids, a file each, as OpenAI chat
-messages. Where COMPRESSION_EVAL_SAMPLES names a folder with real sessions, the sessions of Claude
-Code and Codex in it, copied with other ids, are measured too. What is constant is the interpreter
-and its libraries, so the memory that counts is the difference between the rows.
+Each step runs in a process of its own, and an import in as many more as it starts; the memory is
+the most that all of them held at one time. The corpus is made of the shipped conversations, every
+copy with other texts and ids, a file each, as OpenAI chat messages. Where COMPRESSION_EVAL_SAMPLES
+names a folder with real sessions, those of Claude Code in it, copied with other ids, texts and
+accounts, are measured too. About 40 MB are the interpreter and its libraries.
 """
 
 import argparse
+import contextlib
 import json
 import os
 import re
 import resource
-import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
-from click.testing import CliRunner
+import psutil  # type: ignore[import-untyped]
+import pyarrow.parquet as pq
 
 from compression_eval.arguments import TaskArguments
-from compression_eval.cli import main as compression_eval
 from compression_eval.fixtures.banks import ProbeBank
 from compression_eval.fixtures.finding_files import shipped_fixtures
 from compression_eval.fixtures.loading import load_fixture
@@ -38,6 +40,7 @@ from compression_eval.task import compression_task
 
 MESSAGES = (366, 3_661, 36_611)
 PROBES = 8
+_ALTERED = re.compile(rb'"(?:text|content|command|prompt|old_string|new_string)":"[^"\\\\]{8}')
 _UUID = re.compile(rb"\b[0-9a-f]{8}(?=-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}\b)")
 
 
@@ -65,18 +68,14 @@ def _copied(fixture: Fixture, number: int) -> Iterator[dict[str, Any]]:
         yield data
 
 
-def write_copies(folder: Path, samples: Path, messages: int) -> int:
-    """Copy real sessions with other ids, about as many messages as asked for."""
-    files = sorted(path for kind in ("claude_code", "codex") for path in samples.glob(f"{kind}/*"))
-    lines = number = 0
-    # About half of the lines of these sessions are messages.
-    while lines < 2 * messages:
-        raw = files[number % len(files)].read_bytes()
-        raw = _with_other_ids(raw, number)
+def write_copies(folder: Path, samples: Path, sessions: int) -> None:
+    """Copy so many real sessions with other ids, texts and accounts."""
+    files = sorted(samples.glob("claude_code/*"))
+    for number in range(sessions):
+        raw = _with_other_ids(files[number % len(files)].read_bytes(), number)
+        raw = re.sub(rb"([/-]Users[/-])(\w+)", rb"\g<1>mkolb%d" % number, raw)
+        raw = _ALTERED.sub(rb"\g<0>(copy %d) " % number, raw)
         (folder / f"{number:05}.jsonl").write_bytes(raw)
-        lines += raw.count(b"\n")
-        number += 1
-    return lines
 
 
 def _with_other_ids(raw: bytes, number: int) -> bytes:
@@ -108,71 +107,69 @@ def _bank(fixture: Fixture) -> ProbeBank:
     return ProbeBank.model_validate({"fixture": fixture.name, "probes": probes})
 
 
-def step(name: str, source: str, out: str) -> dict[str, Any]:
-    """Carry out one step in this process; returns what it took."""
-    started = time.perf_counter()
-    found: dict[str, Any] = {}
-    if name in ("import", "import and scrub"):
-        scrub = ["--scrub", "default"] if name.endswith("scrub") else []
-        done = CliRunner().invoke(compression_eval, ["import", source, "--out", out, *scrub])
-        if done.exit_code:
-            raise SystemExit(done.output[-2000:])
-    elif name == "probes":  # in one process, whose memory is that of the row
-        given = [source, "--out", out, "--jobs", "1"]
-        done = CliRunner().invoke(compression_eval, ["probes", "generate", *given])
-        if done.exit_code:
-            raise SystemExit(done.output[-2000:])
-    elif name == "banks":
+def step(name: str, source: str, out: str) -> None:
+    """Carry out one step other than an import in this process."""
+    if name == "banks":
         add_banks(Path(source), Path(out))
-    elif name == "dataset":
-        task = compression_task(TaskArguments(fixtures=source, compressor="full"))
-        found["samples"] = len(task.dataset)
+    else:
+        compression_task(TaskArguments(fixtures=source, compressor="full"))
+
+
+class Taken(NamedTuple):
+    """What a command took."""
+
+    seconds: float
+    cpu: float
+    megabytes: float
+    load: float
+    """Of the machine, when it began."""
+
+
+def taken(arguments: list[str], folder: Path) -> Taken:
+    """Run a module in a process of its own; returns what it and all that it started took."""
+    before = resource.getrusage(resource.RUSAGE_CHILDREN)
+    started, load = time.perf_counter(), os.getloadavg()[0]
+    peak = 0
+    with tempfile.TemporaryFile() as said:
+        program = [sys.executable, "-m", *arguments]
+        process = psutil.Popen(program, cwd=folder, stdout=said, stderr=said)
+        while process.poll() is None:
+            with contextlib.suppress(psutil.Error):
+                every = [process, *process.children(recursive=True)]
+                used = (one.memory_full_info() for one in every)
+                # Where the system tells, what processes share counts once.
+                peak = max(peak, sum(getattr(one, "pss", one.uss) for one in used))
+            time.sleep(0.3)
+        if process.returncode:
+            said.seek(0)
+            raise SystemExit(said.read().decode()[-2000:])
     seconds = time.perf_counter() - started
-    if name.startswith("import"):
-        import pyarrow.parquet as pq
-
-        found["messages"] = sum(pq.read_table(out, columns=["messages"])["messages"].to_pylist())
-    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-    # Kilobytes on Linux, bytes on macOS.
-    megabytes = peak / (1024 if sys.platform != "darwin" else 1024**2)
-    return {"seconds": seconds, "megabytes": megabytes, **found}
+    after = resource.getrusage(resource.RUSAGE_CHILDREN)
+    cpu = after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
+    return Taken(seconds, cpu, peak / 1e6, load)
 
 
-def in_process(name: str, source: Path, out: Path) -> dict[str, Any]:
-    """Return what `step` does, from a process of its own."""
-    program = [sys.executable, "-m", "benchmarks.importing", "--child", name, str(source), str(out)]
-    done = subprocess.run(program, capture_output=True, text=True, check=False)
-    if done.returncode:
-        raise SystemExit(done.stderr[-2000:])
-    result: dict[str, Any] = json.loads(done.stdout.splitlines()[-1])
-    return result
-
-
-def measure(corpus: Path, work: Path, label: str, wanted: list[str] | None) -> None:
-    """Print the rows of one corpus, for the wanted steps or for all."""
+def measure(corpus: Path, work: Path, label: str, checkouts: dict[str, Path]) -> None:
+    """Print the rows of one corpus."""
     size = sum(path.stat().st_size for path in corpus.iterdir()) / 1e6
-    plain, scrubbed, ready = (work / name for name in ("a.parquet", "b.parquet", "c.parquet"))
-    steps = [
-        ("import", corpus, plain),
-        ("probes", plain, work / "probes"),
-        ("import and scrub", corpus, scrubbed),
-        ("banks", scrubbed, ready),
-        ("dataset", ready, work),
-    ]
-    messages = 0
-    for name, source, out in steps:
-        if wanted and name not in wanted:
-            continue
-        done = in_process(name, source, out)
-        messages = done.get("messages", messages)
-        if name == "banks":
-            continue
-        rate = done["seconds"] / messages * 1000
-        print(
-            f"{label:10} {messages:>8,} {size:>8.1f}  {name:18}{done['seconds']:>8.1f}"
-            f"{rate:>10.2f}{done['megabytes']:>9.0f}",
-            flush=True,
-        )
+    out, ready = work / "out.parquet", work / "ready.parquet"
+    rows: list[tuple[str, Taken]] = []
+    for step_name, more in (("import", []), ("import and scrub", ["--scrub", "default"])):
+        for which, checkout in checkouts.items():
+            command = ["compression_eval.cli", "import", str(corpus), "--out", str(out)]
+            done = taken([*command, "--force", *more], checkout)
+            rows.append((f"{step_name}{which}", done))
+    for name, source, made in (("banks", out, ready), ("dataset", ready, work)):
+        child = ["benchmarks.importing", "--child", name, str(source), str(made)]
+        rows.append((name, taken(child, Path.cwd())))
+    messages = sum(pq.read_table(out, columns=["messages"])["messages"].to_pylist())
+    for name, done in rows:
+        if name != "banks":
+            print(
+                f"{label:10} {messages:>8,} {size:>8.1f}  {name:24}{done.seconds:>8.1f}"
+                f"{done.cpu:>8.1f}{done.megabytes:>9.0f}{done.load:>7.1f}",
+                flush=True,
+            )
 
 
 def main() -> None:
@@ -180,23 +177,33 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--messages", nargs="*", type=int, default=MESSAGES)
     parser.add_argument("--steps", nargs="*", help="as in the table; each needs those before it")
+    parser.add_argument("--sessions", nargs="*", type=int, default=())
+    parser.add_argument("--before", type=Path, help="another checkout to import with, too")
     parser.add_argument("--child", nargs=3, help=argparse.SUPPRESS)
     arguments = parser.parse_args()
     if arguments.child:
-        print(json.dumps(step(*arguments.child)))
+        step(*arguments.child)
         return
     samples = os.environ.get("COMPRESSION_EVAL_SAMPLES")
-    print("corpus     messages       MB  step               seconds per 1,000  peak MB")
-    for messages in arguments.messages:
-        for label in ("synthetic", "real") if samples else ("synthetic",):
-            with tempfile.TemporaryDirectory() as folder:
-                corpus = Path(folder) / "in"
-                corpus.mkdir()
-                if label == "synthetic":
-                    write_synthetic(corpus, messages)
-                else:
-                    write_copies(corpus, Path(str(samples)), messages)
-                measure(corpus, Path(folder), label, arguments.steps)
+    if arguments.sessions and not samples:
+        parser.error("--sessions: COMPRESSION_EVAL_SAMPLES names no folder")
+    checkouts = {"": Path.cwd()}
+    if arguments.before:
+        checkouts = {", before": arguments.before, "": Path.cwd()}
+    print("corpus     messages       MB  step                     seconds     CPU  peak MB   load")
+    corpora: list[tuple[str, Callable[[Path], object]]] = [
+        *(("synthetic", partial(write_synthetic, messages=n)) for n in arguments.messages),
+        *(
+            ("real", partial(write_copies, samples=Path(str(samples)), sessions=n))
+            for n in arguments.sessions
+        ),
+    ]
+    for label, write in corpora:
+        with tempfile.TemporaryDirectory() as folder:
+            corpus = Path(folder) / "in"
+            corpus.mkdir()
+            write(corpus)
+            measure(corpus, Path(folder), label, checkouts)
 
 
 if __name__ == "__main__":
