@@ -20,8 +20,8 @@ from compression_eval.terminal import Display, duration
 MIN_BYTES = 4_000_000
 """Bytes of input for each process, unless a number is given: a process takes a second to start."""
 
-_MIN_SECONDS = 2.0
-"""Before that no pace is told."""
+_MIN_SHARE = 0.05
+"""Of the bytes that must be done before a pace is told: a process takes a while to start."""
 
 MAX_WAITING_BYTES = 64_000_000
 """Results that wait for those of earlier files; with more, processes ahead have to wait."""
@@ -72,7 +72,7 @@ class Workers(Generic[_Worker]):
         self._files, self._bytes = len(items), size * passes
         self._label, self._number, self._done = "", 0, 0
         self._started = time.monotonic()
-        self._display = Display("", len(items), self._pace, self._line)
+        self._display = Display("", len(items), lambda: self._pace().lstrip(", "), self._line)
         self._own = make() if count < 2 else None
         self._others = [_Process(make) for _ in range(count)] if count > 1 else []
 
@@ -99,23 +99,13 @@ class Workers(Generic[_Worker]):
         Raises:
             DataError: A process ended before its work was done.
         """
-        bars, self._label = self._display.bars, label
-        if bars:
-            bars.reset(self._display.whole, description=label)
-        self._number = 0
-        for item, results in self._worked(method, items):
-            yield item, results
-            self._number += 1
-            self._done += item.size
-            if bars:
-                bars.advance(self._display.whole)
-
-    def _worked(
-        self, method: Callable[[_Worker, _Item], Iterable[_Result]], items: Sequence[_Item]
-    ) -> Iterator[tuple[_Item, Iterator[_Result]]]:
+        self._label, self._number = label, 0
+        if self._display.bars:
+            self._display.bars.reset(self._display.whole, description=label)
         if self._own is not None:
             for item in items:
                 yield item, iter(method(self._own, item))
+                self._finished(item)
             return
         owners: list[_Process] = []
         shares: dict[_Process, list[int]] = {other: [] for other in self._others}
@@ -136,15 +126,21 @@ class Workers(Generic[_Worker]):
             return [method(self._own, *arguments)]
         return [other.call(method, arguments) for other in self._others]
 
+    def _finished(self, item: Work) -> None:
+        self._number += 1
+        self._done += item.size
+        if self._display.bars:
+            self._display.bars.advance(self._display.whole)
+
     def _pace(self) -> str:
-        elapsed = time.monotonic() - self._started
-        if not self._done or elapsed < _MIN_SECONDS:
+        if self._done <= self._bytes * _MIN_SHARE:
             return ""
+        elapsed = time.monotonic() - self._started
         left = (self._bytes - self._done) * elapsed / self._done
-        return f"{self._done / elapsed / 1e6:.1f} MB/s, about {duration(left)} left"
+        return f", {self._done / elapsed / 1e6:.1f} MB/s, about {duration(left)} left"
 
     def _line(self) -> str:
-        return f"{self._label}: {self._number} of {self._files} files, {self._pace()}"
+        return f"{self._label}: {self._number} of {self._files} files{self._pace()}"
 
     def _results(self, number: int, owner: "_Process") -> Iterator[Any]:
         while True:
@@ -160,7 +156,8 @@ class Workers(Generic[_Worker]):
             is_full = sum(other.waiting_bytes for other in self._others) > MAX_WAITING_BYTES
             busy = [other for other in self._others if other.left]
             for ready in wait([owner.results] if is_full else [one.results for one in busy]):
-                next(one for one in busy if one.results is ready).receive()
+                if finished := next(one for one in busy if one.results is ready).receive():
+                    self._finished(finished)
 
 
 class _Process:
@@ -184,13 +181,13 @@ class _Process:
         with self._alive():
             self.results.send((method, items))
 
-    def receive(self) -> None:
+    def receive(self) -> Work | None:
+        """Take a result; returns a file that is finished with it."""
         with self._alive():
             number, done, content = self.results.recv()
         self.waiting.append((number, done, content))
         self.waiting_bytes += len(content)
-        if done:
-            self.left.popleft()
+        return self.left.popleft()[1] if done else None
 
     def call(self, method: Callable[..., _Result], arguments: tuple[Any, ...]) -> _Result:
         with self._alive():
