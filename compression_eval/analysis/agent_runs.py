@@ -15,7 +15,7 @@ from dataclasses import asdict, dataclass, field
 from functools import cached_property
 from typing import Any
 
-from inspect_ai.event import CompactionEvent, ToolEvent
+from inspect_ai.event import CompactionEvent, ModelEvent, ToolEvent
 from inspect_ai.log import EvalLog, EvalSample
 from inspect_ai.log import read_eval_log_samples as samples_of
 from inspect_ai.scorer import value_to_float
@@ -71,6 +71,9 @@ _OUTCOMES = {
     "cannot tell": "cannot tell",
 }
 EXIT_CODES = {"no regression": 0, "regression": 1, "cannot tell": 3}
+
+NOT_COMPACTED = "no compaction"
+"""Name of an arm in which nothing was, beside one in which something was."""
 
 _RESAMPLES = 4_000
 
@@ -190,7 +193,9 @@ def agent_arms(logs: Sequence[Log]) -> list[AgentArm]:
     Raises:
         DataError: A log cannot be read, holds no sample, or the logs are of several tasks.
     """
-    tasks = sorted({log.header.eval.task for log in logs})
+    # A task may give its arms names of their own; its registered name stays.
+    specs = [log.header.eval for log in logs]
+    tasks = sorted({spec.task_registry_name or spec.task for spec in specs})
     if len(tasks) > 1:
         raise DataError(f"logs of {len(tasks)} tasks ({', '.join(tasks)}): name those of one")
     groups: dict[str, list[Log]] = defaultdict(list)
@@ -200,9 +205,10 @@ def agent_arms(logs: Sequence[Log]) -> list[AgentArm]:
         key: [each for log in members for each in _read(log)] for key, members in groups.items()
     }
     applied = {
-        key: "+".join(sorted({name for _, names in found for name in names})) or "no compaction"
+        key: "+".join(sorted({name for _, names in found for name in names})) or NOT_COMPACTED
         for key, found in read.items()
     }
+    compacted = set(applied.values()) != {NOT_COMPACTED}
     arms = []
     for key, members in groups.items():
         if not read[key]:
@@ -214,8 +220,10 @@ def agent_arms(logs: Sequence[Log]) -> list[AgentArm]:
             for name, value in own.items()
             if any(other.get(name) != value for other in alike)
         ]
-        name = f"{applied[key]} ({', '.join(differing)})" if differing else applied[key]
-        arms.append(AgentArm(name, members, [sample for sample, _ in read[key]]))
+        told = ", ".join(differing)
+        if compacted:
+            told = f"{applied[key]} ({told})" if told else applied[key]
+        arms.append(AgentArm(told or "as it is", members, [sample for sample, _ in read[key]]))
     return arms
 
 
@@ -268,7 +276,7 @@ def compare_agents(
             f"no sample of {base.name} has a score that {new.name} has too; "
             "are these logs of the same task and dataset?"
         )
-    notes = [note for arm in (base, new) for note in _notes(arm)]
+    notes = [*_uncompacted((base, new)), *(note for arm in (base, new) for note in _notes(arm))]
     shared = {(e.id, e.epoch) for e in base.samples} & {(e.id, e.epoch) for e in new.samples}
     for arm in (base, new):
         alone = len(arm.samples) - sum((e.id, e.epoch) in shared for e in arm.samples)
@@ -381,7 +389,7 @@ def arms_page(arms: Sequence[AgentArm]) -> list[Section]:
         row.append(_number(arm.per_solved().ratio))
         rows.append(row)
     heads = ["arm", "samples", f"score {score}", *MEASURES.values(), "tokens per solved sample"]
-    notes = [note for arm in arms for note in _notes(arm)]
+    notes = [*_uncompacted(arms), *(note for arm in arms for note in _notes(arm))]
     return [
         Section("Arms", [Table(heads, rows)]),
         Section("Notes", [[*notes, *MEANINGS]]),
@@ -445,7 +453,7 @@ def _read(log: Log) -> Iterator[tuple[AgentSample, set[str]]]:
                     scores=scores,
                     measures={
                         "tokens": tokens - sum(use.total_tokens for use in graders),
-                        "turns": sum(each.role == "assistant" for each in sample.messages),
+                        "turns": _turns(sample),
                         "calls": calls,
                         "compactions": len(compactions),
                         "removed": sum(
@@ -460,6 +468,16 @@ def _read(log: Log) -> Iterator[tuple[AgentSample, set[str]]]:
                 ),
                 {str((e.metadata or {}).get("strategy") or e.type) for e in compactions},
             )
+
+
+def _turns(sample: EvalSample) -> int:
+    """Count the assistant's messages that this run made, not those that it began with."""
+    made = {
+        event.output.message.id
+        for event in sample.events
+        if isinstance(event, ModelEvent) and not event.output.empty
+    }
+    return sum(each.role == "assistant" and each.id in made for each in sample.messages)
 
 
 def _calls(sample: EvalSample) -> tuple[int, int]:
@@ -490,6 +508,16 @@ def _scores(sample: EvalSample) -> Iterator[tuple[str, float]]:
                     yield f"{scorer}/{key}".rstrip("/"), number
 
 
+def _uncompacted(arms: Sequence[AgentArm]) -> list[str]:
+    """Name the arms in which nothing was compacted, where something was in others."""
+    names = [
+        arm.name for arm in arms if not any(each.measures["compactions"] for each in arm.samples)
+    ]
+    if len(names) == len(arms):
+        return []
+    return [f"{name}: nothing was compacted; the agent had its whole context" for name in names]
+
+
 def _notes(arm: AgentArm) -> Iterator[str]:
     failed = Counter(" ".join(each.failure.split())[:120] for each in arm.samples if each.failure)
     limits = Counter(each.limit for each in arm.samples if each.limit)
@@ -497,8 +525,6 @@ def _notes(arm: AgentArm) -> Iterator[str]:
         yield f"{arm.name}: {number} of {len(arm.samples)} samples have no score: {reason}"
     for limit, number in limits.items():
         yield f"{arm.name}: {number} of {len(arm.samples)} samples ended by the limit of {limit}"
-    if not any(each.measures["compactions"] for each in arm.samples):
-        yield f"{arm.name}: nothing was compacted, so this shows the agent with its whole context"
 
 
 def _ratio_limits(base: AgentArm, new: AgentArm) -> Limits | None:
