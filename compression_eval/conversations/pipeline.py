@@ -48,8 +48,9 @@ from compression_eval.fixtures.writing import fixture_text, write_whole
 
 _MAX_FINDINGS = 5
 
-MAX_KEPT_BYTES = 64_000_000
-"""Bytes of the files that a process keeps what it read of, so as not to read them again."""
+MAX_KEPT_BYTES = 8_000_000
+MAX_KEPT_MESSAGES = 6_000
+"""Of files up to so large, a process keeps so many messages, so as not to read them again."""
 
 
 @dataclass(frozen=True)
@@ -124,16 +125,17 @@ class _Worker:
         self._taught = TextPasses(*options.scrubbing) if options.scrubbing else None
         self._left_out: Container[tuple[str, int]] = ()
         self._kept: dict[Input, list[_Recognised | _Built | str]] = {}
-        self._room = MAX_KEPT_BYTES
+        self._room = MAX_KEPT_MESSAGES
 
     def read_ahead(self, item: Input) -> Iterator[Copy]:
         """Learn from the conversations in a file; yields what finds copies, if they are left out.
 
         What was read is kept for `read`, as far as there is room.
         """
-        if 0 < item.size <= self._room:
-            self._room -= item.size
-            self._kept[item] = list(_read(item, self._options))
+        if self._room > 0 and 0 < item.size <= MAX_KEPT_BYTES:
+            kept = self._kept[item] = list(_read(item, self._options))
+            read = (outcome.built.fixture for outcome in kept if isinstance(outcome, _Built))
+            self._room -= sum(len(fixture.messages) for fixture in read)
         for number, outcome in self._outcomes(item):
             if isinstance(outcome, _Built):
                 if self._taught:
