@@ -29,6 +29,7 @@ from compression_eval.conversations.scrubbing.settings import (
 )
 from compression_eval.conversations.scrubbing.texts import Report, TextPasses
 from compression_eval.conversations.scrubbing.vocabulary import Vocabulary
+from compression_eval.conversations.sources import Input
 from compression_eval.errors import DataError
 from compression_eval.fixtures.banks import ProbeBank
 from compression_eval.fixtures.checking import bank_findings
@@ -121,7 +122,7 @@ def scrub_command(
     The report on what was replaced is for a person to read: rules find much, not everything.
     """
     pseudonyms = Pseudonyms.of_file(key_file) if key_file else Pseudonyms((key or "").encode())
-    files = [_File(path) for path in find_fixtures(inputs)]
+    files = [Input(str(path), named=True) for path in find_fixtures(inputs)]
     out.mkdir(parents=True, exist_ok=True)
     total = Report()
     refused = 0
@@ -179,14 +180,15 @@ def audit_command(settings: ScrubSettings, paths: tuple[str, ...], jobs: int | N
     PATH is a name, a file, a folder or a pattern; banks that lie beside fixtures are read too.
     Says the field and the rule, and shows values only masked.
     """
-    files: list[_File] = []
+    found: list[Path] = []
     for path in paths:
         if path.endswith(BANK_SUFFIX) and Path(path).is_file():
-            files.append(_File(Path(path)))
+            found.append(Path(path))
             continue
         fixtures = find_fixtures([path])
         banks = map(_bank_beside, fixtures)
-        files += map(_File, [*fixtures, *(bank for bank in banks if bank)])
+        found += [*fixtures, *(bank for bank in banks if bank)]
+    files = [Input(str(path), named=True) for path in found]
     count = 0
     with Workers(partial(_Worker, settings, Pseudonyms()), files, jobs) as workers:
         for file, findings in workers.each("audit", _Worker.audit, files):
@@ -196,19 +198,6 @@ def audit_command(settings: ScrubSettings, paths: tuple[str, ...], jobs: int | N
     click.echo(f"{len(files)} audited: {count} findings")
     if count:
         raise click.exceptions.Exit(1)
-
-
-@dataclass(frozen=True)
-class _File:
-    path: Path
-
-    @property
-    def place(self) -> str:
-        return str(self.path)
-
-    @property
-    def size(self) -> int:
-        return self.path.stat().st_size if self.path.is_file() else 0
 
 
 @dataclass(frozen=True)
@@ -231,7 +220,7 @@ class _Worker:
         self._settings, self._pseudonyms, self._model = settings, pseudonyms, model
         self._shared = TextPasses(settings, pseudonyms)
 
-    def learn(self, file: _File) -> Iterator[None]:
+    def learn(self, file: Input) -> Iterator[None]:
         self._shared.learn_from(load_fixture(file.path))
         if bank_path := _bank_beside(file.path):
             self._shared.learn_from(load_bank(bank_path))
@@ -243,7 +232,7 @@ class _Worker:
     def teach(self, taught: Sequence[Vocabulary]) -> None:
         self._shared.vocabulary = Vocabulary.of(taught)
 
-    def scrub(self, file: _File) -> Iterator[_Done]:
+    def scrub(self, file: Input) -> Iterator[_Done]:
         notes: list[str] = []
         scrubbed, bank = self._scrubbed_pair(file.path, notes)
         made = [made for made in (scrubbed.fixture, bank) if made is not None]
@@ -257,7 +246,7 @@ class _Worker:
         text = fixture_text(scrubbed.fixture)
         yield _Done(scrubbed.report, notes, stem, text, fixture_text(bank) if bank else None)
 
-    def audit(self, file: _File) -> Iterator[str]:
+    def audit(self, file: Input) -> Iterator[str]:
         is_bank = file.path.name.endswith(BANK_SUFFIX)
         target = load_bank(file.path) if is_bank else load_fixture(file.path)
         yield from map(str, audit(target, self._settings))
