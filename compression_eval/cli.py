@@ -36,7 +36,10 @@ COMMANDS = {
         "conversations.commands:import_command",
         "Make fixtures of recorded conversations.",
     ),
-    "probes": ("authoring.commands:probes", "Make probe banks, check them, qualify them."),
+    "probes": (
+        "authoring.commands:probes",
+        "Make probe banks, check them, qualify them, and say after runs what they tell apart.",
+    ),
     "quickstart": (
         "quickstart:quickstart_command",
         "Evaluate compression on your own sessions: import, scrub, ask, run, report.",

@@ -27,6 +27,9 @@ CASES: dict[str, tuple[list[str], list[str]]] = {
 }
 
 
+pytestmark = pytest.mark.slow
+
+
 @pytest.fixture(scope="module")
 def ended(tmp_path_factory: pytest.TempPathFactory) -> dict[str, tuple[command.Ended, Path]]:
     """Run all commands side by side, each with a place of its own for logs."""

@@ -93,12 +93,13 @@ def test_the_task_by_name_gives_the_same_figures(by_file: EvalLog, log_dir: Path
     assert by_name.eval.packages["compression_eval"]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("scorer", "action"),
     [
         ("compression_eval/six_dimensions", "append"),
-        pytest.param("compression_eval/six_dimensions", "overwrite", marks=pytest.mark.slow),
-        pytest.param("scorers/six_dimensions.py", "append", marks=pytest.mark.slow),
+        ("compression_eval/six_dimensions", "overwrite"),
+        ("scorers/six_dimensions.py", "append"),
         ("scorers/six_dimensions.py", "overwrite"),
     ],
 )

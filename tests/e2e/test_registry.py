@@ -52,6 +52,7 @@ eval(task, model="none", log_dir=tempfile.mkdtemp(), display="plain")
 """
 
 
+@pytest.mark.slow
 def test_inspect_announces_the_hooks() -> None:
     result = subprocess.run(
         [sys.executable, "-c", HOOKS], capture_output=True, text=True, check=True, cwd=command.ROOT

@@ -41,6 +41,7 @@ def ended(tmp_path_factory: pytest.TempPathFactory) -> tuple[command.Ended, Path
     return result, folder / "logs"
 
 
+@pytest.mark.slow
 class TestEverythingFailed:
     REASON = "RuntimeError: no quota [31m left today"
 
@@ -72,6 +73,7 @@ class TestEverythingFailed:
         assert small.means(read_eval_log(str(again)))["failed_states"] == 2
 
 
+@pytest.mark.slow
 def test_a_run_without_failures_says_so(tmp_path: Path, log_dir: Path) -> None:
     fixture = small.write(tmp_path / "data")
     arguments = ["eval", "tasks/compression.py", "-T", f"fixtures={fixture}", "--epochs", "1"]

@@ -115,6 +115,7 @@ def test_the_front_door_of_the_grader(log: EvalLog) -> None:
     assert metric(again, "overall") == 1
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("scorer", [str(SCORERS / "fact_retention.py"), "scorers/compression.py"])
 def test_the_command_line_finds_the_front_doors(log: EvalLog, tmp_path: Path, scorer: str) -> None:
     out = tmp_path / "again.eval"
