@@ -10,9 +10,8 @@ stands where a conversation and its probe stand there, an epoch where a compress
 import json
 import math
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, field
-from functools import cached_property
+from collections.abc import Callable, Container, Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
 from inspect_ai.event import CompactionEvent, ModelEvent, ToolEvent
@@ -38,8 +37,8 @@ from compression_eval.analysis.statistics.intervals import (
     arm_mean,
     paired_difference,
 )
-from compression_eval.analysis.statistics.significance import Decision, decide
-from compression_eval.errors import DataError
+from compression_eval.analysis.statistics.significance import Decision, Failing, decide
+from compression_eval.errors import DataError, shorten
 from compression_eval.fixtures.writing import versioned_json
 from compression_eval.text.tables import Cell, Section, Table
 
@@ -72,6 +71,11 @@ _OUTCOMES = {
 }
 EXIT_CODES = {"no regression": 0, "regression": 1, "cannot tell": 3}
 
+NO_SCORE = "no score"
+
+_WORDS = {"c", "i", "p", "n", "yes", "no", "true", "false"}
+"""Texts of scores that stand for a number, as Inspect takes them."""
+
 NOT_COMPACTED = "no compaction"
 """Name of an arm in which nothing was, beside one in which something was."""
 
@@ -86,6 +90,8 @@ class AgentSample:
     """One sample of an agent's run."""
 
     id: str
+    run: str
+    """The attempt that it is of: a run of several epochs, or one of several runs of an arm."""
     epoch: int
     cluster: str
     """What samples are alike in: the metadata ``cluster`` of the sample, else its id."""
@@ -96,7 +102,11 @@ class AgentSample:
     limit: str
     """The limit that ended it, if one did."""
     failure: str
-    """Why it has no score; empty if it has one."""
+    """Why it has not the score that decides; empty if it has."""
+
+    def value(self, measure: str) -> float | None:
+        """Return a score or a measure by its name."""
+        return self.scores.get(measure, self.measures.get(measure))
 
 
 @dataclass(frozen=True)
@@ -106,26 +116,33 @@ class AgentArm:
     name: str
     logs: Sequence[Log]
     samples: Sequence[AgentSample]
+    score: str
+    """Name of the score that decides: the first key of the task's first scorer."""
 
-    @cached_property
-    def score(self) -> str:
-        """Name of the score that decides: the first key of the first scorer."""
-        return next((name for each in self.samples for name in each.scores), "")
+    def values(self, measure: str, *, failed: float | None = None) -> ArmValues:
+        """Return a measure's values.
 
-    def values(self, measure: str) -> ArmValues:
-        """Return a measure's values, of the samples that have a score."""
+        Args:
+            measure: A score or one of `MEASURES`.
+            failed: What a sample without the deciding score counts as; left out if None.
+        """
         return ArmValues.of(
-            Observation(each.cluster, each.id, "", str(each.epoch), value)
+            Observation(each.cluster, each.id, "", f"{each.run} {each.epoch}", value)
             for each in self.samples
-            if not each.failure
-            and (value := each.scores.get(measure, each.measures.get(measure))) is not None
+            if (value := failed if each.failure else each.value(measure)) is not None
         )
+
+    def only(self, ids: Container[str]) -> "AgentArm":
+        """Return the arm on some of its samples."""
+        return replace(self, samples=[each for each in self.samples if each.id in ids])
 
     def per_solved(self) -> "PerSolved":
         """Return the tokens that one solved sample took."""
         return PerSolved(
             tokens=sum(each.measures["tokens"] for each in self.samples),
-            solved=sum(each.scores.get(self.score) == 1 for each in self.samples),
+            solved=sum(
+                not each.failure and each.scores.get(self.score) == 1 for each in self.samples
+            ),
         )
 
     def totals_by_cluster(self) -> dict[str, tuple[float, float]]:
@@ -133,7 +150,7 @@ class AgentArm:
         totals: dict[str, list[float]] = defaultdict(lambda: [0.0, 0.0])
         for each in self.samples:
             totals[each.cluster][0] += each.measures["tokens"]
-            totals[each.cluster][1] += each.scores.get(self.score) == 1
+            totals[each.cluster][1] += not each.failure and each.scores.get(self.score) == 1
         return {name: (tokens, solved) for name, (tokens, solved) in totals.items()}
 
 
@@ -200,7 +217,7 @@ def agent_arms(logs: Sequence[Log]) -> list[AgentArm]:
         raise DataError(f"logs of {len(tasks)} tasks ({', '.join(tasks)}): name those of one")
     groups: dict[str, list[Log]] = defaultdict(list)
     for log in logs:
-        groups[json.dumps(_settings(log.header))].append(log)
+        groups[json.dumps(_settings(log.header), sort_keys=True)].append(log)
     read = {
         key: [each for log in members for each in _read(log)] for key, members in groups.items()
     }
@@ -209,6 +226,7 @@ def agent_arms(logs: Sequence[Log]) -> list[AgentArm]:
         for key, found in read.items()
     }
     compacted = set(applied.values()) != {NOT_COMPACTED}
+    score = _deciding(logs, [sample for found in read.values() for sample, _ in found])
     arms = []
     for key, members in groups.items():
         if not read[key]:
@@ -216,21 +234,41 @@ def agent_arms(logs: Sequence[Log]) -> list[AgentArm]:
         own = json.loads(key)
         alike = [json.loads(each) for each, name in applied.items() if name == applied[key]]
         differing = [
-            f"{name}={value}"
+            f"{name}={shorten(value)}"
             for name, value in own.items()
             if any(other.get(name) != value for other in alike)
         ]
         told = ", ".join(differing)
         if compacted:
             told = f"{applied[key]} ({told})" if told else applied[key]
-        arms.append(AgentArm(told or "as it is", members, [sample for sample, _ in read[key]]))
+        samples = [
+            sample
+            if sample.failure or score in sample.scores
+            else replace(sample, failure=NO_SCORE)
+            for sample, _ in read[key]
+        ]
+        arms.append(AgentArm(told or "as it is", members, samples, score))
     return arms
+
+
+def _deciding(logs: Sequence[Log], samples: Sequence[AgentSample]) -> str:
+    """Return the name of the score that decides, the same one for every arm.
+
+    Raises:
+        DataError: No sample has a score.
+    """
+    first = [each.name for log in logs for each in (log.header.eval.scorers or [])[:1]]
+    names = [name for sample in samples for name in sample.scores]
+    of_first = [name for name in names if name.partition("/")[0] in first[:1]]
+    if not names:
+        raise DataError(f"{logs[0].path}: no sample of these runs has a score that is a number")
+    return (of_first or names)[0]
 
 
 def one_arm(
     arms: Sequence[AgentArm], logs: Sequence[Log], wanted: str | None, option: str
 ) -> AgentArm:
-    """Return the arm of some logs.
+    """Return the arm of one side's logs, with the samples of these logs alone.
 
     Args:
         arms: Of all logs.
@@ -241,13 +279,17 @@ def one_arm(
     Raises:
         DataError: The logs hold several arms, or none of that name.
     """
-    paths = {log.path for log in logs}
-    here = [arm for arm in arms if any(log.path in paths for log in arm.logs)]
+    if not logs:
+        raise DataError(f"{option}: there is no finished log on this side")
+    runs = {log.header.eval.eval_id for log in logs}
+    here = [arm for arm in arms if any(log.header.eval.eval_id in runs for log in arm.logs)]
     found = [arm for arm in here if wanted in (None, arm.name)]
     if len(found) != 1:
-        names = ", ".join(repr(arm.name) for arm in here)
+        names = ", ".join(repr(shorten(arm.name)) for arm in here)
         raise DataError(f"{option}: name the arm that is meant, one of {names}")
-    return found[0]
+    (arm,) = found
+    own = [log for log in arm.logs if log.header.eval.eval_id in runs]
+    return replace(arm, logs=own, samples=[each for each in arm.samples if each.run in runs])
 
 
 def compare_agents(
@@ -265,7 +307,17 @@ def compare_agents(
     Raises:
         DataError: They share no scored sample.
     """
-    names = list(dict.fromkeys(name for each in base.samples for name in each.scores))
+    both = {log.header.eval.eval_id for log in base.logs}
+    for log in new.logs:
+        if log.header.eval.eval_id in both:
+            raise DataError(f"{log.path}: the same run stands on both sides")
+    shared = {each.id for each in base.samples} & {each.id for each in new.samples}
+    notes = [*_uncompacted((base, new)), *(note for arm in (base, new) for note in _notes(arm))]
+    for arm in (base, new):
+        if alone := sum(each.id not in shared for each in arm.samples):
+            notes.append(f"{arm.name}: {alone} samples that the other side did not run")
+    base, new = base.only(shared), new.only(shared)
+    names = list(dict.fromkeys([base.score, *(n for each in base.samples for n in each.scores)]))
     lines = {
         name: seen
         for name in [*names, *MEASURES]
@@ -273,25 +325,38 @@ def compare_agents(
     }
     if base.score not in lines:
         raise DataError(
-            f"no sample of {base.name} has a score that {new.name} has too; "
+            f"no sample has the score {base.score} on both sides; "
             "are these logs of the same task and dataset?"
         )
-    notes = [*_uncompacted((base, new)), *(note for arm in (base, new) for note in _notes(arm))]
-    shared = {(e.id, e.epoch) for e in base.samples} & {(e.id, e.epoch) for e in new.samples}
-    for arm in (base, new):
-        alone = len(arm.samples) - sum((e.id, e.epoch) in shared for e in arm.samples)
-        if alone:
-            notes.append(f"{arm.name}: {alone} samples that the other side did not run")
     return AgentComparison(
         base=base,
         new=new,
         margin=margin,
-        decision=decide(lines[base.score], margin),
+        decision=decide(lines[base.score], margin, _failing(base, new)),
         lines=lines,
         per_solved=(base.per_solved(), new.per_solved()),
         per_solved_limits=_ratio_limits(base, new),
         notes=notes,
     )
+
+
+def _failing(base: AgentArm, new: AgentArm) -> Failing | None:
+    """Return how far failures may decide, on the samples that both ran; None if nothing failed.
+
+    The chance of so many more failures is that of Fisher's exact test over runs of samples.
+    """
+    from scipy.stats import hypergeom
+
+    old, later = (sum(bool(each.failure) for each in arm.samples) for arm in (base, new))
+    if not old and not later:
+        return None
+    rises = later * len(base.samples) > old * len(new.samples)
+    counted = paired_difference(
+        base.values(base.score, failed=0.0), new.values(base.score, failed=0.0)
+    )
+    number = len(base.samples) + len(new.samples)
+    p_value = float(hypergeom.sf(later - 1, number, old + later, len(new.samples)))
+    return Failing(p_value, counted.estimate if counted and rises else 0.0)
 
 
 def comparison_page(of: AgentComparison) -> list[Section]:
@@ -317,7 +382,7 @@ def comparison_page(of: AgentComparison) -> list[Section]:
         f"base: {of.base.name}",
         f"new: {of.new.name}",
     ]
-    heads = ["per sample", "base", "new", "change", "on these samples", "for new samples"]
+    heads = ["mean", "base", "new", "change", "on these samples", "for new samples"]
     return [
         Section("Decision", [verdict]),
         Section("Measures", [Table(heads, rows)]),
@@ -327,11 +392,14 @@ def comparison_page(of: AgentComparison) -> list[Section]:
             [
                 [
                     *MEANINGS,
-                    "change = new - base over the samples that both scored; intervals are of 95 %",
-                    "on these samples: the unit is the epoch; for new samples: the cluster "
-                    "(metadata `cluster`, else the sample), Student's t, and for tokens per solved "
-                    "sample a bootstrap; the score decides by the first where samples ran more "
-                    "than once",
+                    "means are over clusters (metadata `cluster`, else the sample), every one "
+                    "counting the same; change = new - base over the samples that both scored; "
+                    "intervals are of 95 %",
+                    "on these samples: the unit is the run of a sample; for new samples: the "
+                    "cluster, Student's t, and for tokens per solved sample a bootstrap; the score "
+                    "decides by the first where samples ran more than once",
+                    "failures decide too: more of them than chance gives is a regression (Fisher's "
+                    "exact test)",
                 ]
             ],
         ),
@@ -370,28 +438,30 @@ def comparison_json(of: AgentComparison) -> str:
     )
 
 
-def arms_page(arms: Sequence[AgentArm]) -> list[Section]:
-    """Return all arms beside one another: means with their intervals, and what they cost."""
-    score = arms[0].score
-    measures = [score, *(name for name in MEASURES)]
+def arms_page(arms: Sequence[AgentArm], *, inline: bool = False) -> list[Section]:
+    """Return all arms beside one another: means with their intervals, and what they cost.
+
+    Args:
+        arms: The arms.
+        inline: Whether an interval stands in its mean's line and not below it.
+    """
+    measures = [arms[0].score, *MEASURES]
     rows: list[list[str | Cell]] = []
     for arm in arms:
         row: list[str | Cell] = [arm.name, str(len(arm.samples))]
         for name in measures:
             mean = arm_mean(arm.values(name))
             limits = (mean.here or mean.elsewhere) if mean else None
-            row.append(
-                Cell(
-                    _number(mean.mean if mean else None),
-                    below=_limits(limits, _number) if limits else "",
-                )
-            )
+            told, below = _number(mean.mean if mean else None), _limits(limits, _number)
+            if limits and inline:
+                told = f"{told} ({below})"
+            row.append(Cell(told, below=below if limits else ""))
         row.append(_number(arm.per_solved().ratio))
         rows.append(row)
-    heads = ["arm", "samples", f"score {score}", *MEASURES.values(), "tokens per solved sample"]
+    heads = ["arm", "samples", f"score {arms[0].score}", *MEASURES.values()]
     notes = [*_uncompacted(arms), *(note for arm in arms for note in _notes(arm))]
     return [
-        Section("Arms", [Table(heads, rows)]),
+        Section("Arms", [Table([*heads, "tokens per solved sample"], rows)]),
         Section("Notes", [[*notes, *MEANINGS]]),
     ]
 
@@ -427,8 +497,14 @@ def _settings(header: EvalLog) -> dict[str, str]:
         for name, value in given.items():
             # A strategy is an argument with arguments of its own.
             settings |= value if name == "compaction" and isinstance(value, dict) else {name: value}
-    short = {key: value for key, value in settings.items() if value is not None}
-    return {key: text[:80] for key, value in short.items() if (text := _text(value))}
+    for role, models in (spec.model_roles or {}).items():
+        bound = models if isinstance(models, list) else [models]
+        settings[f"role {role}"] = [each.model for each in bound]
+    settings |= {f"-M {name}": value for name, value in spec.model_args.items()}
+    settings |= spec.model_generate_config.model_dump(exclude_none=True)
+    return {
+        key: text for key, value in settings.items() if value is not None and (text := _text(value))
+    }
 
 
 def _text(value: Any) -> str:
@@ -444,10 +520,11 @@ def _read(log: Log) -> Iterator[tuple[AgentSample, set[str]]]:
             tokens = sum(use.total_tokens for use in sample.model_usage.values())
             calls, repeated = _calls(sample)
             scores = dict(_scores(sample))
-            failure = sample.error.message if sample.error else "" if scores else "no score"
+            failure = sample.error.message if sample.error else "" if scores else NO_SCORE
             yield (
                 AgentSample(
                     id=str(sample.id),
+                    run=log.header.eval.eval_id,
                     epoch=sample.epoch,
                     cluster=str(sample.metadata.get("cluster", sample.id)),
                     scores=scores,
@@ -502,10 +579,20 @@ def _scores(sample: EvalSample) -> Iterator[tuple[str, float]]:
     for scorer, score in (sample.scores or {}).items():
         values = score.value if isinstance(score.value, dict) else {"": score.value}
         for key, value in values.items():
-            if isinstance(value, str | int | float | bool):
-                number = to_float(value)
-                if not math.isnan(number):  # NaN says that there is no score
-                    yield f"{scorer}/{key}".rstrip("/"), number
+            known = isinstance(value, int | float) or (
+                isinstance(value, str) and (value.lower() in _WORDS or _is_number(value))
+            )
+            # Inspect makes 0 of any other text, which would be a score that nobody gave.
+            if known and math.isfinite(number := to_float(value)):
+                yield f"{scorer}/{key}".rstrip("/"), number
+
+
+def _is_number(text: str) -> bool:
+    try:
+        float(text)
+    except ValueError:
+        return False
+    return True
 
 
 def _uncompacted(arms: Sequence[AgentArm]) -> list[str]:

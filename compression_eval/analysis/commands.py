@@ -321,6 +321,8 @@ def report(logs: tuple[str, ...], out: Path, reference: bool, viewer: str) -> No
     from compression_eval.analysis.agent_runs import agent_arms, agent_logs
 
     if runs := agent_logs(logs):
+        if reference:
+            raise DataError("--reference: only for logs of compression_eval")
         from compression_eval.analysis.report.agents import agent_report_files
 
         write_files(out, agent_report_files(agent_arms(runs)))

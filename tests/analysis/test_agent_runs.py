@@ -47,6 +47,13 @@ def read_page() -> Tool:
     return execute
 
 
+def _failing(messages: Sequence[ChatMessage], *rest: Any) -> ModelOutput:
+    """Break down on the hasty samples."""
+    if "hasty" in messages[1].text:
+        raise RuntimeError("the agent broke down")
+    return _reply(messages, *rest)
+
+
 def _reply(
     messages: Sequence[ChatMessage], tools: list[ToolInfo], choice: ToolChoice, config: Any
 ) -> ModelOutput:
@@ -79,8 +86,10 @@ def notes(compaction: CompactionStrategy | None = None, samples: int = 8) -> Tas
     )
 
 
-def _run(folder: Path, compaction: CompactionStrategy | None, **given: Any) -> Path:
-    model = get_model("mockllm/model", custom_outputs=_reply, memoize=False)
+def _run(
+    folder: Path, compaction: CompactionStrategy | None, reply: Any = _reply, **given: Any
+) -> Path:
+    model = get_model("mockllm/model", custom_outputs=reply, memoize=False)
     (log,) = run_eval(notes(compaction), model=model, log_dir=str(folder), display="plain", **given)
     assert log.status == "success"
     return Path(log.location.removeprefix("file://"))
@@ -98,6 +107,8 @@ def logs(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
         edit = CompactionEdit(threshold=1_200, keep_tool_uses=1, memory=False)
         return {
             "whole": _run(folder / "whole", None),
+            "again": _run(folder.with_name("again"), None),
+            "failing": _run(folder.with_name("failing"), None, _failing, fail_on_error=False),
             "edit": _run(folder / "edit", edit),
             "masking": _run(folder / "masking", MaskingCompaction(threshold=1_200, keep=1)),
         }
@@ -126,13 +137,23 @@ def test_what_compaction_cost_is_told(logs: dict[str, Path]) -> None:
     assert per_solved["new"] == pytest.approx(spent["new"] / 0.5)
 
 
-def test_a_wide_margin_and_the_same_arm_are_no_regression(logs: dict[str, Path]) -> None:
+def test_a_wide_margin_and_a_second_run_are_no_regression(logs: dict[str, Path]) -> None:
     wide = _command("compare", logs["whole"], "--to", logs["edit"], "--margin", "0.99")
     assert wide.exit_code == 0, wide.output
     assert "worse, by less than the margin" in wide.stdout
+    again = _command("compare", logs["whole"], "--to", logs["again"], "--format", "json")
+    assert again.exit_code == 0, again.output
+    assert json.loads(again.stdout)["measures"]["tokens"]["change"] == 0
     same = _command("compare", logs["edit"], "--to", logs["edit"])
-    assert same.exit_code in (0, 3)
-    assert "regression: " not in same.stdout.replace("no regression: ", "")
+    assert same.exit_code == 2
+    assert "the same run stands on both sides" in same.output
+
+
+def test_an_arm_never_wins_by_failing(logs: dict[str, Path]) -> None:
+    # Half of the samples failed: too few to show that it fails more, and never "not worse".
+    result = _command("compare", logs["whole"], "--to", logs["failing"])
+    assert result.exit_code == 3, result.output
+    assert "4 of 8 samples have no score: RuntimeError('the agent broke down')" in result.stdout
 
 
 def test_arms_of_one_folder_are_told_apart_by_what_differs(
@@ -171,5 +192,6 @@ def test_samples_without_a_score_are_counted_and_not_averaged(
 ) -> None:
     monkeypatch.setattr(ModelAPI, "count_text_tokens", _count)
     limited = _run(tmp_path / "limited", None, message_limit=6)
-    result = _command("compare", limited, "--to", limited)
+    second = _run(tmp_path / "second", None, message_limit=6)
+    result = _command("compare", limited, "--to", second)
     assert "8 of 8 samples ended by the limit of message" in result.stdout

@@ -40,7 +40,7 @@ def agent_report_files(arms: Sequence[AgentArm]) -> dict[str, bytes]:
     )
     texts = {
         "index.html": html,
-        "report.md": as_markdown(sections),
+        "report.md": as_markdown(arms_page(arms, inline=True)),
         "figures.json": arms_json(arms),
         "charts/tokens.svg": chart.svg,
     }
