@@ -300,11 +300,12 @@ def _probes(probes: Sequence[ProbeFigures]) -> list[Table | Sequence[str]]:
         for each in probes
     ]
     lines = []
-    if states := max(
+    if states := min(
         (each.states for each in probes if each.discrimination is not None), default=0
     ):
         lines.append(
-            f"item-rest over {states} states: within ±{_chance(states):.2f} it may be chance"
+            f"item-rest over {states} states: within ±{_chance(states):.2f} it may be chance, and "
+            "somewhat beyond where several are of one arm"
         )
     said: dict[str, list[str]] = {}
     for each in probes:

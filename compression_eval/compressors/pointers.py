@@ -29,7 +29,7 @@ _POINTERS = re.compile(r"<pointers>(.*?)(?:</pointers>|\Z)", re.DOTALL)
 _POINTER = re.compile(r"[-*\s]*(?P<what>.*\S)\s*[:：](?P<numbers>[^:：]*\d[^:：]*)")
 """A line: what it is about, which may hold colons of its own, and the numbers after the last."""
 
-_NUMBERS = re.compile(r"(\d+)(?:\s*[-–]\s*(\d+))?")
+_NUMBERS = re.compile(r"(\d{1,9})(?:\s*[-–]\s*(\d{1,9}))?")
 
 
 class Pointer(BaseModel):
