@@ -37,6 +37,10 @@ class FileView:
     text: str
     exact: bool = True
     """Whether this is the whole current file, as far as the conversation shows."""
+    since: int = -1
+    """Message of the call that read or wrote it; -1 if it was known before."""
+    edits: frozenset[int] = frozenset()
+    """Messages of the edits that were applied to it since."""
 
 
 def file_calls(messages: Sequence[ChatMessage]) -> list[tuple[Call, Deed, str]]:
@@ -72,15 +76,15 @@ def _after(call: Call, deed: Deed, path: str, known: FileView | None, result: st
     """Return the view of a file after a call."""
     written = text_of(call.arguments, TEXT_KEYS) if deed == "write" else None
     if written is not None:
-        return FileView(path, written)
+        return FileView(path, written, since=call.message)
     if deed == "read":
         text = _unnumbered(result)
         partial = any(call.arguments.get(key) is not None for key in _PART_KEYS)
         if partial and known is not None and known.exact and text in known.text:
             return known
-        return FileView(path, text, exact=not partial)
+        return FileView(path, text, exact=not partial, since=call.message)
     if known is None:
-        return FileView(path, result, exact=False)
+        return FileView(path, result, exact=False, since=call.message)
     text = known.text
     parts = edits_of(call.arguments)
     for part in parts[1:] or parts:
@@ -88,7 +92,7 @@ def _after(call: Call, deed: Deed, path: str, known: FileView | None, result: st
         if not old or new is None or text.count(old) != 1:
             return replace(known, exact=False)
         text = text.replace(old, new)
-    return replace(known, text=text)
+    return replace(known, text=text, edits=known.edits | {call.message})
 
 
 def _unnumbered(text: str) -> str:

@@ -208,16 +208,13 @@ def test_tools_show_nothing_from_behind_the_cut(
     assert known == {"port.txt": True}
 
 
-def test_files_of_an_import_are_those_that_its_calls_show(
-    tmp_path: Path, log_dir: Path, scripts: Scripts
-) -> None:
+Step = tuple[str, dict[str, Any], str]
+"""Name, arguments and result of a call."""
+
+
+def imported(folder: Path, steps: list[Step]) -> Path:
+    """Return a conversation without a recording, whose calls are these."""
     fixture = small.conversation()
-    steps: list[tuple[str, dict[str, Any], str]] = [
-        ("write_file", {"path": "/repo/kept.py", "content": "A = 1\n"}, "created"),
-        ("write_file", {"path": "/repo/gone.py", "content": "B = 2\n"}, "created"),
-        ("bash", {"command": "cd /repo && rm gone.py && touch empty.py"}, ""),
-        ("bash", {"command": "cd /repo && sed -i s/1/3/ kept.py"}, ""),
-    ]
     fixture["messages"] = fixture["messages"][:2]
     for number, (name, arguments, result) in enumerate(steps):
         call = small.call(f"w{number}", name, **arguments)
@@ -227,7 +224,27 @@ def test_files_of_an_import_are_those_that_its_calls_show(
         ]
     probes = small.bank()
     probes["probes"] = [probes["probes"][0] | {"expected_facts": ["vendor/"]}]
-    path = small.write(tmp_path / "data", fixture=fixture, probes=probes)
+    return small.write(folder / "data", fixture=fixture, probes=probes)
+
+
+def written(path: str, content: str) -> Step:
+    return "write_file", {"path": path, "content": content}, "created"
+
+
+def shell(command: str) -> Step:
+    return "bash", {"command": f"cd /repo && {command}"}, ""
+
+
+def test_files_of_an_import_are_those_that_its_calls_show(
+    tmp_path: Path, log_dir: Path, scripts: Scripts
+) -> None:
+    steps = [
+        written("/repo/kept.py", "A = 1\n"),
+        written("/repo/gone.py", "B = 2\n"),
+        shell("rm gone.py && touch empty.py"),
+        shell("sed -i s/1/3/ kept.py"),
+    ]
+    path = imported(tmp_path, steps)
     scripts[ANSWERS].reply = fetching(
         ("list_files", {}),
         ("read_file", {"path": "/repo/kept.py"}),
@@ -245,6 +262,40 @@ def test_files_of_an_import_are_those_that_its_calls_show(
     }
     assert gone.error
     assert empty.error
+
+
+WRITTEN = written("/repo/a.py", "A = 1\nB = 2\n")
+SED = shell("sed -i s/1/3/ a.py")
+EDIT: Step = (
+    "edit_file",
+    {"path": "/repo/a.py", "old_string": "B = 2", "new_string": "B = 4"},
+    "edited",
+)
+PART: Step = ("read_file", {"path": "/repo/a.py", "offset": 2, "limit": 1}, "B = 2")
+WHOLE: Step = ("read_file", {"path": "/repo/a.py"}, "A = 3\nB = 2\n")
+FAILED: Step = ("read_file", {"path": "/repo/a.py"}, "Error: permission denied")
+MOVED = shell("mv b.py a.py")
+
+
+@pytest.mark.parametrize(
+    ("steps", "uncertain"),
+    [
+        ([WRITTEN, PART, EDIT, FAILED], False),
+        ([WRITTEN, SED, WHOLE, EDIT], False),
+        ([WRITTEN, SED, PART], True),
+        ([WRITTEN, SED, EDIT], True),
+        ([WRITTEN, SED, FAILED], True),
+        ([written("/repo/b.py", "C = 5\n"), WRITTEN, MOVED], True),
+    ],
+)
+def test_a_text_is_uncertain_from_a_change_that_is_not_shown_to_the_next_whole_text(
+    tmp_path: Path, log_dir: Path, scripts: Scripts, steps: list[Step], uncertain: bool
+) -> None:
+    scripts[ANSWERS].reply = fetching(("read_file", {"path": "/repo/a.py"}))
+    path = imported(tmp_path, [*steps, written("/repo/other.py", "")])
+    small.run(log_dir, path, epochs=1, compressor="none", compressor_args={}, refetch=True)
+    (shown,) = given_out(scripts[ANSWERS])
+    assert ("uncertain" in json.loads(shown.text)) == uncertain
 
 
 # ----- hostile arguments and contents
