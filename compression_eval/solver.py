@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Mapping
+from functools import partial
 from typing import Any
 
 from inspect_ai.log import transcript
@@ -92,7 +93,7 @@ def probe_solver(
                     compressed.messages,
                     compressed.state_id,
                     plan.probe,
-                    await sources.get(plan.compression),
+                    partial(sources.get, plan.compression),
                     refetch,
                 )
                 write_record(state.store, record)

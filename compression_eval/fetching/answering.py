@@ -7,7 +7,7 @@ text in it can end its line. Whatever is wrong with a call goes to the model as 
 import hashlib
 import posixpath
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache
 from importlib.resources import files
@@ -33,6 +33,7 @@ from compression_eval.compressors.vendors.anthropic_api import exact_replay
 from compression_eval.fetching.sources import Sources
 from compression_eval.fixtures.banks import Probe
 from compression_eval.fixtures.conversation import message_index
+from compression_eval.fixtures.message_text import message_text
 from compression_eval.inspect_models import input_tokens
 from compression_eval.record import AnswerRecord, FetchedRecord, RefetchRecord
 from compression_eval.sharing import prefix_first
@@ -195,7 +196,7 @@ def list_files(fetching: Fetching) -> Tool:
         unseen = [path for path in code_base.unseen if path.startswith(below)]
         if not found and not unseen:
             raise ToolError("folder: there is no file below it")
-        more = len(found) + len(unseen) - 2 * MAX_LISTED
+        more = sum(max(len(paths) - MAX_LISTED, 0) for paths in (found, unseen))
         return fetching.given(
             {"files": found[:MAX_LISTED]}
             | ({"files_without_text": unseen[:MAX_LISTED]} if unseen else {})
@@ -251,7 +252,7 @@ async def answer_with_tools(
     state: Sequence[ChatMessage],
     state_id: str,
     probe: Probe,
-    sources: Sources,
+    sources: Callable[[], Awaitable[Sources]],
     limits: FetchLimits,
 ) -> RefetchRecord:
     """Ask a probe about a state anew, with tools; whatever fails is recorded.
@@ -264,13 +265,19 @@ async def answer_with_tools(
         state: The messages of the state.
         state_id: Its id.
         probe: The question.
-        sources: What lies before the cut.
+        sources: Returns what lies before the cut.
         limits: How much may be fetched.
     """
-    kept = (message_index(message.id) for message in state)
-    fetching = Fetching(sources, limits, frozenset(n for n in kept if n is not None))
+    try:
+        given = await sources()
+    except Exception as error:  # the fixture may have to be read anew
+        return RefetchRecord(answer=_failed(model, error))
+    # A strategy that shortens a message may leave it its id.
+    kept = {(message_index(message.id), message_text(message)) for message in state}
+    whole = frozenset(n for n, (_, text) in enumerate(given.messages) if (n, text) in kept)
+    fetching = Fetching(given, limits, whole)
     tools = [search_history(fetching), read_message(fetching)]
-    if sources.has_files:
+    if given.has_files:
         tools += [read_file(fetching), list_files(fetching)]
     told = _file("instructions.md").format(**limits.model_dump())
     question = ChatMessageUser(
@@ -287,7 +294,7 @@ async def answer_with_tools(
         except LimitExceededError:
             raise
         except Exception as error:  # providers raise all kinds of errors
-            answer = AnswerRecord(model=str(model), failure=f"{type(error).__name__}: {error}")
+            answer = _failed(model, error)
     known = [usage for usage in usages if usage is not None]
     complete = len(known) == len(usages)
     return RefetchRecord(
@@ -301,6 +308,10 @@ async def answer_with_tools(
         fetched_tokens=fetching.tokens,
         fetched=fetching.fetched(),
     )
+
+
+def _failed(model: Model, error: Exception) -> AnswerRecord:
+    return AnswerRecord(model=str(model), failure=f"{type(error).__name__}: {error}")
 
 
 async def _loop(
