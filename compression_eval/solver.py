@@ -87,7 +87,7 @@ def probe_solver(
             if compressed.status == "ok":
                 record.answer = await _ask(state, plan, compressed)
                 write_record(state.store, record)
-            if record.answer and not record.answer.failure and refetch is not None:
+            if record.answer and not record.answer.problem and refetch is not None:
                 record.refetch = await answer_with_tools(
                     model_under_test(),
                     compressed.messages,

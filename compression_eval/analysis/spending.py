@@ -61,16 +61,18 @@ def spending(
 
 def _spending(samples: "DataFrame", facts: "DataFrame") -> dict[str, Spent]:
     read = facts["in_answer_read"]
-    stated = facts["in_answer"].where(read.isna(), read == "stated").eq(True)
-    known = facts.assign(stated=stated, probe_id=facts["probe"])
-    every = known.groupby([*_KEYS, "probe_id"])["stated"].all().rename("stated").reset_index()
+    stated = facts["in_answer"].where(read.isna(), read == "stated")
+    known = facts.assign(stated=stated.eq(True), judged=stated.notna(), probe_id=facts["probe"])
+    by_probe = known.groupby([*_KEYS, "probe_id"])
+    every = by_probe.agg({"stated": "all", "judged": "any"}).reset_index()
     rows = samples.merge(every, on=[*_KEYS, "probe_id"], how="left")
-    right = rows["stated"].eq(True) & ~(rows["fact_violations"] > 0)
+    flawless = rows["stated"].eq(True) & ~(rows["fact_violations"] > 0)
+    right = flawless.astype(float).where(rows["judged"].eq(True))  # a failed answer is not wrong
     ways = {
         ALONE: rows.assign(tokens=rows["answer_all_tokens"], right=right),
         FETCHING: rows.assign(
             tokens=rows["refetch_tokens"],
-            right=rows["refetch_correct"].where(rows["refetch_correct"].notna()),
+            right=rows["refetch_correct"],
             calls=rows["refetch_calls"],
             **{KNOWLEDGE: rows["refetch_knowledge"]},
         ),
@@ -84,7 +86,7 @@ def _spending(samples: "DataFrame", facts: "DataFrame") -> dict[str, Spent]:
 
 
 def _spent(answers: "DataFrame") -> Spent:
-    by_fixture = answers.assign(right=answers["right"].astype(float)).groupby("fixture")
+    by_fixture = answers.groupby("fixture")
 
     def mean(column: str) -> float:
         return float(by_fixture[column].mean().mean()) if column in answers else math.nan

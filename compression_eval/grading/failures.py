@@ -63,7 +63,7 @@ class RunFailures:
     readings: Failed = field(default_factory=lambda: Failed("state reading"))
     """States that a model was asked about; one that failed takes no grade from a sample."""
     fetchings: Failed = field(default_factory=lambda: Failed("second answer"))
-    """Answers with tools; one that failed takes no grade from a sample."""
+    """Answers with tools and their gradings; one that failed takes no grade from a sample."""
     errors: Failed = field(default_factory=lambda: Failed("sample"))
     """Samples that ended with an error, or were stopped, before they were scored."""
 
@@ -132,17 +132,18 @@ def run_failures(summaries: Iterable[EvalSampleSummary]) -> RunFailures | None:
         if reading.get("state_reader"):
             why = reading["state_reader_failure"]
             read[key] = _short(why) if why else ""
-        if again := scores.get(_REFETCH):
+        again = scores.get(_REFETCH)
+        if again and kind not in _NO_ANSWER:
             failures.fetchings.total += 1
-            why, _, detail = (again.reason or "").partition(": ")
-            if why == _REFETCH_FAILED:
-                failures.fetchings.reasons[_short(detail)] += 1
+            if not isinstance(again.value, dict):
+                why = (again.reason or "").removeprefix(_REFETCH_FAILED)
+                failures.fetchings.reasons[_short(why)] += 1
         if resumed is not None:  # the work itself is scored, no answer is graded
             failures.answers.kind = "continuation"
             failures.judge(failures.answers, resumed.value, _short(reason or kind))
             continue
         failures.answers.total += 1
-        if kind in ("answer_failed", "asked_to_fetch"):
+        if kind in _NO_ANSWER:
             asked = kind == "asked_to_fetch"
             failures.answers.reasons[
                 _short(f"asked to fetch with {reason}" if asked else reason)
@@ -160,7 +161,8 @@ _RESUMED = "finishing"
 _STATES = "compression"
 _FACTS = "fact_retention"
 _REFETCH = "refetch"
-_REFETCH_FAILED = "refetch_failed"
+_REFETCH_FAILED = "refetch_failed: "
+_NO_ANSWER = ("answer_failed", "asked_to_fetch")
 
 
 def _short(reason: str) -> str:

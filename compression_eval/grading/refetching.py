@@ -50,7 +50,8 @@ def refetch(
     give the second answer (0 to 5), ``fetch_calls`` the number of its tool calls, ``fetch_tokens``
     input and output of all its requests as the provider tells. A value that is not known is NaN.
 
-    A sample without a second answer is unscored with a reason.
+    A sample without a second answer is unscored with a reason, and so is one whose second answer
+    no grader could judge.
 
     Args:
         criteria: As of `six_dimensions`; likewise the following two.
@@ -92,35 +93,41 @@ async def _score(
         grader_context=grader_context,
         language=language,
     )
-    before = stated_by(sample, scores)
-    after = stated_by(second, {"six_dimensions": graded})
+    if not isinstance(graded.value, dict):
+        return Score.unscored(
+            reason=graded.reason,
+            answer=fetched.answer.text,
+            explanation="\n\n".join([_fetching(fetched), graded.explanation or ""]),
+            metadata={"grading": graded.metadata},
+        )
+    before = _stated_by(sample, scores)
+    after = _stated_by(second, {"six_dimensions": graded})
     facts = [fact.fact for fact in sample.probe.expected_facts]
     pairs = list(zip(facts, before, after, strict=True))
     told = {
-        "recovered": [fact for fact, first, now in pairs if now and not first],
-        "still_missed": [fact for fact, first, now in pairs if not now and not first],
+        "recovered": [fact for fact, first, now in pairs if now and first is False],
+        "still_missed": [fact for fact, first, now in pairs if not now and first is False],
         "lost_again": [fact for fact, first, now in pairs if first and not now],
     }
     tokens = fetched.input_tokens, fetched.output_tokens
-    knowledge = graded.value.get(KNOWLEDGE) if isinstance(graded.value, dict) else None
+    knowledge = graded.value.get(KNOWLEDGE)
     return Score(
         value={
             "recall_before": _share(before),
             "recall_after": _share(after),
-            "correct_before": float(is_correct(sample, before)),
-            "correct_after": float(is_correct(second, after)),
+            "correct_before": _correct(sample, before),
+            "correct_after": _correct(second, after),
             "knowledge_after": float(knowledge) if isinstance(knowledge, int | float) else math.nan,
             "fetch_calls": float(sum(fetched.calls.values())),
             "fetch_tokens": math.nan if None in tokens else float(sum(n for n in tokens if n)),
         },
         answer=fetched.answer.text,
         explanation="\n\n".join([_facts(told), _fetching(fetched), graded.explanation or ""]),
-        reason=graded.reason,
         metadata={**told, "grading": graded.metadata},
     )
 
 
-def stated_by(sample: ScoredSample, scores: Mapping[str, Score] | None) -> list[bool | None]:
+def _stated_by(sample: ScoredSample, scores: Mapping[str, Score] | None) -> list[bool | None]:
     """Return for each expected fact whether the answer states it; None without an answer.
 
     Args:
@@ -137,10 +144,12 @@ def stated_by(sample: ScoredSample, scores: Mapping[str, Score] | None) -> list[
     return [finding.stated for finding in findings]
 
 
-def is_correct(sample: ScoredSample, stated: Sequence[bool | None]) -> bool:
-    """Return whether an answer states all expected facts and gives no wrong value as current."""
+def _correct(sample: ScoredSample, stated: Sequence[bool | None]) -> float:
+    """Return whether an answer states all facts and no wrong value as current; NaN without one."""
+    if None in stated:
+        return math.nan
     markers = value_markers(sample.record.language)
-    return all(stated) and not violations(sample.probe, sample.answer.text, markers)
+    return float(all(stated) and not violations(sample.probe, sample.answer.text, markers))
 
 
 def _share(stated: Sequence[bool | None]) -> float:

@@ -8,13 +8,17 @@ from typing import Any
 
 import pytest
 import yaml
+from inspect_ai import score
 from inspect_ai.log import EvalSample
 from inspect_ai.model import ChatMessageTool, ModelOutput
 from inspect_ai.tool import ToolCall
 
+from compression_eval.analysis import facts_frame, samples_frame
+from compression_eval.analysis.spending import spending
 from compression_eval.arguments import TaskArguments
 from compression_eval.errors import DataError
 from compression_eval.fixtures.recording import record
+from compression_eval.grading.refetching import refetch
 from compression_eval.record import RefetchRecord
 from tests.e2e import scripted, small
 from tests.e2e.scripted import ANSWERS, GRADES, Call, Scripts
@@ -429,6 +433,56 @@ def test_a_failure_of_fetching_is_no_score_and_leaves_the_first_one(
     assert small.values(sample, "six_dimensions")["knowledge"] == 4
     failed = (log.metadata or {})["failures"]
     assert f"3 of 3 second answers failed: {reasons[fault].partition(': ')[2]}" in failed
+
+
+def test_a_failed_first_answer_is_not_wrong_and_gets_no_second_one(
+    tiny: Path, log_dir: Path, scripts: Scripts
+) -> None:
+    def reply(call: Call) -> str | ModelOutput:
+        if offered(call):
+            return "I know without looking: E4401, auth/session.py, docs/retry.md."
+        return scripted.proper_answer(call) if "error code" in call.last else " "
+
+    scripts[ANSWERS].reply = reply
+    log = small.run(log_dir, tiny, epochs=1, compressor="none", compressor_args={}, refetch=True)
+    by_id = {str(sample.id): small.record(sample) for sample in small.samples(log)}
+    assert ["code" in name for name in by_id] == [bool(kept.refetch) for kept in by_id.values()]
+    assert "0 of 1 second answer failed" in (log.metadata or {})["failures"]
+    spent = spending({"none": (samples_frame([log.location]), facts_frame([log.location]))})
+    alone = spent["none"]["state alone"]
+    assert (alone.answers, alone.correct) == (1, 1)
+
+
+def test_what_was_asked_in_vain_is_not_recovered(
+    tiny: Path, log_dir: Path, scripts: Scripts
+) -> None:
+    """Older logs hold second answers after a first one that failed."""
+    scripts[ANSWERS].reply = lambda call: "It is E4401." if offered(call) else "Unknown."
+    log = small.run(log_dir, tiny, epochs=1, compressor="none", compressor_args={}, refetch=True)
+    for sample in small.samples(log):
+        sample.store["ProbeRecord:sample"]["answer"]["text"] = ""
+    again = score(log, refetch(), action="overwrite", display="plain")
+    graded = (only(again).scores or {})["refetch"]
+    values = small.values(only(again), "refetch")
+    assert math.isnan(values["correct_before"])
+    assert math.isnan(values["recall_before"])
+    assert values["correct_after"] == 1
+    assert (graded.metadata or {})["recovered"] == (graded.metadata or {})["still_missed"] == []
+
+
+def test_a_second_answer_that_no_grader_judged_is_no_score(
+    tiny: Path, log_dir: Path, scripts: Scripts
+) -> None:
+    scripts[ANSWERS].reply = fetching(("read_message", {"number": 3}))
+    scripts[GRADES].reply = lambda call: (
+        "no JSON" if "Now I know" in call.text else scripted.proper_grading(call)
+    )
+    log = small.run(log_dir, tiny, epochs=1, compressor="none", compressor_args={}, refetch=True)
+    graded = (only(log).scores or {})["refetch"]
+    assert graded.reason == "grader_failed: not_json"
+    assert math.isnan(graded.as_float())
+    failed = (log.metadata or {})["failures"]
+    assert "3 of 3 second answers failed: grader_failed: not_json" in failed
 
 
 def test_a_fixture_that_cannot_be_read_again_leaves_the_first_score(
