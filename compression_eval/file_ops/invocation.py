@@ -138,9 +138,15 @@ class Invocation:
             self.unknown_path(text)
         return matching
 
+    def targets(self, arguments: Iterable[Argument], end: str = "") -> None:
+        """Record the arguments as what it is told to change."""
+        texts = (argument.text for argument in arguments if argument.text)
+        self.ledger.targets(texts, self.folder, end)
+
     def touched(self, arguments: Iterable[Argument]) -> Iterator[str]:
-        """Yield the named files, without those that it failed on or did not reach."""
+        """Yield the files to change, without those that it failed on or did not reach."""
         for argument in arguments:
+            self.targets([argument])
             for path in self.paths(argument):
                 if self.broke(argument.text):
                     continue
@@ -155,8 +161,9 @@ class Invocation:
             if argument.text is None:
                 self.unknown_path(f"{self.program} of a variable")
                 continue
-            for path in self.touched([argument]):
-                self.ledger.read(path)
+            for path in self.paths(argument):
+                if not self.broke(argument.text):
+                    self.ledger.read(path)
 
     def broke(self, operand: str | None) -> bool:
         """Return whether it failed on an operand: by its messages, else by the exit code."""

@@ -21,6 +21,8 @@ def run(call: Invocation) -> None:
     """Record the effects of one program."""
     program = call.program
     call.lists = program in programs("listing")
+    if program in programs("spoilers"):
+        call.targets(call.operands())
     rule = _RULES.get(program)
     if program in programs("readers"):
         rule = _read
@@ -159,6 +161,9 @@ def _copy_or_move(call: Invocation) -> None:
             return
         sources, into = sources[:-1], sources[-1]
     text = into.text or ""
+    moves = call.program in ("mv", "git")
+    call.targets(sources if moves else ())
+    call.targets([into], end="/")
     targets = call.paths(into)
     if not targets and text in (".", "./") and call.folder is not None:
         targets = [call.folder]
@@ -175,7 +180,7 @@ def _copy_or_move(call: Invocation) -> None:
         path = posixpath.join(target, posixpath.basename(source)) if inside else target
         if call.doubtful:
             ledger.unknown("outcome", f"{call.program} {source} {path}")
-        elif call.program in ("mv", "git"):
+        elif moves:
             ledger.renamed(source, path)
         else:
             ledger.copied(source, path, folder=call.has("rRa", "--recursive", "--archive"))
@@ -223,6 +228,9 @@ def _find(call: Invocation) -> None:
     acting = ("-delete", "-exec", "-execdir", "-ok")
     words = list(itertools.dropwhile(lambda text: text not in acting, call.texts))
     if words:
+        if words[0] == "-delete" or set(words[1:2]) & (programs("removers") | programs("spoilers")):
+            started = itertools.takewhile(lambda a: (a.text or "")[:1] != "-", call.arguments)
+            call.targets(started)
         call.unknown_path(" ".join(["find", *words[:2]]))
 
 

@@ -15,8 +15,10 @@ from inspect_ai.scorer import Score
 from inspect_ai.util import SandboxEnvironment, parse_compose_yaml
 
 from compression_eval.cli import main
+from compression_eval.file_ops.calls import Call
 from compression_eval.fixtures.recording import ENVIRONMENT
 from compression_eval.resumption import task
+from compression_eval.resumption.again import written_outside
 from compression_eval.resumption.scoring import finishing
 from tests.e2e import command
 from tests.resumption.working import (
@@ -165,6 +167,43 @@ def test_a_failed_compression_and_a_bad_sandbox_are_no_scores(
     monkeypatch.setattr(kind, "write_file", full)
     log = resumed(fixture, agent(), tmp_path / "logs")
     assert why_unscored(log) == "not_finished: sandbox_failed: No space left on device"
+
+
+@pytest.mark.parametrize(
+    ("command", "expected"),
+    [
+        ("rm -rf /home/me/src", "/home/me/src"),
+        ("cd build && sudo rm -rf ~/x", "~/x"),
+        ("test -d src || rm -f ../x", "../x"),
+        ("rm -f /home/me/*.py", "/home/me/*.py"),
+        ("for d in / ..; do rm -rf $d; done", "/"),
+        ("rm -rf ..", ".."),
+        ('rm -rf "$HOME"', "~"),
+        ("cd ~ && rm -rf src", "~/src"),
+        ("cd; rm -rf src", "~/src"),
+        ("mv /home/me/* old", "/home/me/*"),
+        ("cp * ~/x", "~/x"),
+        ("false || echo > ~/x", "~/x"),
+        ("shred -u ~/x", "~/x"),
+        ("dd if=a of=/dev/sda", "/dev/sda"),
+        ("chmod -R 777 /home/me", "/home/me"),
+        ("bash -c 'chown -R me ..'", ".."),
+        ("truncate -s 0 /home/me/*", "/home/me/*"),
+        ("find ~ -name '*.py' -exec rm {} +", "~"),
+        ("python - <<'E'\nimport shutil; shutil.rmtree('..')\nE", ".."),
+        ("rm -rf build ./dist /tmp/here/project/out && rmdir sub/..", None),
+        ("mkdir -p /tmp/x; cp a /tmp; rm -rf /tmp/x; mv * /tmp 2>/dev/null", None),
+        ("chmod +x run.sh; find . -name x -delete", None),
+        ("cat ~/notes.txt ../x /etc/hosts; find / -name x -exec cat {} +", None),
+        ("rm -rf /tmp", "/tmp"),  # noqa: S108
+        ("cd /tmp/here/project/src && rm -rf ../build *.pyc", None),
+    ],
+)
+def test_a_change_outside_of_the_folder_is_seen_before_it_is_made(
+    command: str, expected: str | None
+) -> None:
+    call = Call(0, "bash", {"command": command})
+    assert written_outside(call, "/tmp/here/project") == expected  # noqa: S108
 
 
 def test_an_agent_can_compress_on_the_way(
