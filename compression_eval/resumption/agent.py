@@ -115,7 +115,9 @@ def resumption_solver(
             try:
                 if any(BLOCK in (message.metadata or {}) for message in compressed.messages):
                     raise StoppedError("unsupported: a state that is taken back for one reply only")
-                record.history = history_of(job.loaded().messages[: job.cut])
+                record.history = await anyio.to_thread.run_sync(
+                    lambda: history_of(job.loaded().messages[: job.cut])
+                )
                 record.folder = await _prepared(await codebases.get(item))
                 strategy = None
                 if in_run is not None:
@@ -277,6 +279,8 @@ async def _failure(check: Check) -> str:
     done = await _in_sandbox(
         lambda: sandbox().exec(command, env=ENVIRONMENT, timeout=2 * CHECK_SECONDS)
     )
+    if check.not_run(done.returncode):
+        raise StoppedError(f"sandbox_failed: {one_line(done.stderr or check.what, 100)}")
     if check.hung(done.returncode):
         raise StoppedError(f"check_hangs: {one_line(check.what, 60)}: after {CHECK_SECONDS} s")
     return check.failure(done.returncode, f"{done.stdout}{done.stderr}")
@@ -301,7 +305,7 @@ def inside_the_project() -> Approver:
         outside = await anyio.to_thread.run_sync(written_outside, made, record.folder)
         if outside is None:
             return Approval(decision="approve")
-        record.stopped = f"outside: the agent was about to write {one_line(outside, 80)}"
+        record.stopped = f"outside: the agent was about to change {one_line(outside, 80)}"
         return Approval(decision="terminate", explanation=record.stopped)
 
     return approve

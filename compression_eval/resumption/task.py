@@ -38,6 +38,7 @@ from compression_eval.fixtures.banks import ExpectedFact, Probe
 from compression_eval.fixtures.continuations import (
     Continuation,
     Continuations,
+    codebase_digest,
     continuations_of,
     cut_of,
     load_continuations,
@@ -259,6 +260,8 @@ def _found(ready: CheckedArguments, given: Path | None) -> _Found:
         found.names.append(fixture.name)
         found.parts[f"fixture {fixture.name}"] = digest(fixture)
         found.parts[f"continuations of {fixture.name}"] = digest(loaded)
+        if codebase := codebase_digest(loaded, path):
+            found.parts[f"code base of {fixture.name}"] = codebase
         _add(found, ready, source, fixture, loaded, path)
     if not found.samples:
         raise nothing_left(skipped)

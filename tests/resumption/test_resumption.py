@@ -2,6 +2,7 @@
 
 import copy
 import math
+import os
 from pathlib import Path
 from typing import Any
 
@@ -121,7 +122,7 @@ def test_a_log_says_which_constraint_the_state_had_lost(fixture: Path, tmp_path:
         (
             [calls("bash", command="echo x > ~/notes.txt")],
             {},
-            "outside: the agent was about to write ~/notes.txt",
+            "outside: the agent was about to change ~/notes.txt",
         ),
         ([calls("bash", command="cd .. && touch a")], {}, "outside: the agent was about"),
         (
@@ -169,6 +170,20 @@ def test_a_failed_compression_and_a_bad_sandbox_are_no_scores(
     assert why_unscored(log) == "not_finished: sandbox_failed: No space left on device"
 
 
+def test_a_check_that_could_not_be_run_is_no_failed_work(
+    fixture: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for folder in (copies := tmp_path / "copies", programs := tmp_path / "programs"):
+        folder.mkdir()
+    (programs / "cp").write_text("#!/bin/sh\necho 'cp: No space left on device' >&2; exit 1\n")
+    (programs / "cp").chmod(0o755)
+    monkeypatch.setenv("PATH", str(programs), prepend=os.pathsep)
+    monkeypatch.setenv("TMPDIR", str(copies))
+    log = resumed(fixture, agent(WORKS, says("Done.")), tmp_path / "logs")
+    assert why_unscored(log) == "not_finished: sandbox_failed: cp: No space left on device"
+    assert not list(copies.iterdir())
+
+
 @pytest.mark.parametrize(
     ("command", "expected"),
     [
@@ -204,6 +219,13 @@ def test_a_change_outside_of_the_folder_is_seen_before_it_is_made(
 ) -> None:
     call = Call(0, "bash", {"command": command})
     assert written_outside(call, "/tmp/here/project") == expected  # noqa: S108
+
+
+def test_another_code_base_is_another_version(fixture: Path, tmp_path: Path) -> None:
+    before = resumed(fixture, agent(says("Done.")), tmp_path / "logs").eval.task_version
+    (fixture.parent.parent / "continuations/code/vendor/pool.py").write_text("DEFAULT = 1\n")
+    after = resumed(fixture, agent(says("Done.")), tmp_path / "logs").eval.task_version
+    assert before != after
 
 
 def test_an_agent_can_compress_on_the_way(
@@ -266,7 +288,24 @@ def test_the_container_needs_no_network_while_it_runs() -> None:
     ("change", "expected"),
     [
         ({"solution": "true"}, "the solution fails 'the setting': the output lacks 'sessions-b'"),
-        ({"solution": "exit 3"}, "the solution fails 'the setting': the script itself failed"),
+        ({"solution": "exit 3"}, "the script of the solution ended with 3"),
+        ({"violation": "echo oh; exit 3"}, "the script of the violation ended with 3: 'oh"),
+        ({"solution": "sleep 9"}, "the script of the solution hangs"),
+        (
+            {"checks": [{"what": "slow", "run": "grep -q sessions-b auth/* || sleep 9"}]},
+            "'slow' hangs on the untouched code base",
+        ),
+        (
+            {
+                "constraints": [
+                    {
+                        **TASKS["tasks"][0]["constraints"][0],
+                        "run": "grep sessions-a vendor/* || sleep 9",
+                    }
+                ]
+            },
+            "'vendor/ is as it was' hangs on the violation",
+        ),
         ({"violation": SOLUTION}, "the violation does not break 'vendor/ is as it was'"),
         ({"violation": ""}, "violation: there is none to prove the constraints"),
         ({"checks": [{"what": "all", "run": "true"}]}, "the untouched code base passes 'all'"),
@@ -284,10 +323,12 @@ def test_the_container_needs_no_network_while_it_runs() -> None:
     ],
 )
 def test_a_task_that_proves_nothing_is_named(
-    change: dict[str, Any], expected: str, tmp_path: Path
+    change: dict[str, Any], expected: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     tasks = copy.deepcopy(TASKS)
     tasks["tasks"][0] |= change
+    if "sleep" in str(change):
+        monkeypatch.setattr("compression_eval.fixtures.continuations.CHECK_SECONDS", 1)
     fixture = write(tmp_path, tasks)
     found = CliRunner().invoke(main, ["fixtures", "check", str(fixture), "--continuations"])
     assert found.exit_code == 1
