@@ -29,7 +29,7 @@ _POINTERS = re.compile(r"<pointers>(.*?)(?:</pointers>|\Z)", re.DOTALL)
 _POINTER = re.compile(r"[-*\s]*(?P<what>.*\S)\s*[:：](?P<numbers>[^:：]*\d[^:：]*)")
 """A line: what it is about, which may hold colons of its own, and the numbers after the last."""
 
-_NUMBERS = re.compile(r"(\d{1,9})(?:\s*[-–]\s*(\d{1,9}))?")
+_NUMBERS = re.compile(r"(\d+)(?:\s*[-–]\s*(\d+))?")
 
 
 class Pointer(BaseModel):
@@ -106,10 +106,12 @@ def _pointers(reply: str, total: int) -> tuple[list[Pointer], int]:
 
 
 def _numbers(text: str, total: int) -> Iterator[int]:
-    for first, last in _NUMBERS.findall(text):
-        yield int(first)
+    for numbers in _NUMBERS.findall(text):
+        # Python refuses numbers of thousands of digits; so long a one is unknown in any case.
+        first, last = (int(number[:9] or 0) for number in numbers)
+        yield first
         # A range may be any text: it is not spelled out beyond the first number that is unknown.
-        yield from range(int(first) + 1, min(int(last or first), total) + 1)
+        yield from range(first + 1, min(last, total) + 1)
 
 
 def _listed(pointers: Sequence[Pointer]) -> str:
