@@ -198,9 +198,11 @@ def agent_logs(paths: Sequence[str]) -> list[Log]:
         DataError: A log cannot be read, or is missing.
     """
     names = [name for path in paths for name in (names_in(path) if is_folder(path) else [path])]
-    found = {name: header_of(name) for name in names}
-    if any(is_ours(log.header) for log in found.values()):
-        return []
+    found: dict[str, Log] = {}
+    for name in names:
+        found[name] = header_of(name)
+        if is_ours(found[name].header):
+            return []
     return one_per_run([log for log in found.values() if log.header.status != "started"])
 
 

@@ -151,13 +151,14 @@ def compare(
         _refuse_unwritable(option, place)
     from compression_eval.analysis.agent_runs import agent_logs
 
-    if agent_logs([*base, *new]):
+    runs = [agent_logs(base), agent_logs(new)]
+    if all(runs):
         used = {"--regrade": regrade, "--allow": allow, "--junit": junit, "--gate": gate}
         if refused := [name for name, value in used.items() if value]:
             raise DataError(f"{', '.join(refused)}: only for logs of compression_eval")
         given = ctx.get_parameter_source("margin") != click.core.ParameterSource.DEFAULT
-        named = ((base, base_arm), (new, new_arm))
-        ctx.exit(_compare_agents(named, margin if given else None, form, out))
+        arms = (base_arm, new_arm)
+        ctx.exit(_compare_agents(runs, arms, margin if given else None, form, out))
     if regrade is None and (set_options := [name for name, value in options.items() if value]):
         flags = ", ".join(f"--{name.replace('_', '-')}" for name in set_options)
         raise DataError(f"{flags}: only with --regrade")
@@ -188,7 +189,8 @@ def compare(
 
 
 def _compare_agents(
-    sides: tuple[tuple[tuple[str, ...], str | None], ...],
+    logs: "list[list[Log]]",
+    named: tuple[str | None, str | None],
     margin: float | None,
     form: str,
     out: Path | None,
@@ -197,11 +199,10 @@ def _compare_agents(
     from compression_eval.analysis import agent_runs
     from compression_eval.text.tables import as_markdown, as_text
 
-    logs = [agent_runs.agent_logs(paths) for paths, _ in sides]
     arms = agent_runs.agent_arms(list({log.path: log for side in logs for log in side}.values()))
     base, new = (
         agent_runs.one_arm(arms, own, wanted, option)
-        for option, own, (_, wanted) in zip(("--base-arm", "--new-arm"), logs, sides, strict=True)
+        for option, own, wanted in zip(("--base-arm", "--new-arm"), logs, named, strict=True)
     )
     comparison = agent_runs.compare_agents(base, new, margin or agent_runs.DEFAULT_MARGIN)
     page = agent_runs.comparison_page(comparison)
