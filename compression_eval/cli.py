@@ -19,6 +19,10 @@ COMMANDS = {
         "compressors.commands:compressors",
         "List the strategies, and prepare what some of them need.",
     ),
+    "continuations": (
+        "resumption.drafting:continuations",
+        "Draft continuation tasks from what sessions went on with.",
+    ),
     "estimate": (
         "sweeping.commands:estimate_command",
         "Say what a sweep would cost and what it could tell, before anything is spent.",

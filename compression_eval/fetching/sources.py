@@ -9,6 +9,7 @@ import posixpath
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import PurePosixPath
 
 import anyio
@@ -76,12 +77,6 @@ class Sources:
             history: Its messages before the cut.
         """
         self.messages = [(message.role, message_text(message)) for message in history]
-        self._passages = [
-            Passage(number, offset, text)
-            for number, (_, whole) in enumerate(self.messages)
-            for offset, text in _parts(whole)
-        ]
-        self._index = Bm25([passage.text for passage in self._passages], b=_LENGTH_WEIGHT)
         self._fixture = fixture
         self._recorded = recording_of(fixture) is not None
         self._rebuilding = anyio.Lock()
@@ -125,6 +120,15 @@ class Sources:
         """Whether any file can be read."""
         return self._recorded or bool(self._seen.texts)
 
+    @cached_property
+    def _indexed(self) -> tuple[list[Passage], Bm25]:
+        passages = [
+            Passage(number, offset, text)
+            for number, (_, whole) in enumerate(self.messages)
+            for offset, text in _parts(whole)
+        ]
+        return passages, Bm25([passage.text for passage in passages], b=_LENGTH_WEIGHT)
+
     def search(self, query: str, limit: int) -> list[Passage]:
         """Return the passages that share most with a query, the best first.
 
@@ -132,9 +136,10 @@ class Sources:
             query: Any words.
             limit: At most so many.
         """
-        scores = self._index.scores(terms(query))
-        ranked = sorted(range(len(self._passages)), key=lambda at: -scores[at])[:limit]
-        return [self._passages[at] for at in ranked if scores[at] > 0]
+        passages, index = self._indexed
+        scores = index.scores(terms(query))
+        ranked = sorted(range(len(passages)), key=lambda at: -scores[at])[:limit]
+        return [passages[at] for at in ranked if scores[at] > 0]
 
     async def code_base(self) -> CodeBase:
         """Return the files at the cut, rebuilt once where there is a recording.

@@ -46,10 +46,11 @@ def commands_in(calls: Sequence[Call]) -> set[str]:
 
     Of a pipeline only the first command counts: what its output is cut to makes it no other.
     """
-    return {digest(text)[:16] for call in calls for text in _commands(call)}
+    return {digest(text)[:16] for call in calls for text in single_commands(call)}
 
 
-def _commands(call: Call) -> Iterator[str]:
+def single_commands(call: Call) -> Iterator[str]:
+    """Yield the commands that a shell call runs, each on one line, without redirected output."""
     command = command_of(call.arguments)
     if deed_of(call.name, call.arguments) != "shell" or not isinstance(command, str):
         return
@@ -115,7 +116,7 @@ def commands_run_again(messages: Sequence[ChatMessage], history: History, folder
     for call in calls:
         if changes and call.message > changes[0]:
             break
-        again |= {text: None for text in _commands(call) if digest(text)[:16] in known}
+        again |= {text: None for text in single_commands(call) if digest(text)[:16] in known}
     return list(again)
 
 

@@ -1,0 +1,348 @@
+"""``compression-eval continuations draft``: tasks begun from what a session went on with.
+
+Whatever a conversation holds is data here: it becomes YAML strings, and nothing of it is run. No
+task is taken from a draft before a person has finished it; see `load_continuations`.
+"""
+
+import re
+import shlex
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+import anyio
+import click
+import yaml
+
+from compression_eval.errors import DataError, shorten
+from compression_eval.fetching.sources import CodeBase, Sources
+from compression_eval.file_ops.calls import Call, calls_of_fixture, command_outcome
+from compression_eval.file_ops.ledger import FileState, Reading, inventory_of
+from compression_eval.file_ops.tools import command_of, read_calls
+from compression_eval.fixtures.continuations import DRAFT
+from compression_eval.fixtures.conversation import conversation
+from compression_eval.fixtures.cuts import boundaries
+from compression_eval.fixtures.loading import find_sources
+from compression_eval.fixtures.models import Fixture
+from compression_eval.fixtures.recording import recording_of
+from compression_eval.fixtures.writing import write_whole
+from compression_eval.resumption.again import single_commands
+from compression_eval.terminal import CleanGroup, examples
+
+_HEADER = """\
+# Drafts of continuation tasks, made from what a session went on with; docs/resumption.md tells how
+# to finish one. Each lacks what its `missing` names:
+#   message      must be understood at the cut, and ask for work that can be checked
+#   checks       read every `run`: it comes from the conversation, and will be run on your machine;
+#                keep what any good solution passes and the untouched code base fails
+#   constraints  what the user said before (messages `said_before`) and the message does not repeat
+#   solution     a script that does the work; `violation` one that does it and breaks constraints
+#   codebase     of the whole file: the folder beside it with the code base as it stood at the cut
+# A task counts as finished when its `draft` is taken out.
+"""
+_MAX_FILES = 30
+"""Changed files of one task that are listed and checked."""
+_MAX_NAMES = 3
+_MAX_COMMAND = 500
+_LAST_LINES = 12
+_MAX_SHOWN = 400
+_TEST = re.compile(
+    r"(?:\w+=\S+ +)*(?:(?:uv|poetry|pdm|hatch|pipenv) run +|npx +|bundle exec +|python[\d.]* -m +)*"
+    r"(?:\S*/)?(?:pytest|py\.test|unittest|tox|nox|ctest|jest|vitest|mocha|rspec|phpunit"
+    r"|python[\d.]* +(?:\S*/)?(?:tests?/\S+|test_\w+|run_?tests?\w*)\.py"
+    r"|(?:ba|z)?(?:sh +)?(?:\S*/)?run[-_]?tests?(?:\.sh)?"
+    r"|(?:go|cargo|npm|pnpm|yarn|bun|deno|make|mvn|mvnw|gradle|gradlew|dotnet|swift|mix|rake|bazel)"
+    r"(?: +run| +-\S+)* +(?:test|check)[\w:.-]*)(?![\w/.-])"
+)
+"""How a command begins that runs tests: a runner's name, or a build tool told to test."""
+_FAILS = re.compile(
+    r"\b[1-9]\d* (?:tests? )?(?:failed|failing|failures?|errors?)\b|^(?:FAILED|FAIL|ERROR)\b"
+    r"|\b(?:failures|errors)=[1-9]|^--- FAIL|test result: FAILED",
+    re.MULTILINE,
+)
+_PASSES = re.compile(
+    r"\b[1-9]\d* (?:tests? )?(?:passed|passing)\b|^OK\b|^ok\s|^PASS\b|^--- PASS|test result: ok",
+    re.MULTILINE,
+)
+_ENTERS = re.compile(r"\s*cd\s+([\w./@+-]+)\s*(?:&&|;|\n)")
+
+
+@dataclass(frozen=True)
+class TestRun:
+    """One test command that the session ran."""
+
+    call: Call
+    command: str
+    """The command alone, without what changed its folder or shortened its output."""
+    folder: str | None
+    """The folder that its call entered first, within the project; None for one outside of it."""
+
+    @cached_property
+    def outcome(self) -> str:
+        """``passed``, ``failed`` or ``unknown``: what its output counts, else its exit code."""
+        if self.call.result is None:
+            return "unknown"
+        ended = command_outcome(self.call.result, self.call.error)
+        last = "\n".join(ended.text.rstrip().splitlines()[-_LAST_LINES:])
+        if ended.failed or _FAILS.search(last):
+            return "failed"
+        return "passed" if _PASSES.search(last) or ended.exit_code == 0 else "unknown"
+
+    @property
+    def shown(self) -> dict[str, Any]:
+        """What the draft says about it."""
+        ended = command_outcome(self.call.result or "", self.call.error)
+        seen = {"command": self.command[:_MAX_COMMAND], "message": self.call.message}
+        code = {} if ended.exit_code is None else {"exit_code": ended.exit_code}
+        end = ended.text.rstrip()[-_MAX_SHOWN:]
+        return {**seen, "outcome": self.outcome, **code, "output_ends": end}
+
+    @property
+    def run(self) -> str:
+        """The script of a check that runs it again."""
+        return f"cd {shlex.quote(self.folder)} && {self.command}" if self.folder else self.command
+
+
+class Session:
+    """A conversation, with what its calls changed and tested."""
+
+    def __init__(self, fixture: Fixture) -> None:
+        self.fixture = fixture
+        self.calls = calls_of_fixture(fixture.messages)
+        self.reading: Reading = read_calls(self.calls)
+        self.tests = [run for call in self.calls for run in self._tests(call)]
+        self.typed = [i for i, message in enumerate(fixture.messages) if message.typed.strip()]
+
+    def _tests(self, call: Call) -> Iterator[TestRun]:
+        command = command_of(call.arguments)
+        entered = _ENTERS.match(command) if isinstance(command, str) else None
+        folder: str | None = self._within(entered[1]) if entered else ""
+        for text in single_commands(call):
+            if _TEST.match(text[:_MAX_COMMAND]) and "<<" not in text:
+                yield TestRun(call, text, folder)
+
+    def _within(self, path: str) -> str | None:
+        """Return a path relative to the project; None for one outside of it."""
+        root, path = self.reading.root, path.rstrip("/")
+        if root and f"{path}/".startswith(f"{root}/"):
+            return path[len(root) + 1 :]
+        return None if path.startswith(("/", "..")) else path.removeprefix("./")
+
+    def turns(self) -> dict[int, int]:
+        """Return where a task may begin: the index of a user's message, to that of the next."""
+        allowed = set(boundaries(self.fixture))
+        spans = pairwise([*self.typed, len(self.fixture.messages)])
+        return {start: end for start, end in spans if start in allowed and start != self.typed[0]}
+
+    def changed(self, start: int, end: int) -> dict[str, FileState]:
+        """Return what became of each file that the calls of some messages changed."""
+        events = [event for event in self.reading.events if start <= event.message < end]
+        states = inventory_of(events).states
+        return {
+            path: state
+            for path, state in states.items()
+            if state.status in ("created", "modified", "renamed", "deleted")
+            and not state.folder
+            and not path.startswith(("/", "~", ".."))
+        }
+
+
+def drafted(session: Session, cut: int, end: int, code: CodeBase) -> dict[str, Any] | None:
+    """Return the draft of the task that a session itself was given at a cut.
+
+    Args:
+        session: The conversation.
+        cut: The index of the user's message.
+        end: That of the user's next one.
+        code: The code base at the cut, as far as it is known.
+
+    Returns:
+        The fields of a task and `DRAFT`; None if the session changed and tested nothing then.
+    """
+    changed = session.changed(cut, end)
+    tests = [run for run in session.tests if cut <= run.call.message < end]
+    if not changed and not tests:
+        return None
+    listed = dict(list(changed.items())[:_MAX_FILES])
+    latest = {run.run: run for run in tests}
+    before = {run.run: run.outcome for run in session.tests if run.call.message < cut}
+    checks = [
+        *_file_checks(session, listed, (cut, end), code),
+        *(
+            {"what": f"{run.command[:_MAX_COMMAND]} passes", "run": script}
+            for script, run in latest.items()
+            if run.outcome == "passed" and run.folder is not None
+            if before.get(script) != "passed" and len(script) <= _MAX_COMMAND and ">" not in script
+        ),
+    ]
+    notes = []
+    if brought := [path for path in changed if any(path in script for script in latest)]:
+        notes.append(
+            f"tests that the session wrote itself, so nobody else has: {', '.join(brought)}"
+        )
+    if len(listed) < len(changed):
+        notes.append(f"the first {len(listed)} of {len(changed)} changed files are listed")
+    unsure = [item for item in session.reading.unclassified if cut <= item.message < end]
+    if unsure:
+        what = shorten(unsure[0].what)
+        notes.append(f"{len(unsure)} calls may have changed other files, as one of {what}")
+    lacks = ["message", "checks", "constraints", "solution"]
+    if recording_of(session.fixture) is None:
+        lacks.append("codebase")
+    return {
+        "id": f"message-{cut}",
+        "cut": cut,
+        "message": session.fixture.messages[cut].typed,
+        "checks": checks,
+        "constraints": [],
+        "solution": "",
+        "violation": "",
+        DRAFT: {
+            "missing": lacks,
+            **({"notes": notes} if notes else {}),
+            "said_before": [index for index in session.typed if index < cut],
+            "changed": {path: state.status for path, state in listed.items()},
+            "tests": [
+                run.shown | ({"before": before[script]} if script in before else {})
+                for script, run in latest.items()
+            ],
+        },
+    }
+
+
+def _file_checks(
+    session: Session, changed: Mapping[str, FileState], span: tuple[int, int], code: CodeBase
+) -> Iterator[dict[str, str]]:
+    """Yield checks of what became of files, where the code base at the cut is known to differ."""
+    for path, state in changed.items():
+        name = shlex.quote(path)
+        if state.status == "created" and path not in code.texts:
+            yield {"what": f"{path} is there", "run": f"test -f {name}"}
+        elif state.status == "deleted":
+            yield {"what": f"{path} is gone", "run": f"test ! -e {name}"}
+        elif state.status == "renamed":
+            old = shlex.quote(state.original)
+            run = f"test -f {name} && test ! -e {old}"
+            yield {"what": f"{state.original} is {path} now", "run": run}
+        elif path in code.texts and path not in code.uncertain:
+            defined = (
+                word
+                for event in session.reading.events
+                if event.path == path and span[0] <= event.message < span[1]
+                for word in event.names
+            )
+            before = set(re.findall(r"\w+", code.texts[path]))
+            for word in list(dict.fromkeys(word for word in defined if word not in before))[
+                :_MAX_NAMES
+            ]:
+                run = f"grep -qw -e {shlex.quote(word)} -- {name}"
+                yield {"what": f"{path} has {word}", "run": run}
+
+
+async def drafts(fixture: Fixture, cuts: Sequence[int] = ()) -> list[dict[str, Any]]:
+    """Return the drafts of all tasks that a session was given, or of those at some cuts.
+
+    Raises:
+        DataError: There is nothing to draft at a cut, or nowhere.
+    """
+    session = Session(fixture)
+    messages = await conversation(fixture)
+    found: dict[int, dict[str, Any]] = {}
+    for cut, end in session.turns().items():
+        if not cuts or cut in cuts:
+            sources = Sources(fixture, messages[:cut])
+            code = _placed(await sources.code_base(), session.reading.root)
+            if task := drafted(session, cut, end, code):
+                found[cut] = task
+    if missing := [cut for cut in cuts if cut not in found]:
+        raise DataError(
+            f"--cut {missing[0]}: the messages before a message of the user after which files were "
+            f"changed or tests run; {shorten(fixture.name)} has users' messages at "
+            f"{', '.join(map(str, session.turns())) or 'no place'}"
+        )
+    if not found:
+        raise DataError(
+            f"{shorten(fixture.name)}: after none of the user's messages but the first did a call "
+            "change a file of the project or run tests"
+        )
+    return list(found.values())
+
+
+def _placed(code: CodeBase, root: str) -> CodeBase:
+    """Return a code base with paths within a folder that only later calls show as the project's."""
+    if not root:
+        return code
+    texts = {path.removeprefix(f"{root}/"): text for path, text in code.texts.items()}
+    return replace(
+        code,
+        texts=texts,
+        uncertain=frozenset(path.removeprefix(f"{root}/") for path in code.uncertain),
+    )
+
+
+class _Dumper(yaml.SafeDumper):
+    """Writes texts of several lines as blocks."""
+
+
+_Dumper.add_representer(
+    str,
+    lambda dumper, text: dumper.represent_scalar(
+        "tag:yaml.org,2002:str", text, style="|" if "\n" in text else None
+    ),
+)
+
+
+@click.group(cls=CleanGroup)
+def continuations() -> None:
+    """Draft continuation tasks from what sessions went on with."""
+
+
+@continuations.command(
+    "draft",
+    epilog=examples(
+        "continuations draft my/fixtures/logins.json --out my/continuations/logins.yaml",
+        "continuations draft logins.json --cut 11 --out logins.yaml",
+    ),
+)
+@click.argument("path", metavar="FIXTURE")
+@click.option(
+    "--cut",
+    "cuts",
+    type=click.IntRange(min=1),
+    multiple=True,
+    help="Only the task at this number of messages; may be given again.",
+)
+@click.option(
+    "--out", "-o", type=click.Path(path_type=Path), required=True, help="File to write (YAML)."
+)
+@click.option("--force", is_flag=True, help="Overwrite the file if it is there.")
+def draft_command(path: str, cuts: tuple[int, ...], out: Path, force: bool) -> None:
+    """Begin a continuation task for each message of the user, from what the session then did.
+
+    A draft has the message, checks that follow from the files that the session changed and the
+    tests that passed, and a list of what a person must add. Nothing of the conversation is run.
+    FIXTURE is a name, a file or an address.
+    """
+    sources = find_sources([path])
+    if len(sources) != 1:
+        raise DataError(f"{shorten(path)}: {len(sources)} fixtures, expected one")
+    if out.exists() and not force:
+        raise DataError(f"--out: {out} is there already; --force overwrites it")
+    fixture = sources[0].read_fixture()
+    tasks = anyio.run(drafts, fixture, cuts)
+    text = yaml.dump(
+        {"fixture": fixture.name, "tasks": tasks},
+        Dumper=_Dumper,
+        sort_keys=False,
+        allow_unicode=True,
+        width=96,
+    )
+    out.parent.mkdir(parents=True, exist_ok=True)
+    write_whole(out, _HEADER + text)
+    click.echo(
+        f"wrote {out}: {len(tasks)} drafts to finish, before messages "
+        f"{', '.join(str(task['cut']) for task in tasks)}"
+    )
