@@ -30,6 +30,20 @@ print(json.dumps({"package": compression_eval.__file__, "fixture": str(pair.fixt
                   "probes": len(pair.bank.probes), "points": points}))
 """
 
+RESUMES = """
+import json
+from inspect_ai import eval
+from inspect_ai.model import ModelOutput, ModelUsage, get_model
+said = ModelOutput.from_content("mockllm/model", "Done.")
+said.usage = ModelUsage(input_tokens=9, output_tokens=1, total_tokens=10)
+given = {"fixtures": "zh-log-rotation", "compressor": "full", "sandbox": "local"}
+model = get_model("mockllm/model", custom_outputs=[said])
+log, = eval("compression_eval/resumption", task_args=given, model=model, limit=1, display="none")
+print(json.dumps({"failures": [check["failure"] for check in log.samples[0].store[
+    "ResumptionRecord:checked"] if check["kind"] == "check"]}))
+"""
+MAX_WHEEL = 6_000_000
+
 
 @pytest.fixture(scope="module")
 def built(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
@@ -60,10 +74,10 @@ def installed(distribution: Path, folder: Path) -> Path:
     return python
 
 
-def seen_by(python: Path | str, cwd: Path, **more: str) -> dict[str, str]:
-    """Run the program in another folder."""
+def seen_by(python: Path | str, cwd: Path, program: str = PROGRAM, **more: str) -> dict[str, str]:
+    """Run a program in another folder."""
     result = subprocess.run(
-        [str(python), "-c", PROGRAM],
+        [str(python), "-c", program],
         cwd=cwd,
         env=command.environment(cwd, **more),
         check=True,
@@ -71,7 +85,7 @@ def seen_by(python: Path | str, cwd: Path, **more: str) -> dict[str, str]:
         text=True,
         timeout=300,
     )
-    found: dict[str, str] = json.loads(result.stdout)
+    found: dict[str, str] = json.loads(result.stdout.splitlines()[-1])
     return found
 
 
@@ -86,6 +100,10 @@ def test_an_installed_package_finds_its_fixtures(
     assert "_data/fixtures/zh-log-rotation.json" in found["fixture"]
     assert int(found["probes"]) >= 8
     assert "compression_eval._registry" in found["points"]
+    if kind == "wheel":  # it has the code bases and the tasks, too
+        failures = seen_by(python, tmp_path, RESUMES)["failures"]
+        assert failures
+        assert all(failures)
 
 
 def test_a_checkout_finds_its_fixtures(tmp_path: Path) -> None:
@@ -110,8 +128,11 @@ def test_the_wheel_holds_the_package_and_its_data_only(built: dict[str, Path]) -
     assert "compression_eval" in top
     assert all(name == "compression_eval" or name.endswith(".dist-info") for name in top)
     assert "compression_eval/py.typed" in names
-    shipped = {path.name for path in (command.ROOT / "datasets").glob("[fp]*/*.json")}
-    assert {Path(name).name for name in names if "/_data/" in name} == shipped
+    data = command.ROOT / "datasets"
+    shipped = {path.relative_to(data).as_posix() for path in data.rglob("*") if path.is_file()}
+    folder = "compression_eval/_data/"
+    assert {name.removeprefix(folder) for name in names if name.startswith(folder)} == shipped
+    assert built["wheel"].stat().st_size < MAX_WHEEL
     texts = [name for name in names if name.endswith((".md", ".yaml"))]
     sources = [
         path.relative_to(command.ROOT).as_posix()
