@@ -195,6 +195,13 @@ class ArgumentFields(BaseModel):
             )
         return value
 
+    @property
+    def fetch_limits(self) -> FetchLimits | None:
+        """How much may be fetched again; None for nothing."""
+        if isinstance(self.refetch, bool):
+            return FetchLimits() if self.refetch else None
+        return FetchLimits(**self.refetch)
+
 
 class TaskArguments(ArgumentFields):
     """The arguments of the task.
@@ -212,13 +219,6 @@ class TaskArguments(ArgumentFields):
             first = invalid.errors(include_url=False)[0]
             problem = str(first["msg"]).removeprefix("Value error, ")
             raise DataError(f"{first['loc'][0]}: {problem}") from invalid
-
-    @property
-    def fetch_limits(self) -> FetchLimits | None:
-        """How much may be fetched again; None for nothing."""
-        if isinstance(self.refetch, bool):
-            return FetchLimits() if self.refetch else None
-        return FetchLimits(**self.refetch)
 
 
 def choices(kind: Any) -> list[str]:

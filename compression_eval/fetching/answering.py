@@ -241,6 +241,11 @@ def _file(name: str) -> str:
     return (files(__package__) / name).read_text(encoding="utf-8").strip()
 
 
+def instructions(limits: FetchLimits) -> str:
+    """Return what a model is told before the question."""
+    return _file("instructions.md").format(**limits.model_dump())
+
+
 def fetching_digest() -> str:
     """Return the digest of all that a model is told about fetching."""
     whole = "\0".join(map(_file, ("instructions.md", "tools.yaml")))
@@ -279,11 +284,10 @@ async def answer_with_tools(
     tools = [search_history(fetching), read_message(fetching)]
     if given.has_files:
         tools += [read_file(fetching), list_files(fetching)]
-    told = _file("instructions.md").format(**limits.model_dump())
     question = ChatMessageUser(
         id=f"question-{probe.id}-with-tools",
         content=[
-            ContentText(text=f"{told}\n\n", cache_breakpoint=True),
+            ContentText(text=f"{instructions(limits)}\n\n", cache_breakpoint=True),
             ContentText(text=probe.question),
         ],
     )

@@ -25,6 +25,7 @@ from compression_eval.compressors.running import CompressionPlan
 from compression_eval.compressors.state import State
 from compression_eval.compressors.tokens import token_counter
 from compression_eval.errors import DataError, describe_validation_error
+from compression_eval.fetching.answering import FetchLimits, instructions
 from compression_eval.fixtures.tokens import MESSAGE_OVERHEAD
 from compression_eval.grading.anchors import chosen_anchors
 from compression_eval.grading.request import GradingRequest, grading_request
@@ -76,7 +77,12 @@ class ArmCosts:
     basis: Basis
     compressing: Tokens = field(default_factory=Tokens)
     answering: Tokens = field(default_factory=Tokens)
+    refetching: Tokens = field(default_factory=Tokens)
+    """Second answers, as many calls and tokens as are assumed."""
+    refetching_at_most: Tokens = field(default_factory=Tokens)
+    """Second answers that use up what may be fetched."""
     grading: Tokens = field(default_factory=Tokens)
+    """Of first and second answers."""
     reading: Tokens = field(default_factory=Tokens)
     """Reading the states for facts by the first grader, if it is a language model."""
     states: int = 0
@@ -128,6 +134,14 @@ async def arm_costs(
         sizes.append(size)
         about = _AboutState(group, state, size, settings, assumptions)
         costs.answering += about.answering().times(settings.epochs)
+        if limits := settings.fetch_limits:
+            calls = min(assumptions.refetch_calls, limits.calls)
+            fetched = min(calls * assumptions.refetch_tokens_per_call, limits.tokens)
+            # Each later request sends again what the calls before it returned.
+            likely = about.refetching(limits, calls, fetched * (calls + 1) / 2)
+            most = about.refetching(limits, limits.calls, limits.tokens * limits.calls)
+            costs.refetching += likely.times(settings.epochs)
+            costs.refetching_at_most += most.times(settings.epochs)
         costs.grading += about.grading().times(settings.epochs)
         # Epochs of a strategy without a model share one state, which is read once.
         costs.reading += about.reading().times(settings.epochs if calls_model else 1)
@@ -177,6 +191,25 @@ class _AboutState:
         tokens = tokens.times(self.settings.answers)
         return tokens.sharing(prefix, self.assumptions.cached_prefix_tokens)
 
+    def refetching(self, limits: FetchLimits, calls: float, sent_again: float) -> Tokens:
+        """Return the cost of the second answers.
+
+        Args:
+            limits: What the model is told of.
+            calls: Tool calls of each answer, one in a request.
+            sent_again: Tokens of what they return, summed over the requests that send them.
+        """
+        counter, tokens = token_counter(), Tokens()
+        prefix = self.size + counter.count(instructions(limits))
+        reply = self.assumptions.refetch_reply_tokens
+        for plan in self.plans:
+            asked = prefix + counter.count(plan.probe.question) + MESSAGE_OVERHEAD
+            sent = (calls + 1) * (asked + calls * reply / 2) + sent_again
+            tokens += Tokens(0, sent, calls * reply + self.assumptions.answer_tokens)
+        tokens.calls = round((calls + 1) * len(self.plans))
+        tokens = tokens.times(self.settings.answers)
+        return tokens.sharing(prefix, self.assumptions.cached_prefix_tokens)
+
     def grading(self) -> Tokens:
         shown = 0 if self.settings.grader_context == "none" else self._shown()
         counter, tokens, prefix = token_counter(), Tokens(), 0
@@ -190,7 +223,7 @@ class _AboutState:
             ends = counter.count(text) + MESSAGE_OVERHEAD
             sent = begins + ends + self.assumptions.answer_tokens
             tokens += Tokens(1, sent, _reply_tokens(request, self.assumptions))
-        tokens = tokens.times(self.settings.answers)
+        tokens = tokens.times(self.settings.answers * (2 if self.settings.fetch_limits else 1))
         return tokens.sharing(prefix, self.assumptions.cached_prefix_tokens)
 
     def reading(self) -> Tokens:

@@ -36,7 +36,7 @@ from compression_eval.sweeping.spreads import Assumptions, shipped, spreads_of
 from compression_eval.text.printable import printable
 from compression_eval.text.tables import Table, table_lines
 
-_ROLES = ("answerer", "grader", "compressor")
+_ROLES = ("answerer", "refetch", "grader", "compressor")
 _OTHER_EPOCHS = (2, 3, 5, 10)
 
 _BASIS = {
@@ -59,6 +59,18 @@ class RoleCosts(BaseModel):
     dollars: float | None = None
     """None if its price is unknown."""
     dollars_without_cache: float | None = None
+
+
+class SecondAnswers(BaseModel, frozen=True):
+    """What the second answers, with tools, are taken to need, and what they cannot exceed."""
+
+    calls_each: float
+    """Tool calls; likewise `tokens_each`, those that the calls return."""
+    tokens_each: float
+    calls_limit: int
+    tokens_limit: int
+    at_most: list[RoleCosts]
+    """Of each model, where every answer uses up both limits."""
 
 
 class Detectable(BaseModel, frozen=True):
@@ -84,6 +96,9 @@ class Estimate(BaseModel):
     design: dict[str, Any]
     arms: list[dict[str, Any]]
     roles: list[RoleCosts]
+    """``refetch`` are the answerer's second answers, as they are taken to be."""
+    refetch: SecondAnswers | None
+    """None without second answers."""
     assumptions: dict[str, Any]
     margin: float
     power: float = WANTED
@@ -111,8 +126,6 @@ def estimate(
     """
     _require_scipy()
     variances, assumptions, notes = spreads_of(logs, shipped())
-    if plan.settings.refetch:
-        notes = [*notes, "second answers and their gradings (refetch) are not counted"]
     planned = {arm.label: list(plan.dataset(arm).plans.values()) for arm in plan.arms}
     if plan.passed_over:
         click.echo(passed_over(plan.passed_over), err=True)
@@ -154,11 +167,13 @@ def estimate(
                     "grader": costs.grading.calls,
                     "reader": costs.reading.calls,
                     "compressor": costs.compressing.calls,
+                    **({"refetch": costs.refetching.calls} if plan.settings.refetch else {}),
                 },
             }
             for arm, costs in zip(plan.arms, arms, strict=True)
         ],
         roles=_roles(plan, arms, prices),
+        refetch=_second_answers(plan, arms, prices, assumptions),
         assumptions=assumptions.model_dump(mode="json", exclude={"variances"}),
         margin=margin,
         variances={name: asdict(each) for name, each in variances.items()},
@@ -191,7 +206,7 @@ def _roles(
     for costs in arms:
         for model in plan.settings.models:
             graders = plan.settings.roles.get("grader") or [model]
-            parts = [("answerer", model, costs.answering)]
+            parts = [("answerer", model, costs.answering), ("refetch", model, costs.refetching)]
             parts.extend(("grader", name, costs.grading) for name in graders)
             if graders[0] != EMBEDDED_MODEL:
                 parts.append(("grader", graders[0], costs.reading))
@@ -204,6 +219,27 @@ def _roles(
         for role, name in ordered
         if totals[role, name].calls
     ]
+
+
+def _second_answers(
+    plan: SweepPlan,
+    arms: Sequence[ArmCosts],
+    prices: Mapping[str, ModelCost],
+    assumptions: Assumptions,
+) -> SecondAnswers | None:
+    if (limits := plan.settings.fetch_limits) is None:
+        return None
+    calls = min(assumptions.refetch_calls, limits.calls)
+    most = sum((costs.refetching_at_most for costs in arms), Tokens())
+    return SecondAnswers(
+        calls_each=calls,
+        tokens_each=min(calls * assumptions.refetch_tokens_per_call, limits.tokens),
+        calls_limit=limits.calls,
+        tokens_limit=limits.tokens,
+        at_most=[
+            _priced("refetch", name, most, price_of(name, prices)) for name in plan.settings.models
+        ],
+    )
 
 
 def _priced(role: str, model: str, tokens: Tokens, price: ModelCost | None) -> RoleCosts:
@@ -362,6 +398,22 @@ def role_lines(result: Estimate) -> Iterator[str]:
         listed = ", ".join(printable(name) for name in unknown)
         yield f"  price unknown: {listed}; give prices with --prices FILE"
     lengths = result.assumptions
+    if second := result.refetch:
+        assumed = lengths["refetch_calls"] == shipped().refetch_calls
+        yield (
+            f"  refetch: second answers, taken to make {second.calls_each:.1f} tool calls each "
+            f"({'assumed' if assumed else 'as in the logs'}) that return {second.tokens_each:,.0f}"
+        )
+        yield (
+            f"  tokens (assumed). The limits, {second.calls_limit} calls and "
+            f"{second.tokens_limit:,} tokens, allow at most, with such replies:"
+        )
+        for each in second.at_most:
+            money = "" if each.dollars is None else f", ${each.dollars:,.2f}"
+            yield (
+                f"    {printable(each.model)}: {each.calls:,} calls, {each.input_tokens:,} tokens "
+                f"in, {each.output_tokens:,} out{money}"
+            )
     yield (
         f"  Tokens out are {lengths['answer_tokens']:.0f} an answer, "
         f"{lengths['grader_tokens_per_criterion']:.0f} a graded criterion and "

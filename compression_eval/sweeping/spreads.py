@@ -46,6 +46,9 @@ class Assumptions(BaseModel):
     grader_tokens_per_criterion: float = Field(gt=0)
     grader_tokens_per_fact: float = Field(gt=0)
     reader_tokens_per_fact: float = Field(gt=0)
+    refetch_calls: float = Field(ge=0)
+    refetch_tokens_per_call: float = Field(gt=0)
+    refetch_reply_tokens: float = Field(gt=0)
     cached_prefix_tokens: int = Field(ge=0)
     summary_tokens: int = Field(gt=0)
     state_tokens: int = Field(gt=0)
@@ -176,6 +179,8 @@ def _with_lengths(assumptions: Assumptions, samples: "DataFrame") -> Assumptions
     answered = answered[answered > 0]
     if len(answered):
         update["answer_tokens"] = float(answered.mean())
+    if len(fetched := samples["refetch_calls"].dropna()):
+        update["refetch_calls"] = float(fetched.mean())
     facts: dict[tuple[str, str, int], int] = {}
     for path in paths:
         for each in read_eval_log_sample_summaries(path):

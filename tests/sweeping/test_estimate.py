@@ -26,6 +26,7 @@ from tests.e2e.scripted import (
     output,
     proper_grading,
 )
+from tests.e2e.test_refetch import fetching, wanting
 from tests.sweeping.commanding import run, scripted_models, settings_file
 
 pytestmark = pytest.mark.slow
@@ -83,6 +84,41 @@ def test_calls_are_exact_and_tokens_nearly(
     words = [60 * len(criteria_in(call.text)) + 14 * len(facts_in(call.text)) for call in asked]
     read = 35 * small.PROBES * (len(scripts[GRADES].calls) - len(asked))
     assert found["grader"]["output_tokens"] == sum(words) + read
+
+
+@pytest.mark.parametrize("greedy", [False, True])
+def test_second_answers_are_counted_by_assumption_or_logs_and_bounded_by_the_limits(
+    greedy: bool, scripts: Scripts, tiny: Path, tmp_path: Path
+) -> None:
+    looks = fetching(("read_message", {"number": 3}))
+
+    def reply(call: Call) -> str | ModelOutput:
+        again = greedy and call.tool_choice == "auto" and call.tools
+        return wanting(("read_message", {"number": 3})) if again else looks(call)
+
+    scripts[ANSWERS].reply = reply
+    limits = {"calls": 2, "tokens": 2_000}
+    given = scripted_models() | {"arms": ["full"], "refetch": limits}
+    file = str(settings_file(tmp_path, tiny, **given))
+    assumed = estimated(file)
+    answers = small.PROBES * 2
+    (most,) = assumed["refetch"]["at_most"]
+    assert [assumed["refetch"][key] for key in ("calls_each", "tokens_each")] == [2, 2_000]
+    assert assumed["arms"][0]["calls"]["refetch"] == most["calls"] == 3 * answers
+    assert not any("not counted" in note for note in assumed["notes"])
+    text = run("estimate", file).output
+    assert "taken to make 2.0 tool calls each (assumed)" in text
+    assert "2 calls and 2,000 tokens, allow at most" in text
+
+    assert run("sweep", file).code == 0
+    seen = estimated(file, "--from", str(tmp_path / "sweep"))
+    by_role = {role["role"]: role for role in seen["roles"]}
+    asked = [call for call in scripts[ANSWERS].calls if "you have tools that" in call.text]
+    assert by_role["refetch"]["calls"] == len(asked) == (3 if greedy else 2) * answers
+    assert by_role["grader"]["calls"] == len(scripts[GRADES].calls)
+    sent = sum(map(token_counter().messages, (call.messages for call in asked)))
+    assert sent < most["input_tokens"]
+    assert seen["refetch"]["calls_each"] == (2 if greedy else 1)
 
 
 def test_shared_prefixes_and_money(tiny: Path, tmp_path: Path) -> None:
