@@ -1,5 +1,6 @@
 import json
 from collections.abc import Callable
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -18,21 +19,19 @@ pytestmark = pytest.mark.slow
 
 Marks = Callable[[dict[str, Any], str], float]
 
-BY_ANSWER = {
-    (item.probe, item.answer): item.scores
-    for group in load_sets()
-    for item in group.answers.answers
-}
-BY_QUESTION = {
-    group.probes[item.probe].question: item.probe
-    for group in load_sets()
-    for item in group.answers.answers
-}
+
+@cache
+def _marks() -> tuple[dict[tuple[str, str], dict[str, float]], dict[str, str]]:
+    """Return the marks by probe and answer, and the probe of each question."""
+    items = [(group, item) for group in load_sets() for item in group.answers.answers]
+    by_answer = {(item.probe, item.answer): item.scores for _, item in items}
+    return by_answer, {group.probes[item.probe].question: item.probe for group, item in items}
 
 
 def _reference(request: dict[str, Any]) -> dict[str, float]:
-    probe = BY_QUESTION[request["probe_question"]]
-    for (asked, answer), scores in BY_ANSWER.items():
+    by_answer, by_question = _marks()
+    probe = by_question[request["probe_question"]]
+    for (asked, answer), scores in by_answer.items():
         if asked == probe and answer in request["model_response"]:
             return scores
     raise AssertionError("an answer that no set holds")
@@ -111,7 +110,7 @@ def printed(tmp_path: Path) -> list[dict[str, Any]]:
 def test_a_perfect_grader(tmp_path: Path) -> None:
     grader = _grader(careful)
     log = run(tmp_path, grader)
-    assert len(grader.requests) == len(BY_ANSWER) >= 60
+    assert len(grader.requests) == len(_marks()[0]) >= 60
     found = metrics(log)
     assert found["error"] == found["accuracy_error"] == found["traps_sprung"] == 0
     assert found["kappa"] == found["kappa_low"] == 1
@@ -175,7 +174,7 @@ def test_what_the_grader_reads_in_a_variant(tmp_path: Path) -> None:
     orders, systems = set(), set()
     for messages in grader.requests:
         request = json.loads(messages[-1].text.splitlines()[-1])
-        if "price table" in str(BY_QUESTION[request["probe_question"]]).replace("-", " "):
+        if "price table" in str(_marks()[1][request["probe_question"]]).replace("-", " "):
             orders.add(tuple(request["rubric_criteria"]))
             systems.add(messages[0].text[:40])
     first, second = orders

@@ -2,6 +2,7 @@
 
 import pytest
 
+from compression_eval.facts import stale, stated
 from compression_eval.facts.stale import stale_forms, stale_values, violations, wrong_values
 from compression_eval.fixtures.banks import ExpectedFact
 from compression_eval.fixtures.models import Language
@@ -108,14 +109,14 @@ def test_a_repeated_phrase_is_read_in_proportion_to_its_length(
     phrase: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     read = 0
-    spelling = matching._spelling
 
-    def counted(text: str) -> str:
+    def counted(text: str) -> matching.Text:
         nonlocal read
         read += len(text)
-        return spelling(text)
+        return matching.Text(text)
 
-    monkeypatch.setattr(matching, "_spelling", counted)
+    for module in (stale, stated):
+        monkeypatch.setattr(module, "Text", counted)
     asked = probe()
     costs = []
     for times in (100, 200, 400):
