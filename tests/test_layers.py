@@ -17,6 +17,7 @@ ROOMS = {
     "text": "Matching, Markdown and tables work on strings and know of nothing they stand in.",
     "inspect_models": "Compressing, asking and grading all look at a model's reply in one way.",
     "terminal": "Rooms with commands of their own share these manners and come after them.",
+    "engine": "Spreads any work over a cluster, so it knows of none.",
     "fixtures": "The conversation and the bank are the data that everything else is about.",
     "conversations": "What agents left on disk becomes fixtures, which cannot know from where.",
     "facts": "Looks for a bank's facts in texts.",

@@ -15,6 +15,8 @@ from compression_eval.conversations.formats import formats
 from compression_eval.conversations.pipeline import Import, ImportOptions, scrubbing_of, target
 from compression_eval.conversations.processes import jobs_option
 from compression_eval.conversations.rows import check_columns
+from compression_eval.conversations.sharded_import import import_shards
+from compression_eval.conversations.shards import Sharding, shard_options
 from compression_eval.conversations.sources import find_inputs
 from compression_eval.errors import DataError, shorten
 from compression_eval.fixtures.writing import temporary_beside
@@ -28,6 +30,7 @@ _EXAMPLES = (
     "import logs --format inspect --out corpus.parquet",
     "import session.jsonl --explain=account.jsonl",
     "import hf:ORG/NAME --column messages=conversation",
+    "import s3://bucket/sessions --engine ray --out s3://bucket/corpus",
 )
 _PATH = click.Path(path_type=Path)
 
@@ -44,10 +47,9 @@ class _FormatOption(click.Option):
 @click.option("--format", "format_name", cls=_FormatOption, default="auto", show_default=True)
 @click.option(
     "--out",
-    type=_PATH,
-    default=Path("fixtures"),
+    default="fixtures",
     show_default=True,
-    help="Folder, or a file named *.parquet.",
+    help="Folder, or a file named *.parquet; with --engine a folder or an address.",
 )
 @click.option("--cut", "cuts", multiple=True, metavar="CUT", help=f"{EXPECTED}; may be repeated.")
 @click.option("--scrub", "profile", metavar="PROFILE", help="Scrub on the way, by this profile.")
@@ -82,11 +84,12 @@ class _FormatOption(click.Option):
     help="Print what became of every line; with =FILE write it there as lines of JSON.",
 )
 @jobs_option
+@shard_options
 @click.option("--force", is_flag=True, help="Overwrite what is there already.")
 def import_command(
     paths: Sequence[str],
     format_name: str,
-    out: Path,
+    out: str,
     cuts: Sequence[str],
     profile: str | None,
     names: Path | None,
@@ -96,6 +99,7 @@ def import_command(
     duplicates: Duplicates,
     explain: str | None,
     jobs: int | None,
+    sharding: Sharding | None,
     force: bool,
 ) -> None:
     """Make fixtures of recorded conversations.
@@ -124,10 +128,21 @@ def import_command(
         raise DataError(f"nothing to read: no file in {', '.join(paths)}")
     as_json = explain not in (None, _TERMINAL)
     account = _account(Path(str(explain)), force=force) if as_json else nullcontext()
-    with account as file, target(out, force=force) as write:
+    with account as file:
         explained = partial(click.echo, file=file) if explain else None
-        job = Import(options, write, click.echo, explained, as_json=as_json, jobs=jobs)
-        job.run(inputs)
+        if sharding is None:
+            with target(Path(out), force=force) as write:
+                job = Import(options, write, click.echo, explained, as_json=as_json, jobs=jobs)
+                job.run(inputs)
+        else:
+            say = click.echo
+            made = import_shards(
+                inputs, out, options, sharding, say, explained, as_json=as_json, force=force
+            )
+            if made is None:
+                click.echo(f"{out}: this was imported before; --force imports it anew")
+                return
+            job = made
     for line in job.overview.lines(every_file=explain == _TERMINAL):
         click.echo(line)
     if profile and job.imported:

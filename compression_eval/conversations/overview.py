@@ -35,8 +35,9 @@ class Overview:
     failed: int = 0
     """How many of those were named by themselves."""
 
-    def add(self, fixture: Fixture, account: Account, format_name: str, place: str) -> None:
-        """Take in a fixture that was made of the file at a place."""
+    @classmethod
+    def of(cls, fixture: Fixture, account: Account, format_name: str, place: str) -> "Overview":
+        """Return what is said of one fixture, which was made of the file at a place."""
         results = sum(message.role == "tool" for message in fixture.messages)
         missing = sum(fixture.messages[number].role == "tool" for number, _ in account.added)
         said = (message.typed.split() for message in fixture.messages)
@@ -52,16 +53,25 @@ class Overview:
             # The first words of the user, by which people know a conversation.
             printable(" ".join(words), _MAX_TITLE_CHARACTERS),
         )
-        self.rows.append(tuple(map(str, row)))
+        made = cls([tuple(map(str, row))])
         for entry in account.unsettled():
-            self.unsettled[format_name, entry.fate, entry.kind, entry.reason] += 1
+            made.unsettled[format_name, entry.fate, entry.kind, entry.reason] += 1
         for entry in account.entries:
             if entry.kind == "unreadable":
-                self.unreadable_count += 1
-                if len(self.unreadable) < _MAX_UNREADABLE:
+                made.unreadable_count += 1
+                if len(made.unreadable) < _MAX_UNREADABLE:
                     where = f"{printable(place, 300, end=True)}: {entry.place}"
-                    self.unreadable.append(f"{where}: {printable(entry.reason)}")
-            self.left_out.update((format_name, part, reason) for part, reason in entry.left_out)
+                    made.unreadable.append(f"{where}: {printable(entry.reason)}")
+            made.left_out.update((format_name, part, reason) for part, reason in entry.left_out)
+        return made
+
+    def add(self, one: "Overview", name: str) -> None:
+        """Take in one fixture, by the name that it got."""
+        self.rows.extend((name, *row[1:]) for row in one.rows)
+        self.unsettled.update(one.unsettled)
+        self.unreadable_count += one.unreadable_count
+        self.unreadable.extend(one.unreadable[: _MAX_UNREADABLE - len(self.unreadable)])
+        self.left_out.update(one.left_out)
 
     def lines(self, *, every_file: bool) -> Iterator[str]:
         """Yield the lines to print.

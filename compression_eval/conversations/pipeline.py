@@ -1,6 +1,6 @@
 """One import from end to end: read, name, cut, scrub, audit, write; one conversation at a time."""
 
-from collections.abc import Callable, Container, Iterator, Mapping, Sequence
+from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field, replace
 from functools import partial
@@ -48,6 +48,9 @@ from compression_eval.fixtures.writing import fixture_text, write_whole
 
 _MAX_FINDINGS = 5
 
+_FOLDERS = "openhands-events"
+"""The format whose conversations are folders, with a file for each event."""
+
 MAX_KEPT_BYTES = 8_000_000
 MAX_KEPT_MESSAGES = 6_000
 """Of files up to so large, a process keeps so many messages, so as not to read them again."""
@@ -67,6 +70,11 @@ class ImportOptions:
     """How conversations are scrubbed on their way; everything is then read twice."""
     duplicates: Duplicates = "all"
     """Whether only the longest copy of a session is kept; everything is then read twice."""
+
+    @property
+    def reads_twice(self) -> bool:
+        """Whether what is in one file decides about others."""
+        return self.scrubbing is not None or self.duplicates == "longest"
 
 
 def scrubbing_of(
@@ -88,7 +96,9 @@ def scrubbing_of(
 
 
 @dataclass(frozen=True)
-class _Recognised:
+class Recognised:
+    """What a file was taken for."""
+
     format: str
     seen: str
     """What marks the format, in a few words."""
@@ -101,19 +111,23 @@ class _Built:
 
 
 @dataclass(frozen=True)
-class _Read:
+class ReadConversation:
     """A conversation, ready to be written but for its name."""
 
-    format: str
     fixture: Fixture
     account: Account
     notes: Sequence[str]
     identity: Identity
     """As it was read."""
     report: Report
+    overview: Overview
 
 
-class _Worker:
+Outcome = Recognised | ReadConversation | str
+"""What a file was taken for, a conversation in it, or why one cannot be imported."""
+
+
+class ImportWorker:
     """Reads the files of an import, and scrubs what is in them.
 
     Args:
@@ -124,7 +138,7 @@ class _Worker:
         self._options = options
         self._taught = TextPasses(*options.scrubbing) if options.scrubbing else None
         self._left_out: Container[tuple[str, int]] = ()
-        self._kept: dict[Input, list[_Recognised | _Built | str]] = {}
+        self._kept: dict[Input, list[Recognised | _Built | str]] = {}
         self._room = MAX_KEPT_MESSAGES
 
     def read_ahead(self, item: Input) -> Iterator[Copy]:
@@ -153,25 +167,26 @@ class _Worker:
         if self._taught:
             self._taught.vocabulary = Vocabulary.of(taught)
 
-    def read(self, item: Input) -> Iterator[_Recognised | _Read | str]:
+    def read(self, item: Input) -> Iterator[Outcome]:
         """Yield the conversations in a file, scrubbed, or why one cannot be imported."""
         for number, outcome in self._outcomes(item):
             if isinstance(outcome, _Built) and (item.place, number) not in self._left_out:
                 try:
-                    yield self._finished(outcome)
+                    yield self._finished(outcome, item.place)
                 except DataError as error:
                     yield str(error)
             else:
                 yield "" if isinstance(outcome, _Built) else outcome
         self._kept.pop(item, None)
 
-    def _finished(self, read: _Built) -> _Read:
+    def _finished(self, read: _Built, place: str) -> ReadConversation:
         fixture, account = read.built.fixture, read.built.account
         known = identity(fixture)
         cuts, notes = find_cuts(fixture, self._options.cuts)
         fixture = fixture.model_copy(update={"cuts": cuts})
         if self._options.scrubbing is None:
-            return _Read(read.format, fixture, account, notes, known, Report())
+            said = Overview.of(fixture, account, read.format, place)
+            return ReadConversation(fixture, account, notes, known, Report(), said)
         settings, pseudonyms = self._options.scrubbing
         done = scrub(fixture, settings, pseudonyms, self._taught)
         if findings := audit(done.fixture, settings, done):
@@ -186,13 +201,14 @@ class _Worker:
         added = ((done.moved.get(number), reason) for number, reason in account.added)
         kept = tuple((number, reason) for number, reason in added if number is not None)
         account = Account(entries, kept)
-        return _Read(read.format, done.fixture, account, notes, known, done.report)
+        said = Overview.of(done.fixture, account, read.format, place)
+        return ReadConversation(done.fixture, account, notes, known, done.report, said)
 
-    def _outcomes(self, item: Input) -> Iterator[tuple[int, _Recognised | _Built | str]]:
+    def _outcomes(self, item: Input) -> Iterator[tuple[int, Recognised | _Built | str]]:
         """Yield what a file holds, conversations and what cannot be read numbered from 0."""
         number = -1
         for outcome in self._kept.get(item) or _read(item, self._options):
-            number += not isinstance(outcome, _Recognised)
+            number += not isinstance(outcome, Recognised)
             yield number, outcome
 
 
@@ -241,30 +257,42 @@ class Import:
         Raises:
             DataError: A process ended before its work was done.
         """
-        twice = self._options.scrubbing is not None or self._options.duplicates == "longest"
-        make = partial(_Worker, self._options)
+        twice = self._options.reads_twice
+        make = partial(ImportWorker, self._options)
         with Workers(make, inputs, self._jobs, passes=1 + twice) as workers:
             shorter = self._read_ahead(workers, inputs) if twice else {}
-            for item, outcomes in workers.each("import", _Worker.read, inputs):
-                index = 0
-                for outcome in outcomes:
-                    if isinstance(outcome, _Recognised):
-                        place = printable(item.place, 300, end=True)
-                        self._say(f"{place}: {outcome.format}, {printable(outcome.seen, 300)}")
-                        continue
-                    if reason := shorter.get((item.place, index)):
-                        self._skip(item.place, reason)
-                    elif isinstance(outcome, str):
-                        self._refuse(item, outcome)
-                    else:
-                        try:
-                            self._take(outcome, item.place)
-                        except DataError as error:
-                            self._refuse(item, str(error))
-                    index += 1
+            for item, outcomes in workers.each("import", ImportWorker.read, inputs):
+                self.take(item, outcomes, shorter)
+
+    def take(
+        self, item: Input, outcomes: Iterable[Outcome], shorter: Mapping[tuple[str, int], str]
+    ) -> None:
+        """Name, write and count what was read of one file; files come in their order.
+
+        Args:
+            item: The file.
+            outcomes: As `ImportWorker.read` yields them.
+            shorter: The conversations to leave out, by file and number in it, and why.
+        """
+        index = 0
+        for outcome in outcomes:
+            if isinstance(outcome, Recognised):
+                place = printable(item.place, 300, end=True)
+                self._say(f"{place}: {outcome.format}, {printable(outcome.seen, 300)}")
+                continue
+            if reason := shorter.get((item.place, index)):
+                self._skip(item.place, reason)
+            elif isinstance(outcome, str):
+                self._refuse(item, outcome)
+            else:
+                try:
+                    self._take(outcome, item.place)
+                except DataError as error:
+                    self._refuse(item, str(error))
+            index += 1
 
     def _read_ahead(
-        self, workers: Workers[_Worker], inputs: Sequence[Input]
+        self, workers: Workers[ImportWorker], inputs: Sequence[Input]
     ) -> dict[tuple[str, int], str]:
         """Read everything once before, where what is in one file decides about others.
 
@@ -274,11 +302,11 @@ class Import:
             The conversations to leave out, by file and number in it, and why.
         """
         copies = Copies()
-        for _, found in workers.each("read ahead", _Worker.read_ahead, inputs):
+        for _, found in workers.each("read ahead", ImportWorker.read_ahead, inputs):
             for copy in found:
                 copies.add(copy)
         shorter = copies.shorter()
-        workers.all(_Worker.prepare, workers.all(_Worker.taught), set(shorter))
+        workers.all(ImportWorker.prepare, workers.all(ImportWorker.taught), set(shorter))
         return shorter
 
     def _refuse(self, item: Input, reason: str) -> None:
@@ -290,7 +318,7 @@ class Import:
         if self._explain and self._as_json:
             self._explain(skipped_json(place, reason))
 
-    def _take(self, read: _Read, place: str) -> None:
+    def _take(self, read: ReadConversation, place: str) -> None:
         name, note = self._names.give(read.identity, place)
         if name is None:
             self._say(f"  skipped: {printable(note, 400)}")
@@ -304,7 +332,7 @@ class Import:
         self._write(fixture)
         self._written[name] = place
         self.report.add(read.report)
-        self.overview.add(fixture, read.account, read.format, place)
+        self.overview.add(read.overview, name)
         for each in (note, *read.notes):
             if each:
                 self._say(f"  {name}: {printable(each, 400)}")
@@ -323,25 +351,29 @@ def _moved(entry: Entry, moved: dict[int, int]) -> Entry:
     return replace(entry, fate="skipped", messages=(), reason="dropped by scrubbing")
 
 
-def _read(item: Input, options: ImportOptions) -> Iterator[_Recognised | _Built | str]:
+def _read(item: Input, options: ImportOptions) -> Iterator[Recognised | _Built | str]:
     """Yield the format and the conversations of a file or address, or why one cannot be read.
 
     Nothing is raised for what is wrong with one: a corpus is not given up for one file.
     """
+    path = item.path
     try:
-        format_name, seen, conversations = _opened(item, options)
-        yield _Recognised(format_name, seen)
-        for conversation in conversations:
-            try:
-                yield _Built(conversation.format, build(conversation, images=options.images))
-            except DataError as error:
-                yield f"{error} (part {conversation.part})" if conversation.part else str(error)
+        with item.local() as path:
+            format_name, seen, conversations = _opened(item, path, options)
+            yield Recognised(format_name, seen)
+            for conversation in conversations:
+                try:
+                    yield _Built(conversation.format, build(conversation, images=options.images))
+                except DataError as error:
+                    part = f" (part {conversation.part})" if conversation.part else ""
+                    yield f"{error}{part}".replace(str(path), item.place)
     except DataError as error:
         text = str(error)
         if not item.named:
             text = text.partition(" (formats: ")[0]  # most files of a folder are none of these
         # The file's name is shown anyway.
-        yield "; ".join(line.removeprefix(f"{item.place}: ") for line in text.splitlines())
+        lines = (line.replace(str(path), item.place) for line in text.splitlines())
+        yield "; ".join(line.removeprefix(f"{item.place}: ") for line in lines)
     except (OSError, MemoryError, RecursionError) as error:
         yield f"cannot be read: {type(error).__name__}"
     except Exception as error:  # a reader's defect must not end the import of a whole corpus
@@ -350,16 +382,20 @@ def _read(item: Input, options: ImportOptions) -> Iterator[_Recognised | _Built 
         yield f"the reader failed (please report this): {where}"
 
 
-def _opened(item: Input, options: ImportOptions) -> tuple[str, str, Iterator[Conversation]]:
+def _opened(
+    item: Input, path: Path, options: ImportOptions
+) -> tuple[str, str, Iterator[Conversation]]:
     """Return the name of a file's format, what marks it in a few words, and what is in it."""
-    if not item.is_address and (reason := readable(item.path)):
+    if not item.is_dataset and (reason := readable(path)):
         raise DataError(reason)
-    source = None if item.is_address else source_file(item.path)
+    source = None if item.is_dataset else source_file(path)
     if source is None or options.columns or source.magic.startswith(PARQUET_MAGIC):
         if options.format != "auto":
             raise DataError("rows of a dataset are told apart by themselves; leave out --format")
-        return "rows", *read_rows(item.place, options.columns)
+        return "rows", *read_rows(item.place if source is None else str(path), options.columns)
     found, seen = format_of(source, options.format)
+    if item.is_remote and found.name == _FOLDERS and isinstance(source.document, dict):
+        raise DataError("one file of a conversation in many: copy its folder to this machine first")
     return found.name, seen, found.read(source)
 
 

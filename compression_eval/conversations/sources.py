@@ -15,14 +15,16 @@ import stat
 import zipfile
 import zlib
 from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import islice
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any, BinaryIO
 
 from compression_eval.errors import DataError, NotFoundError, shorten
-from compression_eval.fixtures.addresses import is_address
+from compression_eval.fixtures.addresses import RemoteFile, is_address, remote_files
 
 if TYPE_CHECKING:
     from zstandard import ZstdDecompressionObj
@@ -70,31 +72,64 @@ class Input:
     """As it is shown and opened."""
     named: bool
     """Whether it was named by itself; others lay in a folder that was named."""
+    remote_size: int = 0
+    """Bytes of a file at an address."""
 
     @property
-    def is_address(self) -> bool:
-        """Whether it is an address and no file."""
-        return is_address(self.place)
+    def is_dataset(self) -> bool:
+        """Whether it is a dataset on the Hub and no file."""
+        return self.place.startswith("hf:")
+
+    @property
+    def is_remote(self) -> bool:
+        """Whether it is a file at an address."""
+        return is_address(self.place) and not self.is_dataset
 
     @property
     def path(self) -> Path:
-        """The file, if it is one."""
+        """The file, if it is one on this machine."""
         return Path(self.place)
 
     @property
     def size(self) -> int:
         """Bytes of the file; of what is none, 0."""
         try:
-            return 0 if self.is_address else self.path.stat().st_size
+            return self.remote_size if is_address(self.place) else self.path.stat().st_size
         except OSError:
             return 0
+
+    @contextmanager
+    def local(self) -> Iterator[Path]:
+        """Give the file on this machine; one at an address is fetched for as long.
+
+        Raises:
+            DataError: It cannot be fetched.
+        """
+        if not self.is_remote:
+            yield self.path
+            return
+        import fsspec
+
+        system, place = fsspec.core.url_to_fs(self.place)
+        file = RemoteFile(system, place, self.place)
+        parts = [part for part in file.path.split("/") if part]
+        if {".", ".."} & set(parts):
+            raise DataError("the address holds a part that leads elsewhere")
+        with TemporaryDirectory() as folder:
+            path = Path(folder, *parts)  # readers look at the names of folders, too
+            path.parent.mkdir(parents=True)
+            for part in (file, *map(file.sibling, _companions(path.name))):
+                if part is file or part.exists():
+                    part.fetch(path.with_name(part.name))
+            yield path
 
 
 def find_inputs(named: Iterable[str]) -> list[Input]:
     """Return everything that was named, in that order, folders with all that lies in them.
 
     Args:
-        named: Files, folders, patterns (``**`` goes into folders) and addresses (``hf:…``).
+        named: Files, folders, patterns (``**`` goes into folders), datasets on the Hub (``hf:…``),
+            and addresses of files, folders and patterns (``s3://…``).
 
     Raises:
         DataError: A path does not exist, or nothing matches a pattern.
@@ -102,10 +137,17 @@ def find_inputs(named: Iterable[str]) -> list[Input]:
     found: dict[str, Input] = {}
     for text in named:
         for item in _inputs(text):
-            key = item.place if item.is_address else os.path.realpath(item.place)
+            key = item.place if is_address(item.place) else os.path.realpath(item.place)
             if key not in found or (item.named and not found[key].named):
                 found[key] = item
     return list(found.values())
+
+
+def _companions(name: str) -> tuple[str, ...]:
+    """Return what readers look for beside a file."""
+    if name == "api_conversation_history.json":
+        return "ui_messages.json", "context_history.json"
+    return (f"{name}-wal",) if name.endswith((".db", ".vscdb")) else ()
 
 
 def readable(path: Path) -> str | None:
@@ -122,8 +164,12 @@ def readable(path: Path) -> str | None:
 
 def _inputs(text: str) -> Iterator[Input]:
     path = Path(text).expanduser()
-    if is_address(text):
+    if text.startswith("hf:"):
         yield Input(text, named=True)
+    elif is_address(text):
+        for file in remote_files(text, deep=True):
+            place = file.system.unstrip_protocol(file.path)
+            yield Input(place, glob.has_magic(text) or place == text, file.size)
     elif path.is_dir():
         # By name; links to folders are not followed.
         for place, folders, files in os.walk(path):

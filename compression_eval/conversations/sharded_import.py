@@ -1,0 +1,186 @@
+"""An import over the machines of a cluster: what `Import` does, a shard at a time.
+
+Where one file decides about others there are stages: names to replace and copies of a session are
+learnt from all shards before any is read for good, and fixtures are named in the order of the
+files when all are read. So what comes out does not depend on who worked on which shard, or when.
+"""
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from functools import lru_cache, partial
+from typing import Any
+
+from compression_eval.conversations.drafts import Account
+from compression_eval.conversations.duplicates import Copies, Copy
+from compression_eval.conversations.pipeline import (
+    Import,
+    ImportOptions,
+    ImportWorker,
+    Outcome,
+    ReadConversation,
+)
+from compression_eval.conversations.scrubbing import Vocabulary
+from compression_eval.conversations.shards import (
+    Corpus,
+    Shard,
+    Sharding,
+    Store,
+    leave_part,
+    load,
+    part_name,
+    scratch,
+)
+from compression_eval.conversations.sources import Input
+from compression_eval.fixtures.digests import digest
+from compression_eval.fixtures.loading import parsed
+from compression_eval.fixtures.models import Fixture
+from compression_eval.fixtures.parquet_files import ParquetFixtures, ParquetWriter
+from compression_eval.fixtures.writing import fixture_text
+
+_TAUGHT = "taught"
+
+_Learnt = tuple[Vocabulary, dict[tuple[str, int], str]]
+"""What all conversations taught, and which to leave out, by file and number in it, and why."""
+
+
+def import_shards(
+    inputs: Sequence[Input],
+    out: str,
+    options: ImportOptions,
+    sharding: Sharding,
+    say: Callable[[str], None],
+    explain: Callable[[str], None] | None = None,
+    *,
+    as_json: bool = False,
+    force: bool = False,
+) -> Import | None:
+    """Import into a folder of Parquet files with a manifest; goes on where it was stopped.
+
+    Args:
+        inputs: What was named.
+        out: The folder, or its address.
+        options: As for `Import`.
+        sharding: Who works, and on how much at a time.
+        say: As for `Import`.
+        explain: As for `Import`.
+        as_json: As for `Import`.
+        force: Whether to begin anew, whatever is there.
+
+    Returns:
+        What was done, for its overview; None if all had been done before.
+
+    Raises:
+        DataError: Something else is in the folder, the engine cannot be used, or workers died
+            again and again.
+    """
+    made_by = _described(options, explain is not None)
+    corpus = Corpus(out, made_by, inputs, sharding, force=force)
+    if corpus.complete:
+        return None
+    names: list[str | None] = []
+
+    def name(fixture: Fixture) -> None:
+        names[-1] = fixture.name
+
+    job = Import(options, name, say, explain, as_json=as_json)
+    with sharding.engine.connected():
+        shorter: Mapping[tuple[str, int], str] = {}
+        if options.reads_twice:
+            corpus.stage("learn", partial(_learn, options))
+            _, shorter = corpus.once(_TAUGHT, partial(_together, corpus.shards))
+        corpus.stage("read", partial(_read, options, explain is not None))
+        named: dict[int, list[str | None]] = {}
+        for shard in corpus.shards:
+            names.clear()
+            for item, outcomes in zip(shard.items, shard.result("read"), strict=True):
+                job.take(item, _counted(outcomes, names), shorter)
+            if any(names):
+                named[shard.number] = list(names)
+        corpus.stage("finish", _finish, named)
+    corpus.finish([corpus.shards[number].result("finish") for number in named])
+    return job
+
+
+def _described(options: ImportOptions, explained: bool) -> dict[str, Any]:
+    described: dict[str, Any] = {"command": "import", "explained": explained}
+    described |= {"format": options.format, "images": options.images, "cuts": repr(options.cuts)}
+    described |= {"columns": sorted(options.columns.items()), "duplicates": options.duplicates}
+    if options.scrubbing:
+        settings, pseudonyms = options.scrubbing
+        passes = [settings.scrubber, settings.passes, settings.remote_owners]
+        key = pseudonyms.digest("").hex()
+        described |= {"scrub": passes, "listed": digest(repr(settings.listed)), "key": key}
+    return described
+
+
+def _learn(options: ImportOptions, shard: Shard) -> tuple[Vocabulary, list[Copy]]:
+    worker = ImportWorker(options)
+    copies = [copy for item in shard.items for copy in worker.read_ahead(item)]
+    return worker.taught(), copies
+
+
+def _together(shards: Sequence[Shard]) -> _Learnt:
+    copies, taught = Copies(), Vocabulary()
+    for shard in shards:
+        vocabulary, found = shard.result("learn")
+        taught = Vocabulary.of((taught, vocabulary))
+        for copy in found:
+            copies.add(copy)
+    return taught, copies.shorter()
+
+
+@lru_cache(maxsize=1)
+def _taught(store: Store) -> _Learnt:
+    """Return what all shards taught; a process reads it once."""
+    learnt: _Learnt = load(store, _TAUGHT)
+    return learnt
+
+
+def _read(options: ImportOptions, explained: bool, shard: Shard) -> list[list[Outcome]]:
+    """Leave the fixtures of a shard in a file; returns all else about them, file by file."""
+    worker = ImportWorker(options)
+    if options.reads_twice:
+        taught, shorter = _taught(shard.unfinished)
+        worker.prepare([taught], shorter)
+    with scratch() as path:
+        with ParquetWriter(path) as writer:
+
+            def noted(outcome: Outcome) -> Outcome:
+                if not isinstance(outcome, ReadConversation):
+                    return outcome
+                fixture = outcome.fixture
+                writer.add(fixture, fixture_text(fixture))
+                left = fixture.model_copy(update={"messages": []})
+                account = outcome.account if explained else Account((), ())
+                return replace(outcome, fixture=left, account=account)
+
+            outcomes = [[noted(each) for each in worker.read(item)] for item in shard.items]
+        shard.unfinished.write(shard.name("read", ".parquet"), path.read_bytes())
+    return outcomes
+
+
+def _counted(outcomes: Sequence[Outcome], names: list[str | None]) -> Iterator[Outcome]:
+    """Yield outcomes; every fixture gets a place for its name, which stays None if it gets none."""
+    for outcome in outcomes:
+        if isinstance(outcome, ReadConversation):
+            names.append(None)
+        yield outcome
+
+
+def _finish(shard: Shard, names: Sequence[str | None]) -> dict[str, Any]:
+    """Write the file of a shard with the names that its fixtures got; returns what is in it."""
+    staged = shard.unfinished.read(shard.name("read", ".parquet")) or b""
+    with scratch() as source, scratch() as path:
+        source.write_bytes(staged)
+        rows = list(ParquetFixtures(source).rows())
+        if [row.name for row in rows] != list(names):
+            with ParquetWriter(path) as writer:
+                for row, name in zip(rows, names, strict=True):
+                    if name is None:
+                        continue
+                    text, _ = row.texts()
+                    fixture = parsed(text, part_name(shard), Fixture)
+                    renamed = fixture.model_copy(update={"name": name})
+                    writer.add(renamed, text if name == row.name else fixture_text(renamed))
+            staged = path.read_bytes()
+    return leave_part(shard, staged, sum(name is not None for name in names))

@@ -1,0 +1,359 @@
+"""A corpus in shards: worked on by an engine, and written as Parquet files with a manifest.
+
+What is done of each shard stands in a folder beside the output, from where a command that is
+given again goes on, and is removed in the end. A file is written whole or not at all, under a name
+that follows from the shard alone, and with the same bytes whoever writes it: so a worker that dies
+loses only what it was at, and one that does a shard a second time changes nothing.
+"""
+
+import array
+import collections
+import hashlib
+import io
+import json
+import pickle
+import re
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from functools import partial, wraps
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any, TypeVar
+from uuid import uuid4
+
+import click
+
+from compression_eval._version import __version__
+from compression_eval.conversations.processes import Work
+from compression_eval.engine import Engine, engine_of, engine_options
+from compression_eval.errors import DataError
+from compression_eval.fixtures.addresses import is_address
+from compression_eval.fixtures.digests import digest
+from compression_eval.terminal import plain_error
+
+SHARD_MB = 64
+"""Millions of bytes of input for each shard: some minutes of work, which a death may cost."""
+
+MANIFEST = "manifest.jsonl"
+"""Not .json, which would be taken for a fixture."""
+
+UNFINISHED = ".unfinished"
+"""Ends the name of the folder beside the output with what is done so far."""
+
+_TORN = r"\..*\.tmp"
+"""Names of what was being written when a worker died."""
+
+_PART = rf"part-\d{{6}}\.parquet|{re.escape(MANIFEST)}|{_TORN}"
+_DONE = rf"\w+(-\d{{6}}(\.parquet)?)?|{re.escape(MANIFEST)}|{_TORN}"
+"""Names of everything in an output, and in the folder beside it; nothing else is ever removed."""
+
+_Result = TypeVar("_Result")
+
+
+@dataclass(frozen=True)
+class Sharding:
+    """Who works on a corpus, and on how much at a time."""
+
+    engine: Engine
+    shard_bytes: int
+    """Of the input."""
+
+
+def shard_options(function: Callable[..., None]) -> Callable[..., None]:
+    """Give a command that has ``--jobs`` the options of an engine, and what they say."""
+
+    @wraps(function)
+    def command(
+        engine: str | None,
+        address: str | None,
+        shard_mb: float | None,
+        jobs: int | None,
+        **others: Any,
+    ) -> None:
+        sharding = None
+        if chosen := engine_of(engine, address):
+            if jobs:
+                raise DataError("--jobs: not with --engine, which takes every core of its cluster")
+            sharding = Sharding(chosen, int((shard_mb or SHARD_MB) * 1_000_000))
+        elif shard_mb:
+            raise DataError("--shard-mb: needs --engine ray")
+        function(sharding=sharding, jobs=jobs, **others)
+
+    option = click.option(
+        "--shard-mb",
+        type=click.FloatRange(min=0, min_open=True),
+        help=f"With --engine: MB of input for each file of the output [{SHARD_MB}].",
+    )
+    return engine_options(option(command))
+
+
+@dataclass(frozen=True)
+class Store:
+    """Files by their names in a folder or at an address, each written whole or not at all."""
+
+    root: str
+
+    def read(self, name: str) -> bytes | None:
+        """Return the content of a file; None if it is not there.
+
+        Raises:
+            DataError: It cannot be read.
+        """
+        with self._named(name):
+            try:
+                content: bytes = self._system.cat_file(self._path(name))
+            except FileNotFoundError:
+                return None
+        return content
+
+    def write(self, name: str, content: bytes) -> None:
+        """Write a file.
+
+        Raises:
+            DataError: It cannot be written.
+        """
+        with self._named(name):
+            if is_address(self.root):
+                self._system.pipe_file(self._path(name), content)
+                return
+            path = Path(self._path(name))
+            path.parent.mkdir(parents=True, exist_ok=True)
+            temporary = path.with_name(f".{path.name}.{uuid4().hex}.tmp")
+            temporary.write_bytes(content)
+            temporary.replace(path)
+
+    def names(self) -> set[str]:
+        """Return the names of all files that are there."""
+        with self._named(""):
+            found = self._system.find(self._root) if self._system.exists(self._root) else []
+            return {path.removeprefix(self._root).lstrip("/") for path in found}
+
+    def remove(self, pattern: str) -> None:
+        """Remove files whose names match a regular expression, and the folder if it is empty."""
+        with self._named(""):
+            for name in filter(re.compile(pattern).fullmatch, self.names()):
+                self._system.rm_file(self._path(name))
+            if not is_address(self.root) and Path(self._root).is_dir() and not self.names():
+                Path(self._root).rmdir()
+
+    @property
+    def _system(self) -> Any:
+        return self._filesystem()[0]
+
+    @property
+    def _root(self) -> str:
+        return self._filesystem()[1]
+
+    def _filesystem(self) -> tuple[Any, str]:
+        import fsspec
+
+        # Others write meanwhile; a kept listing would hide it, even from reading a file.
+        system, root = fsspec.core.url_to_fs(self.root, use_listings_cache=False)
+        return system, str(root).rstrip("/")
+
+    def _path(self, name: str) -> str:
+        return f"{self._root}/{name}"
+
+    @contextmanager
+    def _named(self, name: str) -> Iterator[None]:
+        try:
+            yield
+        except DataError:
+            raise
+        except Exception as error:  # each store raises its own
+            place = f"{self.root}/{name}".rstrip("/")
+            raise DataError(f"{place}: {type(error).__name__}: {plain_error(error)}") from error
+
+
+@dataclass(frozen=True)
+class Shard:
+    """A part of a corpus, and where to leave what is made of it."""
+
+    number: int
+    items: tuple[Any, ...]
+    unfinished: Store
+    out: Store
+
+    def name(self, stage: str, suffix: str = "") -> str:
+        """Return the name of what a stage makes of it."""
+        return f"{stage}-{self.number:06}{suffix}"
+
+    def result(self, stage: str) -> Any:
+        """Return what a stage gave that was done."""
+        return load(self.unfinished, self.name(stage))
+
+
+def load(store: Store, name: str) -> Any:
+    """Return an object that this package has left in a store.
+
+    Raises:
+        DataError: It is gone or damaged, or holds anything but values of this package.
+    """
+    content = store.read(name)
+    try:
+        return _OwnValues(io.BytesIO(content or b"")).load()
+    except (EOFError, pickle.UnpicklingError, AttributeError, ValueError) as error:
+        raise DataError(f"{store.root}/{name}: cannot be used, remove it: {error}") from error
+
+
+class _OwnValues(pickle.Unpickler):
+    """Reads our own classes and plain values only: others may be able to write to a store."""
+
+    def find_class(self, module: str, name: str) -> Any:
+        if (module, name) == ("array", "_array_reconstructor"):
+            return getattr(array, name)
+        if (module, name) in (("array", "array"), ("collections", "Counter"), ("builtins", "set")):
+            return {"array": array.array, "Counter": collections.Counter, "set": set}[name]
+        if module.startswith("compression_eval.") and "." not in name:
+            found = super().find_class(module, name)
+            if isinstance(found, type) and found.__module__ == module:
+                return found
+        raise pickle.UnpicklingError(f"holds {module}.{name}")
+
+
+def _stage(shard: Shard, stage: str, function: Callable[..., Any], *given: Any) -> None:
+    shard.unfinished.write(shard.name(stage), pickle.dumps(function(shard, *given)))
+
+
+class Corpus:
+    """Work on a corpus by stages, each of which an engine does for every shard.
+
+    Args:
+        out: The folder or address for the output.
+        made_by: The command and everything that decides its output, but for the items.
+        items: What there is to work on, in the order of the output.
+        sharding: Who works, and on how much at a time.
+        force: Whether to begin anew, whatever is there.
+
+    Raises:
+        DataError: Something else is there already.
+    """
+
+    def __init__(
+        self,
+        out: str,
+        made_by: Mapping[str, Any],
+        items: Sequence[Work],
+        sharding: "Sharding",
+        *,
+        force: bool,
+    ) -> None:
+        self._engine, self._out = sharding.engine, Store(out.rstrip("/"))
+        self._unfinished = Store(out.rstrip("/") + UNFINISHED)
+        self.shards = [
+            Shard(number, tuple(part), self._unfinished, self._out)
+            for number, part in enumerate(_parts(items, sharding.shard_bytes))
+        ]
+        # Paths and names may tell who somebody is: only their digest is left in the output.
+        everything = [*sorted(made_by.items()), *((each.place, each.size) for each in items)]
+        self._plan = {
+            "format": 1,
+            "compression_eval": __version__,
+            "command": made_by["command"],
+            "inputs": len(items),
+            "shards": len(self.shards),
+            "digest": digest(json.dumps([sharding.shard_bytes, everything], default=str)),
+        }
+        if force:
+            self._unfinished.remove(_DONE)
+            self._out.remove(_PART)
+        self.complete = self._begun(self._out)
+        """Whether the same command has been done here already."""
+        if not self.complete and not self._begun(self._unfinished):
+            self._unfinished.write(MANIFEST, self._line(self._plan))
+
+    def stage(
+        self,
+        name: str,
+        function: Callable[..., Any],
+        given: Mapping[int, Any] | None = None,
+    ) -> None:
+        """Have a function called with every shard for which that was not done before.
+
+        Args:
+            name: Of the stage; `Shard.result` takes it.
+            function: What it returns is kept; made of values of this package.
+            given: By the numbers of the shards that it is to be called with, if not all, what it
+                gets beside the shard.
+        """
+        there = self._unfinished.names()
+        units = [
+            partial(_stage, shard, name, function, *([] if given is None else [given[number]]))
+            for number, shard in enumerate(self.shards)
+            if shard.name(name) not in there and (given is None or number in given)
+        ]
+        for _ in self._engine.run(name, _call, units) if units else ():
+            pass
+
+    def once(self, name: str, make: Callable[[], _Result]) -> _Result:
+        """Return what was made of the results of a stage; it is made at most once."""
+        if self._unfinished.read(name) is None:
+            self._unfinished.write(name, pickle.dumps(make()))
+        result: _Result = load(self._unfinished, name)
+        return result
+
+    def finish(self, parts: Sequence[Mapping[str, Any]]) -> None:
+        """Write the manifest, by which the output is complete."""
+        lines = [self._plan, *parts]
+        self._out.remove(_TORN)
+        self._out.write(MANIFEST, b"".join(map(self._line, lines)))
+        self._unfinished.remove(_DONE)
+
+    def _begun(self, store: Store) -> bool:
+        content = store.read(MANIFEST)
+        if content is None:
+            expected = {part_name(shard) for shard in self.shards} if store is self._out else set()
+            others = store.names() - expected
+            left = sorted(name for name in others if not re.fullmatch(_TORN, name))
+            if other := next(iter(left), ""):
+                raise DataError(f"--out: {store.root} holds {other}; choose another folder")
+            return False
+        if content.split(b"\n")[0] + b"\n" != self._line(self._plan):
+            raise DataError(
+                f"--out: {store.root} was made by another command, of other files or by another "
+                "version; --force makes it anew"
+            )
+        return True
+
+    @staticmethod
+    def _line(data: Mapping[str, Any]) -> bytes:
+        return json.dumps(data).encode() + b"\n"
+
+
+def part_name(shard: Shard) -> str:
+    """Return the name of a shard's file in the output."""
+    return shard.name("part", ".parquet")
+
+
+def leave_part(shard: Shard, content: bytes, rows: int) -> dict[str, Any]:
+    """Write a shard's file of the output; returns its line of the manifest."""
+    name = part_name(shard)
+    shard.out.write(name, content)
+    sha256 = hashlib.sha256(content).hexdigest()
+    return {"file": name, "fixtures": rows, "bytes": len(content), "sha256": sha256}
+
+
+@contextmanager
+def scratch() -> Iterator[Path]:
+    """Give a path for a Parquet file of this worker alone."""
+    with TemporaryDirectory() as folder:
+        yield Path(folder, "part.parquet")
+
+
+def _call(unit: Callable[[], Any]) -> None:
+    unit()
+
+
+def _parts(items: Sequence[Work], most: int) -> Iterator[list[Any]]:
+    """Yield the items in their order, so many bytes at a time."""
+    part: list[Any] = []
+    size = 0
+    for item in items:
+        if part and size + item.size > most:
+            yield part
+            part, size = [], 0
+        part.append(item)
+        size += item.size
+    if part:
+        yield part
