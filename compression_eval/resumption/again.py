@@ -141,8 +141,8 @@ def questions_asked(messages: Sequence[ChatMessage]) -> int:
 def written_outside(call: Call, folder: str) -> str | None:
     """Return a path outside of the project folder that a call would change; None if none shows.
 
-    Temporary folders are allowed. What a program does by itself, and names that only running
-    could determine, cannot be seen here.
+    Temporary folders are allowed. Names that only running determines (``rm -rf "$d"``), paths
+    through links, and what scripts and programs do by themselves cannot be seen here.
     """
     # The home folder as an absolute path, so that a change to it is followed.
     arguments = {

@@ -290,8 +290,8 @@ async def _failure(check: Check) -> str:
 def inside_the_project() -> Approver:
     """Return the approver that ends a sample whose agent is about to write outside its folder.
 
-    It reads the call, and so guards against accidents, not against an agent that hides what it
-    does: only a container does that.
+    It reads the call before it runs, and sees what stands in it; `written_outside` says what that
+    leaves out. Only a container bounds what runs.
     """
 
     async def approve(

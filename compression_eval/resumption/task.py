@@ -88,8 +88,9 @@ _TEXTS = ("note.md", "local.md", "away.md", "Dockerfile", "compose.yaml")
 
 _LOCAL_WARNING = (
     "sandbox=local: the agent's commands run on this machine as you, with your files, your network "
-    "and your environment. Use it only where that is no risk, as in a container or a throw-away "
-    "machine."
+    "and your environment. A call that names a path outside of its folder to change it is stopped; "
+    'names made at run time (rm -rf "$d"), scripts and programs are not. Use it only where that is '
+    "no risk, as in a container or a throw-away machine."
 )
 
 

@@ -212,6 +212,11 @@ def test_a_check_that_could_not_be_run_is_no_failed_work(
         ("cat ~/notes.txt ../x /etc/hosts; find / -name x -exec cat {} +", None),
         ("rm -rf /tmp", "/tmp"),  # noqa: S108
         ("cd /tmp/here/project/src && rm -rf ../build *.pyc", None),
+        # What docs/resumption.md says is not seen, however it ends.
+        ('d=$(cat x); rm -rf "$d"', None),
+        ("find . -name '*.pyc' | xargs rm -f", None),
+        ("sh clean.sh; make clean", None),
+        ("ln -s / l; rm -rf l/srv", None),
     ],
 )
 def test_a_change_outside_of_the_folder_is_seen_before_it_is_made(
