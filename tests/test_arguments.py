@@ -9,7 +9,11 @@ import pytest
 
 import compression_eval
 import tasks.compression
+import tasks.grader_calibration
+import tasks.resumption
 from compression_eval.arguments import TaskArguments, choices
+from compression_eval.calibration.task import grader_calibration as packaged_calibration
+from compression_eval.resumption.task import resumption as packaged_resumption
 
 
 def literals(annotation: Any) -> list[str]:
@@ -28,3 +32,23 @@ def test_a_front_door_has_the_arguments_of_the_model(door: Callable[..., Any]) -
         assert parameters[name].default == field.default
         assert literals(parameters[name].annotation) == literals(field.annotation)
         assert " ".join(described[name].split()) == " ".join(str(field.description).split())
+
+
+@pytest.mark.parametrize(
+    ("door", "packaged"),
+    [
+        (tasks.grader_calibration.grader_calibration, packaged_calibration),
+        (tasks.resumption.resumption, packaged_resumption),
+    ],
+)
+def test_a_front_door_is_that_of_the_package(
+    door: Callable[..., Any], packaged: Callable[..., Any]
+) -> None:
+    def parameters(task: Callable[..., Any]) -> list[Any]:
+        return [
+            (each.name, each.kind, each.default, literals(each.annotation))
+            for each in inspect.signature(task).parameters.values()
+        ]
+
+    assert parameters(door) == parameters(packaged)
+    assert inspect.getdoc(door) == inspect.getdoc(packaged)
