@@ -139,16 +139,17 @@ def resumption_solver(
 
 
 class _Codebases:
-    """The code bases by file and cut, each packed when it is first needed."""
+    """The code bases, each packed when it is first needed."""
 
     def __init__(self) -> None:
-        self._packed: dict[tuple[Path, int], bytes] = {}
+        self._packed: dict[tuple[Path, int, str | None], bytes] = {}
         self._lock = anyio.Lock()
 
     async def get(self, item: Resumption) -> bytes:
         job = item.plan.compression
         async with self._lock:
-            if (key := (item.path, job.cut)) not in self._packed:
+            key = (item.path, job.cut, item.tasks.codebase_of(item.task))
+            if key not in self._packed:
                 self._packed[key] = await anyio.to_thread.run_sync(self._pack, item)
             return self._packed[key]
 
@@ -156,7 +157,8 @@ class _Codebases:
     def _pack(item: Resumption) -> bytes:
         job = item.plan.compression
         content = io.BytesIO()
-        with codebase_at(item.tasks, item.path, job.loaded(), job.cut) as workspace:
+        codebase = item.tasks.codebase_of(item.task)
+        with codebase_at(codebase, item.path, job.loaded(), job.cut) as workspace:
             config = workspace.project / ".git" / "config"
             if config.is_file():
                 # Whoever commits in a sandbox has no name there otherwise.

@@ -6,6 +6,7 @@ task is taken from a draft before a person has finished it; see `load_continuati
 
 import re
 import shlex
+import sys
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -40,7 +41,7 @@ _HEADER = """\
 #                keep what any good solution passes and the untouched code base fails
 #   constraints  what the user said before (messages `said_before`) and the message does not repeat
 #   solution     a script that does the work; `violation` one that does it and breaks constraints
-#   codebase     of the whole file: the folder beside it with the code base as it stood at the cut
+#   codebase     a folder beside this file with the code base as it stood at the cut
 # A task counts as finished when its `draft` is taken out.
 """
 _MAX_FILES = 30
@@ -132,10 +133,21 @@ class Session:
         return None if path.startswith(("/", "..")) else path.removeprefix("./")
 
     def turns(self) -> dict[int, int]:
-        """Return where a task may begin: the index of a user's message, to that of the next."""
-        allowed = set(boundaries(self.fixture))
+        """Return where a task may begin: the index of a user's message, to that of the next.
+
+        Not the first message, and only those after which something was changed or tested.
+        """
+        allowed = set(boundaries(self.fixture)) - set(self.typed[:1])
         spans = pairwise([*self.typed, len(self.fixture.messages)])
-        return {start: end for start, end in spans if start in allowed and start != self.typed[0]}
+        return {
+            start: end
+            for start, end in spans
+            if start in allowed and (self.changed(start, end) or self.tested(start, end))
+        }
+
+    def tested(self, start: int, end: int) -> list[TestRun]:
+        """Return the test commands that some messages ran."""
+        return [run for run in self.tests if start <= run.call.message < end]
 
     def changed(self, start: int, end: int) -> dict[str, FileState]:
         """Return what became of each file that the calls of some messages changed."""
@@ -150,7 +162,7 @@ class Session:
         }
 
 
-def drafted(session: Session, cut: int, end: int, code: CodeBase) -> dict[str, Any] | None:
+def drafted(session: Session, cut: int, end: int, code: CodeBase) -> dict[str, Any]:
     """Return the draft of the task that a session itself was given at a cut.
 
     Args:
@@ -160,15 +172,12 @@ def drafted(session: Session, cut: int, end: int, code: CodeBase) -> dict[str, A
         code: The code base at the cut, as far as it is known.
 
     Returns:
-        The fields of a task and `DRAFT`; None if the session changed and tested nothing then.
+        The fields of a task and `DRAFT`.
     """
     changed = session.changed(cut, end)
-    tests = [run for run in session.tests if cut <= run.call.message < end]
-    if not changed and not tests:
-        return None
     listed = dict(list(changed.items())[:_MAX_FILES])
-    latest = {run.run: run for run in tests}
-    before = {run.run: run.outcome for run in session.tests if run.call.message < cut}
+    latest = {run.run: run for run in session.tested(cut, end)}
+    before = {run.run: run.outcome for run in session.tested(0, cut)}
     checks = [
         *_file_checks(session, listed, (cut, end), code),
         *(
@@ -189,12 +198,12 @@ def drafted(session: Session, cut: int, end: int, code: CodeBase) -> dict[str, A
     if unsure:
         what = shorten(unsure[0].what)
         notes.append(f"{len(unsure)} calls may have changed other files, as one of {what}")
-    lacks = ["message", "checks", "constraints", "solution"]
-    if recording_of(session.fixture) is None:
-        lacks.append("codebase")
+    recorded = recording_of(session.fixture) is not None
+    lacks = ["message", "checks", "constraints", "solution", *([] if recorded else ["codebase"])]
     return {
         "id": f"message-{cut}",
         "cut": cut,
+        **({} if recorded else {"codebase": ""}),
         "message": session.fixture.messages[cut].typed,
         "checks": checks,
         "constraints": [],
@@ -249,26 +258,25 @@ async def drafts(fixture: Fixture, cuts: Sequence[int] = ()) -> list[dict[str, A
         DataError: There is nothing to draft at a cut, or nowhere.
     """
     session = Session(fixture)
-    messages = await conversation(fixture)
-    found: dict[int, dict[str, Any]] = {}
-    for cut, end in session.turns().items():
-        if not cuts or cut in cuts:
-            sources = Sources(fixture, messages[:cut])
-            code = _placed(await sources.code_base(), session.reading.root)
-            if task := drafted(session, cut, end, code):
-                found[cut] = task
-    if missing := [cut for cut in cuts if cut not in found]:
+    turns = session.turns()
+    if unfit := [cut for cut in cuts if cut not in turns]:
+        fit = ", ".join(map(str, turns)) or "no place"
         raise DataError(
-            f"--cut {missing[0]}: the messages before a message of the user after which files were "
-            f"changed or tests run; {shorten(fixture.name)} has users' messages at "
-            f"{', '.join(map(str, session.turns())) or 'no place'}"
+            f"--cut {unfit[0]}: not before a message of the user after which files were changed or "
+            f"tests run; {shorten(fixture.name)} has such at {fit}"
         )
-    if not found:
+    if not turns:
         raise DataError(
             f"{shorten(fixture.name)}: after none of the user's messages but the first did a call "
             "change a file of the project or run tests"
         )
-    return list(found.values())
+    messages = await conversation(fixture)
+    found = []
+    with click.progressbar(sorted(cuts or turns), label="drafting", file=sys.stderr) as bar:
+        for cut in bar:
+            code = await Sources(fixture, messages[:cut]).code_base()
+            found.append(drafted(session, cut, turns[cut], _placed(code, session.reading.root)))
+    return found
 
 
 def _placed(code: CodeBase, root: str) -> CodeBase:

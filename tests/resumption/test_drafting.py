@@ -126,7 +126,7 @@ def test_a_draft_is_refused_until_it_is_finished_and_then_proven(
     del task["draft"]
     write = f"cat > auth/session.py <<'END'\n{AFTER}END\nmkdir docs; touch 'docs/a b.md' pwned"
     task |= {"message": "Give `retry_limit` a function.", "solution": f"{write}; rm old.py"}
-    drafted["codebase"] = "code"
+    task["codebase"] = "code"
     file.write_text(yaml.safe_dump(drafted), encoding="utf-8")
     proven = run("fixtures", "check", session, "--continuations")
     assert proven.exit_code == 0, proven.output
@@ -137,7 +137,7 @@ def test_a_draft_is_refused_until_it_is_finished_and_then_proven(
     ("arguments", "said"),
     [
         (["--cut", "9"], "--cut 9: "),
-        (["--cut", "16"], "has users' messages at 6, 15"),
+        (["--cut", "15"], "has such at 6"),
         (["--force"], ""),
         ([], "is there already; --force overwrites it"),
     ],
