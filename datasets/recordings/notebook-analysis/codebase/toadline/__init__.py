@@ -1,0 +1,1 @@
+"""Counts of amphibians at the K41."""
