@@ -1,0 +1,1 @@
+"""Milk collection: from the farm tank to the dairy's silo."""

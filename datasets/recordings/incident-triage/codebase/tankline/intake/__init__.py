@@ -1,0 +1,1 @@
+"""Pick-ups as the trucks report them."""

@@ -1,0 +1,3 @@
+"""Results of the labs, attached to pick-ups."""
+
+VERSION = "2.7.1"

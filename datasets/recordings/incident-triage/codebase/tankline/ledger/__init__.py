@@ -1,0 +1,1 @@
+"""What a farm is paid, and what is deducted."""

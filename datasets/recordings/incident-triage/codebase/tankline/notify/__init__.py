@@ -1,0 +1,1 @@
+"""Text messages to drivers and farms."""

@@ -1,0 +1,1 @@
+"""Tests of tankline and its tools."""

@@ -1,0 +1,1 @@
+"""Tools for people on call."""
