@@ -67,6 +67,11 @@ class Engine:
         finally:
             ray.shutdown()
 
+    def cores(self) -> int:
+        """Return how many cores the cluster has now; more may come."""
+        with self.connected() as ray:
+            return max(1, int(ray.cluster_resources().get("CPU", 1)))
+
     def run(
         self,
         label: str,
@@ -94,9 +99,9 @@ class Engine:
         display = Display(label, len(units), str, lambda: f"{label}: {done} of {len(units)} shards")
         with self.connected() as ray, display:
             task = ray.remote(_Task).options(max_retries=DEATHS, scheduling_strategy="SPREAD")
-            limit = at_once or AHEAD * max(1, int(ray.cluster_resources().get("CPU", 1)))
             left, running = deque(enumerate(units)), dict[Any, int]()
             while left or running:
+                limit = at_once or AHEAD * self.cores()
                 while left and len(running) < limit:
                     number, unit = left.popleft()
                     running[task.remote(function, unit, str(Path.cwd()), __version__)] = number

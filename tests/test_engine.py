@@ -7,6 +7,7 @@ import signal
 import subprocess
 import sys
 import time
+from collections import Counter
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from threading import Thread
@@ -14,10 +15,13 @@ from typing import Any
 
 import pytest
 from click.testing import CliRunner, Result
+from inspect_ai.log import list_eval_logs, read_eval_log
 
 from compression_eval.cli import main
 from compression_eval.fixtures.parquet_files import ParquetFixtures
+from tests.e2e import small
 from tests.fixtures.building import assistant, fixture_data, user
+from tests.sweeping.commanding import EMBEDDED, settings_file
 
 SESSIONS = 12
 SHARD = ("--shard-mb", "0.001")
@@ -51,7 +55,14 @@ def cluster(bucket: str) -> Iterator[Any]:
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("RAY_USAGE_STATS_ENABLED", "0")
-        node = {"num_cpus": 1, "include_dashboard": False, "object_store_memory": 80 * 2**20}
+        # A dead node is noticed after some seconds, not after half a minute.
+        beats = {"health_check_initial_delay_ms": 0, "health_check_period_ms": 1000}
+        node = {
+            "_system_config": beats,
+            "num_cpus": 1,
+            "include_dashboard": False,
+            "object_store_memory": 80 * 2**20,
+        }
         made = Cluster(initialize_head=True, head_node_args=node)
         yield made
         made.shutdown()
@@ -102,7 +113,7 @@ def while_running(
 
     def watch() -> None:
         while not ready():
-            time.sleep(0.05)
+            time.sleep(0.3)
         act()
 
     watcher = Thread(target=watch, daemon=True)
@@ -176,6 +187,59 @@ def test_an_import_goes_on_where_its_driver_was_killed(
     again = run(*arguments, "--out", "out")
     assert again.exit_code == 0
     assert "was imported before" in again.stdout
+
+
+@pytest.mark.slow
+def test_a_sweep_asks_each_sample_once_when_a_node_dies(
+    cluster: Any, bucket: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    import s3fs
+
+    monkeypatch.chdir(tmp_path)
+    files = [small.write(Path("data"), f"tiny-{number}") for number in range(4)]
+    second = cluster.add_node(num_cpus=1, object_store_memory=80 * 2**20)
+    store = s3fs.S3FileSystem(skip_instance_cache=True, use_listings_cache=False)
+    settings = settings_file(
+        tmp_path,
+        files[0],
+        fixtures=[str(file) for file in files],
+        epochs=1,
+        arms=[{"compressor": "tail", "args": {"tail_tokens": size}} for size in (60, 90)],
+        models=[EMBEDDED],
+        roles={"grader": EMBEDDED, "compressor": "mockllm/never-called"},
+    )
+    engine = ["--engine", "ray", "--address", cluster.address, "--part", "2"]
+    sweep = ["sweep", settings, *engine, "--log-dir", f"{bucket}/logs"]
+    refused = run(*sweep)
+    assert "max_connections: expected a number of at least 1" in refused.stderr
+    done = while_running(
+        lambda: run(*sweep, "-G", "max_connections=7"),
+        lambda: bool(store.glob("fleet/logs/*/*/*.eval")),
+        lambda: cluster.remove_node(second, allow_graceful=False),
+    )
+    assert done.exit_code == 0, done.output
+    assert run("sweep", settings, "--log-dir", "one").exit_code == 0
+    asked = [answers(place) for place in (f"{bucket}/logs", "one")]
+    assert asked[0] == asked[1]
+    assert len(asked[0]) == 2 * 4 * small.PROBES
+    assert set(asked[0].values()) == {1}
+    connections = {
+        read_eval_log(log, header_only=True).eval.model_generate_config.max_connections
+        for log in list_eval_logs(f"{bucket}/logs")
+    }
+    assert connections == {3}, "two workers with three each"
+    other = run(*sweep, "--part", "1")
+    assert "setting parts: 2, now 4" in other.stderr
+
+
+def answers(folder: str) -> Counter[str]:
+    """Return every answer with its scores, by arm, sample and epoch, and how often it is there."""
+    return Counter(
+        str((log.eval.task_args["compressor_args"], sample.id, sample.epoch, values))
+        for log in map(read_eval_log, list_eval_logs(folder))
+        for sample in log.samples or []
+        for values in [{name: score.value for name, score in (sample.scores or {}).items()}]
+    )
 
 
 def test_without_ray_one_line_says_what_to_install(

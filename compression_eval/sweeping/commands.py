@@ -2,18 +2,26 @@
 
 import shlex
 import textwrap
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
 import click
 from inspect_ai.log import EvalLog
 
+from compression_eval.engine import engine_of, engine_options
 from compression_eval.errors import DataError, passed_over
+from compression_eval.fixtures.addresses import is_address
 from compression_eval.fixtures.writing import versioned_json
+from compression_eval.run_hooks import too_many_failed
 from compression_eval.sweeping.costs import read_prices
 from compression_eval.sweeping.estimate import as_text, estimate
-from compression_eval.sweeping.folder import finished_samples, fresh_folder, refuse_other_work
+from compression_eval.sweeping.folder import (
+    finished_samples,
+    fresh_folder,
+    log_folder,
+    refuse_other_work,
+)
 from compression_eval.sweeping.planning import SweepPlan, sweep_plan
 from compression_eval.sweeping.running import (
     RunOptions,
@@ -23,6 +31,7 @@ from compression_eval.sweeping.running import (
     run_sweep,
 )
 from compression_eval.sweeping.settings import settings_of, sweep_options
+from compression_eval.sweeping.spreading import PART, failures_of, in_parts, spread
 from compression_eval.terminal import CleanCommand, examples
 
 DEFAULT_FOLDER = "logs/sweep"
@@ -37,6 +46,7 @@ DEFAULT_FOLDER = "logs/sweep"
         "      --models openai/gpt-5,anthropic/claude-x --model-role grader=google/gemini-x",
         "sweep --arms anchored --budgets 2000,4000,8000 --log-dir logs/frontier",
         "sweep prompts.yaml --epochs 5",
+        "sweep prompts.yaml --engine ray -G max_connections=60 --log-dir s3://bucket/prompts",
     ),
 )
 @sweep_options
@@ -52,6 +62,13 @@ DEFAULT_FOLDER = "logs/sweep"
     show_default=True,
     help="How often a task is taken up again in which samples had errors.",
 )
+@engine_options
+@click.option(
+    "--part",
+    "part_size",
+    type=click.IntRange(min=1),
+    help=f"With --engine: fixtures for each eval set [{PART}].",
+)
 @click.option(
     "--display", type=click.Choice(["full", "rich", "plain", "log"]), help="One of Inspect's."
 )
@@ -64,6 +81,9 @@ def sweep_command(
     max_samples: int | None,
     log_buffer: int | None,
     retry_attempts: int,
+    engine: str | None,
+    address: str | None,
+    part_size: int | None,
     display: Any,
     **options: Any,
 ) -> None:
@@ -76,21 +96,30 @@ def sweep_command(
     """
     settings = settings_of(file, options)
     named = settings.log_dir or DEFAULT_FOLDER
-    if "://" in named:
-        raise DataError(f"log_dir: {named}: a sweep needs a folder on this machine")
-    folder = Path(named)
+    cluster = engine_of(engine, address)
+    if cluster is None and part_size:
+        raise DataError("--part: needs --engine ray")
+    if cluster is None and "://" in named:
+        raise DataError(f"log_dir: {named}: a sweep needs a folder on this machine, or --engine")
+    folder = log_folder(named)
     if folder.exists() and not folder.is_dir():
         raise DataError(f"log_dir: {named}: is not a folder")
     if fresh and folder.is_dir() and any(folder.iterdir()):
         folder = fresh_folder(folder)
     known = read_prices(prices)
     plan = sweep_plan(settings)
+    if cluster:
+        plan = in_parts(plan, part_size or PART)
     refuse_other_work(plan, folder)
     _say_plan(plan, folder)
     if dry_run:
         return
     run = RunOptions(max_tasks, max_samples, retry_attempts, log_buffer, display, known)
     try:
+        if cluster:
+            spread(plan, folder, run, cluster)
+            _conclude_parts(plan, folder)
+            return
         success, logs = run_sweep(plan, folder, run)
     except KeyboardInterrupt:
         click.echo(f"\nStopped. The same command goes on in {folder}.", err=True)
@@ -178,18 +207,36 @@ def _conclude(plan: SweepPlan, folder: Path, success: bool, logs: Sequence[EvalL
     if results:
         click.echo("\n" + "\n".join(outcome_lines(results)))
     refuse_unfinished(folder, success, logs)
-    place = shlex.quote(str(folder))
     click.echo(f"\ndone: {len(logs)} logs in {folder}\nGo on with:")
-    for command in compare_commands(results, folder):
+    for command in (*compare_commands(results, folder), *_reading_commands(folder)):
         click.echo(f"  {command}")
-    click.echo(f"  compression-eval report {place} --out {shlex.quote(str(folder / 'report'))}")
-    click.echo(f"  inspect view --log-dir {place}")
     if useless := [result for result in results if result.error]:
         raise DataError(
             "\n".join(f"{result.name}: {result.error}" for result in useless)
             + "\nThese results stay. To try again, remove their logs and give the same command:"
             + "".join(f"\n  rm {shlex.quote(result.path)}" for result in useless)
         )
+
+
+def _conclude_parts(plan: SweepPlan, folder: Path) -> None:
+    """Say what failed over all parts and how to go on; the scores are told by the report."""
+    useless = []
+    for name, failures in failures_of(plan, folder).items():
+        click.echo("\n".join((f"\n{name}: {failures.samples:,} samples", *failures.lines())))
+        if reason := too_many_failed(failures, plan.settings.max_failed):
+            useless.append(f"{name}: {reason}")
+    click.echo("\nGo on with:")
+    for command in _reading_commands(folder):
+        click.echo(f"  {command}")
+    if useless:
+        raise DataError("\n".join(useless))
+
+
+def _reading_commands(folder: Path) -> Iterator[str]:
+    place = shlex.quote(str(folder))
+    out = "report" if is_address(str(folder)) else str(folder / "report")
+    yield f"compression-eval report {place} --out {shlex.quote(out)}"
+    yield f"inspect view --log-dir {place}"
 
 
 def refuse_unfinished(folder: Path, success: bool, logs: Sequence[EvalLog]) -> None:

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from importlib.resources import files
 from pathlib import Path
 from types import ModuleType
-from typing import Any
+from typing import Any, cast
 from zipfile import BadZipFile
 
 from inspect_ai.log import (
@@ -28,6 +28,7 @@ from compression_eval._version import __version__
 from compression_eval.compressors.tokens import token_counter
 from compression_eval.compressors.user_supplied.adapting import source_digest
 from compression_eval.errors import DataError, describe_validation_error
+from compression_eval.fixtures.addresses import is_address
 from compression_eval.fixtures.digests import digest, shown
 from compression_eval.fixtures.writing import write_whole
 from compression_eval.plans import preamble_digest
@@ -139,7 +140,7 @@ def manifest_of(plan: SweepPlan) -> Manifest:
     settings = plan.settings
     probes = plan.dataset(plan.widest).plans.values()
     names = [each.compression.fixture.name for each in probes]
-    shared = settings.task_arguments()
+    shared = settings.task_arguments() | ({"parts": plan.parts} if plan.parts > 1 else {})
     generate = GenerateConfig.model_validate(settings.generate)
     prompts = [
         entry
@@ -203,8 +204,11 @@ def read_manifest(folder: Path) -> Manifest | None:
 
 def write_manifest(folder: Path, manifest: Manifest) -> None:
     """Write the manifest of a folder atomically."""
-    content = manifest.model_dump(mode="json")
-    write_whole(folder / MANIFEST, json.dumps(content, indent=1, ensure_ascii=True) + "\n")
+    content = json.dumps(manifest.model_dump(mode="json"), indent=1, ensure_ascii=True) + "\n"
+    if is_address(str(folder)):
+        (folder / MANIFEST).write_text(content, encoding="utf-8")  # stores write files as a whole
+    else:
+        write_whole(folder / MANIFEST, content)
 
 
 def refuse_other_work(plan: SweepPlan, folder: Path, way_out: str = "") -> None:
@@ -236,6 +240,9 @@ def fresh_folder(folder: Path) -> Path:
 @contextmanager
 def locked(folder: Path) -> Iterator[None]:
     """Lock a folder for one sweep; a lock ends with the process that holds it."""
+    if is_address(str(folder)):
+        yield  # an object store has no locks
+        return
     try:
         folder.mkdir(parents=True, exist_ok=True)
         file = (folder / _LOCK).open("w", encoding="utf-8")
@@ -299,11 +306,21 @@ def settle(folder: Path) -> int:
     return len(old)
 
 
+def log_folder(text: str) -> Path:
+    """Return a folder for logs; one at an address behaves as one on this machine, unlocked."""
+    if not is_address(text):
+        return Path(text)
+    from upath import UPath  # Inspect's own way to such folders
+
+    # Other workers write meanwhile, which a kept listing would hide.
+    return cast(Path, UPath(text, use_listings_cache=False))
+
+
 def _listed(folder: Path) -> Iterator[tuple[Path, FolderLog | None]]:
     if not folder.is_dir():
         return
     for info in list_eval_logs(str(folder)):
-        path = Path(info.name.removeprefix("file://"))
+        path = log_folder(info.name.removeprefix("file://"))
         try:
             header = read_eval_log(info, header_only=True)
         except (ValueError, OSError, KeyError, EOFError, BadZipFile):
@@ -316,4 +333,5 @@ def _set_aside(path: Path) -> None:
     target = path.parent / SET_ASIDE
     target.mkdir(exist_ok=True)
     # Without its suffix nothing takes it for a log, and it can still be restored.
-    path.replace(target / f"{path.name}.old")
+    kept = target / f"{path.name}.old"
+    _ = path.rename(kept) if is_address(str(path)) else path.replace(kept)

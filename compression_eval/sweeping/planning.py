@@ -26,6 +26,8 @@ class SweepPlan:
     settings: SweepSettings
     """The settings with the chosen models, and the embedded one as the default grader."""
     arms: list[Arm]
+    parts: int = 1
+    """Into how many the fixtures are divided, each with logs of its own."""
 
     @property
     def epochs(self) -> int:
