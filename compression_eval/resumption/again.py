@@ -29,7 +29,7 @@ _NO_OUTPUT = re.compile(r"\d?>\s*(?:&\d|/dev/null)")
 _NO_WORK = frozenset({"cd", "echo", "export", "set", "true", "printf", "mkdir"})
 """Programs whose repetition means nothing."""
 _HOME = re.compile(r"\$HOME\b|\$\{HOME\}|(?<=\bcd )~|(?<=\bcd)(?=[ \t]*(?:[;&\n]|$))")
-_FREE = re.compile(r"/(?:var/)?tmp/|/dev/(?:shm/|fd/|std\w+$|null$|tty$)")
+_FREE = re.compile(r"/(?:var/)?tmp/|/dev/(?:shm/|fd/|(?:std\w+|null|tty)/?$)")
 """Where an agent may write outside of its folder."""
 
 

@@ -210,6 +210,8 @@ def test_a_check_that_could_not_be_run_is_no_failed_work(
         ("mkdir -p /tmp/x; cp a /tmp; rm -rf /tmp/x; mv * /tmp 2>/dev/null", None),
         ("chmod +x run.sh; find . -name x -delete", None),
         ("cat ~/notes.txt ../x /etc/hosts; find / -name x -exec cat {} +", None),
+        ("cp config.toml /dev/null; cat x > /dev/stderr", None),
+        ("cp config.toml /dev/sda", "/dev/sda"),
         ("rm -rf /tmp", "/tmp"),  # noqa: S108
         ("cd /tmp/here/project/src && rm -rf ../build *.pyc", None),
         # What docs/resumption.md says is not seen, however it ends.
