@@ -18,6 +18,7 @@ from click.testing import CliRunner, Result
 from inspect_ai.log import list_eval_logs, read_eval_log
 
 from compression_eval.cli import main
+from compression_eval.fixtures.finding_files import shipped_fixtures
 from compression_eval.fixtures.parquet_files import ParquetFixtures
 from tests.e2e import small
 from tests.fixtures.building import assistant, fixture_data, user
@@ -187,6 +188,50 @@ def test_an_import_goes_on_where_its_driver_was_killed(
     again = run(*arguments, "--out", "out")
     assert again.exit_code == 0
     assert "was imported before" in again.stdout
+
+
+@pytest.mark.slow
+def test_a_corpus_is_scrubbed_audited_and_asked_about_as_files_are(
+    cluster: Any, sessions: Path, tmp_path: Path
+) -> None:
+    import ray
+
+    (sessions / "deeper" / "40-broken.json").unlink()
+    (sessions / "deeper" / "30-same.json").unlink()
+    long = shipped_fixtures()["cron-config"].read_bytes()
+    (sessions / "deeper" / "50.json").write_bytes(long)
+    pack = ["import", str(sessions), "--jobs", "1", "--out"]
+    assert run(*pack, "corpus.parquet").exit_code == run(*pack, "files").exit_code == 0
+    generate = ["probes", "generate"]
+    engine = ["--engine", "ray", "--address", cluster.address]
+    ray.init(cluster.address, log_to_driver=False)  # the commands share it, and its workers
+    try:
+        done = [
+            run("audit", place, *to) for place, to in (("corpus.parquet", engine), ("files", []))
+        ]
+        assert [each.exit_code for each in done] == [1, 1]
+        assert done[0].stdout.count(": user_names: ") == done[1].stdout.count(": user_names: ") > 0
+        many = [run("scrub", "corpus.parquet", "--out", "scrubbed", *engine)]
+        many += [run(*generate, "./scrubbed", "--out", "asked", *engine)]
+    finally:
+        ray.shutdown()
+    one = [run("scrub", "./files", "--out", "plain"), run(*generate, "./plain", "--out", "banks")]
+    for ours, plain in zip(many, one, strict=True):
+        assert ours.exit_code == 0, ours.output
+        said = {line for line in plain.stdout.splitlines() if not line.startswith("wrote ")}
+        assert {line for line in ours.stdout.splitlines() if line} == said - {""}
+    texts = [
+        (row.file, *row.texts())
+        for file in parts(tmp_path / "asked")
+        for row in ParquetFixtures(file).rows()
+    ]
+    banks = {path.name: path.read_text() for path in Path("banks").iterdir()}
+    assert banks
+    assert sorted(texts) == [
+        (path.stem, path.read_text(), banks.get(f"{path.stem}.probes.json"))
+        for path in sorted(Path("plain").iterdir())
+    ]
+    assert "mmuster" not in str(texts)
 
 
 @pytest.mark.slow

@@ -16,12 +16,24 @@ from compression_eval.authoring.candidates import TYPES, Candidate, Dropped, Har
 from compression_eval.authoring.history import TAIL_TOKENS, THIRDS, histories
 from compression_eval.authoring.mechanical import mechanical as without_model
 from compression_eval.conversations.processes import Workers, jobs_option
+from compression_eval.conversations.shards import (
+    Corpus,
+    Shard,
+    Sharding,
+    bank_of,
+    fixture_files,
+    fixtures_in,
+    shard_options,
+    staged,
+    take_over,
+)
 from compression_eval.errors import DataError, PassedOverError, nothing_left, one_line, shorten
 from compression_eval.fixtures.banks import ProbeBank
 from compression_eval.fixtures.cuts import CutArgument, cut_argument, resolve_cut
-from compression_eval.fixtures.finding_files import find_bank
+from compression_eval.fixtures.finding_files import BANK_SUFFIX, find_bank
 from compression_eval.fixtures.loading import FixtureSource, find_sources
 from compression_eval.fixtures.models import Fixture
+from compression_eval.fixtures.packing import text_of
 from compression_eval.fixtures.writing import fixture_text, versioned_json, write_whole
 from compression_eval.terminal import examples, model_by_name, model_options, say_passed_over
 
@@ -293,9 +305,10 @@ def _checked_cuts(
     help="Messages, share, end, or recorded.",
 )
 @click.option("--tail-tokens", type=click.IntRange(min=0), help="Kept verbatim [2000].")
-@click.option("--out", type=click.Path(path_type=Path), help="Folder; else beside the fixture.")
+@click.option("--out", help="Folder; else beside the fixture. With --engine it may be an address.")
 @click.option("--force", is_flag=True, help="Overwrite banks.")
 @jobs_option
+@shard_options
 @click.option("--report", type=click.Path(path_type=Path, dir_okay=False), help="Write JSON.")
 def generate_command(
     paths: tuple[str, ...],
@@ -305,9 +318,10 @@ def generate_command(
     cuts: tuple[CutArgument, ...],
     tail_tokens: int | None,
     chunk_tokens: int | None,
-    out: Path | None,
+    out: str | None,
     force: bool,
     jobs: int | None,
+    sharding: Sharding | None,
     report: Path | None,
     **options: Any,
 ) -> None:
@@ -326,8 +340,13 @@ def generate_command(
         raise DataError("--jobs: only without --model, whose calls go out together anyway")
     tail = TAIL_TOKENS if tail_tokens is None else tail_tokens
     wanted = Wanted(per_type, tail, cuts, mechanical or model is None, model)
-    results, without = _found(paths, wanted, out, force=force)
     usage = Usage()
+    if sharding:
+        if model or not out:
+            raise DataError("--engine: needs --out, and makes banks without --model")
+        _generate_shards(paths, out, wanted, sharding, report, force=force)
+        return
+    results, without = _found(paths, wanted, Path(out) if out else None, force=force)
 
     def progress(number: int, text: str) -> None:
         name = results[number].fixture.name
@@ -359,18 +378,103 @@ def generate_command(
         sent = f"{usage.calls} calls, {total.input_tokens} tokens in{cached}"
         click.echo(f"{model}: {sent}, {total.output_tokens} out")
     if report:
-        data = {
-            "model": model,
-            "mechanical": wanted.mechanical,
-            "per_type": per_type,
-            "tail_tokens": tail,
-            "usage": {"calls": usage.calls, **total.model_dump(exclude_none=True)},
-            "fixtures": [result.as_data(wanted) for result in results],
-        }
-        report.parent.mkdir(parents=True, exist_ok=True)
-        write_whole(report, versioned_json(data))
+        _write_report(report, wanted, usage, [result.as_data(wanted) for result in results])
     unasked = [result.why_none() for result in results if result.bank is None]
     say_passed_over([*without, *unasked], results[len(unasked) :])
+
+
+def _write_report(
+    path: Path, wanted: Wanted, usage: Usage, fixtures: Sequence[dict[str, Any]]
+) -> None:
+    data = {
+        "model": wanted.model,
+        "mechanical": wanted.mechanical,
+        "per_type": wanted.per_type,
+        "tail_tokens": wanted.tail_tokens,
+        "usage": {"calls": usage.calls, **usage.total.model_dump(exclude_none=True)},
+        "fixtures": fixtures,
+    }
+    path.parent.mkdir(parents=True, exist_ok=True)
+    write_whole(path, versioned_json(data))
+
+
+@dataclass(frozen=True)
+class _Told:
+    """What is said of a fixture of a corpus; its bank stands in its row."""
+
+    name: str
+    origin: str
+    lines: Sequence[str] = ()
+    data: dict[str, Any] | None = None
+    why: str = ""
+    """Why no bank was made for it."""
+
+    @property
+    def passed_over(self) -> PassedOverError:
+        return PassedOverError(f"{self.origin}: {self.why}", self.origin, self.why)
+
+
+def _generate_shards(
+    paths: Sequence[str],
+    out: str,
+    wanted: Wanted,
+    sharding: Sharding,
+    report: Path | None,
+    *,
+    force: bool,
+) -> None:
+    """Write the fixtures with banks into a folder of Parquet files with a manifest."""
+    made_by = {"command": "probes generate", "wanted": repr(wanted)}
+    corpus = Corpus(out, made_by, fixture_files(paths), sharding, force=force)
+    if corpus.complete:
+        click.echo(f"{out}: these banks were made before; --force makes them anew")
+        return
+    told: list[_Told] = []
+    names: dict[int, list[str]] = {}
+    with sharding.engine.connected():
+        corpus.stage("generate", partial(_make_shard, wanted))
+        for shard in corpus.shards:
+            done: list[_Told] = shard.result("generate")
+            names[shard.number] = [each.name for each in done]
+            for line in (line for each in done for line in each.lines):
+                click.echo(line)
+            told += done
+        corpus.stage("finish", partial(take_over, stage="generate"), names)
+    corpus.finish([corpus.shards[number].result("finish") for number in names])
+    if report:
+        _write_report(report, wanted, Usage(), [each.data for each in told if each.data])
+    passed = [each.passed_over for each in told if each.why]
+    say_passed_over(passed, told[len(passed) :])
+
+
+def _make_shard(wanted: Wanted, shard: Shard) -> list[_Told]:
+    """Leave a shard's fixtures with their banks in a file; one that has a bank keeps it."""
+    told: list[_Told] = []
+    said_nowhere: list[str] = []
+    with staged(shard, "generate") as writer:
+        for source in fixtures_in(shard.items):
+            content = source.content()
+            fixture = source.fixture_in(content)
+            said = _Told(fixture.name, source.origin)
+            bank = bank_text = None
+            if there := bank_of(source):
+                bank, bank_text = there.bank, text_of(there.content)
+                said = replace(said, why="it has a bank already")
+            else:
+                result = FixtureResult(fixture, source.origin, Path(source.stem + BANK_SUFFIX))
+                try:
+                    anyio.run(generate_bank, result, wanted, None, said_nowhere.append)
+                except PassedOverError as error:
+                    said = replace(said, why=str(error))
+                else:
+                    bank = result.bank
+                    bank_text = fixture_text(bank) if bank else None
+                    why = "" if bank else result.why_none().reason
+                    lines, data = [*result.lines(wanted)], result.as_data(wanted)
+                    said = replace(said, lines=lines, data=data, why=why)
+            writer.add(fixture, text_of(content), bank, bank_text, file=source.stem)
+            told.append(said)
+    return told
 
 
 class _Maker:

@@ -7,7 +7,7 @@ files when all are read. So what comes out does not depend on who worked on whic
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from functools import lru_cache, partial
+from functools import partial
 from typing import Any
 
 from compression_eval.conversations.drafts import Account
@@ -24,20 +24,13 @@ from compression_eval.conversations.shards import (
     Corpus,
     Shard,
     Sharding,
-    Store,
-    leave_part,
-    load,
-    part_name,
-    scratch,
+    Shared,
+    staged,
+    take_over,
 )
 from compression_eval.conversations.sources import Input
-from compression_eval.fixtures.digests import digest
-from compression_eval.fixtures.loading import parsed
 from compression_eval.fixtures.models import Fixture
-from compression_eval.fixtures.parquet_files import ParquetFixtures, ParquetWriter
 from compression_eval.fixtures.writing import fixture_text
-
-_TAUGHT = "taught"
 
 _Learnt = tuple[Vocabulary, dict[tuple[str, int], str]]
 """What all conversations taught, and which to leave out, by file and number in it, and why."""
@@ -85,10 +78,12 @@ def import_shards(
     job = Import(options, name, say, explain, as_json=as_json)
     with sharding.engine.connected():
         shorter: Mapping[tuple[str, int], str] = {}
+        taught: Shared | None = None
         if options.reads_twice:
             corpus.stage("learn", partial(_learn, options))
-            _, shorter = corpus.once(_TAUGHT, partial(_together, corpus.shards))
-        corpus.stage("read", partial(_read, options, explain is not None))
+            taught = corpus.shared("taught", partial(_together, corpus.shards))
+            _, shorter = taught.get()
+        corpus.stage("read", partial(_read, options, taught, explain is not None))
         named: dict[int, list[str | None]] = {}
         for shard in corpus.shards:
             names.clear()
@@ -96,7 +91,7 @@ def import_shards(
                 job.take(item, _counted(outcomes, names), shorter)
             if any(names):
                 named[shard.number] = list(names)
-        corpus.stage("finish", _finish, named)
+        corpus.stage("finish", partial(take_over, stage="read"), named)
     corpus.finish([corpus.shards[number].result("finish") for number in named])
     return job
 
@@ -107,9 +102,7 @@ def _described(options: ImportOptions, explained: bool) -> dict[str, Any]:
     described |= {"columns": sorted(options.columns.items()), "duplicates": options.duplicates}
     if options.scrubbing:
         settings, pseudonyms = options.scrubbing
-        passes = [settings.scrubber, settings.passes, settings.remote_owners]
-        key = pseudonyms.digest("").hex()
-        described |= {"scrub": passes, "listed": digest(repr(settings.listed)), "key": key}
+        described["scrub"] = settings.described(pseudonyms)
     return described
 
 
@@ -129,34 +122,26 @@ def _together(shards: Sequence[Shard]) -> _Learnt:
     return taught, copies.shorter()
 
 
-@lru_cache(maxsize=1)
-def _taught(store: Store) -> _Learnt:
-    """Return what all shards taught; a process reads it once."""
-    learnt: _Learnt = load(store, _TAUGHT)
-    return learnt
-
-
-def _read(options: ImportOptions, explained: bool, shard: Shard) -> list[list[Outcome]]:
+def _read(
+    options: ImportOptions, taught: Shared | None, explained: bool, shard: Shard
+) -> list[list[Outcome]]:
     """Leave the fixtures of a shard in a file; returns all else about them, file by file."""
     worker = ImportWorker(options)
-    if options.reads_twice:
-        taught, shorter = _taught(shard.unfinished)
-        worker.prepare([taught], shorter)
-    with scratch() as path:
-        with ParquetWriter(path) as writer:
+    if taught:
+        vocabulary, shorter = taught.get()
+        worker.prepare([vocabulary], shorter)
+    with staged(shard, "read") as writer:
 
-            def noted(outcome: Outcome) -> Outcome:
-                if not isinstance(outcome, ReadConversation):
-                    return outcome
-                fixture = outcome.fixture
-                writer.add(fixture, fixture_text(fixture))
-                left = fixture.model_copy(update={"messages": []})
-                account = outcome.account if explained else Account((), ())
-                return replace(outcome, fixture=left, account=account)
+        def noted(outcome: Outcome) -> Outcome:
+            if not isinstance(outcome, ReadConversation):
+                return outcome
+            fixture = outcome.fixture
+            writer.add(fixture, fixture_text(fixture))
+            left = fixture.model_copy(update={"messages": []})
+            account = outcome.account if explained else Account((), ())
+            return replace(outcome, fixture=left, account=account)
 
-            outcomes = [[noted(each) for each in worker.read(item)] for item in shard.items]
-        shard.unfinished.write(shard.name("read", ".parquet"), path.read_bytes())
-    return outcomes
+        return [[noted(each) for each in worker.read(item)] for item in shard.items]
 
 
 def _counted(outcomes: Sequence[Outcome], names: list[str | None]) -> Iterator[Outcome]:
@@ -165,22 +150,3 @@ def _counted(outcomes: Sequence[Outcome], names: list[str | None]) -> Iterator[O
         if isinstance(outcome, ReadConversation):
             names.append(None)
         yield outcome
-
-
-def _finish(shard: Shard, names: Sequence[str | None]) -> dict[str, Any]:
-    """Write the file of a shard with the names that its fixtures got; returns what is in it."""
-    staged = shard.unfinished.read(shard.name("read", ".parquet")) or b""
-    with scratch() as source, scratch() as path:
-        source.write_bytes(staged)
-        rows = list(ParquetFixtures(source).rows())
-        if [row.name for row in rows] != list(names):
-            with ParquetWriter(path) as writer:
-                for row, name in zip(rows, names, strict=True):
-                    if name is None:
-                        continue
-                    text, _ = row.texts()
-                    fixture = parsed(text, part_name(shard), Fixture)
-                    renamed = fixture.model_copy(update={"name": name})
-                    writer.add(renamed, text if name == row.name else fixture_text(renamed))
-            staged = path.read_bytes()
-    return leave_part(shard, staged, sum(name is not None for name in names))

@@ -13,10 +13,10 @@ import io
 import json
 import pickle
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from functools import partial, wraps
+from functools import lru_cache, partial, wraps
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any, TypeVar
@@ -26,10 +26,16 @@ import click
 
 from compression_eval._version import __version__
 from compression_eval.conversations.processes import Work
+from compression_eval.conversations.sources import Input
 from compression_eval.engine import Engine, engine_of, engine_options
-from compression_eval.errors import DataError
-from compression_eval.fixtures.addresses import is_address
+from compression_eval.errors import DataError, PassedOverError
+from compression_eval.fixtures.addresses import is_address, remote_files
 from compression_eval.fixtures.digests import digest
+from compression_eval.fixtures.finding_files import PARQUET_SUFFIX
+from compression_eval.fixtures.loading import FixtureSource, FoundBank, find_sources, parsed
+from compression_eval.fixtures.models import Fixture
+from compression_eval.fixtures.parquet_files import ParquetFixtures, ParquetWriter
+from compression_eval.fixtures.writing import fixture_text
 from compression_eval.terminal import plain_error
 
 SHARD_MB = 64
@@ -197,6 +203,25 @@ def load(store: Store, name: str) -> Any:
         raise DataError(f"{store.root}/{name}: cannot be used, remove it: {error}") from error
 
 
+@dataclass(frozen=True)
+class Shared:
+    """An object in a store; a process reads it once."""
+
+    store: Store
+    name: str
+    digest: str
+    """Of its file: another run may leave another object there."""
+
+    def get(self) -> Any:
+        """Return the object."""
+        return _kept(self)
+
+
+@lru_cache(maxsize=1)
+def _kept(shared: Shared) -> Any:
+    return load(shared.store, shared.name)
+
+
 class _OwnValues(pickle.Unpickler):
     """Reads our own classes and plain values only: others may be able to write to a store."""
 
@@ -243,7 +268,7 @@ class Corpus:
         self._unfinished = Store(out.rstrip("/") + UNFINISHED)
         self.shards = [
             Shard(number, tuple(part), self._unfinished, self._out)
-            for number, part in enumerate(_parts(items, sharding.shard_bytes))
+            for number, part in enumerate(parts(items, sharding.shard_bytes))
         ]
         # Paths and names may tell who somebody is: only their digest is left in the output.
         everything = [*sorted(made_by.items()), *((each.place, each.size) for each in items)]
@@ -286,12 +311,11 @@ class Corpus:
         for _ in self._engine.run(name, _call, units) if units else ():
             pass
 
-    def once(self, name: str, make: Callable[[], _Result]) -> _Result:
-        """Return what was made of the results of a stage; it is made at most once."""
+    def shared(self, name: str, make: Callable[[], Any]) -> "Shared":
+        """Return where all shards find what was made of the results of a stage, at most once."""
         if self._unfinished.read(name) is None:
             self._unfinished.write(name, pickle.dumps(make()))
-        result: _Result = load(self._unfinished, name)
-        return result
+        return Shared(self._unfinished, name, digest(self._unfinished.read(name) or b""))
 
     def finish(self, parts: Sequence[Mapping[str, Any]]) -> None:
         """Write the manifest, by which the output is complete."""
@@ -326,34 +350,93 @@ def part_name(shard: Shard) -> str:
     return shard.name("part", ".parquet")
 
 
-def leave_part(shard: Shard, content: bytes, rows: int) -> dict[str, Any]:
-    """Write a shard's file of the output; returns its line of the manifest."""
+@contextmanager
+def staged(shard: Shard, stage: str) -> Iterator[ParquetWriter]:
+    """Take the fixtures of a shard; what was written is left for `take_over`."""
+    with TemporaryDirectory() as folder:
+        path = Path(folder, "part.parquet")
+        with ParquetWriter(path) as writer:
+            yield writer
+        shard.unfinished.write(shard.name(stage, ".parquet"), path.read_bytes())
+
+
+def take_over(shard: Shard, names: Sequence[str | None], *, stage: str) -> dict[str, Any]:
+    """Write a shard's file of the output out of what a stage has left.
+
+    Args:
+        shard: The shard.
+        names: The name that each of them gets, as it has already or another; None leaves it out.
+        stage: The stage that wrote the fixtures.
+
+    Returns:
+        The line of the manifest.
+    """
+    content = shard.unfinished.read(shard.name(stage, ".parquet")) or b""
+    with TemporaryDirectory() as folder:
+        source, path = Path(folder, "staged.parquet"), Path(folder, "part.parquet")
+        source.write_bytes(content)
+        rows = list(ParquetFixtures(source).rows())
+        if [row.name for row in rows] != list(names):
+            with ParquetWriter(path) as writer:
+                for row, name in zip(rows, names, strict=True):
+                    if name is None:
+                        continue
+                    text, _ = row.texts()
+                    fixture = parsed(text, part_name(shard), Fixture)
+                    renamed = fixture.model_copy(update={"name": name})
+                    writer.add(renamed, text if name == row.name else fixture_text(renamed))
+            content = path.read_bytes()
     name = part_name(shard)
     shard.out.write(name, content)
-    sha256 = hashlib.sha256(content).hexdigest()
-    return {"file": name, "fixtures": rows, "bytes": len(content), "sha256": sha256}
+    return {
+        "file": name,
+        "fixtures": sum(name is not None for name in names),
+        "bytes": len(content),
+        "sha256": hashlib.sha256(content).hexdigest(),
+    }
 
 
-@contextmanager
-def scratch() -> Iterator[Path]:
-    """Give a path for a Parquet file of this worker alone."""
-    with TemporaryDirectory() as folder:
-        yield Path(folder, "part.parquet")
+def fixture_files(named: Sequence[str]) -> list[Input]:
+    """Return the files that hold the named fixtures, one or many each.
+
+    Raises:
+        DataError: As `find_sources`.
+    """
+    places = dict.fromkeys(source.place for source in find_sources(list(named)))
+    remote = {place for place in places if is_address(place)}
+    sizes = {place: remote_files(place)[0].size for place in remote}
+    return [Input(place, named=True, remote_size=sizes.get(place, 0)) for place in places]
+
+
+def fixtures_in(files: Iterable[Input]) -> Iterator[FixtureSource]:
+    """Yield the fixtures in files that `fixture_files` has found."""
+    for file in files:
+        yield from find_sources(file.place if is_address(file.place) else file.path)
+
+
+def bank_of(source: FixtureSource) -> FoundBank | None:
+    """Return the bank of a fixture; None if it has none."""
+    try:
+        return source.find_bank()
+    except PassedOverError:
+        return None
 
 
 def _call(unit: Callable[[], Any]) -> None:
     unit()
 
 
-def _parts(items: Sequence[Work], most: int) -> Iterator[list[Any]]:
+def parts(items: Sequence[Work], most: int) -> Iterator[list[Any]]:
     """Yield the items in their order, so many bytes at a time."""
     part: list[Any] = []
     size = 0
     for item in items:
-        if part and size + item.size > most:
+        # What a Parquet file holds is several times as large as the file: it stands alone.
+        more = most if item.place.endswith(PARQUET_SUFFIX) else item.size
+        if part and size + more > most:
             yield part
             part, size = [], 0
         part.append(item)
-        size += item.size
+        size += more
     if part:
         yield part

@@ -1,25 +1,15 @@
 """``compression-eval scrub`` and ``compression-eval audit``."""
 
 import json
-import re
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
 from functools import partial, wraps
 from pathlib import Path
 from typing import Any
 
-import anyio
 import click
 
 from compression_eval.conversations.processes import Workers, jobs_option
 from compression_eval.conversations.scrubbing.pseudonyms import Pseudonyms
-from compression_eval.conversations.scrubbing.scrubber import (
-    Scrubbed,
-    audit,
-    paraphrase_first_message,
-    scrub,
-    scrub_bank,
-)
 from compression_eval.conversations.scrubbing.settings import (
     DEFAULT_PROFILE,
     PARAPHRASE,
@@ -27,19 +17,20 @@ from compression_eval.conversations.scrubbing.settings import (
     profiles,
     read_names,
 )
-from compression_eval.conversations.scrubbing.texts import Report, TextPasses
-from compression_eval.conversations.scrubbing.vocabulary import Vocabulary
+from compression_eval.conversations.scrubbing.sharded import (
+    AllScrubbed,
+    audit_shards,
+    scrub_shards,
+)
+from compression_eval.conversations.scrubbing.texts import Report
+from compression_eval.conversations.scrubbing.working import ScrubWorker
+from compression_eval.conversations.shards import Sharding, shard_options
 from compression_eval.conversations.sources import Input
 from compression_eval.errors import DataError
-from compression_eval.fixtures.banks import ProbeBank
-from compression_eval.fixtures.checking import bank_findings
 from compression_eval.fixtures.finding_files import BANK_SUFFIX, find_bank, find_fixtures
-from compression_eval.fixtures.loading import load_bank, load_fixture, refuse
-from compression_eval.fixtures.structure import bank_faults, fixture_faults
-from compression_eval.fixtures.writing import fixture_text, write_whole
+from compression_eval.fixtures.writing import write_whole
 from compression_eval.terminal import CleanCommand, examples
 
-_MAX_FINDINGS = 20
 _PATH = click.Path(path_type=Path)
 _PASS_OPTIONS = (
     click.option(
@@ -97,7 +88,9 @@ def _with_settings(function: Callable[..., None]) -> Callable[..., None]:
     ),
 )
 @click.argument("inputs", nargs=-1, required=True, metavar="IN...")
-@click.option("--out", type=_PATH, required=True, help="Folder to write to.")
+@click.option(
+    "--out", required=True, help="Folder to write to; with --engine it may be an address."
+)
 @_with_settings
 @click.option("--key", envvar="COMPRESSION_EVAL_SCRUB_KEY", help="Key of the stand-ins.")
 @click.option("--key-file", type=_PATH, help="File with that key.")
@@ -105,15 +98,19 @@ def _with_settings(function: Callable[..., None]) -> Callable[..., None]:
 @click.option("--model", help="Model for --paraphrase; by default the one of Inspect's settings.")
 @click.option("--report", type=_PATH, help="Write the report as JSON, too.")
 @jobs_option
+@shard_options
+@click.option("--force", is_flag=True, help="With --engine: make anew what is there already.")
 def scrub_command(
     settings: ScrubSettings,
     inputs: tuple[str, ...],
-    out: Path,
+    out: str,
     key: str | None,
     key_file: Path | None,
     model: str | None,
     report: Path | None,
     jobs: int | None,
+    sharding: Sharding | None,
+    force: bool,
 ) -> None:
     """Scrub fixtures, and the banks that lie beside them, into a folder.
 
@@ -122,28 +119,39 @@ def scrub_command(
     The report on what was replaced is for a person to read: rules find much, not everything.
     """
     pseudonyms = Pseudonyms.of_file(key_file) if key_file else Pseudonyms((key or "").encode())
+    if sharding:
+        if PARAPHRASE in settings.passes:
+            raise DataError("--paraphrase: not with --engine")
+        scrubbed = scrub_shards(inputs, out, settings, pseudonyms, sharding, force=force)
+        if scrubbed is None:
+            click.echo(f"{out}: this was scrubbed before; --force scrubs it anew")
+        else:
+            _conclude(scrubbed, report)
+        return
+    if force:
+        raise DataError("--force: needs --engine; without it files are overwritten")
+    folder = Path(out)
     files = [Input(str(path), named=True) for path in find_fixtures(inputs)]
-    out.mkdir(parents=True, exist_ok=True)
-    total = Report()
+    folder.mkdir(parents=True, exist_ok=True)
     refused = 0
     written: dict[Path, Path] = {}
-    data: list[dict[str, Any]] = []
-    with Workers(partial(_Worker, settings, pseudonyms, model), files, jobs, passes=2) as workers:
-        for _, read in workers.each("learn", _Worker.learn, files):
+    data: list[tuple[str, Report]] = []
+    make = partial(ScrubWorker, settings, pseudonyms, model)
+    with Workers(make, files, jobs, passes=2) as workers:
+        for _, read in workers.each("learn", ScrubWorker.learn, files):
             list(read)  # a name that one file gives away is replaced in all of them
-        workers.all(_Worker.teach, workers.all(_Worker.taught))
-        for file, results in workers.each("scrub", _Worker.scrub, files):
+        workers.all(ScrubWorker.teach, workers.all(ScrubWorker.taught))
+        for file, results in workers.each("scrub", ScrubWorker.scrub, files):
             path = file.path
             (done,) = results
-            total.add(done.report)
-            data.append({"file": str(path), "replaced": done.report.as_data()})
+            data.append((str(path), done.report))
             for line in done.notes:
                 click.echo(line, err=True)
             if done.fixture is None:
                 refused += 1
                 continue
             # The stem of the file to write is that of the input, scrubbed as well.
-            target = out / f"{done.stem or 'fixture'}.json"
+            target = folder / f"{done.stem or 'fixture'}.json"
             if target in written:
                 raise DataError(
                     f"{path}: {target} was just written for {written[target]}; rename one"
@@ -158,12 +166,22 @@ def scrub_command(
             write_whole(target, done.fixture)
             written[target] = path
             click.echo(said)
+    _conclude(AllScrubbed(data, refused), report)
+
+
+def _conclude(done: AllScrubbed, report: Path | None) -> None:
+    """Say what was replaced, and what was not written."""
+    total = Report()
+    for _, one in done.reports:
+        total.add(one)
     click.echo("\n".join(("", *total.table())))
     if report is not None:
+        data = [{"file": file, "replaced": one.as_data()} for file, one in done.reports]
         text = json.dumps({"files": data, "total": total.as_data()}, indent=1, ensure_ascii=False)
         write_whole(report, text + "\n")
-    if refused:
-        raise DataError(f"{refused} of {len(files)} not written: something is still found there")
+    if done.refused:
+        told = f"{done.refused} of {len(done.reports)} not written"
+        raise DataError(f"{told}: something is still found there")
 
 
 @click.command(
@@ -174,12 +192,21 @@ def scrub_command(
 @click.argument("paths", nargs=-1, required=True, metavar="PATH...")
 @_with_settings
 @jobs_option
-def audit_command(settings: ScrubSettings, paths: tuple[str, ...], jobs: int | None) -> None:
+@shard_options
+def audit_command(
+    settings: ScrubSettings,
+    paths: tuple[str, ...],
+    jobs: int | None,
+    sharding: Sharding | None,
+) -> None:
     """Look for anything that scrubbing would still change; exits with 1 if there is something.
 
     PATH is a name, a file, a folder or a pattern; banks that lie beside fixtures are read too.
     Says the field and the rule, and shows values only masked.
     """
+    if sharding:
+        _conclude_audit(*audit_shards(paths, settings, sharding))
+        return
     found: list[Path] = []
     for path in paths:
         if path.endswith(BANK_SUFFIX) and Path(path).is_file():
@@ -189,88 +216,19 @@ def audit_command(settings: ScrubSettings, paths: tuple[str, ...], jobs: int | N
         banks = map(_bank_beside, fixtures)
         found += [*fixtures, *(bank for bank in banks if bank)]
     files = [Input(str(path), named=True) for path in found]
-    count = 0
-    with Workers(partial(_Worker, settings, Pseudonyms()), files, jobs) as workers:
-        for file, findings in workers.each("audit", _Worker.audit, files):
-            for finding in findings:
-                count += 1
-                click.echo(f"{file.path}: {finding}")
-    click.echo(f"{len(files)} audited: {count} findings")
-    if count:
+    lines: list[str] = []
+    with Workers(partial(ScrubWorker, settings, Pseudonyms()), files, jobs) as workers:
+        for file, findings in workers.each("audit", ScrubWorker.audit, files):
+            lines += (f"{file.path}: {finding}" for finding in findings)
+    _conclude_audit(len(files), lines)
+
+
+def _conclude_audit(audited: int, findings: Sequence[str]) -> None:
+    for finding in findings:
+        click.echo(finding)
+    click.echo(f"{audited} audited: {len(findings)} findings")
+    if findings:
         raise click.exceptions.Exit(1)
-
-
-@dataclass(frozen=True)
-class _Done:
-    """A scrubbed file and the bank beside it, as text; the fixture is None if it is refused."""
-
-    report: Report
-    notes: Sequence[str]
-    stem: str = ""
-    fixture: str | None = None
-    bank: str | None = None
-
-
-class _Worker:
-    """Learns from files, scrubs and audits them."""
-
-    def __init__(
-        self, settings: ScrubSettings, pseudonyms: Pseudonyms, model: str | None = None
-    ) -> None:
-        self._settings, self._pseudonyms, self._model = settings, pseudonyms, model
-        self._shared = TextPasses(settings, pseudonyms)
-
-    def learn(self, file: Input) -> Iterator[None]:
-        self._shared.learn_from(load_fixture(file.path))
-        if bank_path := _bank_beside(file.path):
-            self._shared.learn_from(load_bank(bank_path))
-        yield
-
-    def taught(self) -> Vocabulary:
-        return self._shared.vocabulary
-
-    def teach(self, taught: Sequence[Vocabulary]) -> None:
-        self._shared.vocabulary = Vocabulary.of(taught)
-
-    def scrub(self, file: Input) -> Iterator[_Done]:
-        notes: list[str] = []
-        scrubbed, bank = self._scrubbed_pair(file.path, notes)
-        made = [made for made in (scrubbed.fixture, bank) if made is not None]
-        if findings := [each for one in made for each in audit(one, self._settings, scrubbed)]:
-            shown = [f"{file.path}: still found: {each}" for each in findings[:_MAX_FINDINGS]]
-            if len(findings) > _MAX_FINDINGS:
-                shown.append(f"{file.path}: and {len(findings) - _MAX_FINDINGS} more")
-            yield _Done(scrubbed.report, notes + shown)
-            return
-        stem = re.sub(r"[^\w.,()@+~=-]", "-", scrubbed.scrub_text(file.path.stem)).lstrip(".")
-        text = fixture_text(scrubbed.fixture)
-        yield _Done(scrubbed.report, notes, stem, text, fixture_text(bank) if bank else None)
-
-    def audit(self, file: Input) -> Iterator[str]:
-        is_bank = file.path.name.endswith(BANK_SUFFIX)
-        target = load_bank(file.path) if is_bank else load_fixture(file.path)
-        yield from map(str, audit(target, self._settings))
-
-    def _scrubbed_pair(self, path: Path, notes: list[str]) -> tuple[Scrubbed, ProbeBank | None]:
-        """Scrub a file and the bank beside it; notes where facts of the bank no longer hold."""
-        fixture = load_fixture(path)
-        scrubbed = scrub(fixture, self._settings, self._pseudonyms, self._shared)
-        if PARAPHRASE in self._settings.passes:
-            rewrite = partial(paraphrase_first_message, scrubbed, self._pseudonyms, self._model)
-            scrubbed = anyio.run(rewrite)
-        refuse(f"{path}: after scrubbing", fixture_faults(scrubbed.fixture))
-        bank_path = _bank_beside(path)
-        if bank_path is None:
-            return scrubbed, None
-        before = load_bank(bank_path)
-        refuse(str(bank_path), bank_faults(before, fixture))
-        bank = scrub_bank(before, scrubbed)
-        refuse(f"{bank_path}: after scrubbing", bank_faults(bank, scrubbed.fixture))
-        known = {str(each) for each in bank_findings(before, fixture, bank_path, shipped=False)}
-        for finding in bank_findings(bank, scrubbed.fixture, bank_path, shipped=False):
-            if str(finding) not in known:
-                notes.append(f"after scrubbing: {finding}")
-        return scrubbed, bank
 
 
 def _bank_beside(path: Path) -> Path | None:

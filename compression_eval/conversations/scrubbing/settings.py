@@ -5,10 +5,13 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
+from typing import Any
 
+from compression_eval.conversations.scrubbing.pseudonyms import Pseudonyms
 from compression_eval.conversations.scrubbing.rules import missing, yaml_file
 from compression_eval.conversations.scrubbing.vocabulary import Learnt
 from compression_eval.errors import DataError, shorten
+from compression_eval.fixtures.digests import digest
 
 RULES_VERSION = 5
 """Version of our own rules and pseudonyms; a change of either that changes a byte raises it."""
@@ -78,6 +81,16 @@ class ScrubSettings:
             raise DataError("pass: none is left to run")
         passes = tuple(name for name in all_passes() if name in chosen)
         return cls(profile, passes, listed, remote_owners)
+
+    def described(self, pseudonyms: Pseudonyms) -> dict[str, Any]:
+        """Return what decides the result of scrubbing; of names and the key only digests."""
+        return {
+            "scrubber": self.scrubber,
+            "passes": self.passes,
+            "remote_owners": self.remote_owners,
+            "listed": digest(repr(self.listed)),
+            "key": pseudonyms.digest("").hex(),
+        }
 
     @property
     def scrubber(self) -> str:
