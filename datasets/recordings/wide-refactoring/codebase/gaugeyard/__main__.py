@@ -1,0 +1,5 @@
+import sys
+
+from gaugeyard.cli import main
+
+sys.exit(main())
