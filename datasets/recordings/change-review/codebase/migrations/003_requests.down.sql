@@ -1,0 +1,2 @@
+DROP TABLE movements;
+DROP TABLE requests;

@@ -1,0 +1,1 @@
+"""Stock, requests and tests of a seed bank."""

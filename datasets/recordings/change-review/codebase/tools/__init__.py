@@ -1,0 +1,1 @@
+"""Things for developers."""
