@@ -1,0 +1,4 @@
+import { route } from "./router.js";
+
+route("kiosk", "/kiosk");
+route("kiosk-return", "/kiosk/return/:id");
