@@ -2,6 +2,7 @@
 
 import os
 from collections.abc import Iterator
+from contextvars import Context
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -102,7 +103,10 @@ class SweepPlan:
         for arm in self.arms:
             for name, model in models:
                 # Each model has its own task, because a task's log names the model that answers.
-                task = with_models(compression(**arm.arguments), name, roles)
+                # In a context of its own: to one of an earlier sweep in this process Inspect would
+                # tell the task that no model was chosen, and the embedded one would grade.
+                created = Context().run(compression, **arm.arguments)
+                task = with_models(created, name, roles)
                 yield task_with(task, model=model, epochs=Epochs(self.epochs, "mean"))
 
     def check_models(self) -> None:

@@ -65,6 +65,19 @@ def test_the_embedded_model_stands_in_where_none_was_chosen(tiny: Path, tmp_path
     assert "no-language-model" in (read_eval_log(tail, header_only=True).eval.tags or [])
 
 
+def test_no_other_grader_stands_in_for_a_second_sweep_of_one_process(
+    tiny: Path, tmp_path: Path
+) -> None:
+    for name in ("one", "two"):
+        folder = tmp_path / name
+        folder.mkdir()
+        given = {"arms": ["tail"], "models": [f"scripted/{ANSWERS}"], "epochs": 1}
+        run("sweep", str(settings_file(folder, tiny, **given)))
+    logs = list_eval_logs(str(tmp_path))
+    roles = [read_eval_log(log, header_only=True).eval.model_roles for log in logs]
+    assert [each or {} for each in roles] == [{}, {}]
+
+
 def test_prices_go_into_the_logs(scripts: Scripts, tiny: Path, tmp_path: Path) -> None:
     prices = tmp_path / "prices.yaml"
     price = "{input: 1.0, output: 2.0, input_cache_write: 0, input_cache_read: 0}"
