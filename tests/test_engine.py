@@ -57,7 +57,7 @@ def cluster(bucket: str) -> Iterator[Any]:
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("RAY_USAGE_STATS_ENABLED", "0")
         # A dead node is noticed after some seconds, not after half a minute.
-        beats = {"health_check_initial_delay_ms": 0, "health_check_period_ms": 1000}
+        beats = {f"health_check_{name}_ms": 1000 for name in ("initial_delay", "period", "timeout")}
         node = {
             "_system_config": beats,
             "num_cpus": 1,
