@@ -45,6 +45,8 @@ class Reference(BaseModel):
     language: Language
     scores: dict[str, float]
     """The careful reader's, by criterion id."""
+    second_scores: dict[str, float] | None = None
+    """A second reader's; none in older logs and in sets without."""
     why: str
 
 
@@ -83,6 +85,10 @@ class Case:
         Otherwise a grader that omits criteria would be compared with means over other criteria.
         """
         return _over_both(self.scores, self.reference.scores)
+
+    def second_reader(self) -> "Case":
+        """Return the case of a second reader's scores in place of the grader's."""
+        return Case(self.reference, self.reference.second_scores or {})
 
 
 def case_of(item: SampleScore) -> Case | None:

@@ -41,7 +41,9 @@ def grader(logs: tuple[str, ...], form: str) -> None:
     LOG is a log of tasks/grader_calibration.py, or a folder with some. For each grader and
     dimension: the mean absolute error and the bias (above 0: lenient) in points of 5, Spearman's
     rank correlation, the quadratic weighted kappa with its 95 % bootstrap interval over answers;
-    the traps it fell for; and how far changes that should not count moved its scores.
+    the traps it fell for; and how far changes that should not count moved its scores. Where the
+    answers have a second reader's scores, that reader's agreement is printed too: a grader that
+    is as near as that is as good as a reader.
     """
     results = [result for log in _logs(logs) for result in _results(log)]
     if form == "json":
@@ -88,6 +90,11 @@ class GraderResult:
     def original_after_rules(self) -> list[Case]:
         """The unchanged answers, with the scores that a real run would count."""
         return [case for case in self.after_rules if case.original]
+
+    @property
+    def second_reader(self) -> list[Case]:
+        """The unchanged answers that have a second reader's scores, with these as the grader's."""
+        return [each for case in self.originals if (each := case.second_reader()).scores]
 
     def traps(self) -> dict[str, tuple[int, list[str]]]:
         """Return by kind the number of traps with a value, and those it fell for."""
@@ -180,6 +187,10 @@ def _lines(result: GraderResult) -> Iterator[str]:
     yield ""
     yield from table_lines(_agreement(result))
     yield ""
+    if result.second_reader:
+        yield "A second reader, who marked the answers without seeing these marks, is off by:"
+        yield from table_lines(_second_reader(result))
+        yield ""
     yield from table_lines(_traps(result), longest=200)
     variants = _variants(result)
     if variants.rows:
@@ -207,6 +218,18 @@ def _agreement(result: GraderResult) -> Table:
             row.append(_number(agreement(result.original_after_rules, key).error))
         rows.append(row)
     return Table(heads, rows)
+
+
+def _second_reader(result: GraderResult) -> Table:
+    measured = {key: agreement(result.second_reader, key) for key in KEYS}
+    heads = ["dimension", "answers", "error", "bias", "kappa"]
+    return Table(
+        heads,
+        [
+            [key, str(m.answers), _number(m.error), _number(m.bias, signed=True), _number(m.kappa)]
+            for key, m in measured.items()
+        ],
+    )
 
 
 def _traps(result: GraderResult) -> Table:
@@ -247,6 +270,11 @@ def _data(result: GraderResult) -> dict[str, Any]:
         "gradings": len(result.cases),
         "failures": result.failures,
         "agreement": {key: _without_nan(values) for key, values in compared.items()},
+        "second_reader": {
+            key: _without_nan(asdict(agreement(result.second_reader, key))) for key in KEYS
+        }
+        if result.second_reader
+        else None,
         "traps": {
             kind: {"answers": number, "sprung": fell}
             for kind, (number, fell) in result.traps().items()

@@ -171,6 +171,7 @@ def _sample(
         variant=variant,
         language=group.language,
         scores=item.scores,
+        second_scores=item.second_scores,
         why=item.why,
     )
     record = SampleRecord(

@@ -64,7 +64,8 @@ class Anchor:
     @property
     def digest(self) -> str:
         """Digest of all that is graded and of its marks: anchors are the same where it is."""
-        return digest("".join([digest(self.answer), digest(self.probe), digest(self.context)]))
+        answer = self.answer.model_copy(update={"second_scores": None})
+        return digest("".join([digest(answer), digest(self.probe), digest(self.context)]))
 
     def request(
         self, grader_context: GraderContext = "state", language: Language | None = None
@@ -161,6 +162,8 @@ def _every_anchor() -> tuple[Anchor, ...]:
         )
         for group in load_sets()
         for answer in group.answers.answers
+        # What models answered is marked less surely, and the older choice shall stay.
+        if answer.kind != "recorded"
     )
 
 

@@ -41,6 +41,7 @@ Kind = Literal[
     "injection",
     "wrong_format",
     "constraint_broken",
+    "recorded",
 ]
 
 _WHOLE = ("perfect", "lucky_guess", "wrong_format")
@@ -60,10 +61,13 @@ class GradedAnswer(Strict):
     probe: NonEmpty
     """Id of the probe in the fixture's bank."""
     kind: Kind
-    """What is special about it; most kinds test a weakness of graders."""
+    """What is special about it; most kinds test a weakness of graders, and ``recorded`` is what a
+    model answered in a run."""
     answer: NonEmpty
     scores: dict[str, ScoreValue] = Field(min_length=1)
     """By criterion id, 0 to 5: exactly the criteria that fit the probe."""
+    second_scores: dict[str, ScoreValue] | None = None
+    """Those of a second reader, who had not seen the first's."""
     why: NonEmpty
     """The scores in one line, in the language of the fixture."""
 
@@ -152,11 +156,13 @@ def faults(answers: AnswerSet, probes: dict[str, Probe], language: Language) -> 
             yield f"{where}: probe: there is no probe {shorten(item.probe)}"
             continue
         fitting = {criterion.id for criterion in load_rubric("en").criteria_for(probe)}
-        if missing := sorted(fitting - set(item.scores)):
-            yield f"{where}: scores: missing: {', '.join(missing)}"
-        if foreign := sorted(set(item.scores) - fitting):
-            names = ", ".join(map(shorten, foreign))
-            yield f"{where}: scores: not graded on a probe like this: {names}"
+        for field in ("scores", "second_scores"):
+            given = set(fitting if (scores := getattr(item, field)) is None else scores)
+            if missing := sorted(fitting - given):
+                yield f"{where}: {field}: missing: {', '.join(missing)}"
+            if foreign := sorted(given - fitting):
+                names = ", ".join(map(shorten, foreign))
+                yield f"{where}: {field}: not graded on a probe like this: {names}"
         for fault in _kind_faults(item, probe, language):
             yield f"{where}: {fault}"
 
@@ -174,7 +180,7 @@ def _kind_faults(item: GradedAnswer, probe: Probe, language: Language) -> Iterat
     if item.kind == "stale_value" and not wrong:
         yield "kind: stale_value, but it gives no superseded value as current"
     silent = abstained(item.answer, probe, text.abstention)
-    if silent != (item.kind == "abstention"):
+    if silent != (item.kind == "abstention") and item.kind != "recorded":
         yield f"kind: {item.kind}, but the answer {'abstains' if silent else 'does not abstain'}"
     graded = set(item.scores) - set(_of("instruction_following"))
     if silent and any(item.scores[name] for name in graded):

@@ -121,6 +121,10 @@ def test_a_perfect_grader(tmp_path: Path) -> None:
         assert agreement["rank"] == pytest.approx(1)
         assert agreement["kappa"] == agreement["low"] == 1
     assert all(trap["sprung"] == [] for trap in result["traps"].values())
+    # A second reader is near the first, and another than the grader.
+    second = result["second_reader"]["overall"]
+    assert second["answers"] == result["agreement"]["overall"]["answers"]
+    assert 0 < second["error"] < 0.5
     # The rules of a real run must not move what a careful reader gives.
     assert result["agreement"]["overall"]["error_after_rules"] == 0
     assert log.results is not None
