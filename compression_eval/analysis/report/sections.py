@@ -346,6 +346,9 @@ def retention(of: Figures) -> Table | None:
     return Table(heads, rows) if rows else None
 
 
+_ONCE = " (*: an arm was compressed only once, so by the spread between conversations.)"
+
+
 def pairs(of: Figures) -> Table | None:
     """Return the difference between every two arms; None if there are no two."""
 
@@ -356,7 +359,7 @@ def pairs(of: Figures) -> Table | None:
             pair.higher,
             pair.lower,
             shown_change(pair.change, KNOWLEDGE, DEFAULT_THRESHOLD),
-            "exact" if certain else between(pair.interval),
+            "exact" if certain else between(pair.interval) + " *" * pair.over_conversations,
             DASH if certain else shown_p(pair.p_value).replace("-", DASH),
             "the same answers" if same else pair.verdict,
         ]
@@ -518,6 +521,8 @@ def markdown(of: Figures, remarks: Iterable[str], beside: Published | None) -> s
         parts.append(
             f"Knowledge on the {of.frontier.probes} probes that every arm has; 95 % on these "
             "conversations, p adjusted by Holm's method over all pairs."
+            + any(pair.over_conversations for pair in of.frontier.pairs)
+            * _ONCE
         )
     if (spent := spending_table(of.spending)) is not None:
         parts += ["### Tokens per correct answer", markdown_table(spent.heads, spent.plain, pasted)]

@@ -123,11 +123,13 @@ class Pair:
     change: float
     """How much higher."""
     interval: Limits | None
-    """Of that, at 95 % on these conversations; None if it is exact or not known."""
+    """Of that, at 95 %; None if it is exact or not known."""
     p_value: float | None
     """Adjusted by Holm's method over all pairs."""
     verdict: Verdict
     """Of the higher one."""
+    over_conversations: bool = False
+    """Whether by the spread between conversations, for want of a second compression."""
 
 
 @dataclass(frozen=True)
@@ -274,6 +276,13 @@ def _pairs(arms: Sequence[ReportedArm], kept: Mapping[str, ArmValues]) -> list[P
         if difference := paired_difference(kept[lower], kept[higher]):
             differences[higher, lower] = difference
     same = {pair for pair in differences if all(exact[name] for name in pair)}
+    # As `decide` does: the spread between conversations holds what compressions vary by as well.
+    once = {
+        pair: replace(each, here=each.elsewhere)
+        for pair, each in differences.items()
+        if pair not in same and each.here is None and each.elsewhere is not None
+    }
+    differences |= once
     thresholds = dict.fromkeys(differences, DEFAULT_THRESHOLD)
     rising = {(high, low) for high, low in differences if failing[high] > failing[low]}
     judged = judge(known_exactly(differences, same), thresholds, failures_rise=rising)
@@ -281,7 +290,7 @@ def _pairs(arms: Sequence[ReportedArm], kept: Mapping[str, ArmValues]) -> list[P
     for names, each in judged.items():
         seen = each.difference
         limits = seen.here.interval(seen.estimate) if seen.here and names not in same else None
-        pairs.append(Pair(*names, seen.estimate, limits, each.p_value, each.verdict))
+        pairs.append(Pair(*names, seen.estimate, limits, each.p_value, each.verdict, names in once))
     return sorted(pairs, key=lambda pair: -pair.change)
 
 

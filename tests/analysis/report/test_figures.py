@@ -208,6 +208,22 @@ def test_an_arm_that_fails_more_often_is_not_better() -> None:
     assert (pair.higher, pair.verdict) == ("failing", "better")
 
 
+def test_one_compression_each_is_decided_by_the_spread_between_conversations() -> None:
+    scores = {f"c{number}": 3 + number / 10 for number in range(6)}
+    sizes = dict.fromkeys(scores, 100.0)
+    by_arm = {
+        "high": samples(scores, sizes),
+        "low": samples({unit: score - 1 - score / 20 for unit, score in scores.items()}, sizes),
+    }
+    once = {name: each[each["state"] == "0"] for name, each in by_arm.items()}
+    (pair,) = frontier([arm("high"), arm("low")], once).pairs
+    assert (pair.higher, pair.verdict, pair.over_conversations) == ("high", "better", True)
+    assert pair.interval is not None
+    assert pair.interval[0] < pair.change < pair.interval[1]
+    (pair,) = frontier([arm("high"), arm("low")], by_arm).pairs
+    assert (pair.verdict, pair.over_conversations) == ("better", False)
+
+
 def test_a_size_is_shown_within_its_scale() -> None:
     assert between((-0.4, 5.6), "overall") == "0.00 to 5.00"
     assert between((0.9, 1.2), "fact_recall") == "90 % to 100 %"
