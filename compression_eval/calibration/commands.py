@@ -221,15 +221,14 @@ def _agreement(result: GraderResult) -> Table:
 
 
 def _second_reader(result: GraderResult) -> Table:
-    measured = {key: agreement(result.second_reader, key) for key in KEYS}
-    heads = ["dimension", "answers", "error", "bias", "kappa"]
-    return Table(
-        heads,
-        [
-            [key, str(m.answers), _number(m.error), _number(m.bias, signed=True), _number(m.kappa)]
-            for key, m in measured.items()
-        ],
-    )
+    both = [case for case in result.originals if case.scores and case.reference.second_scores]
+    heads = ["dimension", "answers", "error", "bias", "kappa", "grader's error on these"]
+    rows = []
+    for key in KEYS:
+        m = agreement([case.second_reader() for case in both], key)
+        row = [str(m.answers), _number(m.error), _number(m.bias, signed=True), _number(m.kappa)]
+        rows.append([key, *row, _number(agreement(both, key).error)])
+    return Table(heads, rows)
 
 
 def _traps(result: GraderResult) -> Table:
