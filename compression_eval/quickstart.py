@@ -12,6 +12,7 @@ import time
 from collections.abc import Iterable, Sequence
 from contextlib import redirect_stdout
 from dataclasses import replace
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, Literal
 
@@ -20,7 +21,7 @@ import click
 from inspect_ai.log import EvalLog
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
-from compression_eval.analysis.commands import report, require_for_report
+from compression_eval.analysis.commands import report
 from compression_eval.authoring import generate
 from compression_eval.authoring.history import TAIL_TOKENS
 from compression_eval.compressors.recorded import unsupported
@@ -87,6 +88,10 @@ class Selection(BaseModel):
     """The files that were taken."""
     imported: bool = False
     """Whether all of them were imported."""
+
+
+NEEDED = ("jinja2", "matplotlib", "scipy", "kingfisher_sdk", "english_words")
+"""Packages of the extras that the scrubber and the report use."""
 
 
 @click.command(
@@ -157,7 +162,10 @@ def quickstart_command(
     left out, with its reason. The embedded model needs no key and costs nothing; with --model
     the cost is estimated, and asked for, first. Given again, the command goes on where it was.
     """
-    require_for_report()
+    if missing := [name for name in NEEDED if find_spec(name) is None]:
+        raise DataError(
+            f"quickstart needs {', '.join(missing)}: pip install 'compression_eval[analysis,scrub]'"
+        )
     _check_models(models)
     wanted = Selection(
         paths=[os.path.abspath(Path(path).expanduser()) for path in paths],  # noqa: PTH100 - patterns

@@ -5,7 +5,6 @@ import math
 import textwrap
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from shutil import get_terminal_size
 
 import click
 from inspect_ai.hooks import Hooks, ModelRetry, SampleAttemptStart, TaskEnd, TaskStart, hooks
@@ -31,9 +30,6 @@ logger = logging.getLogger(__name__)
 
 MAX_FAILED = "max_failed"
 """Key of a log's metadata: the share of samples that may stay without a grade."""
-
-MIN_PANEL = 100
-"""Columns of a terminal in which Inspect's panel has room for the names of our scores."""
 
 MAX_WIDTH = 78
 """Characters of a line of ours, so that it stays whole in a terminal of 80."""
@@ -216,9 +212,9 @@ def _listed(failures: RunFailures) -> str:
 
 
 def _scores(log: EvalLog, failures: RunFailures) -> list[str]:
-    """Return the scores that Inspect's panel does not show well.
+    """Return the scores, which Inspect's panel cuts and some displays do not show.
 
-    It cuts the names of scores in a narrow terminal, and writes nan for what has no score.
+    Its panel has room for half of the names of scores, and writes nan for what has no score.
     """
     lines, missing = [], []
     for score in log.results.scores if log.results else []:
@@ -228,7 +224,7 @@ def _scores(log: EvalLog, failures: RunFailures) -> list[str]:
             lines.append(f"{score.name:<22}{mean:>9.3f}{error}")
         elif score.name not in READ_KEYS:  # where no language model reads, nothing is missing
             missing.append(score.name)
-    if get_terminal_size().columns >= MIN_PANEL or not failures.graded:
+    if not failures.graded:
         lines = []
     if missing:
         why = "no graded probe asks for it" if failures.graded else failures.cause

@@ -79,7 +79,7 @@ def test_a_run_without_failures_says_so(tmp_path: Path, log_dir: Path) -> None:
     arguments = ["eval", "tasks/compression.py", "-T", f"fixtures={fixture}", "--epochs", "1"]
     budgets = "{tail_tokens: 60, summary_tokens: 200}"
     result = command.inspect(
-        [*arguments, "-T", f"compressor_args={budgets}"], log_dir, COLUMNS="80"
+        [*arguments, "-T", f"compressor_args={budgets}"], log_dir, COLUMNS="160"
     )
     assert result.code == 0, result.errors
     said = result.errors[result.errors.index("compression-anchored-tail=60-summary=200, ") :]
