@@ -1,6 +1,8 @@
 """Run one function on many units of work, on all the machines of a Ray cluster."""
 
 import os
+import re
+import socket
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
@@ -17,6 +19,10 @@ from compression_eval.terminal import Display, plain_error
 
 DEATHS = 5
 """How often a unit is given to another worker after one has died; bad luck ends before that."""
+
+SECONDS_TO_CONNECT = 5
+
+MAX_SHOWN = 10
 
 AHEAD = 2
 """Units for each core that the cluster is given at a time, so that no worker waits for the next."""
@@ -58,6 +64,13 @@ class Engine:
         if place == "local":
             os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
             alone = {"include_dashboard": False, "object_store_memory": OBJECT_STORE_BYTES}
+        if match := re.fullmatch(r"(?:ray://)?([^/]+):(\d+)", place):
+            host, port = match[1].strip("[]"), int(match[2])
+            try:  # first: Ray itself tries for minutes
+                socket.create_connection((host, port), SECONDS_TO_CONNECT).close()
+            except (OSError, OverflowError, UnicodeError) as error:
+                told = f"--engine ray: {place}: cannot be reached: {plain_error(error)}"
+                raise DataError(told) from error
         try:
             ray.init(place, log_to_driver=False, logging_level="ERROR", **alone)
         except Exception as error:  # Ray raises errors of its own, of gRPC and of the system
@@ -77,6 +90,7 @@ class Engine:
         label: str,
         function: Callable[[_Unit], _Result],
         units: Sequence[_Unit],
+        name: Callable[[_Unit], str],
         *,
         at_once: int | None = None,
     ) -> Iterator[tuple[int, _Result]]:
@@ -89,14 +103,17 @@ class Engine:
             label: What is done, for people.
             function: One that workers can import.
             units: What it is called with.
+            name: Names a unit, for people.
             at_once: Units at the same time; by default as many as there are cores.
 
         Raises:
-            DataError: Ray is missing or cannot be reached, the function raised one, or the
-                workers that had a unit died again and again.
+            DataError: Ray is missing or cannot be reached, the function raised one or an error
+                of the system, or, when all else is done, the workers that had a unit died again
+                and again.
         """
         done = 0
-        display = Display(label, len(units), str, lambda: f"{label}: {done} of {len(units)} shards")
+        dead: list[str] = []
+        display = Display(label, len(units), str, lambda: f"{label}: {done} of {len(units)} units")
         with self.connected() as ray, display:
             task = ray.remote(_Task).options(max_retries=DEATHS, scheduling_strategy="SPREAD")
             left, running = deque(enumerate(units)), dict[Any, int]()
@@ -109,17 +126,24 @@ class Engine:
                 number = running.pop(ready)
                 try:
                     outcome = ray.get(ready)
-                except ray.exceptions.RayTaskError:
+                except ray.exceptions.RayTaskError as error:
+                    if re.search(r"No module named '?compression_eval\b", str(error)):
+                        told = "compression_eval is not installed where Ray's workers are"
+                        raise DataError(f"--engine ray: {told}") from None
                     raise  # a defect, with the worker's own traceback
                 except ray.exceptions.RayError as error:
-                    died = f"{label}, shard {number}: the workers that had it died: "
-                    raise DataError(died + plain_error(error)) from error
+                    where = f"{label}, {name(units[number])}"
+                    dead.append(f"{where}: the workers that had it died: {plain_error(error)}")
+                    continue
                 if isinstance(outcome, _Refusal):
                     raise DataError(outcome.reason)
                 done += 1
                 if display.bars:
                     display.bars.advance(display.whole)
                 yield number, outcome
+        if dead:
+            more = [f"and {len(dead) - MAX_SHOWN} more"] if len(dead) > MAX_SHOWN else []
+            raise DataError("\n".join((*dead[:MAX_SHOWN], *more)))
 
 
 def engine_options(command: _Command) -> _Command:
@@ -145,7 +169,7 @@ def engine_of(engine: str | None, address: str | None) -> Engine | None:
 
 @dataclass(frozen=True)
 class _Refusal:
-    """A `DataError` of a worker; some cannot go from one process to another."""
+    """An expected error of a worker; some cannot go from one process to another."""
 
     reason: str
 
@@ -153,12 +177,15 @@ class _Refusal:
 def _Task(function: Callable[[Any], Any], unit: Any, folder: str, version: str) -> Any:  # noqa: N802 - the name that Ray's tools show
     if version != __version__:
         return _Refusal(f"compression_eval: {version} here, {__version__} where Ray's workers are")
-    if Path(folder).is_dir():  # relative paths mean the same to workers that share a file system
-        os.chdir(folder)
     try:
+        # Relative paths mean the same to workers that share a file system.
+        if Path(folder).is_dir():
+            os.chdir(folder)
         return function(unit)
     except DataError as error:
         return _Refusal(str(error))
+    except OSError as error:
+        return _Refusal(f"{socket.gethostname()}: {type(error).__name__}: {plain_error(error)}")
 
 
 def _ray() -> ModuleType:

@@ -11,6 +11,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from threading import Thread
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -18,6 +19,8 @@ from click.testing import CliRunner, Result
 from inspect_ai.log import list_eval_logs, read_eval_log
 
 from compression_eval.cli import main
+from compression_eval.engine import Engine
+from compression_eval.errors import DataError
 from compression_eval.fixtures.finding_files import shipped_fixtures
 from compression_eval.fixtures.parquet_files import ParquetFixtures
 from tests.e2e import small
@@ -285,6 +288,72 @@ def answers(folder: str) -> Counter[str]:
         for sample in log.samples or []
         for values in [{name: score.value for name, score in (sample.scores or {}).items()}]
     )
+
+
+class DeadError(Exception):
+    """What Ray raises for workers that died."""
+
+
+class DefectError(DeadError):
+    """What Ray raises for an error of a function."""
+
+
+@pytest.fixture
+def here(monkeypatch: pytest.MonkeyPatch) -> SimpleNamespace:
+    """Stand in for Ray by doing everything at once in this process."""
+
+    def remote(task: Callable[..., Any]) -> Any:
+        def call(*arguments: Any) -> tuple[Any]:
+            try:
+                return (task(*arguments),)
+            except DeadError as error:
+                return (error,)
+
+        return SimpleNamespace(options=lambda **_: SimpleNamespace(remote=call))
+
+    def get(done: tuple[Any]) -> Any:
+        if isinstance(done[0], DeadError):
+            raise done[0]
+        return done[0]
+
+    ray = SimpleNamespace(
+        is_initialized=lambda: True,
+        cluster_resources=lambda: {"CPU": 1},
+        remote=remote,
+        get=get,
+        wait=lambda running, num_returns: (running[:num_returns], running[num_returns:]),
+        exceptions=SimpleNamespace(RayError=DeadError, RayTaskError=DefectError),
+    )
+    monkeypatch.setitem(sys.modules, "ray", ray)
+    return ray
+
+
+def test_errors_of_workers_are_told_when_all_else_is_done(here: SimpleNamespace) -> None:
+    def work(unit: Exception | None) -> None:
+        if unit:
+            raise unit
+
+    def done(*units: Exception | None) -> Iterator[tuple[int, None]]:
+        return Engine().run("read", work, units, lambda unit: f"<{unit}>")
+
+    results = done(DeadError("one"), None, DeadError("two"), None)
+    assert [next(results)[0], next(results)[0]] == [1, 3]
+    with pytest.raises(DataError) as told:
+        next(results)
+    why = "the workers that had it died"
+    assert str(told.value) == f"read, <one>: {why}: one\nread, <two>: {why}: two"
+    with pytest.raises(DataError, match="OSError: no space is left"):
+        next(done(OSError("no space\nis left")))
+    with pytest.raises(DataError, match="compression_eval is not installed where Ray's workers"):
+        next(done(DefectError("ModuleNotFoundError: No module named 'compression_eval'")))
+    with pytest.raises(DefectError, match="a defect"):
+        next(done(DefectError("a defect")))
+    here.is_initialized = lambda: False
+    with (
+        pytest.raises(DataError, match=r"--engine ray: 127\.0\.0\.1:1: cannot be reached"),
+        Engine("127.0.0.1:1").connected(),
+    ):
+        pass
 
 
 def test_without_ray_one_line_says_what_to_install(

@@ -237,8 +237,17 @@ class _OwnValues(pickle.Unpickler):
         raise pickle.UnpicklingError(f"holds {module}.{name}")
 
 
-def _stage(shard: Shard, stage: str, function: Callable[..., Any], *given: Any) -> None:
+_Unit = tuple[Shard, tuple[Any, ...]]
+"""A shard, and what a stage gets beside it."""
+
+
+def _stage(stage: str, function: Callable[..., Any], unit: _Unit) -> None:
+    shard, given = unit
     shard.unfinished.write(shard.name(stage), pickle.dumps(function(shard, *given)))
+
+
+def _name(unit: _Unit) -> str:
+    return span(unit[0].items)
 
 
 class Corpus:
@@ -303,12 +312,13 @@ class Corpus:
                 gets beside the shard.
         """
         there = self._unfinished.names()
-        units = [
-            partial(_stage, shard, name, function, *([] if given is None else [given[number]]))
+        units: list[_Unit] = [
+            (shard, () if given is None else (given[number],))
             for number, shard in enumerate(self.shards)
             if shard.name(name) not in there and (given is None or number in given)
         ]
-        for _ in self._engine.run(name, _call, units) if units else ():
+        work = partial(_stage, name, function)
+        for _ in self._engine.run(name, work, units, _name) if units else ():
             pass
 
     def shared(self, name: str, make: Callable[[], Any]) -> "Shared":
@@ -422,8 +432,9 @@ def bank_of(source: FixtureSource) -> FoundBank | None:
         return None
 
 
-def _call(unit: Callable[[], Any]) -> None:
-    unit()
+def span(items: Sequence[Input]) -> str:
+    """Return the first and the last place of a shard, for people."""
+    return " to ".join(dict.fromkeys((items[0].place, items[-1].place)))
 
 
 def parts(items: Sequence[Work], most: int) -> Iterator[list[Any]]:

@@ -15,7 +15,7 @@ from typing import Any
 
 from inspect_ai.log import EvalLog, read_eval_log_sample_summaries
 
-from compression_eval.engine import Engine
+from compression_eval.engine import MAX_SHOWN, Engine
 from compression_eval.errors import DataError, PassedOverError, one_line
 from compression_eval.fixtures.digests import digest
 from compression_eval.fixtures.loading import find_sources
@@ -35,8 +35,6 @@ from compression_eval.sweeping.settings import ArmSettings, SweepSettings
 
 PART = 20
 """Fixtures for each eval set: minutes of calls to a model, which take up a worker that long."""
-
-_MAX_SHOWN = 10
 
 
 @dataclass(frozen=True)
@@ -84,12 +82,16 @@ def spread(plan: SweepPlan, folder: Path, options: RunOptions, engine: Engine) -
         folder.mkdir(parents=True, exist_ok=True)
         write_manifest(folder, manifest_of(plan))
         run = partial(_run, options)
-        done = engine.run("sweep", run, units, at_once=shares.workers)
-        failed = [f"{units[number].folder}: {why}" for number, why in done if why]
+        done = engine.run("sweep", run, units, _name, at_once=shares.workers)
+        failed: list[str] = []
+        try:
+            failed.extend(f"{units[number].folder}: {why}" for number, why in done if why)
+        except DataError as error:  # what was told before it counts, too
+            failed.append(str(error))
     if failed:
-        more = [f"and {len(failed) - _MAX_SHOWN} more"] if len(failed) > _MAX_SHOWN else []
+        more = [f"and {len(failed) - MAX_SHOWN} more"] if len(failed) > MAX_SHOWN else []
         raise DataError(
-            "\n".join((*sorted(failed)[:_MAX_SHOWN], *more))
+            "\n".join((*sorted(failed)[:MAX_SHOWN], *more))
             + f"\n{folder}: not everything could be run; the same command takes up what is missing"
         )
 
@@ -162,6 +164,10 @@ def _place(plan: SweepPlan, folder: Path, arm: Arm, model: str, part: int) -> st
     shown = re.sub(r"[^A-Za-z0-9+-]+", "-", arm.label)[:40].strip("-")
     task = f"{shown}-{digest(f'{arm.key} {model}')[:8]}"
     return str(folder / task / f"{part + 1:05}-of-{plan.parts:05}")
+
+
+def _name(unit: _Unit) -> str:
+    return unit.folder
 
 
 def _run(options: RunOptions, unit: _Unit) -> str:

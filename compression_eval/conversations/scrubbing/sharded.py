@@ -21,6 +21,7 @@ from compression_eval.conversations.shards import (
     fixture_files,
     fixtures_in,
     parts,
+    span,
     staged,
     take_over,
 )
@@ -99,8 +100,8 @@ def audit_shards(
     named: Sequence[str], settings: ScrubSettings, sharding: Sharding
 ) -> tuple[int, list[str]]:
     """Return how many fixtures and banks were audited, and what was found."""
-    files = parts(fixture_files(named), sharding.shard_bytes)
-    done = dict(sharding.engine.run("audit", partial(_audit, settings), list(files)))
+    files = list(parts(fixture_files(named), sharding.shard_bytes))
+    done = dict(sharding.engine.run("audit", partial(_audit, settings), files, span))
     findings = [line for number in sorted(done) for line in done[number][1]]
     return sum(count for count, _ in done.values()), findings
 
