@@ -183,7 +183,9 @@ def test_an_import_goes_on_where_its_driver_was_killed(
     assert run("import", sessions, "--out", "one.parquet", "--jobs", 1).exit_code == 0
     # What is done is not read again.
     read = sessions / "deeper" / "00.json"
+    before = read.stat()
     read.write_text(read.read_text().replace("look at", "LOOK AT"))
+    os.utime(read, ns=(before.st_atime_ns, before.st_mtime_ns))
     done = run(*arguments, "--out", "out")
     assert done.exit_code == 0, done.output
     assert rows(*parts(tmp_path / "out")) == rows(tmp_path / "one.parquet")
@@ -326,6 +328,50 @@ def here(monkeypatch: pytest.MonkeyPatch) -> SimpleNamespace:
     )
     monkeypatch.setitem(sys.modules, "ray", ray)
     return ray
+
+
+@pytest.mark.usefixtures("here")
+def test_nothing_that_is_read_or_foreign_is_removed(sessions: Path, tmp_path: Path) -> None:
+    engine = ["--engine", "ray", "--force", "--out"]
+    assert run("import", sessions / "deeper" / "00.json", *engine, "corpus").exit_code == 0
+    (tmp_path / "link").symlink_to("corpus")
+    tree = sorted(tmp_path.rglob("*"))
+
+    def refused(*arguments: str | Path) -> str:
+        result = run(*arguments)
+        assert result.exit_code == 1
+        assert sorted(tmp_path.rglob("*")) == tree, arguments
+        return result.stderr
+
+    places = [("corpus", "corpus"), ("./link", "corpus/"), ("./corpus", "link")]
+    address = f"file://{tmp_path}/corpus"
+    cases = [
+        *((command, *place) for place in places for command in ("scrub", "probes generate")),
+        *(("import", *place) for place in (*places, (address, "corpus"), ("corpus", address))),
+    ]
+    for command, place, out in cases:
+        said = refused(*command.split(), place, *engine, out)
+        assert f"--out: {out.rstrip('/')} is read from; choose another folder" in said
+    assert "one.parquet: with --engine expected a folder" in refused(
+        "import", "in", *engine, "one.parquet"
+    )
+    (tmp_path / "corpus" / "notes.txt").touch()
+    tree = sorted(tmp_path.rglob("*"))
+    assert "corpus holds notes.txt" in refused("import", "in", *engine, "corpus")
+
+
+@pytest.mark.usefixtures("here")
+def test_a_changed_file_is_other_input_and_nothing_plain_is_left(sessions: Path) -> None:
+    command = ["import", str(sessions), "--engine", "ray", "--out", "out"]
+    assert run(*command).exit_code == 0
+    Path("out.unfinished").mkdir()
+    Path("out.unfinished/read-000000").touch()
+    assert "was imported before" in run(*command).stdout
+    assert not Path("out.unfinished").exists()
+    read = sessions / "deeper" / "00.json"
+    read.write_text(read.read_text().replace("look at", "LOOK AT"))
+    os.utime(read, (1, 1))
+    assert "out was made by another command, of other files" in run(*command).stderr
 
 
 def test_errors_of_workers_are_told_when_all_else_is_done(here: SimpleNamespace) -> None:

@@ -11,9 +11,10 @@ import collections
 import hashlib
 import io
 import json
+import os
 import pickle
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import lru_cache, partial, wraps
@@ -25,7 +26,6 @@ from uuid import uuid4
 import click
 
 from compression_eval._version import __version__
-from compression_eval.conversations.processes import Work
 from compression_eval.conversations.sources import Input
 from compression_eval.engine import Engine, engine_of, engine_options
 from compression_eval.errors import DataError, PassedOverError
@@ -143,6 +143,17 @@ class Store:
             if not is_address(self.root) and Path(self._root).is_dir() and not self.names():
                 Path(self._root).rmdir()
 
+    def holds_any(self, places: Iterable[str]) -> bool:
+        """Return whether a path or an address lies in it, or is it; links are followed."""
+
+        def plain(place: str) -> str:
+            protocol, _, path = place.rpartition("://")
+            return os.path.realpath(path) if protocol in ("", "file", "local") else path.strip("/")
+
+        root = plain(self._system.unstrip_protocol(self._root))
+        inner = map(plain, places)
+        return any(each == root or each.startswith((root + "/", root + os.sep)) for each in inner)
+
     @property
     def _system(self) -> Any:
         return self._filesystem()[0]
@@ -177,7 +188,7 @@ class Shard:
     """A part of a corpus, and where to leave what is made of it."""
 
     number: int
-    items: tuple[Any, ...]
+    items: tuple[Input, ...]
     unfinished: Store
     out: Store
 
@@ -261,26 +272,32 @@ class Corpus:
         force: Whether to begin anew, whatever is there.
 
     Raises:
-        DataError: Something else is there already.
+        DataError: Something else is there already, an item lies there, or a folder cannot be.
     """
 
     def __init__(
         self,
         out: str,
         made_by: Mapping[str, Any],
-        items: Sequence[Work],
+        items: Sequence[Input],
         sharding: "Sharding",
         *,
         force: bool,
     ) -> None:
+        if out.endswith(PARQUET_SUFFIX):
+            raise DataError(f"--out: {out}: with --engine expected a folder or the address of one")
         self._engine, self._out = sharding.engine, Store(out.rstrip("/"))
         self._unfinished = Store(out.rstrip("/") + UNFINISHED)
+        for store in (self._out, self._unfinished):
+            if store.holds_any(item.place for item in items):
+                raise DataError(f"--out: {store.root} is read from; choose another folder")
         self.shards = [
             Shard(number, tuple(part), self._unfinished, self._out)
             for number, part in enumerate(parts(items, sharding.shard_bytes))
         ]
         # Paths and names may tell who somebody is: only their digest is left in the output.
-        everything = [*sorted(made_by.items()), *((each.place, each.size) for each in items)]
+        files = ((each.place, each.size, each.version) for each in items)
+        everything = [*sorted(made_by.items()), *files]
         self._plan = {
             "format": 1,
             "compression_eval": __version__,
@@ -290,11 +307,17 @@ class Corpus:
             "digest": digest(json.dumps([sharding.shard_bytes, everything], default=str)),
         }
         if force:
-            self._unfinished.remove(_DONE)
-            self._out.remove(_PART)
+            ours = ((self._unfinished, _DONE), (self._out, _PART))
+            for store, pattern in ours:
+                self._refuse_others(store, pattern)
+            for store, pattern in ours:
+                store.remove(pattern)
         self.complete = self._begun(self._out)
         """Whether the same command has been done here already."""
-        if not self.complete and not self._begun(self._unfinished):
+        if self.complete:
+            # It may have been killed before; what is left there may be what scrubbing replaced.
+            self._unfinished.remove(_DONE)
+        elif not self._begun(self._unfinished):
             self._unfinished.write(MANIFEST, self._line(self._plan))
 
     def stage(
@@ -337,11 +360,8 @@ class Corpus:
     def _begun(self, store: Store) -> bool:
         content = store.read(MANIFEST)
         if content is None:
-            expected = {part_name(shard) for shard in self.shards} if store is self._out else set()
-            others = store.names() - expected
-            left = sorted(name for name in others if not re.fullmatch(_TORN, name))
-            if other := next(iter(left), ""):
-                raise DataError(f"--out: {store.root} holds {other}; choose another folder")
+            expected = map(part_name, self.shards) if store is self._out else ()
+            self._refuse_others(store, _TORN, {*expected})
             return False
         if content.split(b"\n")[0] + b"\n" != self._line(self._plan):
             raise DataError(
@@ -349,6 +369,12 @@ class Corpus:
                 "version; --force makes it anew"
             )
         return True
+
+    @staticmethod
+    def _refuse_others(store: Store, pattern: str, expected: Set[str] = frozenset()) -> None:
+        for name in sorted(store.names() - expected):
+            if not re.fullmatch(pattern, name):
+                raise DataError(f"--out: {store.root} holds {name}; choose another folder")
 
     @staticmethod
     def _line(data: Mapping[str, Any]) -> bytes:
@@ -414,8 +440,13 @@ def fixture_files(named: Sequence[str]) -> list[Input]:
     """
     places = dict.fromkeys(source.place for source in find_sources(list(named)))
     remote = {place for place in places if is_address(place)}
-    sizes = {place: remote_files(place)[0].size for place in remote}
-    return [Input(place, named=True, remote_size=sizes.get(place, 0)) for place in places]
+    listed = {place: remote_files(place)[0] for place in remote}
+    return [
+        Input(place, True, listed[place].size, listed[place].version)
+        if place in remote
+        else Input(place, named=True)
+        for place in places
+    ]
 
 
 def fixtures_in(files: Iterable[Input]) -> Iterator[FixtureSource]:
@@ -437,9 +468,9 @@ def span(items: Sequence[Input]) -> str:
     return " to ".join(dict.fromkeys((items[0].place, items[-1].place)))
 
 
-def parts(items: Sequence[Work], most: int) -> Iterator[list[Any]]:
+def parts(items: Sequence[Input], most: int) -> Iterator[list[Input]]:
     """Yield the items in their order, so many bytes at a time."""
-    part: list[Any] = []
+    part: list[Input] = []
     size = 0
     for item in items:
         # What a Parquet file holds is several times as large as the file: it stands alone.

@@ -74,6 +74,8 @@ class Input:
     """Whether it was named by itself; others lay in a folder that was named."""
     remote_size: int = 0
     """Bytes of a file at an address."""
+    remote_version: str = ""
+    """What its store tells contents of a file at an address apart by."""
 
     @property
     def is_dataset(self) -> bool:
@@ -97,6 +99,15 @@ class Input:
             return self.remote_size if is_address(self.place) else self.path.stat().st_size
         except OSError:
             return 0
+
+    @property
+    def version(self) -> str:
+        """What changes with the content: the time of a file's last change, or as its store says."""
+        try:
+            remote = is_address(self.place)
+            return self.remote_version if remote else str(self.path.stat().st_mtime_ns)
+        except OSError:
+            return ""
 
     @contextmanager
     def local(self) -> Iterator[Path]:
@@ -169,7 +180,8 @@ def _inputs(text: str) -> Iterator[Input]:
     elif is_address(text):
         for file in remote_files(text, deep=True):
             place = file.system.unstrip_protocol(file.path)
-            yield Input(place, glob.has_magic(text) or place == text, file.size)
+            named = glob.has_magic(text) or place == text
+            yield Input(place, named, file.size, file.version)
     elif path.is_dir():
         # By name; links to folders are not followed.
         for place, folders, files in os.walk(path):
