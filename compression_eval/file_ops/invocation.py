@@ -70,7 +70,7 @@ class Invocation:
     ledger: Ledger
     outcome: Outcome
     errors: Sequence[str]
-    run_script: Callable[[str, str | None], None]
+    run_script: Callable[[str, str | None], object]
     standard_input: str | None = None
     input_file: Argument | None = None
     shown: bool = True

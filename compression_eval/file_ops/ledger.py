@@ -84,6 +84,22 @@ class Unclassified:
     """A program, tool or path; shortened."""
 
 
+@dataclass(frozen=True)
+class RanCommand:
+    """One command that a shell call ran.
+
+    Attributes:
+        text: Its source, without redirections.
+        folder: Where it ran: empty for the project folder, else relative to it or absolute; None if
+            unknown.
+        fixed: Whether the folder is the same wherever the shell stood when the call began.
+    """
+
+    text: str
+    folder: str | None
+    fixed: bool
+
+
 @dataclass
 class Reading:
     """All file operations of a conversation's tool calls, in order."""
@@ -96,6 +112,10 @@ class Reading:
     targets: list[str] = field(default_factory=list)
     """All that commands and code are told to write, move or remove, whether it exists or not.
     Patterns stand as they are; a folder that something is put into ends with a slash."""
+    commands: list[RanCommand] = field(default_factory=list)
+    """Commands of shell calls but ``cd``, in the order in which they ran."""
+    ended: RanCommand | None = None
+    """The whole of the last shell call, with the folder in which it left the shell."""
 
 
 class Ledger:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from compression_eval.file_ops.calls import Outcome
 from compression_eval.file_ops.invocation import Invocation, unwrapped
-from compression_eval.file_ops.ledger import Ledger
+from compression_eval.file_ops.ledger import Ledger, RanCommand
 from compression_eval.file_ops.programs import run
 from compression_eval.file_ops.shell_grammar import (
     DECIDED,
@@ -53,6 +53,7 @@ _STRICT = re.compile(r"(?m)(?:^|[;&({])[ \t]*set -\w*e")
 @dataclass
 class _Scope:
     folder: str | None
+    fixed: bool
     previous: str | None = None
     variables: dict[str, list[str] | None] = field(default_factory=dict)
 
@@ -104,6 +105,8 @@ class ShellReader:
         output = outcome.text[:_MAX_SCANNED]
         self._errors = _ERROR_LINE.findall(output)[:_MAX_ERRORS]
         self._shell_errors = _SHELL_ERROR.findall(output)[:_MAX_ERRORS]
+        self._fixed = False
+        """Whether the folder does not depend on where the shell stood before; see `RanCommand`."""
         self._functions: set[str] = set()
         """Functions that the script defines; their effects are read at the definition."""
         self._progress = _Progress(0, 0, strict=False)
@@ -111,32 +114,37 @@ class ShellReader:
         self._nested = 0
         self._last_program = ""
 
-    def read(self, script: str, folder: str | None = "") -> None:
-        """Read a whole command, and record its failure."""
-        self._script(script, folder)
+    def read(self, script: str, folder: str = "", *, fixed: bool = False) -> None:
+        """Read a whole command, and record its failure; ``fixed`` if the call names its folder."""
+        self._fixed = fixed
+        end = self._script(script, folder)
+        self._ledger.reading.ended = RanCommand(script, end.folder, end.fixed)
         quiet = self._outcome.exit_code == 1 and self._last_program in _QUIET_FAILURES
         if self._outcome.failed and not quiet:
             self._ledger.failed(script, self._outcome.exit_code)
         if self._lists:
             self._ledger.listing(self._outcome.text)
 
-    def _script(self, script: "str | Node", folder: str | None) -> None:
+    def _script(self, script: "str | Node", folder: str | None) -> _Scope:
         """Read a script: the whole one, one passed to another shell, or a substitution."""
+        scope = _Scope(folder, self._fixed)
         if self._nested >= _MAX_NESTED:
-            return
+            return scope
         try:
             root = parse(script) if isinstance(script, str) else script
         except ShellSyntaxError:
             self._ledger.unknown("syntax", str(script))
-            return
+            self._ledger.reading.commands.append(RanCommand(str(script), None, fixed=False))
+            return _Scope(None, fixed=False)
         outer, self._progress = (
             self._progress,
             _Progress(*_last_command(root), strict=bool(_STRICT.search(text_of(root)))),
         )
         self._nested += 1
-        self._statements(root, _Place(_Scope(folder)))
+        self._statements(root, _Place(scope))
         self._nested -= 1
         self._progress = outer
+        return scope
 
     def _statements(self, node: "Node", place: _Place) -> None:
         """Follow statements in sequence, including those inside conditions and loops."""
@@ -197,6 +205,7 @@ class ShellReader:
 
     def _command(self, node: "Node | None", place: _Place) -> None:
         progress, scope = self._progress, place.scope
+        self._fixed = scope.fixed
         if progress.joined != "&&":
             progress.failed = False
         if place.chain != progress.chain and not progress.strict:
@@ -220,9 +229,14 @@ class ShellReader:
         if call.program == "cd":
             folder = scope.previous if call.texts == ["-"] else self._changed_folder(call)
             scope.folder, scope.previous = folder, scope.folder
-        elif call.program in self._functions:
+            (target, *_) = call.texts[-1:] or [""]
+            scope.fixed = target.startswith("/") or (scope.fixed and target != "-")
+        elif node is not None:
+            command = RanCommand(text_of(node), scope.folder, scope.fixed)
+            self._ledger.reading.commands.append(command)
+        if call.program in self._functions:
             progress.uncertain = True
-        elif call.program:
+        elif call.program and call.program != "cd":
             run(call)
             progress.uncertain = progress.uncertain or not call.certain
             self._lists = self._lists or call.lists

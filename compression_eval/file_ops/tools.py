@@ -209,14 +209,16 @@ def _shell(ledger: Ledger, call: Call, result: str) -> None:
     if command is None:
         ledger.unknown("tool", f"{call.name} without a command")
         return
-    folder = text_of(call.arguments, FOLDER_KEYS) or ""
-    folder = "" if folder.rstrip("/") == ledger.reading.root else folder
+    given = text_of(call.arguments, FOLDER_KEYS) or ""
+    folder = "" if given.rstrip("/") == ledger.reading.root else given
     if isinstance(command, list):
         if len(command) > 1 and command[0] == "apply_patch":
             _patched(ledger, call, result, command[1])
             return
         command = command[0] if len(command) == 1 else shlex.join(command)
-    ShellReader(ledger, command_outcome(result, call.error)).read(command, folder)
+    ShellReader(ledger, command_outcome(result, call.error)).read(
+        command, folder, fixed=bool(given)
+    )
 
 
 def _code(ledger: Ledger, call: Call, result: str) -> None:

@@ -1,12 +1,12 @@
 """``compression-eval continuations draft``: tasks begun from what a session went on with.
 
-Whatever a conversation holds is data here: it becomes YAML strings, and nothing of it is run. No
-task is taken from a draft before a person has finished it; see `load_continuations`.
+Whatever a conversation holds is data here: it becomes YAML strings, and no command of it is run;
+only a recording's script is carried out again, as wherever a recording is used. No task is taken
+from a draft before a person has finished it; see `load_continuations`.
 """
 
 import re
 import shlex
-import sys
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -22,7 +22,7 @@ from compression_eval.errors import DataError, shorten
 from compression_eval.fetching.sources import CodeBase, Sources
 from compression_eval.file_ops.calls import Call, calls_of_fixture, command_outcome
 from compression_eval.file_ops.ledger import FileState, Reading, inventory_of
-from compression_eval.file_ops.tools import command_of, read_calls
+from compression_eval.file_ops.tools import read_calls
 from compression_eval.fixtures.continuations import DRAFT
 from compression_eval.fixtures.conversation import conversation
 from compression_eval.fixtures.cuts import boundaries
@@ -30,7 +30,6 @@ from compression_eval.fixtures.loading import find_sources
 from compression_eval.fixtures.models import Fixture
 from compression_eval.fixtures.recording import recording_of
 from compression_eval.fixtures.writing import write_whole
-from compression_eval.resumption.again import single_commands
 from compression_eval.terminal import CleanGroup, examples
 
 _HEADER = """\
@@ -42,6 +41,7 @@ _HEADER = """\
 #   constraints  what the user said before (messages `said_before`) and the message does not repeat
 #   solution     a script that does the work; `violation` one that does it and breaks constraints
 #   codebase     a folder beside this file with the code base as it stood at the cut
+#   folder of    where a test ran that passed is not certain, or outside of the project: add a check
 # A task counts as finished when its `draft` is taken out.
 """
 _MAX_FILES = 30
@@ -51,12 +51,15 @@ _MAX_COMMAND = 500
 _LAST_LINES = 12
 _MAX_SHOWN = 400
 _TEST = re.compile(
-    r"(?:\w+=\S+ +)*(?:(?:uv|poetry|pdm|hatch|pipenv) run +|npx +|bundle exec +|python[\d.]* -m +)*"
+    r"(?!.* (?:-h|--help|--version|--collect-only)(?: |$))(?:\w+=\S+ +)*"
+    r"(?:(?:uv|poetry|pdm|hatch|pipenv) run +(?>-(?:-(?:with|extra|group|python|package|directory"
+    r"|project|env-file)|p) +\S+ +|-\S+ +)*|npx +|bundle exec +|python[\d.]* -m +)*"
     r"(?:\S*/)?(?:pytest|py\.test|unittest|tox|nox|ctest|jest|vitest|mocha|rspec|phpunit"
     r"|python[\d.]* +(?:\S*/)?(?:tests?/\S+|test_\w+|run_?tests?\w*)\.py"
     r"|(?:ba|z)?(?:sh +)?(?:\S*/)?run[-_]?tests?(?:\.sh)?"
     r"|(?:go|cargo|npm|pnpm|yarn|bun|deno|make|mvn|mvnw|gradle|gradlew|dotnet|swift|mix|rake|bazel)"
-    r"(?: +run| +-\S+)* +(?:test|check)[\w:.-]*)(?![\w/.-])"
+    r"(?: +run|(?> +-(?:[Cfp]|-prefix|-cwd|-filter|-workspace|-manifest-path) +\S+| +-j +\d+"
+    r"| +-\S+))* +(?:test|check)[\w:.-]*)(?![\w/.-])"
 )
 """How a command begins that runs tests: a runner's name, or a build tool told to test."""
 _FAILS = re.compile(
@@ -68,10 +71,9 @@ _PASSES = re.compile(
     r"\b[1-9]\d* (?:tests? )?(?:passed|passing)\b|^OK\b|^ok\s|^PASS\b|^--- PASS|test result: ok",
     re.MULTILINE,
 )
-_ENTERS = re.compile(r"\s*cd\s+([\w./@+-]+)\s*(?:&&|;|\n)")
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class TestRun:
     """One test command that the session ran."""
 
@@ -79,7 +81,7 @@ class TestRun:
     command: str
     """The command alone, without what changed its folder or shortened its output."""
     folder: str | None
-    """The folder that its call entered first, within the project; None for one outside of it."""
+    """Where it ran, within the project; None for a folder outside of it or not certain."""
 
     @cached_property
     def outcome(self) -> str:
@@ -99,7 +101,13 @@ class TestRun:
         seen = {"command": self.command[:_MAX_COMMAND], "message": self.call.message}
         code = {} if ended.exit_code is None else {"exit_code": ended.exit_code}
         end = ended.text.rstrip()[-_MAX_SHOWN:]
-        return {**seen, "outcome": self.outcome, **code, "output_ends": end}
+        where = {} if self.folder == "" else {"folder": self.folder}
+        return {**seen, **where, "outcome": self.outcome, **code, "output_ends": end}
+
+    @property
+    def key(self) -> object:
+        """What it has in common with another run of the same; nothing if it is unknown where."""
+        return self if self.folder is None else (self.folder, self.command)
 
     @property
     def run(self) -> str:
@@ -114,16 +122,22 @@ class Session:
         self.fixture = fixture
         self.calls = calls_of_fixture(fixture.messages)
         self.reading: Reading = read_calls(self.calls)
-        self.tests = [run for call in self.calls for run in self._tests(call)]
+        self.tests = list(self._tests())
         self.typed = [i for i, message in enumerate(fixture.messages) if message.typed.strip()]
 
-    def _tests(self, call: Call) -> Iterator[TestRun]:
-        command = command_of(call.arguments)
-        entered = _ENTERS.match(command) if isinstance(command, str) else None
-        folder: str | None = self._within(entered[1]) if entered else ""
-        for text in single_commands(call):
-            if _TEST.match(text[:_MAX_COMMAND]) and "<<" not in text:
-                yield TestRun(call, text, folder)
+    def _tests(self) -> Iterator[TestRun]:
+        left: str | None = ""  # where the shell stands, if it keeps its folder between calls
+        for call in self.calls:
+            reading = read_calls([call], root=self.reading.root)
+            for ran in reading.commands:
+                text = " ".join(ran.text.split())
+                if _TEST.match(text[:_MAX_COMMAND]):
+                    # To enter the folder again by the same relative path, the shell was above it.
+                    certain = ran.fixed or left in ("", ran.folder)
+                    known = certain and ran.folder is not None
+                    yield TestRun(call, text, self._within(ran.folder or "") if known else None)
+            if (end := reading.ended) and (end.fixed or end.folder != ""):
+                left = end.folder
 
     def _within(self, path: str) -> str | None:
         """Return a path relative to the project; None for one outside of it."""
@@ -176,19 +190,23 @@ def drafted(session: Session, cut: int, end: int, code: CodeBase) -> dict[str, A
     """
     changed = session.changed(cut, end)
     listed = dict(list(changed.items())[:_MAX_FILES])
-    latest = {run.run: run for run in session.tested(cut, end)}
-    before = {run.run: run.outcome for run in session.tested(0, cut)}
+    latest = {run.key: run for run in session.tested(cut, end)}
+    before = {run.key: run.outcome for run in session.tested(0, cut)}
+    passing = [
+        run
+        for key, run in latest.items()
+        if run.outcome == "passed" and before.get(key) != "passed" and len(run.run) <= _MAX_COMMAND
+    ]
     checks = [
         *_file_checks(session, listed, (cut, end), code),
         *(
-            {"what": f"{run.command[:_MAX_COMMAND]} passes", "run": script}
-            for script, run in latest.items()
-            if run.outcome == "passed" and run.folder is not None
-            if before.get(script) != "passed" and len(script) <= _MAX_COMMAND and ">" not in script
+            {"what": f"{run.command} passes", "run": run.run}
+            for run in passing
+            if run.folder is not None
         ),
     ]
     notes = []
-    if brought := [path for path in changed if any(path in script for script in latest)]:
+    if brought := [path for path in changed if any(path in run.run for run in latest.values())]:
         notes.append(
             f"tests that the session wrote itself, so nobody else has: {', '.join(brought)}"
         )
@@ -199,7 +217,10 @@ def drafted(session: Session, cut: int, end: int, code: CodeBase) -> dict[str, A
         what = shorten(unsure[0].what)
         notes.append(f"{len(unsure)} calls may have changed other files, as one of {what}")
     recorded = recording_of(session.fixture) is not None
-    lacks = ["message", "checks", "constraints", "solution", *([] if recorded else ["codebase"])]
+    lacks = [
+        *("message", "checks", "constraints", "solution", *([] if recorded else ["codebase"])),
+        *dict.fromkeys(f"folder of {run.command}" for run in passing if run.folder is None),
+    ]
     return {
         "id": f"message-{cut}",
         "cut": cut,
@@ -215,8 +236,8 @@ def drafted(session: Session, cut: int, end: int, code: CodeBase) -> dict[str, A
             "said_before": [index for index in session.typed if index < cut],
             "changed": {path: state.status for path, state in listed.items()},
             "tests": [
-                run.shown | ({"before": before[script]} if script in before else {})
-                for script, run in latest.items()
+                run.shown | ({"before": before[key]} if key in before else {})
+                for key, run in latest.items()
             ],
         },
     }
@@ -272,10 +293,11 @@ async def drafts(fixture: Fixture, cuts: Sequence[int] = ()) -> list[dict[str, A
         )
     messages = await conversation(fixture)
     found = []
-    with click.progressbar(sorted(cuts or turns), label="drafting", file=sys.stderr) as bar:
-        for cut in bar:
-            code = await Sources(fixture, messages[:cut]).code_base()
-            found.append(drafted(session, cut, turns[cut], _placed(code, session.reading.root)))
+    chosen = sorted(set(cuts) or turns)
+    for number, cut in enumerate(chosen, 1):
+        click.echo(f"{number} of {len(chosen)}: before message {cut}", err=True)
+        code = await Sources(fixture, messages[:cut]).code_base()
+        found.append(drafted(session, cut, turns[cut], _placed(code, session.reading.root)))
     return found
 
 
@@ -331,7 +353,8 @@ def draft_command(path: str, cuts: tuple[int, ...], out: Path, force: bool) -> N
     """Begin a continuation task for each message of the user, from what the session then did.
 
     A draft has the message, checks that follow from the files that the session changed and the
-    tests that passed, and a list of what a person must add. Nothing of the conversation is run.
+    tests that passed, and a list of what a person must add. No command of the conversation is run;
+    the script of a recording is carried out again, once for each draft, which takes time.
     FIXTURE is a name, a file or an address.
     """
     sources = find_sources([path])

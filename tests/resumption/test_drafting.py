@@ -150,3 +150,38 @@ def test_what_cannot_be_drafted_is_said(arguments: list[str], said: str, session
     assert (found.exit_code == 0) == (not said), found.output
     assert said in found.output
     assert (file.read_text(encoding="utf-8") == "mine\n") == bool(said)
+
+
+@pytest.mark.parametrize(
+    ("calls", "checks", "unsure"),
+    [
+        (["cd frontend", "npm test"], [], ["npm test"]),
+        (["cd web && npm test", "cd web && npm test"], ["cd web && npm test"], []),
+        (["cd web", "cd /repo && npm test"], ["npm test"], []),
+        (["cd api && ls && cd .. && cd web && pytest -q"], ["cd web && pytest -q"], []),
+        (["(cd svc; go test ./...)", "pytest"], ["cd svc && go test ./...", "pytest"], []),
+        (["cd a && pytest; cd ../b && pytest"], ["cd a && pytest", "cd b && pytest"], []),
+        (["cd $A && pytest", "cd /elsewhere && pytest"], [], ["pytest"]),
+        (["make -C sub test"], ["make -C sub test"], []),
+        (["uv run --extra dev pytest"], ["uv run --extra dev pytest"], []),
+        (["uv run --with pytest tool", "pytest --version", "make -j 2 test --help"], [], []),
+    ],
+)
+def test_a_test_is_checked_in_the_folder_in_which_it_ran(
+    calls: list[str], checks: list[str], unsure: list[str], tmp_path: Path
+) -> None:
+    messages = [
+        *turn(0, "Look around.", (shell("cd /repo && ls"), "a\nb\n")),
+        *turn(1, "Now test it.", *((shell(command), "3 passed") for command in calls)),
+    ]
+    path, out = tmp_path / "tiny.json", tmp_path / "tiny.yaml"
+    path.write_text(json.dumps({"name": "tiny", "messages": messages}), encoding="utf-8")
+    found = run("continuations", "draft", path, "--out", out, "--cut", "3", "--cut", "3")
+    if not checks and not unsure:
+        assert "has such at no place" in found.output
+        return
+    assert "1 of 1: before message 3\n" in found.output
+    (task,) = yaml.safe_load(out.read_text(encoding="utf-8"))["tasks"]
+    assert [check["run"] for check in task["checks"]] == checks
+    missing = task["draft"]["missing"]
+    assert [item for item in missing if "folder" in item] == [f"folder of {it}" for it in unsure]
