@@ -374,6 +374,29 @@ def test_a_changed_file_is_other_input_and_nothing_plain_is_left(sessions: Path)
     assert "out was made by another command, of other files" in run(*command).stderr
 
 
+@pytest.mark.usefixtures("here")
+def test_what_failed_or_is_not_written_is_told_again(sessions: Path) -> None:
+    engine = ["--engine", "ray", "--out"]
+    broken = str(sessions / "deeper" / "40-broken.json")
+    for said in ("1 of what was named could not be imported; see above", "done before"):
+        result = run("import", "in", broken, *engine, "some")
+        assert result.exit_code == 1
+        assert said in result.stderr
+    assert "1 of what was named could not be imported" in result.stderr
+    explained = ["import", "in", *engine, "all", "--explain=account"]
+    scrubbed = ["scrub", "./all", *engine, "scrubbed", "--report", "account"]
+    asked = ["probes", "generate", "./all", *engine, "asked", "--report", "account"]
+    for command in (explained, scrubbed, asked):
+        first = run(*command)
+        Path("account").unlink()
+        again = run(*command)
+        assert again.exit_code == 1
+        failed = first.exit_code == 1
+        said = "every fixture was passed over" if failed else "account: not written"
+        assert said in again.stderr
+        assert not Path("account").exists()
+
+
 def test_errors_of_workers_are_told_when_all_else_is_done(here: SimpleNamespace) -> None:
     def work(unit: Exception | None) -> None:
         if unit:

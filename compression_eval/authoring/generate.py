@@ -23,6 +23,7 @@ from compression_eval.conversations.shards import (
     bank_of,
     fixture_files,
     fixtures_in,
+    say_done_before,
     shard_options,
     staged,
     take_over,
@@ -427,7 +428,8 @@ def _generate_shards(
     made_by = {"command": "probes generate", "wanted": repr(wanted)}
     corpus = Corpus(out, made_by, fixture_files(paths), sharding, force=force)
     if corpus.complete:
-        click.echo(f"{out}: these banks were made before; --force makes them anew")
+        said = f"{out}: these banks were made before; --force makes them anew"
+        say_done_before(said, report)
         return
     told: list[_Told] = []
     names: dict[int, list[str]] = {}
@@ -440,10 +442,11 @@ def _generate_shards(
                 click.echo(line)
             told += done
         corpus.stage("finish", partial(take_over, stage="generate"), names)
-    corpus.finish([corpus.shards[number].result("finish") for number in names])
+    passed = [each.passed_over for each in told if each.why]
+    failed = "" if len(passed) < len(told) else "every fixture was passed over"
+    corpus.finish([corpus.shards[number].result("finish") for number in names], failed)
     if report:
         _write_report(report, wanted, Usage(), [each.data for each in told if each.data])
-    passed = [each.passed_over for each in told if each.why]
     say_passed_over(passed, told[len(passed) :])
 
 

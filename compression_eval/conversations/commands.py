@@ -16,7 +16,7 @@ from compression_eval.conversations.pipeline import Import, ImportOptions, scrub
 from compression_eval.conversations.processes import jobs_option
 from compression_eval.conversations.rows import check_columns
 from compression_eval.conversations.sharded_import import import_shards
-from compression_eval.conversations.shards import Sharding, shard_options
+from compression_eval.conversations.shards import Sharding, say_done_before, shard_options
 from compression_eval.conversations.sources import find_inputs
 from compression_eval.errors import DataError, shorten
 from compression_eval.fixtures.writing import temporary_beside
@@ -140,7 +140,8 @@ def import_command(
                 inputs, out, options, sharding, say, explained, as_json=as_json, force=force
             )
             if made is None:
-                click.echo(f"{out}: this was imported before; --force imports it anew")
+                told = f"{out}: this was imported before; --force imports it anew"
+                say_done_before(told, explain if as_json else None)
                 return
             job = made
     for line in job.overview.lines(every_file=explain == _TERMINAL):

@@ -92,7 +92,10 @@ def import_shards(
             if any(names):
                 named[shard.number] = list(names)
         corpus.stage("finish", partial(take_over, stage="read"), named)
-    corpus.finish([corpus.shards[number].result("finish") for number in named])
+    failed = f"{job.overview.failed} of what was named could not be imported"
+    if not job.overview.failed:
+        failed = "" if job.imported else "nothing was imported"
+    corpus.finish([corpus.shards[number].result("finish") for number in named], failed)
     return job
 
 

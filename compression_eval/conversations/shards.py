@@ -272,7 +272,8 @@ class Corpus:
         force: Whether to begin anew, whatever is there.
 
     Raises:
-        DataError: Something else is there already, an item lies there, or a folder cannot be.
+        DataError: Something else is there already, or the same of which something failed; an item
+            lies there, or a folder cannot be.
     """
 
     def __init__(
@@ -312,11 +313,15 @@ class Corpus:
                 self._refuse_others(store, pattern)
             for store, pattern in ours:
                 store.remove(pattern)
+        self._failed = ""
         self.complete = self._begun(self._out)
         """Whether the same command has been done here already."""
         if self.complete:
             # It may have been killed before; what is left there may be what scrubbing replaced.
             self._unfinished.remove(_DONE)
+            if self._failed:
+                told = f"{out}: this was done before, --force does it anew: {self._failed}"
+                raise DataError(told)
         elif not self._begun(self._unfinished):
             self._unfinished.write(MANIFEST, self._line(self._plan))
 
@@ -350,9 +355,9 @@ class Corpus:
             self._unfinished.write(name, pickle.dumps(make()))
         return Shared(self._unfinished, name, digest(self._unfinished.read(name) or b""))
 
-    def finish(self, parts: Sequence[Mapping[str, Any]]) -> None:
-        """Write the manifest, by which the output is complete."""
-        lines = [self._plan, *parts]
+    def finish(self, parts: Sequence[Mapping[str, Any]], failed: str = "") -> None:
+        """Write the manifest, by which the output is complete, and what of it failed."""
+        lines = [self._plan | ({"failed": failed} if failed else {}), *parts]
         self._out.remove(_TORN)
         self._out.write(MANIFEST, b"".join(map(self._line, lines)))
         self._unfinished.remove(_DONE)
@@ -363,11 +368,13 @@ class Corpus:
             expected = map(part_name, self.shards) if store is self._out else ()
             self._refuse_others(store, _TORN, {*expected})
             return False
-        if content.split(b"\n")[0] + b"\n" != self._line(self._plan):
+        begun = content.split(b"\n")[0]
+        if not begun.startswith(self._line(self._plan).rstrip(b"}\n")):
             raise DataError(
                 f"--out: {store.root} was made by another command, of other files or by another "
                 "version; --force makes it anew"
             )
+        self._failed = json.loads(begun).get("failed", "")
         return True
 
     @staticmethod
@@ -461,6 +468,17 @@ def bank_of(source: FixtureSource) -> FoundBank | None:
         return source.find_bank()
     except PassedOverError:
         return None
+
+
+def say_done_before(told: str, report: str | Path | None) -> None:
+    """Say that nothing is left to do.
+
+    Raises:
+        DataError: A report is asked for, which cannot be written without doing it anew.
+    """
+    if report:
+        raise DataError(f"{report}: not written; {told}")
+    click.echo(told)
 
 
 def span(items: Sequence[Input]) -> str:

@@ -24,7 +24,7 @@ from compression_eval.conversations.scrubbing.sharded import (
 )
 from compression_eval.conversations.scrubbing.texts import Report
 from compression_eval.conversations.scrubbing.working import ScrubWorker
-from compression_eval.conversations.shards import Sharding, shard_options
+from compression_eval.conversations.shards import Sharding, say_done_before, shard_options
 from compression_eval.conversations.sources import Input
 from compression_eval.errors import DataError
 from compression_eval.fixtures.finding_files import BANK_SUFFIX, find_bank, find_fixtures
@@ -124,7 +124,8 @@ def scrub_command(
             raise DataError("--paraphrase: not with --engine")
         scrubbed = scrub_shards(inputs, out, settings, pseudonyms, sharding, force=force)
         if scrubbed is None:
-            click.echo(f"{out}: this was scrubbed before; --force scrubs it anew")
+            told = f"{out}: this was scrubbed before; --force scrubs it anew"
+            say_done_before(told, report)
         else:
             _conclude(scrubbed, report)
         return
@@ -179,9 +180,8 @@ def _conclude(done: AllScrubbed, report: Path | None) -> None:
         data = [{"file": file, "replaced": one.as_data()} for file, one in done.reports]
         text = json.dumps({"files": data, "total": total.as_data()}, indent=1, ensure_ascii=False)
         write_whole(report, text + "\n")
-    if done.refused:
-        told = f"{done.refused} of {len(done.reports)} not written"
-        raise DataError(f"{told}: something is still found there")
+    if done.failed:
+        raise DataError(done.failed)
 
 
 @click.command(

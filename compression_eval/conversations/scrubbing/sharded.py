@@ -40,6 +40,12 @@ class AllScrubbed:
     refused: int
     """How many were not written, since something is still found there."""
 
+    @property
+    def failed(self) -> str:
+        """What is said if some were not written."""
+        told = f"{self.refused} of {len(self.reports)} not written: something is still found there"
+        return told if self.refused else ""
+
 
 def scrub_shards(
     named: Sequence[str],
@@ -92,8 +98,9 @@ def scrub_shards(
                 written[name] = origin
                 names.setdefault(shard.number, []).append(name)
         corpus.stage("finish", partial(take_over, stage="scrub"), names)
-    corpus.finish([corpus.shards[number].result("finish") for number in names])
-    return AllScrubbed(reports, len(reports) - len(written))
+    scrubbed = AllScrubbed(reports, len(reports) - len(written))
+    corpus.finish([corpus.shards[number].result("finish") for number in names], scrubbed.failed)
+    return scrubbed
 
 
 def audit_shards(
