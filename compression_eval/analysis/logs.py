@@ -1,5 +1,6 @@
 """Find and read the logs of this eval."""
 
+import logging
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -23,7 +24,12 @@ from inspect_ai.log import (
 from compression_eval.errors import DataError, NotFoundError
 from compression_eval.grading.failures import FAILURES
 
+logger = logging.getLogger(__name__)
+
 S = TypeVar("S", EvalSample, EvalSampleSummary)
+
+QUALIFYING = "qualify"
+"""Tag of the runs that qualify probes: their controls are no arms of a comparison."""
 
 UNUSED = {"messages", "events", "attachments"}
 """Fields of a sample that no table is made of."""
@@ -137,7 +143,8 @@ def find_logs(paths: Sequence[str]) -> list[Log]:
 
     A folder is searched with the folders in it. Logs of other evals in it are left out, and those
     of attempts that a later attempt at the same run went on with, since it holds their samples
-    too. A file that is named must be a log of this eval.
+    too. So are logs of ``probes qualify`` that lie in it beside others, which is logged. A file
+    that is named must be a log of this eval.
 
     Raises:
         DataError: There is none, or one that is named is missing, foreign or still running.
@@ -148,9 +155,12 @@ def find_logs(paths: Sequence[str]) -> list[Log]:
             listed = [header_of(name) for name in names_in(path)]
             ours = [log for log in listed if is_ours(log.header)]
             if not ours:
-                others = f" ({len(listed)} of other evals)" if listed else ""
-                raise DataError(f"{path}: no log of compression_eval in this folder{others}")
-            logs.extend(_current(ours))
+                foreign = f" ({len(listed)} of other evals)" if listed else ""
+                raise DataError(f"{path}: no log of compression_eval in this folder{foreign}")
+            arms = [log for log in ours if QUALIFYING not in (log.header.eval.tags or [])]
+            if arms and (others := len(ours) - len(arms)):
+                logger.warning("%s: passed over %d logs of probes qualify", path, others)
+            logs.extend(_current(arms or ours))
         else:
             log = header_of(path)
             if not is_ours(log.header):

@@ -29,6 +29,7 @@ from inspect_ai.dataset import Sample
 from inspect_ai.log import EvalSample
 from inspect_ai.model import ChatMessageUser
 
+from compression_eval.analysis.logs import QUALIFYING
 from compression_eval.arguments import TaskArguments
 from compression_eval.compressors.budget import split
 from compression_eval.compressors.prompts import prompt
@@ -410,7 +411,7 @@ def _ask_all(pairs: _Pairs, samples: Sequence[Sample], settings: QualifySettings
                         log_dir=settings.log_dir,
                         log_samples=True,
                         fail_on_error=False,
-                        tags=["qualify"],
+                        tags=[QUALIFYING],
                         display="none",
                         **{name: value for name, value in options.items() if value is not None},
                     )

@@ -144,6 +144,22 @@ def test_whether_an_answer_holds_a_fact_is_looked_up_once(
     assert ((before["stage"] == after["stage"]) != recorded).any()
 
 
+def test_logs_of_qualify_runs_beside_others_are_passed_over_unless_named(
+    folder: Path, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    for path, tag in zip(sorted(folder.rglob("*.eval")), ("mine", "qualify"), strict=False):
+        log = read_eval_log(str(path))
+        log.eval.tags = [tag]
+        (tmp_path / tag).mkdir()
+        write_eval_log(log, str(tmp_path / tag / path.name))
+    (kept,) = find_logs([str(tmp_path)])
+    assert kept.header.eval.tags == ["mine"]
+    assert caplog.messages[-1] == f"{tmp_path}: passed over 1 logs of probes qualify"
+    (named,) = (tmp_path / "qualify").iterdir()
+    assert len(find_logs([str(tmp_path), str(named)])) == 2
+    assert len(find_logs([str(named.parent)])) == 1
+
+
 @pytest.mark.slow
 def test_several_processes_read_what_one_does(folder: Path) -> None:
     names = (*SAMPLE_COLUMNS, *FOLDED)

@@ -12,6 +12,7 @@ import pytest
 from click.testing import CliRunner, Result
 from inspect_ai.log import EvalLog, list_eval_logs, read_eval_log
 
+from compression_eval.analysis.logs import QUALIFYING
 from compression_eval.cli import main
 from compression_eval.compressors.tokens import token_counter
 from compression_eval.fixtures.banks import Probe
@@ -181,6 +182,7 @@ def test_every_probe_gets_its_verdict(qualified: Qualified) -> None:
 def test_the_runs_are_those_of_the_task_in_a_folder_of_their_own(qualified: Qualified) -> None:
     found = qualified.logs
     assert [log.eval.task_args["compressor"] for log in found] == ["full", "none", "tail"]
+    assert all(log.eval.tags == [QUALIFYING] for log in found)
     assert {log.eval.task_registry_name for log in found} == {"compression_eval/compression"}
 
 
