@@ -117,12 +117,14 @@ class _Sweep(logging.Handler):
     def time_left(self) -> str:
         with self.guard:
             seconds = self.pace.seconds_left(time.monotonic())
+            if self.done.total() >= sum(self.sizes.values()):
+                return ""
             running, about = len(self.pace.running), "about" if self.pace.seen_all else "at least"
         return f"{running} under way" if seconds is None else f"{about} {duration(seconds)} left"
 
     def line(self) -> str:
-        total = sum(self.sizes.values())
-        return f"{self.done.total():,} of {total:,} samples, {self.time_left()}"
+        total, left = sum(self.sizes.values()), self.time_left()
+        return f"{self.done.total():,} of {total:,} samples{left and f', {left}'}"
 
 
 _under_way: list[_Sweep] = []
