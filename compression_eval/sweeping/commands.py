@@ -70,7 +70,9 @@ DEFAULT_FOLDER = "logs/sweep"
     help=f"With --engine: fixtures for each eval set [{PART}].",
 )
 @click.option(
-    "--display", type=click.Choice(["full", "rich", "plain", "log"]), help="One of Inspect's."
+    "--display",
+    type=click.Choice(["full", "rich", "plain", "log", "none"]),
+    help="One of Inspect's.",
 )
 def sweep_command(
     file: Path | None,
@@ -110,8 +112,15 @@ def sweep_command(
     plan = sweep_plan(settings)
     if cluster:
         plan = in_parts(plan, part_size or PART)
-    refuse_other_work(plan, folder)
-    _say_plan(plan, folder)
+    try:
+        refuse_other_work(plan, folder)
+        done = finished_samples(folder).total()
+    except DataError as error:
+        if not dry_run:
+            raise
+        done = 0
+        click.echo(f"Without --dry-run this is an error: {error}", err=True)
+    _say_plan(plan, folder, done)
     if dry_run:
         return
     run = RunOptions(max_tasks, max_samples, retry_attempts, log_buffer, display, known)
@@ -177,7 +186,7 @@ def estimate_command(
         click.echo(as_text(result, plan))
 
 
-def _say_plan(plan: SweepPlan, folder: Path) -> None:
+def _say_plan(plan: SweepPlan, folder: Path, done: int) -> None:
     settings = plan.settings
     sizes = sorted({*plan.sizes.values()})
     click.echo(f"folder   {folder}")
@@ -197,8 +206,8 @@ def _say_plan(plan: SweepPlan, folder: Path) -> None:
     )
     if plan.passed_over:
         click.echo(passed_over(plan.passed_over), err=True)
-    if done := finished_samples(folder):
-        click.echo(f"done     {done.total():,}; these are not run again")
+    if done:
+        click.echo(f"done     {done:,}; these are not run again")
 
 
 def _conclude(plan: SweepPlan, folder: Path, success: bool, logs: Sequence[EvalLog]) -> None:
