@@ -149,6 +149,21 @@ class ArmResult:
     tokens_left: float
     """Mean size of a state, with equal weight of conversations."""
 
+    @property
+    def is_tail(self) -> bool:
+        """Whether it keeps nothing but the tail."""
+        return bool(self._described["name"] == "tail")
+
+    @property
+    def target_tokens(self) -> int | None:
+        """The size that its states are to have, in tokens; None if it was given none."""
+        target = self._described["arguments"].get("target_tokens")
+        return None if target is None else int(target)
+
+    @property
+    def _described(self) -> dict[str, Any]:
+        return cast(dict[str, Any], (self.log.eval.metadata or {})["compressor"])
+
     def score(self, name: str, metric: str = MEAN) -> float:
         """Return a metric of a score; NaN if there is none."""
         scores = self.log.results.scores if self.log.results else []
@@ -228,18 +243,21 @@ def outcome_lines(results: Sequence[ArmResult]) -> Iterator[str]:
 
 
 def compare_commands(results: Sequence[ArmResult], folder: Path) -> Iterator[str]:
-    """Yield commands that compare the first arm with the others; a single one, with its control.
+    """Yield commands that compare the first arm with the others; a single one, with its tail.
 
-    Arms are compared under the same model; arms without results are left out.
+    Arms are compared under the same model and ``target_tokens``; those without results are left
+    out.
     """
     pairs: list[tuple[ArmResult, ArmResult]] = []
-    usable = [result for result in results if not result.error]
-    for model in dict.fromkeys(result.log.eval.model for result in usable):
-        of_model = [result for result in usable if result.log.eval.model == model]
-        arms = [result for result in of_model if not result.control]
+    alike: defaultdict[tuple[str, int | None], list[ArmResult]] = defaultdict(list)
+    for result in results:
+        if not result.error:
+            alike[result.log.eval.model, result.target_tokens].append(result)
+    for group in alike.values():
+        arms = [result for result in group if not result.control]
         others = arms[1:]
         if len(arms) == 1:
-            others, arms = arms, [result for result in of_model if result.control][-1:]
+            others, arms = arms, [each for each in group if each.control and each.is_tail][-1:]
         pairs.extend((arms[0], other) for other in others if arms)
     place = shlex.quote(str(folder))
     for base, new in pairs[:MAX_COMPARISONS]:

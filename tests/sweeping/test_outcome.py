@@ -111,8 +111,19 @@ def test_what_is_printed_can_be_pasted_and_fits_a_terminal(
 
 def test_the_only_arm_is_compared_with_its_control(tiny: Path, tmp_path: Path) -> None:
     arms = [{"compressor": "anchored", "args": small.BUDGETS}]
-    ended = run("sweep", str(settings_file(tmp_path, tiny, arms=arms, controls=True)))
+    file = str(settings_file(tmp_path, tiny, arms=arms, controls=True))
+    ended = run("sweep", file, "--display", "none")
     assert ended.code == 0, ended.errors
     ((_, *arguments),) = [each for each in commands(ended.output) if "compare" in each]
     assert arguments[2:4] == ["--base-arm", "tail"]
     assert CliRunner().invoke(main, arguments).exit_code in (0, 1, 3)
+
+
+def test_arms_are_compared_at_the_same_budget(tiny: Path, tmp_path: Path) -> None:
+    given = {"epochs": 1, "budgets": [170, 220], "arms": ["anchored", "regenerative"]}
+    ended = run("sweep", str(settings_file(tmp_path, tiny, **given)))
+    pairs = [(each[4], each[8]) for each in commands(ended.output) if "compare" in each]
+    assert pairs == [
+        (f"anchored (target_tokens={target})", f"regenerative (target_tokens={target})")
+        for target in (170, 220)
+    ], ended
