@@ -432,10 +432,12 @@ def _conclude(ctx: click.Context, plan: SweepPlan, logs: Sequence[EvalLog], fold
     """Make the report; print the scores of each arm, and what to look at."""
     out = folder.parent / "report"
     click.echo(f"{'report':<9}", nl=False)
-    ctx.invoke(report, logs=(str(folder),), out=out)
+    remarks = ctx.invoke(report, logs=(str(folder),), out=out)
     click.echo()
     for line in outcome_lines(arm_results(plan, logs)):
         click.echo(f"  {line}".rstrip())
+    for remark in remarks:
+        click.echo(f"  {printable(remark, 400)}")
     click.echo("\nLook at")
     click.echo(f"  {out / 'index.html'}")
     click.echo(f"  inspect view --log-dir {shlex.quote(str(folder))} --no-trust-content")

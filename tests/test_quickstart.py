@@ -91,6 +91,8 @@ def test_sessions_become_a_report_and_nothing_is_done_twice(sessions: Path, tmp_
     assert list(rows) == ["full", "none", "tail", "anchored", "masking"]
     states = states_frame(runs / "logs").groupby("compressor")["tokens_state"].mean()
     assert rows["anchored"][5] == f"{states['anchored']:,.0f}", "a mean over states"
+    under = steps.partition("knowledge: 0 to 5")[2].partition("Look at")[0]
+    assert " is the best of " in under or " no upper bound " in under
     before = {path: path.stat().st_mtime_ns for path in (runs / "logs").glob("*.eval")}
     again = run(sessions)
     assert again.exit_code == 0, again.output

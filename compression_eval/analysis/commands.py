@@ -306,7 +306,7 @@ def _found(paths: tuple[str, ...]) -> "list[Log]":
     show_default=True,
     help="Where Inspect's viewer serves these logs: links to samples lead there.",
 )
-def report(logs: tuple[str, ...], out: Path, reference: bool, viewer: str) -> None:
+def report(logs: tuple[str, ...], out: Path, reference: bool, viewer: str) -> list[str]:
     """Make a report of logs: what each arm kept, where facts were lost, and what it cost.
 
     LOG is a log of this eval, or a folder of logs; or logs of any other Inspect task, whose agent
@@ -328,8 +328,8 @@ def report(logs: tuple[str, ...], out: Path, reference: bool, viewer: str) -> No
 
         write_files(out, agent_report_files(agent_arms(runs)))
         click.echo(f"wrote {out / 'index.html'}, report.md, figures.json and a chart")
-        return
-    files = report_files(
+        return []
+    files, remarks = report_files(
         _found(logs),
         out,
         reference=reference,
@@ -338,6 +338,7 @@ def report(logs: tuple[str, ...], out: Path, reference: bool, viewer: str) -> No
     )
     write_files(out, files)
     click.echo(f"wrote {out / 'index.html'}, report.md, figures.json and {len(files) - 3} charts")
+    return remarks  # for quickstart
 
 
 def require_for_report() -> None:

@@ -8,7 +8,7 @@ from compression_eval.analysis.logs import Log
 from compression_eval.analysis.report.charts import charts
 from compression_eval.analysis.report.figures import as_json, figures, read_frames
 from compression_eval.analysis.report.html_page import html_page, viewer_of
-from compression_eval.analysis.report.sections import markdown, notes, published
+from compression_eval.analysis.report.sections import markdown, notes, notes_on_ranks, published
 from compression_eval.errors import DataError
 
 
@@ -19,8 +19,8 @@ def report_files(
     reference: bool = False,
     viewer: str,
     progress: Callable[[str], None] = lambda _: None,
-) -> dict[str, bytes]:
-    """Return the files of a report, by name.
+) -> tuple[dict[str, bytes], list[str]]:
+    """Return the files of a report, by name, and what it says against ranking by its table.
 
     Raises:
         DataError: A log cannot be read, or no sample of any of them has a score.
@@ -46,7 +46,8 @@ def report_files(
     }
     # A lone surrogate, which UTF-8 cannot encode, becomes a question mark.
     encoded = {name: text.encode("utf-8", "replace") for name, text in texts.items()}
-    return encoded | {f"charts/{chart.name}.png": chart.png for chart in drawn}
+    images = {f"charts/{chart.name}.png": chart.png for chart in drawn}
+    return encoded | images, list(notes_on_ranks(computed))
 
 
 def check_out(out: Path) -> None:

@@ -220,12 +220,12 @@ def notes(of: Figures, logs: Sequence[Log]) -> Iterator[str]:
             yield f"{ended}; its figures are of what it got to"
     if failing := [f"{arm.name} ({arm.failed})" for arm in of.arms if arm.failed]:
         yield f"Some samples have no score and count as 0 (see Failures): {', '.join(failing)}"
-    yield from _notes_on_ranks(of)
+    yield from notes_on_ranks(of)
     if of.differing:
         yield f"These arms cannot be compared just so. They differ in {'; '.join(of.differing)}"
 
 
-def _notes_on_ranks(of: Figures) -> Iterator[str]:
+def notes_on_ranks(of: Figures) -> Iterator[str]:
     """Yield the reasons why the table alone does not rank the arms."""
     shared, asked = of.probes
     if not shared:
