@@ -161,7 +161,8 @@ def _lines(text: str) -> Iterator[str]:
 
 
 def _states_earlier_value(line: str, fact: ExpectedFact) -> bool:
-    named = [value for value in fact.superseded if not value.isdigit()]
+    # A bare number may be said of something else.
+    named = [value for value in fact.superseded if re.search(r"[^\W\d_]", value)]
     return holds_any(line, named) and not holds_any(line, fact.forms)
 
 
