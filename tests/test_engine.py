@@ -1,7 +1,6 @@
 """Work over the machines of a Ray cluster gives what one process gives, whoever dies on the way."""
 
 import json
-import logging
 import os
 import signal
 import subprocess
@@ -23,6 +22,7 @@ from compression_eval.engine import Engine
 from compression_eval.errors import DataError
 from compression_eval.fixtures.finding_files import shipped_fixtures
 from compression_eval.fixtures.parquet_files import ParquetFixtures
+from tests.buckets import empty_bucket
 from tests.e2e import small
 from tests.fixtures.building import assistant, fixture_data, user
 from tests.sweeping.commanding import EMBEDDED, settings_file
@@ -35,19 +35,8 @@ SHARD = ("--shard-mb", "0.001")
 @pytest.fixture(scope="module")
 def bucket() -> Iterator[str]:
     """The address of an empty bucket."""
-    s3fs = pytest.importorskip("s3fs")
-    server = pytest.importorskip("moto.server").ThreadedMotoServer("127.0.0.1", 0)
-    logging.getLogger("werkzeug").setLevel(logging.ERROR)
-    server.start()
-    host, port = server.get_host_and_port()
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("AWS_ENDPOINT_URL", f"http://{host}:{port}")
-        patch.setenv("AWS_DEFAULT_REGION", "us-east-1")
-        for name in ("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY"):
-            patch.setenv(name, "testing")
-        s3fs.S3FileSystem(skip_instance_cache=True).mkdir("fleet")
-        yield "s3://fleet"
-    server.stop()
+    with empty_bucket("fleet") as address:
+        yield address
 
 
 @pytest.fixture(scope="module")

@@ -351,9 +351,11 @@ class Corpus:
 
     def shared(self, name: str, make: Callable[[], Any]) -> "Shared":
         """Return where all shards find what was made of the results of a stage, at most once."""
-        if self._unfinished.read(name) is None:
-            self._unfinished.write(name, pickle.dumps(make()))
-        return Shared(self._unfinished, name, digest(self._unfinished.read(name) or b""))
+        content = self._unfinished.read(name)
+        if content is None:
+            content = pickle.dumps(make())
+            self._unfinished.write(name, content)
+        return Shared(self._unfinished, name, digest(content))
 
     def finish(self, parts: Sequence[Mapping[str, Any]], failed: str = "") -> None:
         """Write the manifest, by which the output is complete, and what of it failed."""

@@ -11,6 +11,7 @@ from inspect_ai.log import read_eval_log, write_eval_log
 
 from compression_eval.cli import main
 from tests.analysis.embedded import TAIL, embedded
+from tests.buckets import empty_bucket
 from tests.e2e import small
 
 pytestmark = pytest.mark.slow
@@ -19,18 +20,8 @@ pytestmark = pytest.mark.slow
 @pytest.fixture(scope="module")
 def bucket() -> Iterator[str]:
     """The address of an empty bucket."""
-    s3fs = pytest.importorskip("s3fs")
-    server = pytest.importorskip("moto.server").ThreadedMotoServer("127.0.0.1", 0)
-    server.start()
-    host, port = server.get_host_and_port()
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("AWS_ENDPOINT_URL", f"http://{host}:{port}")
-        patch.setenv("AWS_DEFAULT_REGION", "us-east-1")
-        for name in ("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY"):
-            patch.setenv(name, "testing")
-        s3fs.S3FileSystem(skip_instance_cache=True).mkdir("logs")
-        yield "s3://logs"
-    server.stop()
+    with empty_bucket("logs") as address:
+        yield address
 
 
 @pytest.fixture(scope="module")

@@ -4,6 +4,7 @@ import json
 from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 from inspect_ai.log import EvalLog
@@ -365,14 +366,14 @@ def test_failures_are_counted_on_what_both_were_asked(folder: Path) -> None:
     def mostly(call: Call) -> str:
         return "" if "HARD" in call.text else proper_compression(call)
 
-    def once(call: Call) -> str:
-        return "" if call.number == 0 else proper_compression(call)
+    def mostly_well(call: Call) -> str:
+        return "" if call.number < 2 else proper_compression(call)
 
-    data = _easy_and_hard(folder / "apart")
-    base = evaluated(folder / "wide", "easy", "hard", answer=BAD, compresses=mostly, data=data)
-    new = evaluated(folder / "narrow", "easy", compresses=once, data=data)
+    given: dict[str, Any] = {"data": _easy_and_hard(folder / "apart"), "epochs": 5}
+    base = evaluated(folder / "wide", "easy", "hard", answer=BAD, compresses=mostly, **given)
+    new = evaluated(folder / "narrow", "easy", compresses=mostly_well, **given)
     _, found = as_json(
         base.location, "--to", new.location, "--allow", "fixtures", "--allow", "probes"
     )
-    assert (found["base"]["failures"]["failed"], found["new"]["failures"]["failed"]) == (0, 3)
+    assert (found["base"]["failures"]["failed"], found["new"]["failures"]["failed"]) == (0, 6)
     assert "better" not in verdicts(found).values()
