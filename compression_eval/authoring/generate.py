@@ -372,7 +372,8 @@ def generate_command(
     if model:
         anyio.run(ask, model_by_name(model, options))
     else:
-        with Workers(partial(_Maker, wanted), results, jobs) as workers:
+        late = ("openai", "bpe_openai")
+        with Workers(partial(_Maker, wanted), results, jobs, imports=late) as workers:
             for number, (_, made) in enumerate(workers.each("asking", _Maker.make, [*results])):
                 for cut_results, said in made:
                     results[number].cuts = cut_results

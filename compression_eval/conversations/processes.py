@@ -1,5 +1,6 @@
 """Work on many files in several processes at once, with the results in the order of the files."""
 
+import gc
 import os
 import pickle
 import signal
@@ -47,16 +48,12 @@ def apart(
 ) -> _Result:
     """Return what a function returns, called in a process of its own.
 
-    Where the system can, it is forked from one without threads that has imported the function's
-    module: so it begins at once, and shares its memory. A script that calls this is imported again
-    there.
+    A script that calls this is imported again there.
 
     Raises:
         DataError: The process ended before it was done; the text begins with the place.
     """
-    context: Any = get_context("forkserver" if "forkserver" in get_all_start_methods() else "spawn")
-    if hasattr(context, "set_forkserver_preload"):
-        context.set_forkserver_preload([function.__module__])
+    context = _context(function.__module__)
     results, end = context.Pipe(duplex=False)
     called = partial(function, *arguments, **keywords)
     process: BaseProcess = context.Process(target=_reply, args=(end, called), daemon=True)
@@ -75,6 +72,17 @@ def apart(
     if failed is not None:
         raise failed
     return cast("_Result", result)
+
+
+def _context(*modules: str) -> Any:
+    """Return how processes begin: forked, where the system can, from one without threads.
+
+    That one has imported some modules: so they begin at once, and share its memory.
+    """
+    context: Any = get_context("forkserver" if "forkserver" in get_all_start_methods() else "spawn")
+    if hasattr(context, "set_forkserver_preload"):
+        context.set_forkserver_preload([*modules])
+    return context
 
 
 def _reply(end: Connection, called: Callable[[], Any]) -> None:
@@ -120,14 +128,16 @@ class Workers(Generic[_Worker]):
         items: All files that there will be work on.
         jobs: Processes; None for as many as pay.
         passes: How often there will be work on each file.
+        imports: Modules that the work needs, beside that of the class.
     """
 
     def __init__(
         self,
-        make: Callable[[], _Worker],
+        make: "partial[_Worker]",
         items: Sequence[Work],
         jobs: int | None,
         passes: int = 1,
+        imports: Sequence[str] = (),
     ) -> None:
         size = sum(item.size for item in items)
         count = min(jobs or min(cores(), size // MIN_BYTES), len(items))
@@ -136,7 +146,8 @@ class Workers(Generic[_Worker]):
         self._started = time.monotonic()
         self._display = Display("", len(items), lambda: self._pace().lstrip(", "), self._line)
         self._own = make() if count < 2 else None
-        self._others = [_Process(make) for _ in range(count)] if count > 1 else []
+        context = _context(make.func.__module__, *imports)
+        self._others = [_Process(context, make) for _ in range(count)] if count > 1 else []
 
     def __enter__(self) -> "Workers[_Worker]":
         self._display.__enter__()
@@ -225,8 +236,7 @@ class Workers(Generic[_Worker]):
 class _Process:
     """A worker in a process of its own, as the main process sees it."""
 
-    def __init__(self, make: Callable[[], Any]) -> None:
-        context = get_context("spawn")
+    def __init__(self, context: Any, make: Callable[[], Any]) -> None:
         self.results, end = context.Pipe()
         self._process: BaseProcess = context.Process(target=_serve, args=(make, end), daemon=True)
         self._process.start()
@@ -278,6 +288,7 @@ def _serve(make: Callable[[], Any], results: Connection) -> None:
     """Do what the main process asks for until it closes the connection, or is gone."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # the main process ends this one
     worker = make()
+    gc.freeze()  # what is there stays, and need not be searched for garbage again and again
     try:
         while True:
             method, items = results.recv()

@@ -95,8 +95,8 @@ def workers_of(process: "subprocess.Popen[str]") -> list[psutil.Process]:
     """Wait for the two processes that work for a command."""
     for _ in range(6000):
         assert process.poll() is None, process.communicate()
-        children = psutil.Process(process.pid).children()
-        found = [child for child in children if "spawn_main" in " ".join(child.cmdline())]
+        # They are forked from a process of the command that has imported what they need.
+        found = [each for one in psutil.Process(process.pid).children() for each in one.children()]
         if len(found) == 2:
             return found
         time.sleep(0.01)
