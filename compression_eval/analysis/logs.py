@@ -1,8 +1,9 @@
 """Find and read the logs of this eval."""
 
-import gc
+import json
 import logging
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cached_property
@@ -10,6 +11,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 from urllib.parse import urlsplit
 from urllib.request import url2pathname
+from zipfile import ZipFile
 
 from inspect_ai.log import (
     EvalLog,
@@ -20,6 +22,7 @@ from inspect_ai.log import (
     read_eval_log_sample,
     read_eval_log_sample_summaries,
 )
+from pydantic import ValidationError, create_model
 
 from compression_eval.errors import DataError, NotFoundError
 from compression_eval.grading.failures import FAILURES
@@ -33,6 +36,16 @@ QUALIFYING = "qualify"
 
 UNUSED = {"messages", "events", "attachments", "error_retries"}
 """Fields of a sample that no table is made of."""
+
+_USED: dict[str, Any] = {
+    name: (Any, None) for name in EvalSample.model_fields if name not in {*UNUSED, "events_data"}
+}
+_UsedPart = create_model("_UsedPart", **_USED)
+"""Made from a sample's JSON, it makes objects of these fields only."""
+
+_SETTINGS = ("criteria", "grader_context", "language", "rubric_digest")
+
+_SAMPLE_FILE = re.compile(r"samples/(?P<id>.*)_epoch_(?P<epoch>\d+)\.json", re.DOTALL)
 
 
 @contextmanager
@@ -102,28 +115,40 @@ class Log:
                 for each, _ in graded[:1]
             ]
         except Exception:  # damaged: reading its samples says so
-            return self._grading([], [])
-        return self._grading([metadata for _, metadata in graded], _graded(first))
+            return self._grading([], None)
+        graders = [metadata.get("graders") for _, metadata in _graded(first)]
+        return self._grading([metadata for _, metadata in graded], *graders)
 
-    def samples(self) -> list[EvalSample]:
-        """Return the samples without what no table is made of, which is most of a log."""
-        collecting = gc.isenabled()
-        # Reading makes many objects and no cycles: to search them takes a quarter of its time.
-        gc.disable()
-        try:
-            samples = read_eval_log(self.path, exclude_fields=UNUSED).samples or []
-        finally:
-            if collecting:
-                gc.enable()
-        graded = _graded(samples)
-        self.grading = self._grading([metadata for _, metadata in graded], graded)
-        return samples
+    def samples(self) -> Iterator[EvalSample]:
+        """Yield the samples without what no table is made of, which is most of a log."""
+        gradings: list[Mapping[str, Any]] = []
+        graders: list[Any] = []
+        for sample in self._read():
+            for _, metadata in _graded([sample]):
+                gradings.append({key: metadata[key] for key in _SETTINGS if key in metadata})
+                graders = graders or [metadata.get("graders")]
+            yield sample
+        self.grading = self._grading(gradings, *graders)
 
-    def _grading(
-        self,
-        gradings: Sequence[Mapping[str, Any]],
-        graded: Sequence[tuple[Any, Mapping[str, Any]]],
-    ) -> Grading:
+    def _read(self) -> Iterator[EvalSample]:
+        """Yield samples in the order of Inspect's reader, in a quarter of its time and memory.
+
+        That skips fields by a parser which gives up at a NaN (every sample with scores holds some)
+        and does not give its memory back; then it makes objects of all there is.
+        """
+        path, ids = local_path(self.path), self.header.eval.dataset.sample_ids
+        if path.suffix == ".eval" and path.is_file() and ids:
+            with ZipFile(path) as archive:  # importing Inspect has taught it Zstandard
+                files = [name for name in archive.namelist() if name.startswith("samples/")]
+                found = [match for match in map(_SAMPLE_FILE.fullmatch, files) if match]
+                if len(found) == len(files):
+                    yield from _parsed(
+                        archive, found, {str(each) for each in ids if isinstance(each, int)}
+                    )
+                    return
+        yield from read_eval_log(self.path, exclude_fields=UNUSED).samples or []
+
+    def _grading(self, gradings: Sequence[Mapping[str, Any]], graders: Any = None) -> Grading:
         options_of = [each.options or {} for each in self.header.eval.scorers or []]
         settings = {}
         for name in ("criteria", "grader_context"):
@@ -139,8 +164,31 @@ class Log:
             for each in gradings
             if {"language", "rubric_digest"} <= each.keys()
         }
-        graders = graded[0][1].get("graders") if graded else None
         return Grading(settings, rubrics, graders if isinstance(graders, list) else [])
+
+
+def _parsed(
+    archive: ZipFile, files: Sequence[re.Match[str]], numbers: Set[str]
+) -> Iterator[EvalSample]:
+    """Yield samples by epoch and id.
+
+    Args:
+        archive: The log.
+        files: Names of their files.
+        numbers: Ids that are numbers.
+    """
+
+    def place(file: re.Match[str]) -> tuple[int, str]:
+        return int(file["epoch"]), file["id"].zfill(20) if file["id"] in numbers else file["id"]
+
+    for name in dict.fromkeys(file[0] for file in sorted(files, key=place)):
+        content = archive.read(name)
+        try:
+            part = _UsedPart.model_validate_json(content)
+            fields = {name: getattr(part, name) for name in part.model_fields_set}
+        except ValidationError:  # what only Python's parser takes, as half a surrogate pair
+            fields = {k: v for k, v in json.loads(content).items() if k in _USED}
+        yield EvalSample.model_validate(fields)
 
 
 def _graded(samples: Iterable[S]) -> list[tuple[S, Mapping[str, Any]]]:
@@ -203,8 +251,13 @@ def one_per_run(logs: Sequence[Log]) -> list[Log]:
 
 def _written(path: str) -> float:
     """Return when a file was written; 0 where it is not on a disk."""
-    local = Path(url2pathname(urlsplit(path).path) if path.startswith("file:") else path)
+    local = local_path(path)
     return local.stat().st_mtime if local.is_file() else 0.0
+
+
+def local_path(address: str) -> Path:
+    """Return where a log is on a disk; what is not on one is no file there."""
+    return Path(url2pathname(urlsplit(address).path) if address.startswith("file:") else address)
 
 
 def _current(logs: Sequence[Log]) -> list[Log]:

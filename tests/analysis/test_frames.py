@@ -16,7 +16,7 @@ from compression_eval.analysis import (
 )
 from compression_eval.analysis.columns import FOLDED, SAMPLE_COLUMNS
 from compression_eval.analysis.frames import read_rows
-from compression_eval.analysis.logs import find_logs
+from compression_eval.analysis.logs import UNUSED, find_logs
 from compression_eval.errors import DataError
 from compression_eval.grading.rubric import structure
 from tests.analysis.embedded import TAIL, embedded
@@ -126,6 +126,24 @@ def test_nothing_and_what_is_no_log_are_refused(tmp_path: Path) -> None:
     (tmp_path / "x.eval").write_text("no zip", encoding="utf-8")
     with pytest.raises(DataError, match="not a log of Inspect"):
         samples_frame(tmp_path / "x.eval")
+
+
+def test_samples_are_those_of_inspects_reader(folder: Path, tmp_path: Path) -> None:
+    log, path = read_eval_log(str(next(folder.glob("*anchored*.eval")))), tmp_path / "log.eval"
+    for place, sample in enumerate(log.samples or []):
+        sample.id, sample.epoch = 5 * (place // 2), place % 2 + 1
+    log.eval.dataset.sample_ids = [0, 5, 10]
+    write_eval_log(log, str(tmp_path / "numbered.eval"))
+    with ZipFile(tmp_path / "numbered.eval") as source, ZipFile(path, "w") as target:
+        for each in source.infolist():  # half a surrogate pair
+            text = source.read(each).replace(b'"input":"', b'"input":"\\ud83d', 1)
+            target.writestr(each, text)
+    (found,) = find_logs([str(path)])
+    samples = list(found.samples())
+    assert len(samples) == 2 * small.PROBES
+    assert "\ud83d" in samples[0].input
+    again = read_eval_log(str(path), exclude_fields=UNUSED).samples or []
+    assert repr(samples) == repr(again)  # NaN is not equal to itself
 
 
 @pytest.mark.parametrize("damage", ["flipped bytes", "cut short"])
