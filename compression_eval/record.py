@@ -27,7 +27,7 @@ from inspect_ai.model import (
     ModelOutput,
 )
 from inspect_ai.util import Store, StoreModel, store_from_events
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, ConfigDict, Field, field_serializer, field_validator
 
 from compression_eval.compressors.state import StateOutcome, StateStatus
 from compression_eval.errors import DataError
@@ -69,7 +69,17 @@ class StateRecord(StateOutcome):
     """Number of the sample's first messages that are the state."""
     asked: list[AskedProbe] = Field(default_factory=list)
     """Every probe about the state, so that one reading serves all of them, also when the log is
-    scored again. Older logs have none."""
+    scored again. Older logs have none, or a list; now it is one JSON text, which Inspect stores
+    once for a sample, not in each event that shows the store."""
+
+    @field_serializer("asked")
+    def _as_text(self, asked: list[AskedProbe]) -> str:
+        return json.dumps([probe.model_dump() for probe in asked], ensure_ascii=False)
+
+    @field_validator("asked", mode="before")
+    @classmethod
+    def _from_text(cls, asked: object) -> object:
+        return json.loads(asked) if isinstance(asked, str) else asked
 
 
 class AnswerRecord(BaseModel):

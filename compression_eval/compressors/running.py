@@ -46,6 +46,8 @@ class CompressionPlan:
     """Signs that mark a superseded value as past; values without them are given as current."""
     min_removed: float = DEFAULT_MIN_REMOVED
     """Share of the tokens, without the system prompt, that each compression must remove."""
+    fed_facts: dict[bytes, list[bool]] = field(default_factory=dict)
+    """Which facts texts that summarisers were given hold; see `fact_records`."""
     _history: list[ChatMessage] | None = None
 
     def loaded(self) -> Fixture:
@@ -156,6 +158,7 @@ async def compress(plan: CompressionPlan, replicate: int, model: Model) -> State
             regions=state.regions,
             readable=state.readable and state.status == "ok",
             markers=plan.markers,
+            seen=plan.fed_facts,
         )
     )
     if state.status == "ok":

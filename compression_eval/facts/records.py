@@ -1,5 +1,6 @@
 """What is recorded about every expected fact at compression time: history, summariser, state."""
 
+import hashlib
 import re
 from collections.abc import Iterator, Sequence
 from typing import Literal
@@ -72,6 +73,7 @@ def fact_records(
     regions: Sequence[Region],
     readable: bool,
     markers: ValueMarkers | None = None,
+    seen: dict[bytes, list[bool]] | None = None,
 ) -> list[FactRecord]:
     """Return where each expected fact is.
 
@@ -84,8 +86,18 @@ def fact_records(
         regions: Their regions.
         readable: Whether the state's text can be read at all.
         markers: Signs by which a superseded value is named as one; without them none is looked for.
+        seen: What calls with the same probes found in fed texts, by digest; this one adds to it.
+            Replicates feed a summariser the same history, the longest text of all.
     """
-    fed_text = Text("\n".join(fed)) if fed is not None else None
+    facts = [(probe, fact) for probe in probes for fact in probe.expected_facts]
+    was_fed: Sequence[bool | None] = [None] * len(facts)
+    if fed is not None:
+        fed_text, seen = "\n".join(fed), {} if seen is None else seen
+        key = hashlib.sha256(fed_text.encode(errors="surrogatepass")).digest()
+        if key not in seen:
+            searched = Text(fed_text)
+            seen[key] = [searched.has_any(fact.forms) for _, fact in facts]
+        was_fed = seen[key]
     parts = [
         (region, message.role, decoded_text(message))
         for message, region in zip(state, regions, strict=True)
@@ -95,11 +107,13 @@ def fact_records(
         for region in dict.fromkeys(regions)
     }
     # A kept result shows what a file or a command held when it was recorded; it claims nothing.
-    claims = "\n".join(text for place, role, text in parts if place == "summary" or role != "tool")
+    claims = Text(
+        "\n".join(text for place, role, text in parts if place == "summary" or role != "tool")
+    )
     # What was kept cannot have been distorted.
     rewritten = "\n".join(text for place, _, text in parts if place == "summary")
 
-    def record(probe: Probe, fact: ExpectedFact) -> FactRecord:
+    def record(probe: Probe, fact: ExpectedFact, fed: bool | None) -> FactRecord:
         in_regions: list[Region] = [
             name for name, text in by_region.items() if text.has_any(fact.forms)
         ]
@@ -109,7 +123,7 @@ def fact_records(
             fact=fact.fact,
             evidence=fact.evidence,
             in_history=bool(fact.evidence),
-            fed=fed_text.has_any(fact.forms) if fed_text is not None else None,
+            fed=fed,
             in_state=bool(in_regions) if readable else None,
             regions=in_regions if readable else [],
             cycles=sum(1 for cut in cuts if fact.evidence and fact.evidence[0] < cut),
@@ -117,7 +131,7 @@ def fact_records(
             variants_in_state=variants(fact.forms, rewritten) if missing else [],
         )
 
-    return [record(probe, fact) for probe in probes for fact in probe.expected_facts]
+    return [record(*each, fed) for each, fed in zip(facts, was_fed, strict=True)]
 
 
 _NUMBER = r"-?\d+(?:\.\d+)?"

@@ -66,7 +66,7 @@ def violations(probe: Probe, answer: str, markers: ValueMarkers) -> list[str]:
     return list(dict.fromkeys(wrong))
 
 
-def stale_values(fact: ExpectedFact, state: str, markers: ValueMarkers) -> list[str]:
+def stale_values(fact: ExpectedFact, state: Text, markers: ValueMarkers) -> list[str]:
     """Return the superseded values of a fact that a state gives as current.
 
     Args:
@@ -76,13 +76,12 @@ def stale_values(fact: ExpectedFact, state: str, markers: ValueMarkers) -> list[
     """
     if not fact.superseded:
         return []
-    text = Text(state)
     wrong = [WrongValue(old, stale_forms(fact, old), tuple(fact.forms)) for old in fact.superseded]
     # Most values do not occur: one look-up saves reading every sentence.
     return [
         each.value
         for each in wrong
-        if text.has_any(each.forms) and _as_current(state, each, markers)
+        if state.has_any(each.forms) and _as_current(state.source, each, markers)
     ]
 
 

@@ -195,4 +195,4 @@ def test_by_what_a_superseded_value_is_recognised(
     ],
 )
 def test_what_a_state_gives_as_current(language: Language, text: str, found: list[str]) -> None:
-    assert stale_values(POOL, text, value_markers(language)) == found
+    assert stale_values(POOL, matching.Text(text), value_markers(language)) == found
