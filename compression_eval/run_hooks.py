@@ -69,7 +69,7 @@ class RunHooks(Hooks):
                 f"cannot be mixed with new ones. Changed since:{listed}\nPut it back as it was "
                 "and retry that log again, or run anew with inspect eval.",
             )
-        remember_run(data.eval_id, spec.task_id)
+        remember_run(data.eval_id, spec.task_id, spec.config.epochs or 1)
         if MAX_FAILED not in (spec.metadata or {}):
             return
         self._specs[data.eval_id] = spec

@@ -9,11 +9,11 @@ import gzip
 import hashlib
 import logging
 import zlib
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import asynccontextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, field
-from functools import cache
+from functools import cache, partial
 from importlib import import_module
 from pathlib import Path
 from uuid import uuid4
@@ -51,7 +51,8 @@ _NO_PROMPT_CACHE = frozenset(
 _PRIVATE_MODULE, _PRIVATE_NAME = "inspect_ai.log._samples", "sample_active"
 
 _eval_id: ContextVar[str] = ContextVar("compression_eval_eval_id")
-_task_ids: dict[str, str] = {}
+_runs: dict[str, tuple[str, int]] = {}
+"""Logical run and number of epochs of each attempt."""
 
 
 @dataclass(frozen=True)
@@ -64,12 +65,14 @@ class RunIdentity:
     """The logical run: the same for a run and its retries."""
     log_folder: str | None
     """Folder of the log, a path or URL; None if it is not known."""
+    epochs: int = 1
 
 
 def current_run() -> RunIdentity:
     """Return the run of the calling sample."""
     eval_id = _eval_id.get()
-    return RunIdentity(eval_id, _task_ids.get(eval_id, eval_id), _log_folder())
+    task_id, epochs = _runs.get(eval_id, (eval_id, 1))
+    return RunIdentity(eval_id, task_id, _log_folder(), epochs)
 
 
 def _log_folder() -> str | None:
@@ -90,9 +93,9 @@ def _warn_once(text: str) -> None:
     logger.warning("%s", text)
 
 
-def remember_run(eval_id: str, task_id: str) -> None:
-    """Note which logical run an attempt belongs to."""
-    _task_ids[eval_id] = task_id
+def remember_run(eval_id: str, task_id: str, epochs: int) -> None:
+    """Note which logical run an attempt belongs to, and how many epochs it has."""
+    _runs[eval_id] = task_id, epochs
 
 
 def enter_run(eval_id: str) -> None:
@@ -102,7 +105,7 @@ def enter_run(eval_id: str) -> None:
 
 def forget_run(eval_id: str) -> None:
     """Drop the data of a run that has ended."""
-    _task_ids.pop(eval_id, None)
+    _runs.pop(eval_id, None)
     for key in [key for key in _gates if key[0] == eval_id]:
         del _gates[key]
 
@@ -138,6 +141,28 @@ class SharedStates:
 
     def __init__(self) -> None:
         self._slots: dict[tuple[str, str], _Slot] = {}
+
+    async def compute_ahead(
+        self, key: str, later: Sequence[str], compute: Callable[[str], Awaitable[State]]
+    ) -> None:
+        """Compute the first state of ``later`` that nobody has begun, if that for a key is not yet.
+
+        A sample that only waited for another's compression would hold one of the few places that
+        Inspect gives to samples, and the compressions of the next epochs would begin after it. Only
+        a limit of this sample is raised; whoever needs the state tries again after other errors.
+        """
+        eval_id = current_run().eval_id
+        own = self._slots.get((eval_id, key))
+        if own is None or not own.lock.locked():
+            return
+        free = next((each for each in later if (eval_id, each) not in self._slots), None)
+        if free is not None:
+            try:
+                await self.get(free, partial(compute, free))
+            except LimitExceededError:
+                raise
+            except Exception as error:
+                logger.info("a compression for a later epoch failed: %s", error)
 
     async def get(self, key: str, compute: Callable[[], Awaitable[State]]) -> tuple[State, bool]:
         """Return the state for a key, and whether this call computed it.

@@ -29,7 +29,12 @@ from compression_eval.record import (
     render_messages,
     write_record,
 )
-from compression_eval.sharing import InterruptedStateError, SharedStates, prefix_first
+from compression_eval.sharing import (
+    InterruptedStateError,
+    SharedStates,
+    current_run,
+    prefix_first,
+)
 from compression_eval.text.markdown import escaped
 
 
@@ -79,9 +84,7 @@ def probe_solver(
 
         async def solve(state: TaskState, generate: Generate) -> TaskState:  # noqa: ARG001
             plan = plans[str(state.sample_id)]
-            replicate = (state.epoch - 1) // answers
-            here = f"{state.sample_id}, epoch {state.epoch}"
-            compressed, computed_here = await shared_state(shared, plan, replicate, version, here)
+            compressed, computed_here = await shared_state(shared, plan, state, version, answers)
             record = state_record(plan, compressed, computed_here, files_for(plan))
             write_record(state.store, record)
             if compressed.status == "ok":
@@ -105,30 +108,43 @@ def probe_solver(
 
 
 async def shared_state(
-    shared: SharedStates, plan: ProbePlan, replicate: int, version: str, here: str
+    shared: SharedStates, plan: ProbePlan, sample: TaskState, version: str, answers: int = 1
 ) -> tuple[State, bool]:
     """Return the state that a plan is about, and whether this sample computed it.
 
     Args:
         shared: The states of the task.
         plan: What is to be compressed.
-        replicate: Which fresh compression is wanted.
+        sample: The calling sample.
         version: The task's version.
-        here: The sample and epoch, for the record.
+        answers: How many epochs share a state.
     """
     job = plan.compression
+    replicate = (sample.epoch - 1) // answers
+    keys = {
+        f"{version}\n{job.fixture.name}\n{job.cuts}\n{number}": number
+        for number in range(replicate, max(-(-current_run().epochs // answers), replicate + 1))
+    }
+    own, *later = keys
 
-    async def compute() -> State:
+    async def compute(key: str) -> State:
         model = get_model(role="compressor", default=model_under_test())
         async with span(name="compression", type="compression"):
-            state = await compress(job, replicate, model)
-            state.computed_by = here
+            state = await compress(job, keys[key], model)
+            state.computed_by = f"{sample.sample_id}, epoch {sample.epoch}"
+            if key != own:
+                first = keys[key] * answers + 1
+                transcript().info(
+                    f"This compression is for epoch {first} of the same conversation. The one that "
+                    "this sample needs was being made by another sample.",
+                    source="compression",
+                )
             transcript().info(_overview(state), source="compression")
         return state
 
-    key = f"{version}\n{job.fixture.name}\n{job.cuts}\n{replicate}"
     try:
-        return await shared.get(key, compute)
+        await shared.compute_ahead(own, later, compute)
+        return await shared.get(own, partial(compute, own))
     except InterruptedStateError as error:
         failed = State(
             state_id=f"interrupted-{replicate}",

@@ -104,10 +104,8 @@ def resumption_solver(
             if str(model_under_test()) == EMBEDDED_MODEL:
                 raise RuntimeError(NO_MODEL)
             item = resumptions[str(state.sample_id)]
-            job, here = item.plan.compression, f"{state.sample_id}, epoch {state.epoch}"
-            compressed, computed_here = await shared_state(
-                shared, item.plan, state.epoch - 1, version, here
-            )
+            job = item.plan.compression
+            compressed, computed_here = await shared_state(shared, item.plan, state, version)
             write_record(state.store, state_record(item.plan, compressed, computed_here, {}))
             if compressed.status != "ok":
                 return state

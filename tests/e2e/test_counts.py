@@ -1,14 +1,15 @@
 """How often each model is called, and which probes share a state."""
 
-from collections import Counter, defaultdict
+from collections import defaultdict
 from pathlib import Path
 
 import pytest
 from inspect_ai import eval as inspect_eval
-from inspect_ai.log import EvalLog
+from inspect_ai.event import InfoEvent
+from inspect_ai.log import EvalLog, read_eval_log
 
 from tests.e2e import small
-from tests.e2e.scripted import ANSWERS, COMPRESSES, GRADES, Scripts
+from tests.e2e.scripted import ANSWERS, COMPRESSES, GRADES, Call, Script, Scripts, operations
 from tests.e2e.small import EPOCHS, PROBES
 
 
@@ -46,13 +47,11 @@ def test_one_compression_per_epoch_and_one_answer_and_grading_per_probe(
     by_epoch = states(log)
     assert [len(ids) for ids in by_epoch.values()] == [1] * EPOCHS
     assert len(set.union(*by_epoch.values())) == EPOCHS
-    computed = Counter(
-        small.state(sample).state_id
+    makers = {
+        (small.state(sample).state_id, small.state(sample).computed_by)
         for sample in small.samples(log)
-        if small.state(sample).computed_here
-    )
-    assert set(computed.values()) == {1}
-    assert len(computed) == EPOCHS
+    }
+    assert len(makers) == EPOCHS
 
 
 def test_every_fixture_and_cut_has_its_own_compressions(
@@ -88,6 +87,39 @@ def test_compressions_of_different_states_run_side_by_side(
     paths = [small.write(tmp_path / "data", name) for name in ("one", "two", "three")]
     small.run(log_dir, paths, epochs=1, options={"max_samples": 3})
     assert scripts[COMPRESSES].most_running == 3
+
+
+def test_who_waits_for_a_compression_makes_one_of_a_later_epoch(
+    scripts: Scripts, tiny: Path, log_dir: Path
+) -> None:
+    scripts[COMPRESSES].seconds = 0.3
+    log = small.run(log_dir, tiny, answers=2, options={"max_samples": EPOCHS})
+    assert scripts[COMPRESSES].most_running == len(scripts[COMPRESSES].calls) == EPOCHS
+    makers = {small.state(sample).computed_by for sample in small.samples(log)}
+    assert len(makers) == EPOCHS
+    for sample in small.samples(read_eval_log(log.location, resolve_attachments=True)):
+        own = small.state(sample)
+        told = [str(event.data) for event in sample.events if isinstance(event, InfoEvent)]
+        ahead = [text for text in told if "is for epoch" in text]
+        here = f"{sample.id}, epoch {sample.epoch}"
+        assert len(ahead) == (here in makers and not own.computed_here)
+        assert own.computed_here == (own.computed_by == here)
+        assert not ahead or " 3 " in ahead[0] or " 5 " in ahead[0]
+
+
+def test_an_outage_of_a_compression_for_a_later_epoch_is_no_error_of_who_made_it(
+    scripts: Scripts, tiny: Path, log_dir: Path
+) -> None:
+    def reply(call: Call) -> str:
+        if call.number == 1:
+            raise ConnectionError("gone for a moment")
+        return operations("E4401")
+
+    scripts[COMPRESSES] = Script(reply, seconds=0.1)
+    log = small.run(log_dir, tiny, options={"max_samples": 2, "max_retries": 0})
+    assert log.status == "success"
+    assert len(scripts[COMPRESSES].calls) == EPOCHS + 1
+    assert all(small.state(sample).status == "ok" for sample in small.samples(log))
 
 
 def test_few_slots_do_not_block_each_other(scripts: Scripts, tmp_path: Path, log_dir: Path) -> None:

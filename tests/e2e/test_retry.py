@@ -48,13 +48,14 @@ def breaking_at(number: int) -> Script:
     return Script(reply)
 
 
-@pytest.mark.parametrize("dies_at", [0, 1, 5])
+# With two places, the second sample makes the second state while the first answer breaks.
+@pytest.mark.parametrize(("dies_at", "places"), [(0, 1), (1, 2), (5, 2)])
 def test_a_retried_run_goes_on_with_its_states(
-    dies_at: int, scripts: Scripts, tiny: Path, log_dir: Path
+    dies_at: int, places: int, scripts: Scripts, tiny: Path, log_dir: Path
 ) -> None:
     scripts[ANSWERS] = breaking_at(dies_at)
     scripts[COMPRESSES].reply = random_compression
-    first = small.run(log_dir, tiny, options={"max_samples": 2})
+    first = small.run(log_dir, tiny, options={"max_samples": places})
     assert first.status == "error"
     compressed = len(scripts[COMPRESSES].calls)
     assert compressed >= 1
