@@ -1,10 +1,9 @@
 """The ``compression-eval`` command: what Inspect's own commands do not do."""
 
-from importlib import import_module
-
 import click
 
 from compression_eval._version import __version__
+from compression_eval.terminal import LateGroup
 
 COMMANDS = {
     "audit": (
@@ -61,32 +60,10 @@ COMMANDS = {
         "Run several arms with several models on the same fixtures.",
     ),
 }
-"""Where each command is, and its first sentence: most of them import Inspect, which takes seconds,
-so that no more than the one that was asked for is imported."""
+"""Where each command is, and its first sentence."""
 
 
-class _LateGroup(click.Group):
-    """A group that imports a command when it is asked for."""
-
-    def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002
-        """Return the names, in the order of the help."""
-        return list(COMMANDS)
-
-    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:  # noqa: ARG002
-        """Return a command; None if there is none of that name."""
-        if cmd_name not in COMMANDS:
-            return None
-        module, _, name = COMMANDS[cmd_name][0].partition(":")
-        command: click.Command = getattr(import_module(f"compression_eval.{module}"), name)
-        return command
-
-    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        """Write the list of commands."""
-        listed = (click.Command(name, help=text) for name, (_, text) in COMMANDS.items())
-        click.Group(commands=list(listed)).format_commands(ctx, formatter)
-
-
-@click.group(cls=_LateGroup, context_settings={"help_option_names": ["-h", "--help"]})
+@click.group(cls=LateGroup, late=COMMANDS, context_settings={"help_option_names": ["-h", "--help"]})
 @click.version_option(__version__, prog_name="compression-eval")
 def main() -> None:
     """Measure what a coding agent still knows after its context was compressed."""

@@ -22,8 +22,8 @@ from inspect_ai.log import EvalLog
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from compression_eval.analysis.commands import report
-from compression_eval.authoring import generate
-from compression_eval.authoring.history import TAIL_TOKENS
+from compression_eval.authoring import making
+from compression_eval.authoring.generate import Wanted
 from compression_eval.compressors.recorded import unsupported
 from compression_eval.compressors.registry import compressor_spec
 from compression_eval.conversations.formats import format_of
@@ -31,7 +31,7 @@ from compression_eval.conversations.overview import printable
 from compression_eval.conversations.pipeline import Import, ImportOptions, scrubbing_of, target
 from compression_eval.conversations.sources import Input, find_inputs, readable, source_file
 from compression_eval.errors import DataError, PassedOverError, describe_validation_error, shorten
-from compression_eval.fixtures.cuts import places
+from compression_eval.fixtures.cuts import TAIL_TOKENS, places
 from compression_eval.fixtures.finding_files import BANK_SUFFIX
 from compression_eval.fixtures.loading import load_fixture, load_pair
 from compression_eval.fixtures.writing import fixture_text, write_whole
@@ -320,8 +320,8 @@ def _probes(files: Iterable[Path], limit: int) -> list[Path]:
     """Make a bank for each of the longest conversations; returns those that have one."""
     fixtures = [path for path in files if not path.name.endswith(BANK_SUFFIX)]
     fixtures.sort(key=lambda path: path.stat().st_size, reverse=True)
-    wanted = generate.Wanted(per_type=3, tail_tokens=TAIL_TOKENS)
-    asked: list[generate.FixtureResult] = []
+    wanted = Wanted(per_type=3, tail_tokens=TAIL_TOKENS)
+    asked: list[making.FixtureResult] = []
     dropped: list[tuple[str, str]] = [
         (path.stem, "one of more conversations in these files than --limit")
         for path in fixtures[limit:]
@@ -329,11 +329,11 @@ def _probes(files: Iterable[Path], limit: int) -> list[Path]:
     lines: list[str] = []
     for path in fixtures[:limit]:
         bank_path = path.with_name(path.stem + BANK_SUFFIX)
-        result = generate.FixtureResult(load_fixture(path), str(path), bank_path)
-        anyio.run(generate.generate_bank, result, wanted, None, lines.append)
+        result = making.FixtureResult(load_fixture(path), str(path), bank_path)
+        anyio.run(making.generate_bank, result, wanted, None, lines.append)
         lines.extend(result.lines(wanted))
         if (bank := result.bank) is None:
-            dropped.append((path.stem, result.why_none().reason))
+            dropped.append((path.stem, result.why_none()))
             continue
         write_whole(result.target, fixture_text(bank))
         asked.append(result)

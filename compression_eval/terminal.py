@@ -3,8 +3,9 @@
 import os
 import re
 import sys
-from collections.abc import Callable, Container, Iterator, Sequence, Sized
+from collections.abc import Callable, Container, Iterator, Mapping, Sequence, Sized
 from contextlib import contextmanager
+from importlib import import_module
 from pathlib import Path
 from threading import Event, Thread
 from typing import TYPE_CHECKING, Any, TypeVar, cast
@@ -103,6 +104,37 @@ class CleanGroup(click.Group):
         """Run the command."""
         with clean_errors():
             return super().invoke(ctx)
+
+
+class LateGroup(CleanGroup):
+    """A group that imports a command when it is called: most import Inspect, which takes seconds.
+
+    Args:
+        late: Where each command is (``module:name``), and its first sentence.
+    """
+
+    def __init__(
+        self, *arguments: Any, late: Mapping[str, tuple[str, str]], **options: Any
+    ) -> None:
+        super().__init__(*arguments, **options)
+        self.late = late
+
+    def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002
+        """Return the names, in the order of the help."""
+        return list(self.late)
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:  # noqa: ARG002
+        """Return a command; None if there is none of that name."""
+        if cmd_name not in self.late:
+            return None
+        module, _, name = self.late[cmd_name][0].partition(":")
+        command: click.Command = getattr(import_module(f"compression_eval.{module}"), name)
+        return command
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """Write the list of commands."""
+        listed = (click.Command(name, help=text) for name, (_, text) in self.late.items())
+        click.Group(commands=list(listed)).format_commands(ctx, formatter)
 
 
 def check_output(path: Path, *, folder: bool = False, parents: bool = False) -> None:

@@ -20,7 +20,7 @@ import anyio
 import click
 import yaml
 
-from compression_eval.authoring.history import TAIL_TOKENS, THIRDS, History, histories
+from compression_eval.authoring.history import THIRDS, History, histories
 from compression_eval.errors import DataError, PassedOverError, shorten
 from compression_eval.fixtures.banks import (
     ExpectedFact,
@@ -38,7 +38,7 @@ from compression_eval.fixtures.checking import (
     is_shipped,
     unknown_fields,
 )
-from compression_eval.fixtures.cuts import resolve_cut
+from compression_eval.fixtures.cuts import TAIL_TOKENS, resolve_cut
 from compression_eval.fixtures.digests import digest
 from compression_eval.fixtures.loading import FixtureWithBank, find_sources
 from compression_eval.fixtures.models import Fixture, Language

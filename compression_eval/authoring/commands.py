@@ -2,17 +2,28 @@
 
 import click
 
-from compression_eval.authoring.analyse import analyse_command
-from compression_eval.authoring.check import check_command
-from compression_eval.authoring.generate import generate_command
-from compression_eval.authoring.qualify import qualify_command
-from compression_eval.terminal import CleanGroup
+from compression_eval.terminal import LateGroup
+
+_COMMANDS = {
+    "analyse": (
+        "authoring.analyse:analyse_command",
+        "Say which probes tell arms apart, and which could be left out.",
+    ),
+    "check": (
+        "authoring.check:check_command",
+        "Check probe banks; without PATH, those of all fixtures that come with this project.",
+    ),
+    "generate": (
+        "authoring.generate:generate_command",
+        "Make a probe bank for each FIXTURE, from the history before its cuts.",
+    ),
+    "qualify": (
+        "authoring.qualify:qualify_command",
+        "Put every probe to a model with the full history, with nothing, and with the kept tail.",
+    ),
+}
 
 
-@click.group(cls=CleanGroup)
+@click.group(cls=LateGroup, late=_COMMANDS)
 def probes() -> None:
     """Make probe banks, check them, qualify them, and say after runs what they tell apart."""
-
-
-for command in (generate_command, check_command, qualify_command, analyse_command):
-    probes.add_command(command)

@@ -8,21 +8,19 @@ from functools import cached_property
 from itertools import accumulate, pairwise
 from typing import Literal
 
-from compression_eval.compressors.budget import DEFAULT_TAIL_TOKENS, split
+from compression_eval.compressors.budget import split
 from compression_eval.compressors.tokens import token_counter
 from compression_eval.file_ops.calls import Call, calls_of_fixture
 from compression_eval.file_ops.ledger import Inventory, Reading, inventory_of
 from compression_eval.file_ops.naming import history_files
 from compression_eval.file_ops.tools import command_of, deed_of, read_calls
 from compression_eval.fixtures.conversation import conversation
+from compression_eval.fixtures.cuts import TAIL_TOKENS
 from compression_eval.fixtures.models import Fixture, Language, Message
 from compression_eval.text.matching import Text
 
 Third = Literal["early", "middle", "late"]
 THIRDS: tuple[Third, ...] = ("early", "middle", "late")
-
-TAIL_TOKENS: int = DEFAULT_TAIL_TOKENS
-"""Tokens that the strategies keep verbatim at the end by default."""
 
 _MAX_COMMAND = 20_000
 _MAX_LABEL = 90

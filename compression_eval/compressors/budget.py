@@ -18,9 +18,6 @@ from compression_eval.compressors.prompts import filled, prompt
 from compression_eval.compressors.tokens import token_counter
 from compression_eval.fixtures.message_text import message_text
 
-DEFAULT_TAIL_TOKENS = 2_000
-"""Tokens that our own strategies keep verbatim at the end by default."""
-
 WINDOW_BUDGETS = ("head_tokens", "tail_tokens", "target_tokens")
 """Arguments of strategies that keep a head and a tail, which their control takes too."""
 

@@ -9,7 +9,7 @@ from inspect_ai.tool import ToolInfo
 from pydantic import ConfigDict, Field, NonNegativeInt, PositiveInt
 from pydantic.dataclasses import dataclass
 
-from compression_eval.compressors.budget import DEFAULT_TAIL_TOKENS
+from compression_eval.fixtures.cuts import TAIL_TOKENS
 
 Text = Annotated[str, Field(min_length=1)]
 """A text that must not be empty."""
@@ -66,7 +66,7 @@ class WindowStrategy(Strategy):
 
     head_tokens: NonNegativeInt = 0
     """Tokens kept at the start, beyond the system messages."""
-    tail_tokens: NonNegativeInt = DEFAULT_TAIL_TOKENS
+    tail_tokens: NonNegativeInt = TAIL_TOKENS
     """Tokens kept at the end; with a budget above 0 at least the last turn is kept."""
     target_tokens: PositiveInt | None = None
     """Wanted tokens of the whole state, system prompt included; it is filled as far as it goes.
