@@ -8,9 +8,10 @@ import json
 import logging
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack
 from dataclasses import fields
-from functools import partial
 from pathlib import Path
+from queue import SimpleQueue
 from typing import TYPE_CHECKING, Any
 
 from compression_eval.analysis.arms import (
@@ -34,7 +35,7 @@ from compression_eval.analysis.columns import (
 )
 from compression_eval.analysis.facts import FactRow
 from compression_eval.analysis.logs import Grading, Log, find_logs, one_per_run, reading
-from compression_eval.conversations.processes import apart, cores
+from compression_eval.conversations.processes import Apart, cores
 from compression_eval.errors import DataError
 from compression_eval.grading.rubric import structure
 from compression_eval.grading.scorers import DIMENSION_KEYS
@@ -56,10 +57,7 @@ MIN_FOR_PROCESSES = 1200
 """Samples from which on several processes pay, of which the first takes seconds to start."""
 
 MAX_PROCESSES = 4
-"""Processes that read, unless a number is given: each holds 60 MB of its own."""
-
-MAX_READ = 400
-"""Samples after which the process that reads them is replaced."""
+"""Processes that read, unless a number is given."""
 
 _STATE_COLUMNS = (
     *("log", "log_path", "eval_id", "arm", "compressor", "model", "fixture", "cut", "unit"),
@@ -283,43 +281,29 @@ def _each(
         for log in logs:
             yield log, _rows_of(log, names, regradings)
         return
-    read = partial(_read_apart, names=names, regradings=regradings)
-    with ThreadPoolExecutor(processes) as lanes:
-        for batch, results in lanes.map(read, _batches(logs)):
-            for log, (grading, rows) in zip(batch, results, strict=True):
-                log.grading = grading
-                yield log, rows
+    with ExitStack() as opened:
+        idle = SimpleQueue[Apart]()
+        for _ in range(processes):
+            idle.put(opened.enter_context(Apart(__name__)))
 
+        def read(log: Log) -> tuple[Grading, list[dict[str, Value]]]:
+            process = idle.get()
+            try:
+                return process.call(log.path, _graded_rows, log, names, regradings)
+            finally:
+                idle.put(process)
 
-def _batches(logs: Sequence[Log]) -> Iterator[list[Log]]:
-    """Yield logs together that hold about as many samples as one process reads."""
-    batch: list[Log] = []
-    for log in logs:
-        batch.append(log)
-        if sum(each.size for each in batch) >= MAX_READ:
-            yield batch
-            batch = []
-    if batch:
-        yield batch
-
-
-def _read_apart(
-    logs: list[Log], names: Sequence[str], regradings: Regradings | None
-) -> tuple[list[Log], list[tuple[Grading, list[dict[str, Value]]]]]:
-    """Read logs in a process of their own.
-
-    What Inspect's reader leaves behind of each sample that holds a NaN (64 KB, by an error of
-    ijson) goes with the process.
-    """
-    place = logs[0].path + (f" and {len(logs) - 1} more" if len(logs) > 1 else "")
-    return logs, apart(place, _graded_rows, logs, names, regradings)
+        lanes = opened.enter_context(ThreadPoolExecutor(processes))
+        for log, (grading, rows) in zip(logs, lanes.map(read, logs), strict=True):
+            log.grading = grading
+            yield log, rows
 
 
 def _graded_rows(
-    logs: list[Log], names: Sequence[str], regradings: Regradings | None
-) -> list[tuple[Grading, list[dict[str, Value]]]]:
-    rows = [_rows_of(log, names, regradings) for log in logs]
-    return [(log.grading, read) for log, read in zip(logs, rows, strict=True)]
+    log: Log, names: Sequence[str], regradings: Regradings | None
+) -> tuple[Grading, list[dict[str, Value]]]:
+    rows = _rows_of(log, names, regradings)
+    return log.grading, rows
 
 
 def _rows_of(

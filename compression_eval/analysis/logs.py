@@ -8,6 +8,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any, TypeVar
 from urllib.parse import urlsplit
 from urllib.request import url2pathname
@@ -136,9 +137,10 @@ class Log:
         That skips fields by a parser which gives up at a NaN (every sample with scores holds some)
         and does not give its memory back; then it makes objects of all there is.
         """
-        path, ids = local_path(self.path), self.header.eval.dataset.sample_ids
-        if path.suffix == ".eval" and path.is_file() and ids:
-            with ZipFile(path) as archive:  # importing Inspect has taught it Zstandard
+        ids = self.header.eval.dataset.sample_ids
+        if self.path.endswith(".eval") and ids:
+            # Importing Inspect has taught zip files Zstandard.
+            with _on_disk(self.path) as path, ZipFile(path) as archive:
                 files = [name for name in archive.namelist() if name.startswith("samples/")]
                 found = [match for match in map(_SAMPLE_FILE.fullmatch, files) if match]
                 if len(found) == len(files):
@@ -251,13 +253,28 @@ def one_per_run(logs: Sequence[Log]) -> list[Log]:
 
 def _written(path: str) -> float:
     """Return when a file was written; 0 where it is not on a disk."""
-    local = local_path(path)
+    local = _local_path(path)
     return local.stat().st_mtime if local.is_file() else 0.0
 
 
-def local_path(address: str) -> Path:
+def _local_path(address: str) -> Path:
     """Return where a log is on a disk; what is not on one is no file there."""
     return Path(url2pathname(urlsplit(address).path) if address.startswith("file:") else address)
+
+
+@contextmanager
+def _on_disk(address: str) -> Iterator[Path]:
+    """Provide a log as a file: a copy of one that is behind an address."""
+    path = _local_path(address)
+    if "://" not in address or address.startswith("file:"):
+        yield path
+        return
+    import fsspec
+
+    with TemporaryDirectory() as folder:
+        files, name = fsspec.url_to_fs(address)
+        files.get_file(name, copy := str(Path(folder) / "log.eval"))
+        yield Path(copy)
 
 
 def _current(logs: Sequence[Log]) -> list[Log]:

@@ -18,7 +18,7 @@ from typing import Any, Generic, ParamSpec, Protocol, TypeVar, cast
 import click
 
 from compression_eval.errors import DataError
-from compression_eval.terminal import Display, duration
+from compression_eval.terminal import Display, duration, plain_error
 
 MIN_BYTES = 4_000_000
 """Bytes of input for each process, unless a number is given: a process takes a second to start."""
@@ -40,38 +40,57 @@ _Arguments = ParamSpec("_Arguments")
 _Result = TypeVar("_Result")
 
 
-def apart(
-    place: str,
-    function: Callable[_Arguments, _Result],
-    *arguments: _Arguments.args,
-    **keywords: _Arguments.kwargs,
-) -> _Result:
-    """Return what a function returns, called in a process of its own.
+class Apart:
+    """A process of its own that calls functions, one after the other.
 
-    A script that calls this is imported again there.
+    A script that starts one is imported again there.
+
+    Args:
+        module: Name of what it needs to import.
 
     Raises:
-        DataError: The process ended before it was done; the text begins with the place.
+        DataError: It cannot be started.
     """
-    context = _context(function.__module__)
-    results, end = context.Pipe(duplex=False)
-    called = partial(function, *arguments, **keywords)
-    process: BaseProcess = context.Process(target=_reply, args=(end, called), daemon=True)
-    try:
-        with end:  # closed here, so that the pipe ends with the process
-            process.start()
-        result, failed = results.recv()
-    except (EOFError, OSError) as error:
-        why = "was ended from outside, perhaps for want of memory"
-        raise DataError(f"{place}: the process that worked on it {why}") from error
-    finally:
-        results.close()
-        if process.pid is not None:
-            process.kill()
-            process.join()
-    if failed is not None:
-        raise failed
-    return cast("_Result", result)
+
+    def __init__(self, module: str) -> None:
+        context = _context(module)
+        self._calls, end = context.Pipe()
+        self._process: BaseProcess = context.Process(target=_reply, args=(end,), daemon=True)
+        try:
+            with end:  # closed here, so that the pipe ends with the process
+                self._process.start()
+        except (EOFError, OSError) as error:
+            raise DataError(f"a process cannot be started: {plain_error(error)}") from error
+
+    def __enter__(self) -> "Apart":
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._calls.close()
+        self._process.kill()
+        self._process.join()
+
+    def call(
+        self,
+        place: str,
+        function: Callable[_Arguments, _Result],
+        *arguments: _Arguments.args,
+        **keywords: _Arguments.kwargs,
+    ) -> _Result:
+        """Return what a function returns.
+
+        Raises:
+            DataError: The process ended before it was done; the text begins with the place.
+        """
+        try:
+            self._calls.send(partial(function, *arguments, **keywords))
+            result, failed = self._calls.recv()
+        except (EOFError, OSError) as error:
+            why = "was ended from outside, perhaps for want of memory"
+            raise DataError(f"{place}: the process that worked on it {why}") from error
+        if failed is not None:
+            raise failed
+        return cast("_Result", result)
 
 
 def _context(*modules: str) -> Any:
@@ -85,17 +104,18 @@ def _context(*modules: str) -> Any:
     return context
 
 
-def _reply(end: Connection, called: Callable[[], Any]) -> None:
-    """Send the error or the result of a call, unless the main process is gone."""
+def _reply(calls: Connection) -> None:
+    """Send the error or the result of every call, unless the main process is gone."""
     signal.signal(signal.SIGINT, signal.SIG_DFL)  # without a traceback
     Thread(target=_end_with_parent, daemon=True).start()
-    result, failed = None, None
-    try:
-        result = called()
-    except Exception as error:
-        failed = error
-    with suppress(BrokenPipeError):
-        end.send((result, failed))
+    with suppress(EOFError, BrokenPipeError):
+        while called := calls.recv():
+            result, failed = None, None
+            try:
+                result = called()
+            except Exception as error:
+                failed = error
+            calls.send((result, failed))
 
 
 def _end_with_parent() -> None:

@@ -9,7 +9,6 @@ from inspect_ai.log import read_eval_log, write_eval_log
 from compression_eval.analysis import (
     criteria_frame,
     facts_frame,
-    frames,
     gradings_frame,
     samples_frame,
     states_frame,
@@ -198,12 +197,9 @@ def test_logs_of_qualify_runs_beside_others_are_passed_over_unless_named(
 
 
 @pytest.mark.slow
-def test_several_processes_read_what_one_does(
-    folder: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_several_processes_read_what_one_does(folder: Path) -> None:
     names = (*SAMPLE_COLUMNS, *FOLDED)
     logs = find_logs([str(folder)]) * 5
-    monkeypatch.setattr(frames, "MAX_READ", sum(log.size for log in logs[:3]))
     one, two = (read_rows(logs, names, processes=n) for n in (1, 2))
     assert one.equals(two)
     assert two["arm"].nunique() == 4

@@ -29,6 +29,8 @@ _LABEL_LINE_HEIGHT = 0.17
 """Inches."""
 
 _DPI = 160
+_PAD = 0.06
+"""Inches around what is drawn."""
 _HALF = 7.0
 """Inches up to which a picture can stand beside another one."""
 
@@ -127,11 +129,16 @@ def finished(figure: "Figure", name: str, title: str, description: str) -> Chart
     vector, pixels = io.StringIO(), io.BytesIO()
     # The ids in a picture come from this, and several pictures share a page.
     salt = f"{name} {figure.get_figwidth()}"
+    # Laid out and measured once: that takes longer than drawing, and each format would do it anew.
+    if layout := figure.get_layout_engine():
+        layout.execute(figure)
+    figure.set_layout_engine(None)
     # Cut to what is drawn, so that no label is cut off.
-    with rc_context({"svg.hashsalt": salt, "savefig.bbox": "tight", "savefig.pad_inches": 0.06}):
-        figure.savefig(vector, format="svg", metadata={"Date": None, "Creator": None})
-        if figure.get_figwidth() != NARROW:  # those are for the page alone
-            figure.savefig(pixels, format="png", dpi=_DPI, metadata={"Software": None})
+    cut: dict[str, Any] = {"bbox_inches": figure.get_tightbbox().padded(_PAD)}
+    with rc_context({"svg.hashsalt": salt}):
+        figure.savefig(vector, format="svg", metadata={"Date": None, "Creator": None}, **cut)
+    if figure.get_figwidth() != NARROW:  # those are for the page alone
+        figure.savefig(pixels, format="png", dpi=_DPI, metadata={"Software": None}, **cut)
     broad = figure.get_figwidth() > _HALF
     return Chart(name, title, description, vector.getvalue(), pixels.getvalue(), broad)
 

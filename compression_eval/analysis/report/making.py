@@ -8,10 +8,11 @@ from pathlib import Path
 from compression_eval.analysis.frames import processes_for
 from compression_eval.analysis.logs import Log
 from compression_eval.analysis.report.charts import charts
-from compression_eval.analysis.report.figures import as_json, figures, read_frames
+from compression_eval.analysis.report.drawing import Chart
+from compression_eval.analysis.report.figures import Figures, as_json, figures, read_frames
 from compression_eval.analysis.report.html_page import html_page, page_data, viewer_of
 from compression_eval.analysis.report.sections import markdown, notes, notes_on_ranks, published
-from compression_eval.conversations.processes import apart
+from compression_eval.conversations.processes import Apart
 from compression_eval.errors import DataError
 
 
@@ -40,17 +41,11 @@ def report_files(
     progress("drawing")
     beside = published() if reference else None
     seen = viewer_of([log.path for log in logs], out, viewer)
-    if processes_for(logs) > 1:
-        with ThreadPoolExecutor(2) as lanes:
-            both = [
-                lanes.submit(apart, "charts", charts, computed, narrow=narrow)
-                for narrow in (False, True)
-            ]
-            data = page_data(frames, computed.arms, seen)
-            drawn, narrow = (each.result() for each in both)
-    else:
-        drawn, narrow = charts(computed), charts(computed, narrow=True)
+    with ThreadPoolExecutor(1) as lane:
+        other = lane.submit(_narrow_apart, computed) if processes_for(logs) > 1 else None
         data = page_data(frames, computed.arms, seen)
+        drawn = charts(computed)
+        narrow = other.result() if other else charts(computed, narrow=True)
     progress("writing")
     texts = {f"charts/{chart.name}.svg": chart.svg for chart in drawn} | {
         "figures.json": as_json(computed),
@@ -61,6 +56,11 @@ def report_files(
     encoded = {name: text.encode("utf-8", "replace") for name, text in texts.items()}
     images = {f"charts/{chart.name}.png": chart.png for chart in drawn}
     return encoded | images, list(notes_on_ranks(computed))
+
+
+def _narrow_apart(computed: Figures) -> list[Chart]:
+    with Apart(__name__) as process:
+        return process.call("charts", charts, computed, narrow=True)
 
 
 def write_files(out: Path, files: Mapping[str, bytes]) -> None:
