@@ -382,8 +382,11 @@ def comparison_page(of: AgentComparison) -> list[Section]:
     change = _signed(after - before) if before is not None and after is not None else "-"
     solved = [_number(before), _number(after), change, "", _limits(of.per_solved_limits)]
     rows.append(["tokens per solved sample", *solved])
+    said = ", ".join(filter(None, of.decision.words))
+    if of.decision.verdict == "fails more" or of.decision.blocked:
+        said = "fails more often on the new side"
     verdict = [
-        f"{of.outcome}: score {of.base.score} is {of.decision.verdict} "
+        f"{of.outcome}: score {of.base.score}: {said} "
         f"({_signed(seen.estimate)}, {decided}; margin {of.margin:g}, {seen.probes} samples)",
         f"base: {of.base.name}",
         f"new: {of.new.name}",

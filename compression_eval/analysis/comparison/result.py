@@ -143,12 +143,10 @@ class Comparison:
         chance = measures.shown_p(decision.p_failing)
         if decision.verdict == "fails more":
             return f"it fails more often: {new}, against {base} (p {chance})"
-        if decision.verdict == "not worse":
-            return f"knowledge is not worse by more than {margin:.2f} {where}"
-        if decision.verdict == "worse, by less than the margin":
-            return f"knowledge is worse by {size} {where}, by less than the margin of {margin:.2f}"
-        if decision.verdict in ("worse", "better"):
-            return f"knowledge is {decision.verdict} by {size} {where}"
+        if decision.verdict != "cannot tell":
+            is_, beside = decision.words
+            by = f" by {size}" if is_ in ("worse", "better") else ""
+            return f"knowledge is {is_}{by} {where}, {beside}"
         if decision.blocked:
             return (
                 f"it fails more often, {new} against {base}, which may be chance (p {chance}) but "

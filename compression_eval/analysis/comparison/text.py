@@ -79,12 +79,10 @@ def _decision(comparison: Comparison) -> Iterator[str]:
     )
     yield f"95 % intervals: {_HERE} {here}, {_ELSEWHERE} {elsewhere}"
     if comparison.elsewhere is not None and not comparison.same_answers:
-        verdict: str = comparison.elsewhere.verdict
-        wording = {
-            "not worse": f"not worse by more than {margin:.2f}",
-            "cannot tell": "cannot be told",
-        }
-        yield f"for new conversations such as these: {wording.get(verdict, verdict)}"
+        verdict = comparison.elsewhere.verdict
+        said = {"fails more": "fails more", "cannot tell": "cannot be told"}.get(verdict)
+        said = said or ", ".join(comparison.elsewhere.words)
+        yield f"for new conversations such as these: {said}"
     if comparison.failing is not None and by.verdict != "fails more":
         base, new = map(_failed, comparison.failed)
         p_value = shown_p(by.p_failing)
@@ -218,17 +216,20 @@ def _short(side: Side, name: str, text: str) -> str:
 
 
 def _line_cells(line: Line, threshold: float) -> list[str]:
-    """Return base, new, change, both intervals, p and verdict of a line."""
-    difference, name, verdict = line.difference, line.measure, line.judged.verdict
+    """Return base, new, change, both intervals, p and verdict of a line, all of them short."""
+    difference, name, judged = line.difference, line.measure, line.judged
     counts = threshold_of(name, threshold)
     limit = shown_change(counts, name).lstrip("+")
+    told = judged.verdict.partition(",")[0]
+    if judged.extent == "less than the margin" and told in ("better", "worse"):
+        told += f" <{limit}"
     return [
         shown_value(difference.base, name),
         shown_value(difference.new, name),
         shown_change(difference.estimate, name, counts),
         *(shown_interval(spread, difference.estimate, name) for spread in _spreads_of(difference)),
-        shown_p(line.judged.p_value),
-        {"no change": f"within {limit}", "cannot tell": "unclear"}.get(verdict, verdict),
+        shown_p(judged.p_value),
+        {"no change": f"within {limit}", "cannot tell": "unclear"}.get(told, told),
     ]
 
 
@@ -579,9 +580,9 @@ def as_junit(comparison: Comparison) -> str:
     tag = {"regression": "failure", "cannot tell": "error"}.get(outcome, "")
     cases = [_case("outcome", tag, f"{outcome}: {why}")]
     for line in comparison.lines:
-        base, new, change, *_, verdict = _line_cells(line, comparison.rules.threshold)
+        base, new, change, *_ = _line_cells(line, comparison.rules.threshold)
         tag = "skipped" if line.judged.verdict == "cannot tell" else ""
-        summary = f"{base} -> {new} ({change}), {verdict}: {line.judged.why}"
+        summary = f"{base} -> {new} ({change}): {line.judged.why}"
         cases.append(_case(line.measure, tag, summary))
     return _junit(cases, as_text(page(comparison, gate=True)))
 

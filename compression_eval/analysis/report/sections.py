@@ -355,16 +355,14 @@ def pairs(of: Figures) -> Table | None:
     def row(pair: Pair) -> list[str]:
         open_ = pair.verdict == "cannot tell"
         certain = pair.interval is None and not open_
-        verdict = f"{pair.verdict}: {pair.why}" if open_ else pair.verdict
-        if any({pair.higher, pair.lower} <= set(names) for names in of.same_answers):
-            verdict = "the same answers"
+        same = any({pair.higher, pair.lower} <= set(names) for names in of.same_answers)
         return [
             pair.higher,
             pair.lower,
             shown_change(pair.change, KNOWLEDGE, DEFAULT_THRESHOLD),
             "exact" if certain else between(pair.interval) + " *" * pair.over_conversations,
             DASH if certain else shown_p(pair.p_value).replace("-", DASH),
-            verdict,
+            "the same answers" if same else pair.why,
         ]
 
     heads = ["Higher", "Lower", "Difference", "95 % interval", "p (Holm)", "Verdict"]
@@ -523,7 +521,7 @@ def markdown(of: Figures, remarks: Iterable[str], beside: Published | None) -> s
             parts.append(f"And {more} more with smaller differences (figures.json).")
         parts.append(
             f"Knowledge on the {of.frontier.probes} probes that every arm has; 95 % on these "
-            "conversations, p adjusted by Holm's method over all pairs."
+            "conversations, p adjusted by Holm's method over all pairs; verdicts on the higher arm."
             + any(pair.over_conversations for pair in of.frontier.pairs)
             * _ONCE
         )

@@ -24,6 +24,7 @@ from compression_eval.analysis.statistics.intervals import (
 )
 from compression_eval.analysis.statistics.significance import (
     DEFAULT_THRESHOLD,
+    Extent,
     Verdict,
     judge,
     known_exactly,
@@ -127,9 +128,10 @@ class Pair:
     p_value: float | None
     """Adjusted by Holm's method over all pairs."""
     verdict: Verdict
-    """Of the higher one."""
+    """Of the higher one, as `compare` gives it with the lower one as base."""
+    extent: Extent
     why: str
-    """What the verdict rests on, in a few words."""
+    """The verdict in words, or why there is none."""
     over_conversations: bool = False
     """Whether by the spread between conversations, for want of a second compression."""
 
@@ -292,18 +294,10 @@ def _pairs(arms: Sequence[ReportedArm], kept: Mapping[str, ArmValues]) -> list[P
     for names, each in judged.items():
         seen = each.difference
         limits = seen.here.interval(seen.estimate) if seen.here and names not in same else None
-        p_value, verdict, why = each.p_value, each.verdict, each.why
-        pairs.append(Pair(*names, seen.estimate, limits, p_value, verdict, why, names in once))
+        p_value, verdict, extent = each.p_value, each.verdict, each.extent
+        pair = Pair(*names, seen.estimate, limits, p_value, verdict, extent, each.why)
+        pairs.append(replace(pair, over_conversations=names in once))
     return sorted(pairs, key=lambda pair: -pair.change)
-
-
-def _relation(pairs: Sequence[Pair]) -> dict[tuple[str, str], Verdict]:
-    """Return the verdict on the first of two arms against the second, in both orders."""
-    verdicts: dict[tuple[str, str], Verdict] = {}
-    for pair in pairs:
-        verdicts[pair.higher, pair.lower] = pair.verdict
-        verdicts[pair.lower, pair.higher] = "worse" if pair.verdict == "better" else pair.verdict
-    return verdicts
 
 
 def _dominating(point: Point, points: Sequence[Point], pairs: Sequence[Pair]) -> str:
@@ -311,19 +305,22 @@ def _dominating(point: Point, points: Sequence[Point], pairs: Sequence[Pair]) ->
 
     It is better and keeps no more tokens, or is no worse and keeps fewer.
     """
-    relation = _relation(pairs)
+    between = {frozenset((pair.higher, pair.lower)): pair for pair in pairs}
     for other in sorted(points, key=lambda each: -each.quality):
-        is_ = relation.get((other.arm, point.arm))
+        pair = between.get(frozenset((other.arm, point.arm)))
+        if pair is None:
+            continue
+        better = pair.verdict == "better" and pair.higher == other.arm
         no_larger = other.tokens <= point.tokens * (1 + SAME_SIZE)
         smaller = other.tokens < point.tokens * (1 - SAME_SIZE)
-        if (is_ == "better" and no_larger) or (is_ == "no change" and smaller):
+        if (better and no_larger) or (pair.extent == "less than the margin" and smaller):
             return other.arm
     return ""
 
 
 def _sizes(points: Sequence[Point], pairs: Sequence[Pair]) -> list[Size]:
     """Return the arms of about one size together, the smallest first."""
-    relation = _relation(pairs)
+    between = {frozenset((pair.higher, pair.lower)): pair for pair in pairs}
     together: list[list[Point]] = []
     for point in sorted(points, key=lambda each: each.tokens):
         if point.control:
@@ -335,15 +332,12 @@ def _sizes(points: Sequence[Point], pairs: Sequence[Pair]) -> list[Size]:
     sizes = []
     for alike in together:
         best, *others = sorted(alike, key=lambda each: -each.quality)
-        verdicts = {each.arm: relation.get((each.arm, best.arm), "cannot tell") for each in others}
-        sizes.append(
-            Size(
-                tokens=sum(each.tokens for each in alike) / len(alike),
-                best=best.arm,
-                quality=best.quality,
-                no_different=[arm for arm, is_ in verdicts.items() if is_ == "no change"],
-                unclear=[arm for arm, is_ in verdicts.items() if is_ in ("cannot tell", "better")],
-                worse=[arm for arm, is_ in verdicts.items() if is_ == "worse"],
-            )
-        )
+        told: dict[str, list[str]] = {"close": [], "unclear": [], "worse": []}
+        for each in others:
+            pair = between.get(frozenset((each.arm, best.arm)))
+            close = pair is not None and pair.extent == "less than the margin"
+            worse = pair is not None and pair.verdict == "better"
+            told["close" if close else "worse" if worse else "unclear"].append(each.arm)
+        tokens = sum(each.tokens for each in alike) / len(alike)
+        sizes.append(Size(tokens, best.arm, best.quality, *told.values()))
     return sizes

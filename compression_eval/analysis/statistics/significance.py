@@ -1,4 +1,4 @@
-"""From differences to verdicts: the one that decides, and those of a family of measures."""
+"""From differences to verdicts, by one rule and in the same words wherever they stand."""
 
 import math
 from collections.abc import Container, Hashable, Mapping
@@ -17,7 +17,67 @@ K = TypeVar("K", bound=Hashable)
 Decided = Literal[
     "better", "not worse", "worse, by less than the margin", "worse", "fails more", "cannot tell"
 ]
-Verdict = Literal["better", "worse", "no change", "cannot tell"]
+Verdict = Decided | Literal["no change"]
+"""*No change* is a *not worse* that is shown to be no better by the margin either."""
+
+Extent = Literal["at least the margin", "less than the margin", "open"]
+
+_EXACTLY = 1e-8
+"""Being so little under the margin is having reached it."""
+
+
+@dataclass(frozen=True)
+class Finding:
+    """What a difference shows of the new arm: whether it is higher, and whether by the margin."""
+
+    verdict: Verdict
+    extent: Extent
+    """What is shown of the difference, one-sided, at 5 %."""
+    words: tuple[str, str]
+    """The verdict, and what is said beside it if anything: ``better``, ``by at least …``."""
+
+
+def _find(
+    estimate: float, spread: Spread | None, p_value: float | None, margin: float, *, rises: bool
+) -> Finding:
+    """Return what a difference shows: the rule behind every verdict.
+
+    *Better* and *worse* are differences at 5 % two-sided, of any size; beside it stands whether
+    they are shown to be at least the margin, or less. An arm that is neither is *not worse* if a
+    loss of the margin is ruled out, at 5 % one-sided, and *no change* if a gain of it is, too.
+
+    Args:
+        estimate: The difference, new minus base.
+        spread: Its error; None if that is not known.
+        p_value: Two-sided, that there is none, adjusted for what was tested with it.
+        margin: In the unit of the measure.
+        rises: Whether the new arm fails more often; then it is not called better.
+    """
+    limit = max(f"{margin:.2f}", f"{margin:g}", key=len)
+    least = f"worse by more than {limit}"
+    if spread is None or p_value is None:
+        return Finding("cannot tell", "open", (f"whether {least} cannot be told", ""))
+    no_loss, no_gain, large = (
+        spread.tail(distance) < _CHANCE
+        for distance in (margin + estimate, margin - estimate, abs(estimate) - margin + _EXACTLY)
+    )
+    significant, small = p_value < _CHANCE, no_loss and no_gain
+    extent: Extent = "at least the margin" if significant and large else "open"
+    extent = "less than the margin" if small else extent
+    by = f"whether by {limit} is open" if extent == "open" else f"by {extent} of {limit}"
+    verdict: Verdict = "cannot tell"
+    words = f"whether {least} cannot be told", ""
+    if significant and estimate < 0:
+        verdict, words = ("worse, by less than the margin" if no_loss else "worse"), ("worse", by)
+    elif significant and rises:
+        verdict, words = "not worse", (f"not {least}", "higher, but it fails more often")
+    elif significant:
+        verdict, words = "better", ("better", by)
+    elif small:
+        verdict, words = "no change", (f"not {least}", "nor better")
+    elif no_loss:
+        verdict, words = "not worse", (f"not {least}", "whether it is better is open")
+    return Finding(verdict, extent, words)
 
 
 @dataclass(frozen=True)
@@ -43,19 +103,19 @@ class Decision:
     """One-sided, that the new arm is worse by the margin or more."""
     p_failing: float | None
     """One-sided, that the new arm fails no more often; adjusted alike. None if nothing failed."""
+    words: tuple[str, str]
+    """As those of a `Finding`."""
     blocked: bool = False
     """Whether only the possible cost of failures prevents *not worse*."""
 
 
 def decide(difference: Difference, margin: float, failing: Failing | None = None) -> Decision:
-    """Return the decision on one measure: a test of non-inferiority, and one of the failures.
+    """Return the decision on one measure: what the difference shows, and a test of the failures.
 
-    The new arm is *not worse* if it is shown to be lower by less than the margin, at 5 %
-    one-sided. *Better* and *worse* are differences at 5 % two-sided, of any size; one that is also
-    shown to be smaller than the margin is *worse, by less than the margin*. The difference and the
-    failures are a family of two, adjusted by Holm's method, so that no more than 5 % of two equal
-    arms are told apart. The spread is that on these conversations; where each was compressed only
-    once it is that between conversations, which holds what compressions vary by as well.
+    The difference and the failures are a family of two, adjusted by Holm's method, so that no more
+    than 5 % of two equal arms are told apart. The spread is that on these conversations; where each
+    was compressed only once it is that between conversations, which holds what compressions vary by
+    as well.
 
     Args:
         difference: Of the measure.
@@ -67,24 +127,17 @@ def decide(difference: Difference, margin: float, failing: Failing | None = None
     adjusted = _holm(p_values | ({"failures": failing.p_value} if failing else {}))
     p_value, p_failing = adjusted.get("difference"), adjusted.get("failures")
     p_margin = spread.tail(estimate + margin) if spread else None
-    significant = p_value is not None and p_value < _CHANCE
-    within = p_margin is not None and p_margin < _CHANCE
     rises = failing is not None and failing.cost < 0
-    blocked = failing is not None and failing.cost < -margin
-
-    verdict: Decided = "cannot tell"
+    found = _find(estimate, spread, p_value, margin, rises=rises)
+    verdict: Decided = "not worse" if found.verdict == "no change" else found.verdict
+    costs = failing is not None and failing.cost < -margin
+    blocked = costs and verdict not in ("worse", "cannot tell")
     if p_failing is not None and p_failing < _CHANCE:
         verdict = "fails more"
-    elif significant and estimate < 0 and not within:
-        verdict = "worse"
-    elif within and not blocked:
-        verdict = "not worse"
-        if significant and estimate < 0:
-            verdict = "worse, by less than the margin"
-        elif significant and not rises:
-            verdict = "better"
+    elif blocked:
+        verdict = "cannot tell"
     over_conversations = difference.here is None and spread is not None
-    return Decision(verdict, over_conversations, p_value, p_margin, p_failing, blocked and within)
+    return Decision(verdict, over_conversations, p_value, p_margin, p_failing, found.words, blocked)
 
 
 @dataclass(frozen=True)
@@ -95,8 +148,9 @@ class Judged:
     p_value: float | None
     """Adjusted by Holm's method for the measures that were tested with it."""
     verdict: Verdict
+    extent: Extent
     why: str
-    """What the verdict rests on, in a few words."""
+    """The verdict in words, or why there is none."""
 
 
 def judge(
@@ -106,11 +160,6 @@ def judge(
     failures_rise: bool | Container[K] = False,
 ) -> dict[K, Judged]:
     """Return a verdict on each of several measures that are looked at together.
-
-    *Better* and *worse* need a difference of at least the threshold and a p-value, adjusted by
-    Holm's method over these measures, under 5 %. *No change* needs the 90 % interval to lie
-    within the threshold on both sides (two one-sided tests at 5 %). Everything else cannot be
-    told from these runs.
 
     Args:
         differences: By measure.
@@ -123,34 +172,14 @@ def judge(
     )
     result = {}
     for name, each in differences.items():
-        rise = failures_rise if isinstance(failures_rise, bool) else name in failures_rise
+        rises = failures_rise if isinstance(failures_rise, bool) else name in failures_rise
         p_value = adjusted.get(name)
-        verdict = _verdict(each, p_value, thresholds[name], failures_rise=rise)
-        result[name] = Judged(each, p_value, *verdict)
+        found = _find(each.estimate, each.here, p_value, thresholds[name], rises=rises)
+        why = ", ".join(filter(None, found.words))
+        if each.here is None:
+            why = "cannot tell: on a side, each conversation was compressed only once"
+        result[name] = Judged(each, p_value, found.verdict, found.extent, why)
     return result
-
-
-def _verdict(
-    difference: Difference, p_value: float | None, threshold: float, *, failures_rise: bool
-) -> tuple[Verdict, str]:
-    here, estimate = difference.here, difference.estimate
-    if here is None or p_value is None:
-        return "cannot tell", "on a side, each conversation was compressed only once"
-    large = abs(estimate) >= threshold or math.isclose(abs(estimate), threshold)
-    if large and p_value < _CHANCE and estimate < 0:
-        return "worse", f"at least {threshold:g} lower, not noise"
-    if large and p_value < _CHANCE and failures_rise:
-        return "cannot tell", "higher, but it fails more often"
-    if large and p_value < _CHANCE:
-        return "better", f"at least {threshold:g} higher, not noise"
-    sides = (threshold - estimate, threshold + estimate)
-    if not large and max(map(here.tail, sides)) < _CHANCE:
-        return "no change", f"less than {threshold:g} either way"
-    why = "the interval is too wide for either"
-    if p_value < _CHANCE:
-        side = "lower" if estimate < 0 else "higher"
-        why = f"{side}, but whether by {threshold:g} is open"
-    return "cannot tell", why
 
 
 def known_exactly(differences: Mapping[K, Difference], exact: Container[K]) -> dict[K, Difference]:

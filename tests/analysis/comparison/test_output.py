@@ -290,7 +290,7 @@ def test_junit_has_a_case_for_every_measure(good: EvalLog, bad: EvalLog, tmp_pat
     assert (suite.get("failures"), suite.get("errors")) == ("1", "0")
     assert suite.get("tests") == str(len(found["other_measures"]) + 1)
     said = cases["overall"].findtext("system-out")
-    assert said == "4.00 -> 2.00 (-2.00), worse: at least 0.3 lower, not noise"
+    assert said == "4.00 -> 2.00 (-2.00): worse, by at least the margin of 0.30"
 
 
 @pytest.mark.parametrize(

@@ -11,6 +11,8 @@ from inspect_ai.log import EvalLog
 
 from compression_eval.analysis import mean_score, samples_frame
 from compression_eval.analysis.comparison.measures import HEADLINE
+from compression_eval.analysis.logs import find_logs
+from compression_eval.analysis.report.figures import figures, read_frames
 from tests.analysis.comparison.arms import (
     BAD,
     GOOD,
@@ -37,7 +39,9 @@ def test_two_runs_of_one_arm_are_no_change(good: EvalLog, again: EvalLog) -> Non
     text = compared(good.location, "--to", again.location)
     assert text.exit_code == 0
     first, second = text.stdout.splitlines()[:2]
-    said = "no regression: knowledge is not worse by more than 0.30 on this conversation"
+    said = (
+        "no regression: knowledge is not worse by more than 0.30 on this conversation, nor better"
+    )
     assert first == text.stdout.splitlines()[-1] == said
     assert second.startswith("knowledge (0 to 5): 4.00 -> 4.00, +0.00, p 1.000; a loss")
     assert "(A/A)" in text.stdout
@@ -54,7 +58,9 @@ def test_a_worse_arm_is_a_regression(good: EvalLog, bad: EvalLog) -> None:
     overall = found["other_measures"][0]
     assert (overall["base"], overall["new"]) == pytest.approx((4.0, 2.0))
     assert verdicts(found)["knowledge"] == verdicts(found)["overall"] == "worse"
-    assert found["why"] == "knowledge is worse by 2.00 on this conversation"
+    said = "by at least the margin of 0.30"
+    assert found["why"] == f"knowledge is worse by 2.00 on this conversation, {said}"
+    assert overall["why"] == f"worse, {said}"
     assert not found["same_arm"]
     changed = {each["name"]: (each["base"], each["new"]) for each in found["settings_changed"]}
     assert changed == {"compressor_args.tail_tokens": ("60", "61")}
@@ -65,12 +71,21 @@ def test_the_other_way_round_it_is_better(good: EvalLog, bad: EvalLog) -> None:
     assert code == 0
     assert found["outcome"] == "no regression"
     assert verdicts(found)["knowledge"] == verdicts(found)["overall"] == "better"
-    # The margin is what a loss is held against, and for the others the least that counts.
+    # What is shown of the margin stands beside the verdict, on the other measures as well.
     code, found = as_json(good.location, "--to", bad.location, "--margin", "2.5")
     assert (code, found["margin"]) == (0, 2.5)
-    assert verdicts(found)["knowledge"] == "worse, by less than the margin"
-    assert verdicts(found)["overall"] == "no change"
+    small = "worse, by less than the margin"
+    assert verdicts(found)["knowledge"] == verdicts(found)["overall"] == small
     assert found == as_json(good.location, "--to", bad.location, "--threshold", "2.5")[1]
+
+
+def test_a_report_has_the_same_verdict_in_the_same_words(good: EvalLog, bad: EvalLog) -> None:
+    _, found = as_json(bad.location, "--to", good.location)
+    logs = find_logs([bad.location, good.location])
+    (pair,) = figures(read_frames(logs)).frontier.pairs
+    assert (pair.verdict, pair.p_value) == (found["decision"]["verdict"], found["decision"]["p"])
+    which, beside = pair.why.split(", ")
+    assert found["why"] == f"knowledge is {which} by 2.00 on this conversation, {beside}"
 
 
 def test_means_recompute_from_the_frame(good: EvalLog, bad: EvalLog) -> None:
@@ -322,7 +337,7 @@ def test_higher_scores_are_not_better_if_failures_rise(folder: Path) -> None:
     code, found = as_json(base.location, "--to", new.location)
     overall = found["other_measures"][0]
     assert overall["change"] == pytest.approx(1.0, abs=0.2)
-    assert overall["verdict"] == "cannot tell"
+    assert overall["verdict"] == "not worse"
     assert "fails more often" in overall["why"]
     assert "better" not in verdicts(found).values()
     # One compression of four may fail by chance; counted as 0 it costs no more than was gained.

@@ -187,11 +187,11 @@ def _difference(estimate: float, error: float, freedom: float = 30) -> Differenc
         (0.5, 0.1, "better"),
         (-0.5, 0.1, "worse"),
         (0.3, 0.01, "better"),
-        (0.29, 0.001, "no change"),
+        (0.29, 0.001, "better"),
         (0.0, 0.05, "no change"),
-        (0.5, 0.4, "cannot tell"),
+        (0.5, 0.4, "not worse"),
         (0.0, 0.4, "cannot tell"),
-        (0.2, 0.1, "cannot tell"),
+        (-0.2, 0.1, "cannot tell"),
     ],
 )
 def test_verdicts(estimate: float, error: float, expected: str) -> None:
@@ -201,14 +201,26 @@ def test_verdicts(estimate: float, error: float, expected: str) -> None:
 @pytest.mark.parametrize(
     ("estimate", "error", "why"),
     [
-        (0.28, 0.05, "higher, but whether by 0.3 is open"),
-        (-0.28, 0.05, "lower, but whether by 0.3 is open"),
-        (0.28, 0.5, "the interval is too wide for either"),
+        (0.29, 0.05, "better, whether by 0.30 is open"),
+        (0.5, 0.05, "better, by at least the margin of 0.30"),
+        (0.3, 0.0, "better, by at least the margin of 0.30"),
+        (0.15, 0.05, "better, by less than the margin of 0.30"),
+        (-0.29, 0.05, "worse, whether by 0.30 is open"),
+        (-0.5, 0.05, "worse, by at least the margin of 0.30"),
+        (-0.3, 0.0, "worse, by at least the margin of 0.30"),
+        (-0.15, 0.05, "worse, by less than the margin of 0.30"),
+        (0.0, 0.05, "not worse by more than 0.30, nor better"),
+        (0.28, 0.2, "not worse by more than 0.30, whether it is better is open"),
+        (-0.28, 0.5, "whether worse by more than 0.30 cannot be told"),
     ],
 )
-def test_what_cannot_be_told_has_its_reason(estimate: float, error: float, why: str) -> None:
-    judged = judge({"m": _difference(estimate, error)}, {"m": 0.3})["m"]
-    assert (judged.verdict, judged.why) == ("cannot tell", why)
+def test_what_decides_and_what_stands_beside_it_say_the_same(
+    estimate: float, error: float, why: str
+) -> None:
+    difference = _difference(estimate, error)
+    judged, decided = judge({"m": difference}, {"m": 0.3})["m"], decide(difference, 0.3)
+    assert judged.why == ", ".join(filter(None, decided.words)) == why
+    assert decided.verdict == judged.verdict.replace("no change", "not worse")
 
 
 def test_several_measures_are_accounted_for_as_statsmodels_does() -> None:
@@ -219,13 +231,13 @@ def test_several_measures_are_accounted_for_as_statsmodels_does() -> None:
     assert [item.p_value for item in judged.values()] == pytest.approx(list(expected))
     alone = judge({"5": differences["5"]}, {"5": 0.3})["5"]
     assert alone.verdict == "better"
-    assert judged["0"].verdict == "cannot tell"
+    assert judged["0"].verdict == "not worse"
 
 
 def test_nothing_is_better_if_failures_rise_but_worse_stays_worse() -> None:
     differences = {"up": _difference(1.0, 0.1), "down": _difference(-1.0, 0.1)}
     judged = judge(differences, {"up": 0.3, "down": 0.3}, failures_rise=True)
-    assert (judged["up"].verdict, judged["down"].verdict) == ("cannot tell", "worse")
+    assert (judged["up"].verdict, judged["down"].verdict) == ("not worse", "worse")
 
 
 def test_runs_that_all_came_out_the_same_are_a_sign_test() -> None:
