@@ -14,6 +14,7 @@ import yaml
 from compression_eval._version import __version__
 from compression_eval.compressors.artifacts import SUFFIX
 from compression_eval.compressors.user_supplied.adapting import source_digest
+from compression_eval.conversations.scrubbing.secrets import by_own_rules
 from compression_eval.errors import DataError, shorten
 from compression_eval.fixtures.addresses import is_address
 from compression_eval.fixtures.finding_files import find_files, shipped_fixtures
@@ -40,12 +41,16 @@ _SDK = {"google": "google-genai", "groq": "groq", "mistral": "mistralai"}
 _HERE = ("file://", "local://", "memory://")
 
 _SECRET = re.compile(
-    "(?i:key|keys|token|secrets?|password|passwd|authorization|credentials?|headers)(?![a-z])"
+    "(?i:key|keys|token|secrets?|password|passwd|authorization|credentials?|headers"
+    "|signature|sig)(?![a-z])"
 )
-"""In the name of an argument that may be a key; ``max_tokens`` and ``tokenizer`` are none."""
+"""In a name of what may be a key; ``max_tokens`` and ``tokenizer`` are none."""
 
 _LOGIN = re.compile(r"(?i)https?://[^/?#\s@]*@|://[^/?#\s@:]*:[^/?#\s@]*@")
 """In an address; ``git+ssh://git@HOST`` and ``abfs://CONTAINER@ACCOUNT`` give nothing away."""
+
+_QUERIED = re.compile(r"[?&;]([^\s?&;=#]+)=[^\s?&;#]")
+"""In an address: a name in its query that has a value."""
 
 
 def hawk_config(plan: SweepPlan, package: str | None, retry_attempts: int) -> str:
@@ -109,23 +114,31 @@ def _problems(plan: SweepPlan, package: str | None) -> Iterator[str]:
         if len(names) > 1:
             yield f"roles: {role}: Hawk binds one model to a role, not {len(names)}"
     written = settings.model_dump(include={"fixtures", "generate", "model_args", "model_base_url"})
-    for place in _secrets({**written, "--package": package}):
-        yield f"{place}: Hawk takes no keys in a file; give it --secret"
+    places = [*_secrets({**written, "--package": package})]
+    for arm in plan.arms:
+        # Not by name: the task's own arguments take no keys, and one is called token_counter.
+        for name, value in _task(arm)["args"].items():
+            places += _secrets(value, f"arms: {arm.label}: {name}")
+    yield from (f"{place}: Hawk takes no keys in a file; give it --secret" for place in places)
     if settings.max_failed != SweepSettings.model_fields["max_failed"].default:
         yield "max_failed: nobody judges failures there; the report says how many there are"
 
 
 def _secrets(value: Any, place: str = "") -> Iterator[str]:
-    """Yield where a key may be: under such a name, or before the host of an address."""
+    """Yield where a key may be: under such a name, in an address, or by how it looks."""
     if isinstance(value, dict):
         for name, each in value.items():
             inner = f"{place}: {name}".removeprefix(": ")
             yield from [inner] if _SECRET.search(str(name)) else _secrets(each, inner)
-    elif isinstance(value, list):
+    elif isinstance(value, list | tuple):
         for each in value:
             yield from _secrets(each, place)
     elif isinstance(value, str) and _LOGIN.search(value):
         yield f"{place}: a user or password before the host"
+    elif isinstance(value, str) and any(map(_SECRET.search, _QUERIED.findall(value))):
+        yield f"{place}: a key in the query of an address"
+    elif isinstance(value, str) and any(by_own_rules(value)):
+        yield f"{place}: what looks like a key"
 
 
 def _is_anywhere(fixture: str) -> bool:

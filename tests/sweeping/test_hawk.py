@@ -161,6 +161,9 @@ def test_models_roles_and_generation_options_stand_where_hawk_looks_for_them() -
     assert package.items[0].args["fixtures"] == ["core"]
 
 
+PRESIGNED = "b.s3.amazonaws.com/own.json?X-Amz-Expires=60&X-Amz-Signature=00ff"
+
+
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
@@ -178,6 +181,9 @@ def test_models_roles_and_generation_options_stand_where_hawk_looks_for_them() -
         (["-G", "extra_headers={a: b}"], "generate: extra_headers: Hawk"),
         (["--model-base-url", "https://me:x@h.example/v1"], "model_base_url: a user or password"),
         (["--package", "git+https://x:TOKEN@h.example/ce"], "--package: a user or password before"),
+        (["--package", f"ce @ https://{PRESIGNED}"], "--package: a key in the query of an address"),
+        (["--model-base-url", "https://h.example/v1?v=1&api_key=x"], "model_base_url: a key in"),
+        (["-M", f"region=sk-{'a1B2' * 10}"], "model_args: region: what looks like a key: Hawk"),
         (["--out", "./own.yaml", "own.yaml"], "--out: own.yaml holds the settings"),
         (["--max-failed", "0.2"], "max_failed: nobody judges failures there"),
         (["--max-samples", "3"], "not with --max-samples"),
@@ -203,3 +209,25 @@ def test_what_hawk_would_not_have_is_refused(
     assert said in done.errors.splitlines()[-1]
     assert done.output == ""
     assert sorted(tmp_path.iterdir()) == before
+
+
+@pytest.mark.parametrize(
+    ("prompt", "said"),
+    [
+        (f"Send it with Bearer {'a1B2' * 6}.", "what looks like a key"),
+        (f"Read https://{PRESIGNED}", "a key in the query of an address"),
+    ],
+)
+@pytest.mark.parametrize("in_file", [True, False])
+def test_a_key_in_a_prompt_is_not_written(
+    prompt: str, said: str, in_file: bool, tmp_path: Path
+) -> None:
+    own = tmp_path / "own.md"
+    own.write_text(prompt)
+    given = {"prompt": str(own)} if in_file else {"args": {"prompt": prompt}}
+    arms = [{"compressor": "anchored", **given}]
+    file = settings_file(tmp_path, tmp_path, arms=arms, fixtures=["cron-config"])
+    done = run("sweep", str(file), "--export", "hawk")
+    assert done.code
+    assert f"compressor_args: prompt: {said}: Hawk takes no keys" in done.errors
+    assert done.output == ""
