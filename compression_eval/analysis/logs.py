@@ -50,8 +50,8 @@ _SAMPLE_FILE = re.compile(r"samples/(?P<id>.*)_epoch_(?P<epoch>\d+)\.json", re.D
 
 
 @contextmanager
-def reading(path: str, what: str = "{}") -> Iterator[None]:
-    """Name the log in errors of reading it.
+def reading(path: str, what: str = "cannot be read ({})") -> Iterator[None]:
+    """Name the log in errors of reading it, with their kind: they may be mistakes of ours.
 
     Raises:
         DataError: It cannot be read.
@@ -59,7 +59,8 @@ def reading(path: str, what: str = "{}") -> Iterator[None]:
     try:
         yield
     except Exception as error:  # what unpacks and parses a damaged log may raise anything
-        reason = " ".join(str(error).split())[:200] or type(error).__name__
+        kind = "" if isinstance(error, DataError) else type(error).__name__
+        reason = ": ".join(filter(None, (kind, " ".join(str(error).split())[:200])))
         raise DataError(f"{path}: {what.format(reason)}") from error
 
 
