@@ -33,7 +33,8 @@ SETUP = ("criteria", "grader_context", "language", "rubric_digest")
 """Settings of a grading, by their names in a score's metadata."""
 
 _RUBRIC = "six_dimensions"
-_PANEL = "panel"
+PANEL = "panel"
+"""What the graders came to together, in the place of a grader's name."""
 
 
 @dataclass(frozen=True)
@@ -309,7 +310,7 @@ def _criteria_cell(seen: Seen) -> Value:
     rows: list[dict[str, Any]] = []
     for place, score in enumerate(seen.gradings):
         metadata = score.metadata or {}
-        results_by_grader = [(_PANEL, "graded", metadata.get("criterionResults"))]
+        results_by_grader = [(PANEL, "graded", metadata.get("criterionResults"))]
         results_by_grader += [
             (grader.get("model"), "score", grader.get("criterionResults"))
             for grader in metadata.get("graders") or []

@@ -6,12 +6,15 @@ by ``sample_uuid`` and ``eval_id``. Every figure of a report or comparison comes
 
 import json
 import logging
+import zlib
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
 from dataclasses import fields
+from os import SEEK_END
 from pathlib import Path
 from queue import SimpleQueue
+from tempfile import TemporaryFile
 from typing import TYPE_CHECKING, Any
 
 from compression_eval.analysis.arms import (
@@ -210,6 +213,32 @@ def _table(paths: Logs, names: Iterable[str]) -> "DataFrame":
     return read_rows(logs, names, processes=1)  # a user's script may not bear to be imported again
 
 
+class Aside:
+    """Columns that are kept in a file, a log's together, so that memory does not grow with them.
+
+    Args:
+        names: The columns.
+    """
+
+    def __init__(self, *names: str) -> None:
+        self.names = names
+        self._file = TemporaryFile()  # noqa: SIM115 - gone with this object
+        self._places: dict[str, tuple[int, int]] = {}
+
+    def take(self, path: str, rows: Sequence[dict[str, Value]]) -> None:
+        """Take the columns of a log out of its rows."""
+        cells = [[row.pop(name) for name in self.names] for row in rows]
+        content = zlib.compress(json.dumps(cells).encode(), level=1)
+        self._places[path] = (self._file.seek(0, SEEK_END), len(content))
+        self._file.write(content)
+
+    def of(self, path: str) -> list[list[Value]]:
+        """Return the cells of each row of a log."""
+        start, length = self._places[path]
+        self._file.seek(start)
+        return list(json.loads(zlib.decompress(self._file.read(length))))
+
+
 def read_rows(
     logs: Sequence[Log],
     names: Iterable[str],
@@ -218,6 +247,7 @@ def read_rows(
     regradings: Regradings | None = None,
     processes: int | None = None,
     progress: Callable[[int], None] = lambda _: None,
+    aside: "Aside | None" = None,
 ) -> "DataFrame":
     """Return a row for each sample and epoch of some logs, columns of the runs in front.
 
@@ -228,35 +258,41 @@ def read_rows(
         regradings: What takes the place of the rubric's scores in the logs.
         processes: How many read at the same time; None for as many as pay.
         progress: Called with the number of logs that were read.
+        aside: Takes its columns, which are not in the frame then.
 
     Raises:
         DataError: A log cannot be read, or was written by an incompatible version.
     """
-    from pandas import DataFrame, concat
+    from pandas import DataFrame, Series, concat
 
     names = tuple(names)
+    kept = [name for name in names if aside is None or name not in aside.names]
     shared: dict[str, str] = {}  # samples have questions, digests and names in common
     parts: list[DataFrame] = []
-    for _, rows in _each(logs, names, regradings, processes):
-        part = DataFrame(rows, columns=list(names)).astype(object)
-        part = part.where(part.notna(), None)
+    for log, rows in _each(logs, names, regradings, processes):
+        if aside is not None:
+            aside.take(log.path, rows)
         cells = {
-            name: [shared.setdefault(x, x) if isinstance(x, str) else x for x in part[name]]
-            for name in names
+            name: [shared.setdefault(x, x) if isinstance(x, str) else x for x in column]
+            for name, column in ((name, [row[name] for row in rows]) for name in kept)
         }
-        parts.append(DataFrame(cells, dtype=object))
+        # A column may be empty in one log and full in another: types are given and not guessed.
+        parts.append(_with_floats(DataFrame(cells, dtype=object), NUMBERS))
         progress(len(parts))
     # Named when all were read, since reading tells how they were graded.
     arms = [arm] * len(logs) if arm is not None else arm_names(logs)
     for log, name, part in zip(logs, arms, parts, strict=True):
         for position, (column, value) in enumerate(_run(log, name).items()):
-            part.insert(position, column, value)
-    # A column may be empty in one log and full in another, so types are given and not guessed.
-    frame = _with_floats(concat(parts, ignore_index=True), NUMBERS)
+            same = value if isinstance(value, bool) else Series([value] * len(part), dtype=object)
+            part.insert(position, column, same)
+    frame = concat(parts, ignore_index=True)
+    del parts, part
     if "scored" in frame:
         frame["scored"] = frame["scored"].astype(bool)
     if "cut" in frame and "fixture" in frame:
-        frame["unit"] = frame["fixture"].astype(str) + "@" + frame["cut"].astype(str)
+        pairs = zip(frame["fixture"], frame["cut"], strict=True)
+        units = [shared.setdefault(unit, unit) for unit in (f"{name}@{cut}" for name, cut in pairs)]
+        frame["unit"] = Series(units, index=frame.index, dtype=object)
     if "compress_calls" in frame:
         _keep_costs_once(frame)
     return frame

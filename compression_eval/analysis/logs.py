@@ -321,7 +321,10 @@ def header_of(path: str) -> Log:
         raise NotFoundError(f"{path}: no such file or folder")
     with reading(path, "not a log of Inspect ({})"):
         header = read_eval_log(path, header_only=True)
-    header.reductions = None  # a score of each sample, which is most of a header
+    # What is most of a header, and no table is made of.
+    header.reductions, header.eval.viewer = None, None
+    if header.results:
+        header.results.scores = []
     return Log(path, header)
 
 

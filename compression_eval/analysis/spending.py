@@ -55,11 +55,12 @@ def spending(
     Args:
         arms: By name, rows of `samples_frame`, and of `facts_frame` about the same samples.
     """
-    spent = {name: _spending(*frames) for name, frames in arms.items()}
+    spent = {name: ways_of_answering(*frames) for name, frames in arms.items()}
     return spent if any(FETCHING in ways for ways in spent.values()) else {}
 
 
-def _spending(samples: "DataFrame", facts: "DataFrame") -> dict[str, Spent]:
+def ways_of_answering(samples: "DataFrame", facts: "DataFrame") -> dict[str, Spent]:
+    """Return what the answers of one arm take, by how they were given."""
     read = facts["in_answer_read"]
     stated = facts["in_answer"].where(read.isna(), read == "stated")
     known = facts.assign(stated=stated.eq(True), judged=stated.notna(), probe_id=facts["probe"])

@@ -85,14 +85,15 @@ def values(samples: "DataFrame", measure: str, *, failed_as_zero: bool = False) 
         failed_as_zero: Count samples without a value because the arm failed as 0. Samples that were
             not graded, or not on the measure, never have a value.
     """
-    rows = samples[["fixture", "unit", "sample", "log_path", "state", measure]]
+    scores = samples[measure].astype(float)
     if failed_as_zero:
-        failed = failed_by_arm(samples) & rows[measure].isna()
-        rows = rows.assign(**{measure: rows[measure].where(~failed, 0.0)})
+        scores = scores.where(~(failed_by_arm(samples) & scores.isna()), 0.0)
+    names = ("fixture", "unit", "sample", "log_path", "state")
+    cells = (samples[name].tolist() for name in names)  # by far faster than rows
     return ArmValues.of(
-        Observation(str(fixture), str(unit), str(probe), f"{log} {state}", float(value))
-        for fixture, unit, probe, log, state, value in rows.itertuples(index=False, name=None)
-        if not math.isnan(float(value))
+        Observation(str(fixture), str(unit), str(probe), f"{log} {state}", value)
+        for fixture, unit, probe, log, state, value in zip(*cells, scores.tolist(), strict=True)
+        if not math.isnan(value)
     )
 
 
@@ -117,12 +118,15 @@ def with_states(samples: "DataFrame") -> "DataFrame":
 
     A sample that ended in an error may have no record that says so; the others of its epoch do.
     """
+    from pandas import Series
+
     keys = ["log_path", "epoch"]
     known = samples.dropna(subset=["replicate"]).drop_duplicates(keys)
     cells = known[[*keys, "replicate"]].itertuples(index=False, name=None)
     by_epoch = {(log, epoch): str(int(replicate)) for log, epoch, replicate in cells}
     pairs = samples[keys].itertuples(index=False, name=None)
-    return samples.assign(state=[by_epoch.get(pair, f"epoch {pair[1]}") for pair in pairs])
+    states = [by_epoch.get(pair, f"epoch {pair[1]}") for pair in pairs]
+    return samples.assign(state=Series(states, index=samples.index, dtype=object))
 
 
 # ----- failures: never a score, always beside the scores

@@ -15,6 +15,7 @@ from compression_eval.analysis.comparison.measures import (
     with_states,
 )
 from compression_eval.analysis.frames import (
+    Aside,
     read_rows,
     states_of,
     unfold_criteria,
@@ -30,7 +31,7 @@ from compression_eval.analysis.report.tradeoff import (
     retained,
     same_answers,
 )
-from compression_eval.analysis.spending import Spent, spending
+from compression_eval.analysis.spending import FETCHING, Spent, ways_of_answering
 from compression_eval.analysis.statistics.intervals import Estimate, arm_mean
 from compression_eval.facts.life import AGE_GROUPS, Stage, age_group
 from compression_eval.fixtures.writing import versioned_json
@@ -102,9 +103,22 @@ class Frames:
     """The frames of `compression_eval.analysis` for one list of logs, `samples` with states."""
 
     samples: "DataFrame"
-    criteria: "DataFrame"
-    facts: "DataFrame"
+    """Without the columns that are aside."""
     states: "DataFrame"
+    aside: Aside
+    """The answer, criteria and facts of each sample, which would be most of the memory."""
+
+    def unfolded(self, arm: str) -> "tuple[DataFrame, DataFrame, DataFrame]":
+        """Return an arm's samples with a hash of the answer, its criteria and its facts."""
+        samples = self.samples[self.samples["arm"] == arm]
+        cells = [cell for path in samples["log_path"].unique() for cell in self.aside.of(path)]
+        answers, criteria, facts = zip(*cells, strict=True)
+        names = ["arm", "sample_uuid", "unit", "probe_id"]
+        return (
+            samples.assign(answer=list(map(hash, answers))),
+            unfold_criteria(samples[names].assign(**{CRITERIA: criteria})),
+            unfold_facts(samples[["arm", "log", "compressor"]].assign(**{FACTS: facts})),
+        )
 
 
 def read_frames(logs: Sequence[Log], *, progress: Callable[[int], None] = lambda _: None) -> Frames:
@@ -113,15 +127,10 @@ def read_frames(logs: Sequence[Log], *, progress: Callable[[int], None] = lambda
     Raises:
         DataError: A log cannot be read, or was written by an incompatible version.
     """
-    rows = read_rows(logs, (*SAMPLE_COLUMNS, CRITERIA, FACTS), progress=progress)
-    facts = unfold_facts(rows)
-    del rows[FACTS]
-    names = ("log_path", "arm", "sample", "sample_uuid", "epoch", "unit", "probe_id", CRITERIA)
-    criteria = unfold_criteria(rows[list(names)])
-    del rows[CRITERIA]
-    # Read again and again, and cells of text columns are made anew each time.
-    samples = with_states(rows).astype(dict.fromkeys(("arm", "log_path", "unit", "state"), object))
-    return Frames(samples, criteria, facts, states_of(samples))
+    aside = Aside("answer", CRITERIA, FACTS)
+    rows = read_rows(logs, (*SAMPLE_COLUMNS, CRITERIA, FACTS), progress=progress, aside=aside)
+    samples = with_states(rows)
+    return Frames(samples, states_of(samples), aside)
 
 
 # ----- the figures
@@ -259,11 +268,19 @@ def figures(frames: Frames) -> Figures:
     ]
     # The highest leading score first, arms without any score last.
     arms = sorted(reported, key=lambda arm: (arm.scored == 0, -means.get(arm.name, 0.0)))
-    by_arm = {arm.name: beside[beside["arm"] == arm.name] for arm in arms}
+    by_arm: dict[str, DataFrame] = {}
+    of_arm: dict[str, ArmFigures] = {}
+    spent: dict[str, dict[str, Spent]] = {}
+    for arm in arms:
+        own = beside[beside["arm"] == arm.name]
+        samples, criteria, facts = frames.unfolded(arm.name)
+        by_arm[arm.name] = own.assign(answer=samples.loc[own.index, "answer"])
+        of_arm[arm.name] = _of_arm(arm, own, frames.states, samples, criteria, facts)
+        spent[arm.name] = ways_of_answering(own, facts)
     return Figures(
         formula=f"{FORMULA}; a sample that failed counts as 0",
         arms=arms,
-        of_arm={arm.name: _of_arm(arm, by_arm[arm.name], frames) for arm in arms},
+        of_arm=of_arm,
         retained=retained(arms, by_arm),
         frontier=frontier(arms, by_arm),
         differing=differing(frames.samples),
@@ -271,12 +288,7 @@ def figures(frames: Frames) -> Figures:
         several_cuts=[
             str(name) for name, units in beside.groupby("fixture")["unit"] if units.nunique() > 1
         ],
-        spending=spending(
-            {
-                name: (rows, frames.facts[frames.facts["arm"] == name])
-                for name, rows in by_arm.items()
-            }
-        ),
+        spending=spent if any(FETCHING in ways for ways in spent.values()) else {},
         same_answers=same_answers(arms, by_arm),
     )
 
@@ -339,11 +351,15 @@ def _joined(column: "Series[Any]") -> str:
     return "; ".join(str(value) for value in dict.fromkeys(column.dropna()) if value != "")
 
 
-def _of_arm(arm: ReportedArm, beside: "DataFrame", frames: Frames) -> ArmFigures:
-    samples, states, facts, criteria = (
-        frame[frame["arm"] == arm.name]
-        for frame in (frames.samples, frames.states, frames.facts, frames.criteria)
-    )
+def _of_arm(
+    arm: ReportedArm,
+    beside: "DataFrame",
+    all_states: "DataFrame",
+    samples: "DataFrame",
+    criteria: "DataFrame",
+    facts: "DataFrame",
+) -> ArmFigures:
+    states = all_states[all_states["arm"] == arm.name]
     means = {measure: arm_mean(values(beside, measure)) for measure in HEADLINE if arm.scored}
     return ArmFigures(
         table=table(beside),

@@ -19,7 +19,7 @@ from urllib.request import url2pathname
 
 from inspect_ai.log import read_eval_log_sample
 
-from compression_eval.analysis.columns import Seen
+from compression_eval.analysis.columns import PANEL, Seen
 from compression_eval.analysis.comparison.changes import MISS
 from compression_eval.analysis.comparison.measures import CLOSEST, HEADLINE
 from compression_eval.analysis.logs import Log, reading
@@ -32,7 +32,7 @@ from compression_eval.fixtures.message_text import message_text
 from compression_eval.text.printable import clean
 
 if TYPE_CHECKING:
-    from pandas import DataFrame
+    from pandas import DataFrame, Series
 
 _BEFORE_SVG = re.compile(r"^.*?(?=<svg\b)", re.DOTALL)
 
@@ -46,6 +46,9 @@ MAX_TEXT = {
     "line": 300,
 }
 """Characters of a text on the page."""
+
+MAX_ANSWERS = 10_000
+"""Answers on the page, which has 1 to 4 KB for each; it says so where there are more."""
 
 MAX_STATES = 4_000_000
 """Characters of all states that a page is made with; those after it cannot be held together."""
@@ -143,6 +146,8 @@ def html_page(
         miss=f"{MISS:g}",
         viewer=viewer,
         reference=reference,
+        shown=int(shown_answers(frames.samples).sum()),
+        answers=len(frames.samples),
         runs=sections.runs(frames.samples, logs),
         digests=sections.digests(frames.samples),
         style=Markup(style),  # noqa: S704
@@ -178,62 +183,81 @@ class _Texts(dict[str, int]):
 def page_data(frames: Frames, arms: Sequence[ReportedArm], viewer: Viewer) -> str:
     """Return the data of the page's table as JSON, safe in a script element; texts by number."""
     texts = _Texts()
-    # By sample: text and stage of each fact, and what stands in the state instead.
-    facts: dict[tuple[Any, ...], list[list[Any]]] = defaultdict(list)
-    names = ["arm", "log", "fixture", "cut", "probe", "epoch", "fact", "stage", "instead"]
-    for arm, log, fixture, cut, probe, epoch, fact, stage, instead in frames.facts[
-        names
-    ].itertuples(index=False, name=None):
-        also = clean(", ".join(map(str, instead or ())), MAX_TEXT["fact"])
-        key = (arm, log, f"{fixture}@{cut}", probe, epoch)
-        facts[key].append([texts.number(fact, "fact"), str(stage), also])
-    # By sample: each criterion's id and score, and what the graders said.
-    reasons: dict[Any, list[list[Any]]] = defaultdict(list)
-    of_panel = (frames.criteria["grader"] == "panel") & (frames.criteria["grading"] == 0)
-    names = ["sample_uuid", "criterion", "score", "reasoning"]
-    for uuid, criterion, score, reason in frames.criteria.loc[of_panel, names].itertuples(
-        index=False, name=None
-    ):
-        reasons[uuid].append([str(criterion), _number(score), texts.number(reason, "reason")])
     arm_place = {arm.name: place for place, arm in enumerate(arms)}
     paths = {path: place for place, path in enumerate(dict.fromkeys(frames.samples["log_path"]))}
     columns = [
-        *("arm", "log", "log_path", "unit", "probe_id", "probe_type", "epoch", "sample"),
-        *("sample_uuid", "failure", "question", "answer", *HEADLINE),
+        *("arm", "log_path", "unit", "probe_id", "probe_type", "epoch", "sample", "failure"),
+        *("question", *HEADLINE),
     ]
+    cells = frames.samples[columns].itertuples(index=False, name=None)
+    aside = (row for path in paths for row in frames.aside.of(path))
     rows = []
-    for cell in frames.samples[columns].itertuples(index=False, name=None):
-        arm, log, path, unit, probe, kind, epoch, sample, uuid, failure, *rest = cell
-        question, answer, *numbers = rest
+    for shown, cell, own in zip(shown_answers(frames.samples), cells, aside, strict=True):
+        if not shown:
+            continue
+        arm, path, unit, probe, kind, epoch, sample, failure, question, *numbers = cell
+        answer, criteria, facts = own
         rows.append(
-            {
-                "arm": arm_place[arm],
-                "log": paths[path],
-                "unit": clean(unit, MAX_NAME),
-                "probe": clean(probe, MAX_NAME),
-                "type": str(kind),
-                "epoch": int(epoch),
-                "sample": str(sample).encode("utf-8", "replace").decode(),
-                "scores": [_number(value) for value in numbers],
-                "failure": texts.number(failure, "failure") if failure else None,
-                "question": texts.number(question, "question"),
-                "answer": texts.number(answer, "answer"),
-                "facts": facts.get((arm, log, unit, probe, epoch), []),
-                "reasons": reasons.get(uuid, []),
-            }
+            script_json(
+                {
+                    "arm": arm_place[arm],
+                    "log": paths[path],
+                    "unit": clean(unit, MAX_NAME),
+                    "probe": clean(probe, MAX_NAME),
+                    "type": str(kind),
+                    "epoch": int(epoch),
+                    "sample": str(sample).encode("utf-8", "replace").decode(),
+                    "scores": [_number(value) for value in numbers],
+                    "failure": texts.number(failure, "failure") if failure else None,
+                    "question": texts.number(question, "question"),
+                    "answer": texts.number(answer, "answer"),
+                    # Text and stage of each, and what stands in the state instead.
+                    "facts": [
+                        [
+                            texts.number(fact["fact"], "fact"),
+                            fact["stage"],
+                            clean(", ".join(fact["instead"]), MAX_TEXT["fact"]),
+                        ]
+                        for fact in json.loads(str(facts or "[]"))
+                    ],
+                    # Id and score of each criterion, and what the graders said.
+                    "reasons": [
+                        [
+                            str(result["criterion"]),
+                            _number(result["score"]),
+                            texts.number(result["reasoning"], "reason"),
+                        ]
+                        for result in json.loads(str(criteria))
+                        if result["grader"] == PANEL and result["grading"] == 0
+                    ],
+                }
+            )
         )
-    return script_json(
-        {
-            "arms": [arm.name for arm in arms],
-            "logs": [viewer.link(path) for path in paths],
-            "scores": HEADLINE,
-            "miss": MISS,
-            "stages": sections.STAGES,
-            "states": _states(frames.samples, arms, texts),
-            "texts": list(texts),
-            "rows": rows,
-        }
-    )
+    data = {
+        "arms": [arm.name for arm in arms],
+        "logs": [viewer.link(path) for path in paths],
+        "scores": HEADLINE,
+        "miss": MISS,
+        "stages": sections.STAGES,
+        "states": _states(frames.samples, arms, texts),
+        "texts": list(texts),
+    }
+    return f'{script_json(data)[:-1]},"rows":[{",".join(rows)}]}}'
+
+
+def shown_answers(samples: "DataFrame") -> "Series[bool]":
+    """Return which samples stand in the page's table: all, or as many as a page can hold.
+
+    These are the same probes in every arm, of the first epochs, from all conversations.
+    """
+    if len(samples) <= MAX_ANSWERS:
+        return samples["sample"].notna()
+    key = ["unit", "sample", "epoch"]
+    answers = samples.groupby(key, sort=False).size().rename("answers").reset_index()
+    answers["turn"] = answers.groupby(["unit", "epoch"]).cumcount()
+    answers = answers.sort_values(["epoch", "turn"], kind="stable")
+    kept = answers.loc[answers["answers"].cumsum() <= MAX_ANSWERS, key]
+    return samples[key].merge(kept.assign(shown=True), how="left", on=key)["shown"].notna()
 
 
 def _states(

@@ -1,9 +1,14 @@
 """What stands on the page: texts that cannot end their element, links into Inspect's viewer."""
 
 import json
+from itertools import product
 from pathlib import Path
 
-from compression_eval.analysis.report.html_page import script_json, viewer_of
+import pytest
+from pandas import DataFrame
+
+from compression_eval.analysis.report import html_page
+from compression_eval.analysis.report.html_page import script_json, shown_answers, viewer_of
 from compression_eval.text.printable import clean
 
 
@@ -47,3 +52,15 @@ def test_a_remote_store() -> None:
     viewer = viewer_of(paths, Path("out"), "http://host:1")
     assert viewer.command == "inspect view --log-dir s3://bucket/runs"
     assert viewer.names[paths[1]] == "two/b.eval"
+
+
+def test_what_a_page_cannot_hold_is_left_out_of_every_arm(monkeypatch: pytest.MonkeyPatch) -> None:
+    columns = ["arm", "unit", "sample", "epoch"]
+    samples = DataFrame(product("ab", ("x@1", "y@1"), "123", (1, 2)), columns=columns)
+    assert shown_answers(samples).all()
+    monkeypatch.setattr(html_page, "MAX_ANSWERS", 9)
+    shown = samples[shown_answers(samples)]
+    probes = {("x@1", "1", 1), ("x@1", "2", 1), ("y@1", "1", 1), ("y@1", "2", 1)}
+    for arm in "ab":
+        rows = shown.loc[shown["arm"] == arm, columns[1:]].itertuples(index=False, name=None)
+        assert set(rows) == probes
