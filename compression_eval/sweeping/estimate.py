@@ -84,7 +84,7 @@ class Detectable(BaseModel, frozen=True):
     elsewhere: float | None
     """For new conversations; None with a single one, too."""
     passes: float
-    """How often two equal arms are shown not to differ by more than the margin (0 to 1)."""
+    """How often one of two equal arms is shown to be not worse by more than the margin (0 to 1)."""
 
 
 class Estimate(BaseModel):
@@ -436,7 +436,7 @@ def role_lines(result: Estimate) -> Iterator[str]:
 def _detecting(result: Estimate) -> Iterator[str]:
     yield (
         f"Smallest true difference between two arms that is found in {WANTED:.0%} of runs (0 to "
-        f"5), and how often two equal arms are shown to differ by less than {result.margin:g}:"
+        f"5), and how often one of two equal arms is not worse by more than {result.margin:.2f}:"
     )
     measures = result.detectable
     if len(set(measures.values())) == 1:
