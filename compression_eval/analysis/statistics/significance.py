@@ -32,7 +32,7 @@ class Finding:
 
     verdict: Verdict
     extent: Extent
-    """What is shown of the difference, one-sided, at 5 %."""
+    """What is shown of the difference: *at least* by the 95 % interval, *less* as `_find` says."""
     words: tuple[str, str]
     """The verdict, and what is said beside it if anything: ``better``, ``by at least …``."""
 
@@ -43,8 +43,9 @@ def _find(
     """Return what a difference shows: the rule behind every verdict.
 
     *Better* and *worse* are differences at 5 % two-sided, of any size; beside it stands whether
-    they are shown to be at least the margin, or less. An arm that is neither is *not worse* if a
-    loss of the margin is ruled out, at 5 % one-sided, and *no change* if a gain of it is, too.
+    they are shown to be at least the margin, at the same level, or less. An arm that is neither is
+    *not worse* if a loss of the margin is ruled out, at 5 % one-sided, and *no change* if a gain of
+    it is, too; so is what is *less*.
 
     Args:
         estimate: The difference, new minus base.
@@ -57,12 +58,10 @@ def _find(
     least = f"worse by more than {limit}"
     if spread is None or p_value is None:
         return Finding("cannot tell", "open", (f"whether {least} cannot be told", ""))
-    no_loss, no_gain, large = (
-        spread.tail(distance) < _CHANCE
-        for distance in (margin + estimate, margin - estimate, abs(estimate) - margin + _EXACTLY)
-    )
+    no_loss, no_gain = (spread.tail(margin + each) < _CHANCE for each in (estimate, -estimate))
     significant, small = p_value < _CHANCE, no_loss and no_gain
-    extent: Extent = "at least the margin" if significant and large else "open"
+    large = significant and 2 * spread.tail(abs(estimate) - margin + _EXACTLY) < _CHANCE
+    extent: Extent = "at least the margin" if large else "open"
     extent = "less than the margin" if small else extent
     by = f"whether by {limit} is open" if extent == "open" else f"by {extent} of {limit}"
     verdict: Verdict = "cannot tell"

@@ -203,6 +203,7 @@ def test_verdicts(estimate: float, error: float, expected: str) -> None:
     [
         (0.29, 0.05, "better, whether by 0.30 is open"),
         (0.5, 0.05, "better, by at least the margin of 0.30"),
+        (0.5, 0.11, "better, whether by 0.30 is open"),  # 0.28 is in the 95 % interval
         (0.3, 0.0, "better, by at least the margin of 0.30"),
         (0.15, 0.05, "better, by less than the margin of 0.30"),
         (-0.29, 0.05, "worse, whether by 0.30 is open"),
