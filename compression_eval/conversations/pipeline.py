@@ -31,6 +31,7 @@ from compression_eval.conversations.overview import (
 from compression_eval.conversations.processes import Workers
 from compression_eval.conversations.rows import PARQUET_MAGIC, read_rows
 from compression_eval.conversations.scrubbing import (
+    LOADED,
     Pseudonyms,
     Report,
     ScrubSettings,
@@ -302,7 +303,8 @@ class Import:
         """
         twice = self._options.reads_twice
         make = partial(ImportWorker, self._options)
-        with Workers(make, inputs, self._jobs, passes=1 + twice) as workers:
+        imports = LOADED if self._options.scrubbing else ()
+        with Workers(make, inputs, self._jobs, 1 + twice, imports) as workers:
             without = self._read_ahead(workers, inputs) if twice else {}
             for item, outcomes in workers.each("import", ImportWorker.read, inputs):
                 self.take(item, outcomes, without)

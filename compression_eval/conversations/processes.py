@@ -308,7 +308,9 @@ def _serve(make: Callable[[], Any], results: Connection) -> None:
     """Do what the main process asks for until it closes the connection, or is gone."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # the main process ends this one
     worker = make()
-    gc.freeze()  # what is there stays, and need not be searched for garbage again and again
+    # What is there stays, and little of what comes refers to itself: garbage is looked for less.
+    gc.freeze()
+    gc.set_threshold(10_000)
     try:
         while True:
             method, items = results.recv()

@@ -10,6 +10,7 @@ from compression_eval.conversations.scrubbing.scrubber import (
     scrub_bank,
 )
 from compression_eval.conversations.scrubbing.settings import (
+    LOADED,
     ScrubSettings,
     all_passes,
     profiles,
@@ -19,6 +20,7 @@ from compression_eval.conversations.scrubbing.texts import Report, TextPasses
 from compression_eval.conversations.scrubbing.vocabulary import Vocabulary
 
 __all__ = [
+    "LOADED",
     "AuditFinding",
     "Pseudonyms",
     "Report",

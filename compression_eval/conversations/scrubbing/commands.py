@@ -12,6 +12,7 @@ from compression_eval.conversations.processes import Workers, jobs_option
 from compression_eval.conversations.scrubbing.pseudonyms import Pseudonyms
 from compression_eval.conversations.scrubbing.settings import (
     DEFAULT_PROFILE,
+    LOADED,
     PARAPHRASE,
     ScrubSettings,
     profiles,
@@ -139,7 +140,7 @@ def scrub_command(
     written: dict[Path, Path] = {}
     data: list[tuple[str, Report]] = []
     make = partial(ScrubWorker, settings, pseudonyms, model)
-    with Workers(make, files, jobs, passes=2) as workers:
+    with Workers(make, files, jobs, 2, LOADED) as workers:
         for _, read in workers.each("learn", ScrubWorker.learn, files):
             list(read)  # a name that one file gives away is replaced in all of them
         workers.all(ScrubWorker.teach, workers.all(ScrubWorker.taught))
@@ -219,7 +220,8 @@ def audit_command(
         found += [*fixtures, *(bank for bank in banks if bank)]
     files = [Input(str(path), named=True) for path in found]
     lines: list[str] = []
-    with Workers(partial(ScrubWorker, settings, Pseudonyms()), files, jobs) as workers:
+    make = partial(ScrubWorker, settings, Pseudonyms())
+    with Workers(make, files, jobs, imports=LOADED) as workers:
         for file, findings in workers.each("audit", ScrubWorker.audit, files):
             lines += (f"{file.path}: {finding}" for finding in findings)
     _conclude_audit(len(files), lines)

@@ -187,17 +187,17 @@ def _is_word(part: str) -> bool:
     # What it may be a form of; most of these are no words.
     bases = {stem, *(ending.sub(instead, stem) for ending, instead in _INFLECTIONS)}
     return not _is_name(stem) and any(
-        base in words("common") or (base in _dictionary() and not _is_name(base)) for base in bases
+        base in words("common") or (base in dictionary() and not _is_name(base)) for base in bases
     )
 
 
 def _is_name(word: str) -> bool:
-    return word in words("names") or word.capitalize() in _dictionary()
+    return word in words("names") or word.capitalize() in dictionary()
 
 
 @cache
-def _dictionary() -> frozenset[str]:
-    """Return the words of a dictionary that writes names with a capital.
+def dictionary() -> frozenset[str]:
+    """Return the words of a dictionary that writes names with a capital; it takes 40 MB.
 
     Without those that a second one lacks: many are surnames before they are words (``das``).
     """

@@ -142,7 +142,7 @@ def _detected(text: str) -> list[Hit]:
     # Of the same length in bytes, and not taken for UTF-16 or a signature.
     data = text.replace("\x00", "\x01").replace("\ufeff", "\u200b").encode("utf-8", "replace")
     found: list[tuple[int, int, str]] = []
-    for finding in _scanner().scan(data):
+    for finding in scanner().scan(data):
         start, end = finding.location["start_offset"], finding.location["end_offset"]
         secret = finding.secret.encode("utf-8", "replace")
         inside = data.find(secret, start, max(end, start + len(secret)))
@@ -158,7 +158,12 @@ def _detected(text: str) -> list[Hit]:
 
 
 @cache
-def _scanner() -> "Scanner":
+def scanner() -> "Scanner":
+    """Return the scanner with its rules, which take 40 MB.
+
+    Raises:
+        DataError: It is not installed.
+    """
     try:
         from kingfisher_sdk import Rules, Scanner
     except ImportError as error:

@@ -18,6 +18,9 @@ RULES_VERSION = 5
 
 DEFAULT_PROFILE = "default"
 PARAPHRASE = "paraphrase"
+LOADED = ("compression_eval.conversations.scrubbing.loaded",)
+"""What processes that scrub share."""
+
 _NEEDED_BY = {
     "kingfisher-secret-scanner": {"secrets"},
     "english-words": {"user_names", "handles", "emails", "hosts"},
