@@ -91,6 +91,15 @@ _LOST = ("never_fed", "superseded", "distorted", "dropped", "lost", "unused", "u
 _PROBE = ["unit", "sample"]
 """Columns that name a probe."""
 
+_BESIDE = frozenset(
+    {
+        *("arm", "log", "log_path", "fixture", "cut", "epoch", "state", "probe_id", "failure"),
+        *(*_PROBE, *GROUPS, *HEADLINE, "fact_violations", "tokens_state", "answer_all_tokens"),
+        *("refetch_tokens", "refetch_calls", "refetch_correct", "refetch_knowledge"),
+    }
+)
+"""Columns of samples as arms are held beside one another: copies, so no more than needed."""
+
 MAX_DIFFERING, MAX_FACTS = 5, 3
 """Maximum things that a line names; the rest is counted."""
 
@@ -388,7 +397,7 @@ def common(samples: "DataFrame") -> "tuple[DataFrame, int]":
     """
     having_scores = set(samples.loc[samples["scored"], "arm"])
     without = ungraded(samples)
-    known = samples[~without]
+    known = samples.loc[~without, [name for name in samples if name in _BESIDE]]
     counted = samples["arm"].isin(having_scores)
     asked = samples[counted].groupby(_PROBE)["arm"].nunique()
     lost = samples.loc[counted & without, _PROBE].itertuples(index=False, name=None)

@@ -3,6 +3,7 @@
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import cache
 from itertools import combinations
 from typing import TYPE_CHECKING, Literal
 
@@ -185,6 +186,11 @@ class Frontier:
 def retained(arms: list[ReportedArm], by_arm: "dict[str, DataFrame]") -> dict[str, Retained]:
     """Return the retention of the arms that have both controls beside them."""
     by_arm_name = {}
+
+    @cache  # many arms have the same controls
+    def values_of(name: str, measure: str) -> ArmValues:
+        return values(by_arm[name], measure)
+
     for arm in arms:
         # Controls that were answered and graded by the same models.
         beside = [each for each in arms if each.scored and each.models == arm.models]
@@ -195,7 +201,7 @@ def retained(arms: list[ReportedArm], by_arm: "dict[str, DataFrame]") -> dict[st
         measures = {}
         for measure in HEADLINE:
             closest = CLOSEST / MAX_SCORE if measure in SHARES else CLOSEST
-            three = [values(by_arm[each.name], measure) for each in (arm, floor, ceiling)]
+            three = [values_of(each.name, measure) for each in (arm, floor, ceiling)]
             share = retention(*three, closest=closest)
             if share is not None:
                 measures[measure] = share
