@@ -4,6 +4,7 @@ import gc
 import os
 import pickle
 import signal
+import sys
 import time
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -166,6 +167,9 @@ class Workers(Generic[_Worker]):
         self._started = time.monotonic()
         self._display = Display("", len(items), lambda: self._pace().lstrip(", "), self._line)
         self._own = make() if count < 2 else None
+        self._terminated: Any = signal.SIG_DFL
+        with suppress(ValueError):  # in another thread than the main one
+            self._terminated = signal.signal(signal.SIGTERM, _end) or signal.SIG_DFL
         context = _context(make.func.__module__, *imports)
         self._others = [_Process(context, make) for _ in range(count)] if count > 1 else []
 
@@ -177,6 +181,8 @@ class Workers(Generic[_Worker]):
         self._display.__exit__()
         for other in self._others:
             other.end()
+        with suppress(ValueError):
+            signal.signal(signal.SIGTERM, self._terminated)
 
     def each(
         self,
@@ -251,6 +257,11 @@ class Workers(Generic[_Worker]):
             for ready in wait([owner.results] if is_full else [one.results for one in busy]):
                 if finished := next(one for one in busy if one.results is ready).receive():
                     self._finished(finished)
+
+
+def _end(*_: object) -> None:
+    """End as after an error, which leaves no files behind."""
+    sys.exit(128 + signal.SIGTERM)
 
 
 class _Process:

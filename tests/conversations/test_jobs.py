@@ -105,24 +105,35 @@ def workers_of(process: "subprocess.Popen[str]") -> list[psutil.Process]:
 
 @pytest.mark.slow
 @pytest.mark.skipif(os.name != "posix", reason="signals")
-@pytest.mark.parametrize("how", ["a worker is killed", "ctrl-c"])
-def test_the_end_of_a_process_ends_the_command_cleanly(how: str, sessions: list[Path]) -> None:
+@pytest.mark.parametrize(
+    ("how", "code", "said"),
+    [
+        ("a worker is killed", 1, ".json: the process that worked on it ended by signal 9\n"),
+        ("ctrl-c", 1, "Aborted!"),
+        ("sigterm", 128 + signal.SIGTERM, ""),
+    ],
+)
+def test_the_end_of_a_process_ends_the_command_cleanly(
+    how: str, code: int, said: str, sessions: list[Path], tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    temporary = tmp_path_factory.mktemp("tmp")
     arguments = ["import", "in", "--scrub", "default", "--jobs", "2", "--out", "out.parquet"]
     process = subprocess.Popen(
         [sys.executable, "-m", "compression_eval.cli", *arguments, "--explain=account.jsonl"],
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,
+        env=os.environ | {"TMPDIR": str(temporary)},
     )
     workers = workers_of(process)
-    if how == "ctrl-c":
-        process.send_signal(signal.SIGINT)
-    else:
+    if how == "a worker is killed":
         workers[1].kill()
+    else:
+        process.send_signal(signal.SIGINT if how == "ctrl-c" else signal.SIGTERM)
     _, error = process.communicate(timeout=120)
-    assert process.returncode == 1
+    assert process.returncode == code
     assert "Traceback" not in error
-    expected = ".json: the process that worked on it ended by signal 9\n"
-    assert ("Aborted!" if how == "ctrl-c" else expected) in error
+    assert said in error
     assert not any(worker.is_running() for worker in workers)
     assert [path.name for path in Path().iterdir()] == ["in"]
+    assert not list(temporary.iterdir())
