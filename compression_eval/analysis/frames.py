@@ -7,6 +7,7 @@ by ``sample_uuid`` and ``eval_id``. Every figure of a report or comparison comes
 import json
 import logging
 import zlib
+from array import array
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
@@ -263,32 +264,42 @@ def read_rows(
     Raises:
         DataError: A log cannot be read, or was written by an incompatible version.
     """
-    from pandas import DataFrame, Series, concat
+    from pandas import DataFrame, Series, to_numeric
 
     names = tuple(names)
-    kept = [name for name in names if aside is None or name not in aside.names]
     shared: dict[str, str] = {}  # samples have questions, digests and names in common
-    parts: list[DataFrame] = []
+    columns: dict[str, Any] = {
+        name: array("d") if name in NUMBERS else []
+        for name in names
+        if aside is None or name not in aside.names
+    }
+    sizes: list[int] = []
     for log, rows in _each(logs, names, regradings, processes):
         if aside is not None:
             aside.take(log.path, rows)
-        cells = {
-            name: [shared.setdefault(x, x) if isinstance(x, str) else x for x in column]
-            for name, column in ((name, [row[name] for row in rows]) for name in kept)
-        }
-        # A column may be empty in one log and full in another: types are given and not guessed.
-        parts.append(_with_floats(DataFrame(cells, dtype=object), NUMBERS))
-        progress(len(parts))
+        for name, column in columns.items():
+            cells = [row[name] for row in rows]
+            if name in NUMBERS:
+                numbers = to_numeric(Series(cells, dtype=object), errors="coerce")
+                column.frombytes(numbers.to_numpy(float).tobytes())
+            else:
+                column.extend(shared.setdefault(x, x) if isinstance(x, str) else x for x in cells)
+        sizes.append(len(rows))
+        progress(len(sizes))
     # Named when all were read, since reading tells how they were graded.
     arms = [arm] * len(logs) if arm is not None else arm_names(logs)
-    for log, name, part in zip(logs, arms, parts, strict=True):
-        for position, (column, value) in enumerate(_run(log, name).items()):
-            same = value if isinstance(value, bool) else Series([value] * len(part), dtype=object)
-            part.insert(position, column, same)
-    frame = concat(parts, ignore_index=True)
-    del parts, part
-    if "scored" in frame:
-        frame["scored"] = frame["scored"].astype(bool)
+    runs = [_run(log, name) for log, name in zip(logs, arms, strict=True)]
+    of_runs: dict[str, Any] = {
+        name: [run[name] for run, size in zip(runs, sizes, strict=True) for _ in range(size)]
+        for name in runs[0]
+    }
+    columns = of_runs | columns
+    # Types are given and not guessed: a column may be empty in one log and full in another.
+    types = dict.fromkeys(columns, object) | dict.fromkeys(NUMBERS, float)
+    types |= dict.fromkeys(("offline", "scored"), bool)
+    # One after the other, and not copied: they may be most of the memory.
+    series = {name: Series(columns.pop(name), dtype=types[name]) for name in list(columns)}
+    frame = DataFrame(series, copy=False)
     if "cut" in frame and "fixture" in frame:
         pairs = zip(frame["fixture"], frame["cut"], strict=True)
         units = [shared.setdefault(unit, unit) for unit in (f"{name}@{cut}" for name, cut in pairs)]
