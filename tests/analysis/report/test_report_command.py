@@ -36,8 +36,6 @@ def receive_late(self):
         time.sleep(0.3)
         print("reading", flush=True)
     elif len(received) == int(how):
-        if how == "5":
-            self.poll(60)  # the rest waits, since the pipe is full
         for each in active_children():
             each.kill()
     return receive(self)
@@ -46,7 +44,7 @@ Connection.recv = receive_late
 main()
 """
 """Makes a report of four logs in several processes. It kills those that read at the first log, or
-the one that draws as it hands over what it drew; or it says when a signal may come."""
+the one that draws; or it says when a signal may come."""
 
 
 def figures(made: Path) -> dict[str, Any]:
