@@ -389,7 +389,7 @@ def _keep_costs_once(frame: "DataFrame") -> None:
     It is the one that carried it out; or, where a run was killed before that sample was done, the
     first one.
     """
-    known = frame[frame["state_id"].notna()]
+    known = frame.loc[frame["state_id"].notna(), ["log_path", "state_id", "computed_here"]]
     known = known.sort_values("computed_here", ascending=False, kind="stable")
     carriers = known.drop_duplicates(["log_path", "state_id"]).index
     costs = [name for name in frame if str(name).startswith("compress_")]

@@ -121,8 +121,8 @@ def with_states(samples: "DataFrame") -> "DataFrame":
     from pandas import Series
 
     keys = ["log_path", "epoch"]
-    known = samples.dropna(subset=["replicate"]).drop_duplicates(keys)
-    cells = known[[*keys, "replicate"]].itertuples(index=False, name=None)
+    known = samples[[*keys, "replicate"]].dropna(subset=["replicate"]).drop_duplicates(keys)
+    cells = known.itertuples(index=False, name=None)
     by_epoch = {(log, epoch): str(int(replicate)) for log, epoch, replicate in cells}
     pairs = samples[keys].itertuples(index=False, name=None)
     states = [by_epoch.get(pair, f"epoch {pair[1]}") for pair in pairs]

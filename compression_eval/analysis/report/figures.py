@@ -293,7 +293,7 @@ def figures(frames: Frames) -> Figures:
         retained=retained(arms, by_arm),
         frontier=frontier(arms, by_arm),
         differing=differing(frames.samples),
-        probes=(probes, len(frames.samples.drop_duplicates(_PROBE))),
+        probes=(probes, len(frames.samples[_PROBE].drop_duplicates())),
         several_cuts=[
             str(name) for name, units in beside.groupby("fixture")["unit"] if units.nunique() > 1
         ],
@@ -399,7 +399,7 @@ def common(samples: "DataFrame") -> "tuple[DataFrame, int]":
     without = ungraded(samples)
     known = samples.loc[~without, [name for name in samples if name in _BESIDE]]
     counted = samples["arm"].isin(having_scores)
-    asked = samples[counted].groupby(_PROBE)["arm"].nunique()
+    asked = samples.loc[counted, [*_PROBE, "arm"]].groupby(_PROBE)["arm"].nunique()
     lost = samples.loc[counted & without, _PROBE].itertuples(index=False, name=None)
     everywhere = set(asked[asked == len(having_scores)].index).difference(lost)
     at = [item in everywhere for item in zip(known["unit"], known["sample"], strict=True)]
