@@ -195,6 +195,7 @@ def findings(frontier: Frontier) -> list[str]:
             (f"less than {DEFAULT_THRESHOLD:g} away from it", size.no_different),
             ("not distinguishable from it in these runs", size.unclear),
             ("worse", size.worse),
+            ("lower, but fails less often", size.fails_less),
         ):
             if arms:
                 text += f"; {label}: {', '.join(f'{arm} {quality[arm]:.2f}' for arm in arms)}"

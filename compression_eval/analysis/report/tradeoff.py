@@ -150,6 +150,8 @@ class Size:
     unclear: list[str]
     """Arms that these runs cannot tell from the best one."""
     worse: list[str]
+    fails_less: list[str]
+    """Arms that are lower, but the best one fails more often, so it is not called better."""
 
 
 @dataclass(frozen=True)
@@ -338,12 +340,17 @@ def _sizes(points: Sequence[Point], pairs: Sequence[Pair]) -> list[Size]:
     sizes = []
     for alike in together:
         best, *others = sorted(alike, key=lambda each: -each.quality)
-        told: dict[str, list[str]] = {"close": [], "unclear": [], "worse": []}
+        told: dict[str, list[str]] = {"close": [], "unclear": [], "worse": [], "fails less": []}
         for each in others:
             pair = between.get(frozenset((each.arm, best.arm)))
-            close = pair is not None and pair.extent == "less than the margin"
-            worse = pair is not None and pair.verdict == "better"
-            told["close" if close else "worse" if worse else "unclear"].append(each.arm)
+            place = "unclear"
+            if pair is not None and pair.extent == "less than the margin":
+                place = "close"
+            elif pair is not None and pair.higher == best.arm and pair.p_value is not None:
+                # Significant, and yet not called better: `_pairs` says so of arms that fail more.
+                lower = "worse" if pair.verdict == "better" else "fails less"
+                place = lower if pair.p_value < 1 - LEVEL else "unclear"
+            told[place].append(each.arm)
         tokens = sum(each.tokens for each in alike) / len(alike)
         sizes.append(Size(tokens, best.arm, best.quality, *told.values()))
     return sizes

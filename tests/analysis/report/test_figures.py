@@ -202,9 +202,11 @@ def test_an_arm_that_fails_more_often_is_not_better() -> None:
         "steady": samples({"a": 3, "b": 3}, SMALL),
         "failing": samples({"a": 4, "b": 4}, SMALL),
     }
-    (pair,) = frontier([steady, failing], by_arm).pairs
+    found = frontier([steady, failing], by_arm)
+    (pair,) = found.pairs
     assert (pair.higher, pair.verdict) == ("failing", "not worse")
     assert pair.why.endswith("higher, but it fails more often")
+    assert findings(found)[0].endswith("; lower, but fails less often: steady 3.00.")
     (pair,) = frontier([steady, replace(failing, scored=4)], by_arm).pairs
     assert (pair.higher, pair.verdict) == ("failing", "better")
 
