@@ -8,7 +8,8 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from tempfile import TemporaryDirectory
+from shutil import copyfileobj
+from tempfile import TemporaryFile
 from typing import Any, TypeVar
 from urllib.parse import urlsplit
 from urllib.request import url2pathname
@@ -140,11 +141,11 @@ class Log:
         """
         ids = self.header.eval.dataset.sample_ids
         if self.path.endswith(".eval") and ids:
-            # Importing Inspect has taught zip files Zstandard.
-            with _on_disk(self.path) as path, ZipFile(path) as archive:
-                files = [name for name in archive.namelist() if name.startswith("samples/")]
+            with _archive(self.path) as archive:
+                names = archive.namelist() if archive else []
+                files = [name for name in names if name.startswith("samples/")]
                 found = [match for match in map(_SAMPLE_FILE.fullmatch, files) if match]
-                if len(found) == len(files):
+                if archive and len(found) == len(files):
                     yield from _parsed(
                         archive, found, {str(each) for each in ids if isinstance(each, int)}
                     )
@@ -264,18 +265,26 @@ def _local_path(address: str) -> Path:
 
 
 @contextmanager
-def _on_disk(address: str) -> Iterator[Path]:
-    """Provide a log as a file: a copy of one that is behind an address."""
-    path = _local_path(address)
+def _archive(address: str) -> Iterator[ZipFile | None]:
+    """Open a log, behind an address a copy of it; None where only Inspect may know how."""
+    # Importing Inspect has taught zip files Zstandard.
     if "://" not in address or address.startswith("file:"):
-        yield path
+        with ZipFile(_local_path(address)) as archive:
+            yield archive
         return
     import fsspec
 
-    with TemporaryDirectory() as folder:
-        files, name = fsspec.url_to_fs(address)
-        files.get_file(name, copy := str(Path(folder) / "log.eval"))
-        yield Path(copy)
+    with TemporaryFile() as copy:  # without a name: nothing stays behind a killed process
+        try:
+            files, name = fsspec.url_to_fs(address)
+            with files.open(name, block_size=2**24) as source:
+                copyfileobj(source, copy)
+        except Exception as error:  # Inspect gives its file systems credentials and options
+            logger.info("%s: left to Inspect's reader: %s", address, error)
+            yield None
+            return
+        with ZipFile(copy) as archive:
+            yield archive
 
 
 def _current(logs: Sequence[Log]) -> list[Log]:
