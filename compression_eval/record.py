@@ -36,7 +36,8 @@ from compression_eval.fixtures.message_text import vendor_summary
 from compression_eval.fixtures.models import Language
 from compression_eval.inspect_models import NO_CHOICES, refused
 
-RECORD_VERSION = 1
+RECORD_VERSION = 2
+_READABLE = {1, RECORD_VERSION}
 _MAX_REASON_LENGTH = 100
 _QUESTION_PARTS = 2
 """Parts of a probe's message: the introduction and the question."""
@@ -69,8 +70,8 @@ class StateRecord(StateOutcome):
     """Number of the sample's first messages that are the state."""
     asked: list[AskedProbe] = Field(default_factory=list)
     """Every probe about the state, so that one reading serves all of them, also when the log is
-    scored again. Older logs have none, or a list; now it is one JSON text, which Inspect stores
-    once for a sample, not in each event that shows the store."""
+    scored again. Older logs have none, or a list (record version 1); now it is one JSON text, which
+    Inspect stores once for a sample, not in each event that shows the store."""
 
     @field_serializer("asked")
     def _as_text(self, asked: list[AskedProbe]) -> str:
@@ -214,9 +215,10 @@ def read_record(store: Store | Mapping[str, Any]) -> SampleRecord | None:
         DataError: The record was written by an incompatible version.
     """
     version = store.get(_VERSION_KEY, RECORD_VERSION)
-    if version != RECORD_VERSION:
+    if version not in _READABLE:
         raise DataError(
-            f"record_version: is {version}, this version of compression_eval reads {RECORD_VERSION}"
+            f"record_version: is {version}, this version of compression_eval reads "
+            f"{', '.join(map(str, sorted(_READABLE)))}"
         )
     stored = store.get(_SAMPLE_KEY)
     return None if stored is None else SampleRecord.model_validate(stored)

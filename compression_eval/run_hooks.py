@@ -46,6 +46,7 @@ class RunHooks(Hooks):
     def __init__(self) -> None:
         self._specs: dict[str, EvalSpec] = {}
         self._waited_for: set[tuple[str, str]] = set()
+        self._tasks: set[str] = set()
 
     async def on_task_start(self, data: TaskStart) -> None:
         """Remember an attempt's logical run; refuse to retry a log made from something else.
@@ -69,7 +70,11 @@ class RunHooks(Hooks):
                 f"cannot be mixed with new ones. Changed since:{listed}\nPut it back as it was "
                 "and retry that log again, or run anew with inspect eval.",
             )
-        remember_run(data.eval_id, spec.task_id, spec.config.epochs or 1)
+        command = click.get_current_context(silent=True)
+        retried = spec.task_id in self._tasks or (command and command.info_name == "eval-retry")
+        self._tasks.add(spec.task_id)
+        # A retry takes samples from the old log, and those of later epochs may be among them.
+        remember_run(data.eval_id, spec.task_id, 1 if retried else spec.config.epochs or 1)
         if MAX_FAILED not in (spec.metadata or {}):
             return
         self._specs[data.eval_id] = spec

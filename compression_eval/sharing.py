@@ -132,6 +132,8 @@ class _Slot:
 class SharedStates:
     """States by run and key; the first sample that needs one computes it, the others wait.
 
+    Who would wait may compute one of a later epoch first.
+
     A sample that computes one may be cancelled or run into a limit: then the next one that waits
     takes over. A strategy that fails is not tried again in the same logical run; its failure is
     the state that all samples get. An error that says nothing about the strategy, such as an outage

@@ -121,8 +121,9 @@ async def shared_state(
     """
     job = plan.compression
     replicate = (sample.epoch - 1) // answers
+    conversation = f"{version}\n{job.fixture.name}\n{job.cuts}"
     keys = {
-        f"{version}\n{job.fixture.name}\n{job.cuts}\n{number}": number
+        f"{conversation}\n{number}": number
         for number in range(replicate, max(-(-current_run().epochs // answers), replicate + 1))
     }
     own, *later = keys
@@ -130,13 +131,14 @@ async def shared_state(
     async def compute(key: str) -> State:
         model = get_model(role="compressor", default=model_under_test())
         async with span(name="compression", type="compression"):
-            state = await compress(job, keys[key], model)
+            # Replicates have the same history, so a provider can read it from its cache.
+            async with prefix_first(f"compress:{conversation}", model):
+                state = await compress(job, keys[key], model)
             state.computed_by = f"{sample.sample_id}, epoch {sample.epoch}"
             if key != own:
-                first = keys[key] * answers + 1
                 transcript().info(
-                    f"This compression is for epoch {first} of the same conversation. The one that "
-                    "this sample needs was being made by another sample.",
+                    "This compression is for a later epoch. The one that this sample needs was "
+                    "being made by another sample.",
                     source="compression",
                 )
             transcript().info(_overview(state), source="compression")

@@ -4,6 +4,7 @@ from pathlib import Path
 
 import anyio
 import pytest
+from inspect_ai.util import LimitExceededError
 
 from compression_eval import sharing
 from compression_eval.compressors.state import State
@@ -75,6 +76,28 @@ def test_interruptions_are_bounded_and_nobody_hangs() -> None:
         with anyio.fail_after(5), pytest.raises(InterruptedStateError, match="3 times"):
             await shared.get("key", work)
         assert work.begun == MAX_INTERRUPTIONS
+
+    anyio.run(scenario)
+
+
+@pytest.mark.usefixtures("run")
+def test_of_what_fails_ahead_only_a_limit_is_raised() -> None:
+    limit = LimitExceededError("token", value=2, limit=1)
+
+    async def scenario() -> None:
+        shared, work = SharedStates(), Work()
+
+        async def fails(key: str) -> State:
+            raise limit if key == "limit" else ConnectionError("gone")
+
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(shared.get, "key", work)
+            await anyio.sleep(0.001)
+            await shared.compute_ahead("key", ["other"], fails)
+            with pytest.raises(LimitExceededError):
+                await shared.compute_ahead("key", ["other", "limit"], fails)
+        again, here = await shared.get("other", work)
+        assert (again.state_id, here) == ("state-2", True)
 
     anyio.run(scenario)
 

@@ -386,8 +386,8 @@ def _with_floats(frame: "DataFrame", names: Iterable[str]) -> "DataFrame":
 def _keep_costs_once(frame: "DataFrame") -> None:
     """Keep a compression's cost on one sample of its state, so that costs can be added up.
 
-    It is the one that carried it out; or, where a run was killed before that sample was done, the
-    first one.
+    It is the one of them that carried it out; or, where that was done for them in an earlier epoch,
+    or a run was killed before that sample was done, the first one.
     """
     known = frame.loc[frame["state_id"].notna(), ["log_path", "state_id", "computed_here"]]
     known = known.sort_values("computed_here", ascending=False, kind="stable")

@@ -47,7 +47,7 @@ class StateOutcome(BaseModel):
 
     state_id: str
     computed_by: str = ""
-    """The sample whose transcript shows the compression, with its epoch."""
+    """The sample whose transcript shows the compression, with its epoch, perhaps an earlier one."""
     status: StateStatus = "ok"
     failure: str = ""
     """Why the status is not ``ok``."""

@@ -94,17 +94,18 @@ def test_who_waits_for_a_compression_makes_one_of_a_later_epoch(
 ) -> None:
     scripts[COMPRESSES].seconds = 0.3
     log = small.run(log_dir, tiny, answers=2, options={"max_samples": EPOCHS})
-    assert scripts[COMPRESSES].most_running == len(scripts[COMPRESSES].calls) == EPOCHS
+    assert len(scripts[COMPRESSES].calls) == EPOCHS
+    # The first goes ahead of the others, so that they can read the history from a cache.
+    assert scripts[COMPRESSES].most_running == EPOCHS - 1
     makers = {small.state(sample).computed_by for sample in small.samples(log)}
     assert len(makers) == EPOCHS
     for sample in small.samples(read_eval_log(log.location, resolve_attachments=True)):
         own = small.state(sample)
         told = [str(event.data) for event in sample.events if isinstance(event, InfoEvent)]
-        ahead = [text for text in told if "is for epoch" in text]
+        ahead = [text for text in told if "is for a later epoch" in text]
         here = f"{sample.id}, epoch {sample.epoch}"
         assert len(ahead) == (here in makers and not own.computed_here)
         assert own.computed_here == (own.computed_by == here)
-        assert not ahead or " 3 " in ahead[0] or " 5 " in ahead[0]
 
 
 def test_an_outage_of_a_compression_for_a_later_epoch_is_no_error_of_who_made_it(

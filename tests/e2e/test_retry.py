@@ -68,6 +68,28 @@ def test_a_retried_run_goes_on_with_its_states(
     assert small.means(second)["overall"] == 4
 
 
+def test_a_retry_makes_no_state_of_an_epoch_that_is_done(
+    scripts: Scripts, tiny: Path, tmp_path: Path, log_dir: Path
+) -> None:
+    def compression(call: Call) -> str:
+        return scripted.operations(f"E4401, summary number {call.number}")
+
+    def reply(call: Call) -> str:
+        if broken and "summary number 0" in str(call.messages):
+            raise RuntimeError("the connection is gone")
+        return proper_answer(call)
+
+    broken = True
+    scripts[ANSWERS] = Script(reply)
+    scripts[COMPRESSES] = Script(compression, seconds=0.1)
+    options = {"max_samples": small.PROBES, "fail_on_error": False}
+    first = small.run(log_dir, tiny, options=options)
+    assert {sample.epoch for sample in small.samples(first) if sample.error} == {1}
+    before, broken = len(scripts[COMPRESSES].calls), False
+    eval_retry(first, log_dir=str(tmp_path / "elsewhere"), display="plain")
+    assert len(scripts[COMPRESSES].calls) == before + 1
+
+
 def test_a_retried_run_does_not_try_a_failed_compression_again(
     scripts: Scripts, tiny: Path, tmp_path: Path, log_dir: Path
 ) -> None:

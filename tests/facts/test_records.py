@@ -27,6 +27,7 @@ def recorded(
     fed: list[str] | None = None,
     readable: bool = True,
     cuts: tuple[int, ...] = (10,),
+    seen: dict[bytes, list[bool]] | None = None,
 ) -> FactRecord:
     (record,) = fact_records(
         [POOL],
@@ -36,6 +37,7 @@ def recorded(
         regions=[region for _, region in state],
         readable=readable,
         markers=value_markers("en"),
+        seen=seen,
     )
     return record
 
@@ -49,6 +51,13 @@ def test_a_stale_value_in_the_summary() -> None:
     assert (record.fed, record.in_state) == (True, False)
     assert record.superseded_in_state == ["pool_size=24"]
     assert record.variants_in_state == ["pool_size 24"]
+
+
+def test_what_replicates_were_fed_is_told_apart() -> None:
+    seen: dict[bytes, list[bool]] = {}
+    feeds = [["pool_size=8"], ["pool_size=24"], ["pool_size=8"], ["\ud800"]]
+    assert [recorded([], fed=fed, seen=seen).fed for fed in feeds] == [True, False, True, False]
+    assert len(seen) == 3
 
 
 def test_beside_the_fact_itself_nothing_stands_in_its_place() -> None:
