@@ -40,17 +40,20 @@ _SDK = {"google": "google-genai", "groq": "groq", "mistral": "mistralai"}
 
 _HERE = ("file://", "local://", "memory://")
 
-_SECRET = re.compile(
-    "(?i:key|keys|token|secrets?|password|passwd|authorization|credentials?|headers"
-    "|signature|sig)(?![a-z])"
+_WORDS = (
+    "(?i:key|keys|token|secrets?|password|passwd|authorization|credentials?|headers|signature|sig)"
 )
+_SECRET = re.compile(f"{_WORDS}(?![a-z])")
 """In a name of what may be a key; ``max_tokens`` and ``tokenizer`` are none."""
+
+_WHOLE = re.compile(rf"^(?!.*(?i:page|next|continuation)[-_]?(?i:token)$).*{_WORDS}$")
+"""A whole name of what is a key; ``token_count`` and ``page_token`` are none."""
 
 _LOGIN = re.compile(r"(?i)https?://[^/?#\s@]*@|://[^/?#\s@:]*:[^/?#\s@]*@")
 """In an address; ``git+ssh://git@HOST`` and ``abfs://CONTAINER@ACCOUNT`` give nothing away."""
 
-_QUERIED = re.compile(r"[?&;]([^\s?&;=#]+)=[^\s?&;#]")
-"""In an address: a name in its query that has a value."""
+_QUERIED = re.compile(r"[?&;#]([^?&;=#]+)=[^?&;#]")
+"""In an address: a name in its query or fragment that has a value."""
 
 
 def hawk_config(plan: SweepPlan, package: str | None, retry_attempts: int) -> str:
@@ -116,26 +119,30 @@ def _problems(plan: SweepPlan, package: str | None) -> Iterator[str]:
     written = settings.model_dump(include={"fixtures", "generate", "model_args", "model_base_url"})
     places = [*_secrets({**written, "--package": package})]
     for arm in plan.arms:
-        # Not by name: the task's own arguments take no keys, and one is called token_counter.
-        for name, value in _task(arm)["args"].items():
-            places += _secrets(value, f"arms: {arm.label}: {name}")
+        # By whole names: arguments of a compressor may be called token_counter or key_facts.
+        places += _secrets(_task(arm)["args"], f"arms: {arm.label}", _WHOLE)
     yield from (f"{place}: Hawk takes no keys in a file; give it --secret" for place in places)
     if settings.max_failed != SweepSettings.model_fields["max_failed"].default:
         yield "max_failed: nobody judges failures there; the report says how many there are"
 
 
-def _secrets(value: Any, place: str = "") -> Iterator[str]:
+def _secrets(value: Any, place: str = "", names: re.Pattern[str] = _SECRET) -> Iterator[str]:
     """Yield where a key may be: under such a name, in an address, or by how it looks."""
     if isinstance(value, dict):
         for name, each in value.items():
             inner = f"{place}: {name}".removeprefix(": ")
-            yield from [inner] if _SECRET.search(str(name)) else _secrets(each, inner)
+            yield from [inner] if names.search(str(name)) else _secrets(each, inner, names)
     elif isinstance(value, list | tuple):
         for each in value:
-            yield from _secrets(each, place)
+            yield from _secrets(each, place, names)
     elif isinstance(value, str) and _LOGIN.search(value):
         yield f"{place}: a user or password before the host"
-    elif isinstance(value, str) and any(map(_SECRET.search, _QUERIED.findall(value))):
+    elif isinstance(value, str) and any(
+        _WHOLE.match(name)
+        for word in value.split()
+        if "://" in word
+        for name in _QUERIED.findall(word)
+    ):
         yield f"{place}: a key in the query of an address"
     elif isinstance(value, str) and any(by_own_rules(value)):
         yield f"{place}: what looks like a key"

@@ -216,6 +216,7 @@ def test_what_hawk_would_not_have_is_refused(
     [
         (f"Send it with Bearer {'a1B2' * 6}.", "what looks like a key"),
         (f"Read https://{PRESIGNED}", "a key in the query of an address"),
+        ("Read <https://h.example/p#access_token=x>", "a key in the query of an address"),
     ],
 )
 @pytest.mark.parametrize("in_file", [True, False])
@@ -231,3 +232,16 @@ def test_a_key_in_a_prompt_is_not_written(
     assert done.code
     assert f"compressor_args: prompt: {said}: Hawk takes no keys" in done.errors
     assert done.output == ""
+
+
+def test_a_prompt_may_speak_of_keys(tmp_path: Path) -> None:
+    prompt = (
+        "Use ;key=val. Do you know the key?token=5 or `?api_key=NAME`? "
+        "Read https://h.example/p?page_token=1&token_count=5#key"
+    )
+    arms = [{"compressor": "anchored", "args": {"prompt": prompt}}]
+    file = settings_file(tmp_path, tmp_path, arms=arms, fixtures=["cron-config"])
+    (package,) = exported(str(file)).tasks
+    (args,) = (item.args for item in package.items)
+    assert args
+    assert args["compressor_args"] == {"prompt": prompt}
