@@ -324,7 +324,8 @@ def _each(
     """Yield each log with its rows; how it was graded is known then."""
     if processes is None:
         processes = processes_for(logs)
-    if processes < 2 or len(logs) < 2:
+    processes = min(processes, len(logs))
+    if processes < 2:
         for log in logs:
             yield log, _rows_of(log, names, regradings)
         return

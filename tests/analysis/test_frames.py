@@ -1,5 +1,6 @@
 """Frames of real logs recompute from the logs, and say what failed instead of counting it as 0."""
 
+from multiprocessing import active_children
 from pathlib import Path
 from zipfile import ZipFile
 
@@ -202,4 +203,7 @@ def test_several_processes_read_what_one_does(folder: Path) -> None:
     logs = find_logs([str(folder)]) * 5
     one, two = (read_rows(logs, names, processes=n) for n in (1, 2))
     assert one.equals(two)
+    started = []
+    read_rows(logs[:2], names, processes=3, progress=lambda _: started.append(active_children()))
+    assert len(started[0]) == 2
     assert two["arm"].nunique() == 4
