@@ -6,13 +6,15 @@ import pickle
 import signal
 import sys
 import time
+from _thread import interrupt_main
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import ExitStack, contextmanager, suppress
 from functools import partial
 from multiprocessing import get_all_start_methods, get_context, parent_process
 from multiprocessing.connection import Connection, wait
 from multiprocessing.process import BaseProcess
+from tempfile import gettempdir
 from threading import Thread
 from typing import Any, Generic, ParamSpec, Protocol, TypeVar, cast
 
@@ -29,6 +31,12 @@ _MIN_SHARE = 0.05
 
 MAX_WAITING_BYTES = 64_000_000
 """Results that wait for those of earlier files; with more, processes ahead have to wait."""
+
+_PATIENCE = 5
+"""Seconds that a process may take to end in order."""
+
+_MAX_TEMPORARY = 70
+"""Bytes of the temporary folder's name: a socket in it may have a little over 100 with its own."""
 
 jobs_option = click.option(
     "--jobs",
@@ -54,22 +62,14 @@ class Apart:
     """
 
     def __init__(self, module: str) -> None:
-        context = _context(module)
-        self._calls, end = context.Pipe()
-        self._process: BaseProcess = context.Process(target=_reply, args=(end,), daemon=True)
-        try:
-            with end:  # closed here, so that the pipe ends with the process
-                self._process.start()
-        except (EOFError, OSError) as error:
-            raise DataError(f"a process cannot be started: {plain_error(error)}") from error
+        self._calls, self._process = _started(_context(module), _reply)
 
     def __enter__(self) -> "Apart":
         return self
 
     def __exit__(self, *_: object) -> None:
         self._calls.close()
-        self._process.kill()
-        self._process.join()
+        _end_all([self._process])
 
     def call(
         self,
@@ -97,31 +97,75 @@ class Apart:
 def _context(*modules: str) -> Any:
     """Return how processes begin: forked, where the system can, from one without threads.
 
-    That one has imported some modules: so they begin at once, and share its memory.
+    That one has imported some modules: so they begin at once, and share its memory. There is one
+    for good: it has the modules that were named first, and the environment of that time.
     """
-    context: Any = get_context("forkserver" if "forkserver" in get_all_start_methods() else "spawn")
+    can = "forkserver" in get_all_start_methods()
+    can &= len(os.fsencode(gettempdir())) <= _MAX_TEMPORARY
+    context: Any = get_context("forkserver" if can else "spawn")
     if hasattr(context, "set_forkserver_preload"):
         context.set_forkserver_preload([*modules])
     return context
 
 
+def _started(
+    context: Any, target: Callable[..., None], *arguments: object
+) -> tuple[Connection, BaseProcess]:
+    calls, end = context.Pipe()
+    process = context.Process(target=target, args=(*arguments, end), daemon=True)
+    try:
+        with end:  # closed here, so that the pipe ends with the process
+            process.start()
+    except (EOFError, OSError) as error:
+        calls.close()
+        raise DataError(f"a process cannot be started: {plain_error(error)}") from error
+    return calls, process
+
+
+def _end_all(processes: Sequence[BaseProcess]) -> None:
+    """End processes as after an error, and those that take long for it by force."""
+    for process in processes:
+        process.terminate()
+    for process in processes:
+        process.join(_PATIENCE)
+        process.kill()
+        process.join()
+
+
+def _end(*_: object) -> None:
+    """End as after an error, which leaves no files behind."""
+    signal.signal(signal.SIGTERM, signal.SIG_IGN)  # so that nothing interrupts that
+    sys.exit(128 + signal.SIGTERM)
+
+
 def _reply(calls: Connection) -> None:
     """Send the error or the result of every call, unless the main process is gone."""
-    signal.signal(signal.SIGINT, signal.SIG_DFL)  # without a traceback
+    signal.signal(signal.SIGINT, _end)  # without a traceback
+    signal.signal(signal.SIGTERM, _end)
     Thread(target=_end_with_parent, daemon=True).start()
     with suppress(EOFError, BrokenPipeError):
         while called := calls.recv():
-            result, failed = None, None
             try:
-                result = called()
+                content = pickle.dumps((called(), None))
             except Exception as error:
-                failed = error
-            calls.send((result, failed))
+                content = pickle.dumps((None, _portable(error)))
+            calls.send_bytes(content)
+
+
+def _portable(error: Exception) -> Exception:
+    """Return an error, or what it says where it cannot go from one process to another."""
+    try:
+        pickle.loads(pickle.dumps(error))  # noqa: S301 - of this process
+    except Exception:
+        return RuntimeError(f"{type(error).__name__}: {error}")
+    return error
 
 
 def _end_with_parent() -> None:
     if parent := parent_process():
         parent.join()
+        interrupt_main(signal.SIGTERM)
+        time.sleep(_PATIENCE)
         os._exit(1)
 
 
@@ -167,22 +211,29 @@ class Workers(Generic[_Worker]):
         self._started = time.monotonic()
         self._display = Display("", len(items), lambda: self._pace().lstrip(", "), self._line)
         self._own = make() if count < 2 else None
-        self._terminated: Any = signal.SIG_DFL
-        with suppress(ValueError):  # in another thread than the main one
-            self._terminated = signal.signal(signal.SIGTERM, _end) or signal.SIG_DFL
-        context = _context(make.func.__module__, *imports)
-        self._others = [_Process(context, make) for _ in range(count)] if count > 1 else []
+        self._others: list[_Process] = []
+        self._start = partial(_Process, _context(make.func.__module__, *imports), make)
+        self._count = count if count > 1 else 0
 
     def __enter__(self) -> "Workers[_Worker]":
-        self._display.__enter__()
+        with ExitStack() as opened:
+            with suppress(ValueError):  # in another thread than the main one
+                before = signal.signal(signal.SIGTERM, _end) or signal.SIG_DFL
+                opened.callback(signal.signal, signal.SIGTERM, before)
+            opened.callback(self._end_others)
+            for _ in range(self._count):
+                self._others.append(self._start())
+            opened.enter_context(self._display)
+            self._opened = opened.pop_all()
         return self
 
     def __exit__(self, *_: object) -> None:
-        self._display.__exit__()
+        self._opened.close()
+
+    def _end_others(self) -> None:
         for other in self._others:
-            other.end()
-        with suppress(ValueError):
-            signal.signal(signal.SIGTERM, self._terminated)
+            other.results.close()
+        _end_all([other.process for other in self._others])
 
     def each(
         self,
@@ -259,19 +310,11 @@ class Workers(Generic[_Worker]):
                     self._finished(finished)
 
 
-def _end(*_: object) -> None:
-    """End as after an error, which leaves no files behind."""
-    sys.exit(128 + signal.SIGTERM)
-
-
 class _Process:
     """A worker in a process of its own, as the main process sees it."""
 
     def __init__(self, context: Any, make: Callable[[], Any]) -> None:
-        self.results, end = context.Pipe()
-        self._process: BaseProcess = context.Process(target=_serve, args=(make, end), daemon=True)
-        self._process.start()
-        end.close()
+        self.results, self.process = _started(context, _serve, make)
         self.left: deque[tuple[int, Work]] = deque()
         """The files that it has not finished."""
         self.waiting: deque[tuple[int, bool, bytes]] = deque()
@@ -303,21 +346,17 @@ class _Process:
         try:
             yield
         except (EOFError, OSError) as error:
-            self._process.join()
-            code = self._process.exitcode or 0
+            self.process.join()
+            code = self.process.exitcode or 0
             how = f"by signal {-code}" if code < 0 else f"with exit code {code}"
             place = f"{self.left[0][1].place}: " if self.left else ""
             raise DataError(f"{place}the process that worked on it ended {how}") from error
-
-    def end(self) -> None:
-        self.results.close()
-        self._process.terminate()
-        self._process.join()
 
 
 def _serve(make: Callable[[], Any], results: Connection) -> None:
     """Do what the main process asks for until it closes the connection, or is gone."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # the main process ends this one
+    signal.signal(signal.SIGTERM, _end)
     worker = make()
     # What is there stays, and little of what comes refers to itself: garbage is looked for less.
     gc.freeze()
@@ -334,7 +373,7 @@ def _serve(make: Callable[[], Any], results: Connection) -> None:
                     for result in method(worker, item):
                         results.send((number, False, pickle.dumps(result)))
                 except Exception as error:
-                    failed = error
+                    failed = _portable(error)
                 results.send((number, True, pickle.dumps(failed)))
     except (EOFError, OSError):
         return

@@ -6,13 +6,22 @@ import signal
 import subprocess
 import sys
 import time
+from collections.abc import Iterator
+from functools import partial
+from multiprocessing import active_children
+from multiprocessing.process import BaseProcess
 from pathlib import Path
+from tempfile import TemporaryDirectory
+from threading import Lock
+from typing import Any
 
 import psutil  # type: ignore[import-untyped]
 import pytest
 from click.testing import CliRunner, Result
 
 from compression_eval.cli import main
+from compression_eval.conversations.processes import Apart, Workers
+from compression_eval.conversations.sources import Input
 from tests.fixtures.building import assistant, fixture_data, user, write_pair
 
 FILES = {
@@ -34,6 +43,30 @@ def sessions(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> list[Path]:
         data = fixture_data(name=name, messages=messages)
         paths.append(write_pair(tmp_path / "in", data).relative_to(tmp_path))
     return paths
+
+
+class OddError(Exception):
+    """Cannot be made anew of what pickle keeps of it."""
+
+    def __init__(self, first: str, second: str) -> None:
+        super().__init__(f"{first} {second}")
+
+
+def fail() -> Any:
+    raise OddError("no", "luck")
+
+
+class Worker:
+    def stay(self, _: Input) -> Iterator[str]:
+        with TemporaryDirectory() as folder:
+            yield folder
+            time.sleep(600)
+
+    def fail(self, _: Input) -> Iterator[Any]:
+        yield fail()
+
+    def give_a_lock(self, _: Input) -> Iterator[Any]:
+        yield Lock()
 
 
 def run(*arguments: str | Path | int) -> Result:
@@ -137,3 +170,61 @@ def test_the_end_of_a_process_ends_the_command_cleanly(
     assert not any(worker.is_running() for worker in workers)
     assert [path.name for path in Path().iterdir()] == ["in"]
     assert not list(temporary.iterdir())
+
+
+def test_workers_that_are_ended_leave_no_files() -> None:
+    handler = signal.getsignal(signal.SIGTERM)
+    items = [Input(name, named=True) for name in "ab"]
+    with Workers(partial(Worker), items, jobs=2) as workers:
+        _, results = next(workers.each("", Worker.stay, items))
+        folder = Path(next(results))
+        assert folder.is_dir()
+    assert not folder.exists()
+    assert signal.getsignal(signal.SIGTERM) is handler
+
+
+@pytest.mark.parametrize(
+    ("method", "function", "error"),
+    [
+        (Worker.fail, fail, "OddError: no luck"),
+        (Worker.give_a_lock, Lock, "cannot pickle '_thread.lock' object"),
+    ],
+)
+def test_what_cannot_go_to_another_process_is_told(method: Any, function: Any, error: str) -> None:
+    with Apart(__name__) as process, pytest.raises((RuntimeError, TypeError), match=error):
+        process.call("here", function)
+    items = [Input(name, named=True) for name in "ab"]
+    with Workers(partial(Worker), items, jobs=2) as workers:
+        ((_, results), *_) = workers.each("", method, items)
+        with pytest.raises((RuntimeError, TypeError), match=error):
+            next(results)
+
+
+def test_a_process_that_cannot_be_started_ends_those_before_it(
+    sessions: list[Path], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    handler, start = signal.getsignal(signal.SIGTERM), BaseProcess.start
+
+    def start_one(self: BaseProcess) -> None:
+        if active_children():
+            raise EOFError("unexpected EOF")
+        start(self)
+
+    monkeypatch.setattr(BaseProcess, "start", start_one)
+    done = run("import", *sessions, "--jobs", 2, "--out", "out")
+    assert done.exit_code == 1
+    assert done.stderr == "Error: a process cannot be started: unexpected EOF\n"
+    assert not active_children()
+    assert signal.getsignal(signal.SIGTERM) is handler
+
+
+@pytest.mark.slow
+def test_the_temporary_folder_may_have_a_long_name(
+    sessions: list[Path], tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    folder = tmp_path_factory.mktemp("t" * 100)
+    command = [sys.executable, "-m", "compression_eval.cli", "import", "in", "--jobs", "2"]
+    environment = os.environ | {"TMPDIR": str(folder)}
+    subprocess.run([*command, "--out", "out"], check=True, env=environment)
+    assert len(contents("out")) == len(FILES)
+    assert not list(folder.iterdir())
