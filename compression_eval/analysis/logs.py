@@ -39,9 +39,8 @@ QUALIFYING = "qualify"
 UNUSED = {"messages", "events", "attachments", "error_retries"}
 """Fields of a sample that no table is made of."""
 
-_USED: dict[str, Any] = {
-    name: (Any, None) for name in EvalSample.model_fields if name not in {*UNUSED, "events_data"}
-}
+_FIELDS = {*EvalSample.model_fields, "score"}  # what very old logs have for `scores`
+_USED: dict[str, Any] = dict.fromkeys(_FIELDS - {*UNUSED, "events_data"}, (Any, None))
 _UsedPart = create_model("_UsedPart", **_USED)
 """Made from a sample's JSON, it makes objects of these fields only."""
 
