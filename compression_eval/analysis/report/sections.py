@@ -192,7 +192,7 @@ def findings(frontier: Frontier) -> list[str]:
             f"{size.quality:.2f} of 5"
         )
         for label, arms in (
-            (f"less than {DEFAULT_THRESHOLD:g} away from it", size.no_different),
+            (f"less than {DEFAULT_THRESHOLD:g} away from it", size.close),
             ("not distinguishable from it in these runs", size.unclear),
             ("worse", size.worse),
             ("lower, but fails less often", size.fails_less),

@@ -109,8 +109,8 @@ class Point:
     interval: Limits | None
     """On these conversations."""
     dominated_by: str
-    """An arm that is better and keeps no more tokens, or is as good (less than 0.3 apart, shown by
-    the intervals) and keeps fewer; empty if there is none."""
+    """An arm that is better and keeps no more tokens, or is less than 0.3 away (shown by the
+    intervals) and keeps fewer; empty if there is none."""
     control: bool
     """Whether it is a control, which takes no part in the frontier."""
 
@@ -145,8 +145,8 @@ class Size:
     best: str
     quality: float
     """Of the best one."""
-    no_different: list[str]
-    """Arms that are less than the threshold away from the best one."""
+    close: list[str]
+    """Arms that are less than the threshold away from the best one, perhaps significantly worse."""
     unclear: list[str]
     """Arms that these runs cannot tell from the best one."""
     worse: list[str]
@@ -311,7 +311,7 @@ def _pairs(arms: Sequence[ReportedArm], kept: Mapping[str, ArmValues]) -> list[P
 def _dominating(point: Point, points: Sequence[Point], pairs: Sequence[Pair]) -> str:
     """Return the arm that dominates another one; empty if none does.
 
-    It is better and keeps no more tokens, or is no worse and keeps fewer.
+    It is better and keeps no more tokens, or is less than the margin away and keeps fewer.
     """
     between = {frozenset((pair.higher, pair.lower)): pair for pair in pairs}
     for other in sorted(points, key=lambda each: -each.quality):

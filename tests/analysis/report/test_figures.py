@@ -189,7 +189,7 @@ def test_every_two_arms_have_a_verdict_and_controls_none() -> None:
     assert alone.pairs[0].p_value is not None
     assert smallest == pytest.approx(3 * alone.pairs[0].p_value, rel=0.05)
     (size,) = found.sizes
-    assert (size.best, size.no_different, size.worse) == ("alike", ["good"], ["worse"])
+    assert (size.best, size.close, size.worse) == ("alike", ["good"], ["worse"])
     assert findings(found) == [
         "At about 200 tokens: alike comes to knowledge 4.01 of 5; less than 0.3 away from it: "
         "good 4.00; worse: worse 2.00."
