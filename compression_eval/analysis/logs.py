@@ -254,13 +254,17 @@ def one_per_run(logs: Sequence[Log]) -> list[Log]:
 
 def _written(path: str) -> float:
     """Return when a file was written; 0 where it is not on a disk."""
-    local = _local_path(path)
+    local = local_path(path)
     return local.stat().st_mtime if local.is_file() else 0.0
 
 
-def _local_path(address: str) -> Path:
+def local_path(address: str) -> Path:
     """Return where a log is on a disk; what is not on one is no file there."""
-    return Path(url2pathname(urlsplit(address).path) if address.startswith("file:") else address)
+    if not address.startswith("file:"):
+        return Path(address)
+    parts = urlsplit(address)
+    drive = parts.netloc if parts.netloc[1:] == ":" else ""  # as fsspec writes it on Windows
+    return Path(url2pathname(drive + parts.path))
 
 
 @contextmanager
@@ -268,7 +272,7 @@ def _archive(address: str) -> Iterator[ZipFile | None]:
     """Open a log, behind an address a copy of it; None where only Inspect may know how."""
     # Importing Inspect has taught zip files Zstandard.
     if "://" not in address or address.startswith("file:"):
-        with ZipFile(_local_path(address)) as archive:
+        with ZipFile(local_path(address)) as archive:
             yield archive
         return
     import fsspec

@@ -14,15 +14,14 @@ from importlib.resources import files
 from itertools import takewhile
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
-from urllib.parse import quote, unquote, urlsplit
-from urllib.request import url2pathname
+from urllib.parse import quote, unquote
 
 from inspect_ai.log import read_eval_log_sample
 
 from compression_eval.analysis.columns import PANEL, Seen
 from compression_eval.analysis.comparison.changes import MISS
 from compression_eval.analysis.comparison.measures import CLOSEST, HEADLINE
-from compression_eval.analysis.logs import Log, reading
+from compression_eval.analysis.logs import Log, local_path, reading
 from compression_eval.analysis.report import sections
 from compression_eval.analysis.report.drawing import Chart
 from compression_eval.analysis.report.figures import Figures, Frames
@@ -94,9 +93,9 @@ def viewer_of(log_paths: Sequence[str], out: Path, address: str) -> Viewer:
 
 def _place(path: str) -> str:
     """Return an absolute path, or an address of a remote store as it is."""
-    if path.startswith("file:"):
-        path = url2pathname(urlsplit(path).path)
-    return unquote(path) if "://" in path else Path(path).resolve().as_posix()
+    if "://" in path and not path.startswith("file:"):
+        return unquote(path)
+    return local_path(path).resolve().as_posix()
 
 
 def html_page(

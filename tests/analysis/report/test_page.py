@@ -47,6 +47,12 @@ def test_an_address_of_a_file_and_several_folders(tmp_path: Path) -> None:
     assert viewer.names == {first: "x y/1.eval", second: "z/2.eval"}
 
 
+def test_a_drive_of_windows(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)  # where other systems take D: for a folder
+    viewer = viewer_of(["file://D:/logs/x.eval"], tmp_path, "http://host:1")
+    assert viewer.command == "inspect view --log-dir D:/logs"
+
+
 def test_a_remote_store() -> None:
     paths = ["s3://bucket/runs/one/a.eval", "s3://bucket/runs/two/b.eval"]
     viewer = viewer_of(paths, Path("out"), "http://host:1")
