@@ -103,11 +103,11 @@ def html_page(
     frames: Frames,
     logs: Sequence[Log],
     charts: tuple[Sequence[Chart], Sequence[Chart]],
-    data: str,
+    data: tuple[str, int],
     viewer: Viewer,
     reference: sections.Published | None,
 ) -> str:
-    """Return the page, with what `page_data` returns as its data."""
+    """Return the page, with what `page_data` returns as `data`."""
     from jinja2 import Environment, StrictUndefined
     from markupsafe import Markup
 
@@ -145,14 +145,14 @@ def html_page(
         miss=f"{MISS:g}",
         viewer=viewer,
         reference=reference,
-        shown=int(shown_answers(frames.samples).sum()),
+        shown=data[1],
         answers=len(frames.samples),
         runs=sections.runs(frames.samples, logs),
         digests=sections.digests(frames.samples),
         style=Markup(style),  # noqa: S704
         script=Markup(script),  # noqa: S704
         script_hash=f"sha256-{digest}",
-        data=Markup(data),  # noqa: S704
+        data=Markup(data[0]),  # noqa: S704
         charts=[
             (chart, *(Markup(_BEFORE_SVG.sub("", each.svg)) for each in (chart, narrow)))  # noqa: S704
             for chart, narrow in zip(*charts, strict=True)
@@ -179,8 +179,11 @@ class _Texts(dict[str, int]):
         return self.setdefault(clean(text, MAX_TEXT[kind]), len(self))
 
 
-def page_data(frames: Frames, arms: Sequence[ReportedArm], viewer: Viewer) -> str:
-    """Return the data of the page's table as JSON, safe in a script element; texts by number."""
+def page_data(frames: Frames, arms: Sequence[ReportedArm], viewer: Viewer) -> tuple[str, int]:
+    """Return the data of the page's table and how many answers it holds.
+
+    It is JSON, safe in a script element; texts by number.
+    """
     texts = _Texts()
     arm_place = {arm.name: place for place, arm in enumerate(arms)}
     paths = {path: place for place, path in enumerate(dict.fromkeys(frames.samples["log_path"]))}
@@ -241,7 +244,7 @@ def page_data(frames: Frames, arms: Sequence[ReportedArm], viewer: Viewer) -> st
         "states": _states(frames.samples, arms, texts),
         "texts": list(texts),
     }
-    return f'{script_json(data)[:-1]},"rows":[{",".join(rows)}]}}'
+    return f'{script_json(data)[:-1]},"rows":[{",".join(rows)}]}}', len(rows)
 
 
 def shown_answers(samples: "DataFrame") -> "Series[bool]":
