@@ -413,7 +413,12 @@ def _judged(by_key: Mapping[tuple[str, str], Difference | None], rules: Rules) -
     known = {key: each for key, each in by_key.items() if each is not None}
     known = known_exactly(known, {key for key in known if key[1] in rules.exact})
     thresholds = {key: threshold_of(key[1], rules.threshold) for key in known}
-    judged = judge(known, thresholds, failures_rise=rules.failures_rise)
+    limits = {
+        key: shown_change(each, key[1]).lstrip("+")
+        for key, each in thresholds.items()
+        if key[1] in SHARES
+    }
+    judged = judge(known, thresholds, failures_rise=rules.failures_rise, limits=limits)
     return [Line(measure, each, group) for (group, measure), each in judged.items()]
 
 

@@ -458,6 +458,7 @@ def as_json(comparison: Comparison, *, gate: bool = False) -> str:
             "measure": KNOWLEDGE,
             **_difference_data(comparison.knowledge),
             "verdict": by.verdict,
+            "extent": by.extent,
             "decided_over_conversations": by.over_conversations,
             "p": by.p_value,
             "p_loss_of_margin": by.p_margin,
@@ -548,6 +549,7 @@ def _line_data(line: Line) -> dict[str, Any]:
         **_difference_data(line.difference),
         "p_adjusted": line.judged.p_value,
         "verdict": line.judged.verdict,
+        "extent": line.judged.extent,
         "why": line.judged.why,
     }
 

@@ -14,11 +14,10 @@ _CHANCE = 1 - LEVEL
 
 K = TypeVar("K", bound=Hashable)
 
-Decided = Literal[
-    "better", "not worse", "worse, by less than the margin", "worse", "fails more", "cannot tell"
-]
-Verdict = Decided | Literal["no change"]
+_Told = Literal["better", "not worse", "worse, by less than the margin", "worse", "cannot tell"]
+Verdict = _Told | Literal["no change"]
 """*No change* is a *not worse* that is shown to be no better by the margin either."""
+Decided = _Told | Literal["fails more"]
 
 Extent = Literal["at least the margin", "less than the margin", "open"]
 
@@ -38,7 +37,13 @@ class Finding:
 
 
 def _find(
-    estimate: float, spread: Spread | None, p_value: float | None, margin: float, *, rises: bool
+    estimate: float,
+    spread: Spread | None,
+    p_value: float | None,
+    margin: float,
+    *,
+    rises: bool,
+    limit: str = "",
 ) -> Finding:
     """Return what a difference shows: the rule behind every verdict.
 
@@ -53,8 +58,9 @@ def _find(
         p_value: Two-sided, that there is none, adjusted for what was tested with it.
         margin: In the unit of the measure.
         rises: Whether the new arm fails more often; then it is not called better.
+        limit: The margin as it is shown; as a plain number if empty.
     """
-    limit = max(f"{margin:.2f}", f"{margin:g}", key=len)
+    limit = limit or max(f"{margin:.2f}", f"{margin:g}", key=len)
     least = f"worse by more than {limit}"
     if spread is None or p_value is None:
         return Finding("cannot tell", "open", (f"whether {least} cannot be told", ""))
@@ -94,6 +100,8 @@ class Decision:
     """The decision on two runs."""
 
     verdict: Decided
+    extent: Extent
+    """Of the difference, as that of a `Finding`."""
     over_conversations: bool
     """Whether by the spread between conversations, for want of a second compression."""
     p_value: float | None
@@ -136,7 +144,8 @@ def decide(difference: Difference, margin: float, failing: Failing | None = None
     elif blocked:
         verdict = "cannot tell"
     over_conversations = difference.here is None and spread is not None
-    return Decision(verdict, over_conversations, p_value, p_margin, p_failing, found.words, blocked)
+    chances = p_value, p_margin, p_failing
+    return Decision(verdict, found.extent, over_conversations, *chances, found.words, blocked)
 
 
 @dataclass(frozen=True)
@@ -157,6 +166,7 @@ def judge(
     thresholds: Mapping[K, float],
     *,
     failures_rise: bool | Container[K] = False,
+    limits: Mapping[K, str] | None = None,
 ) -> dict[K, Judged]:
     """Return a verdict on each of several measures that are looked at together.
 
@@ -165,6 +175,7 @@ def judge(
         thresholds: By measure, in its unit.
         failures_rise: Whether the new arm fails more often, then nothing is better; or the names
             of the measures for which it does.
+        limits: Thresholds as they are shown, of measures that are not shown as plain numbers.
     """
     adjusted = _holm(
         {name: each.here.p_value(each.estimate) for name, each in differences.items() if each.here}
@@ -173,7 +184,8 @@ def judge(
     for name, each in differences.items():
         rises = failures_rise if isinstance(failures_rise, bool) else name in failures_rise
         p_value = adjusted.get(name)
-        found = _find(each.estimate, each.here, p_value, thresholds[name], rises=rises)
+        limit = (limits or {}).get(name, "")
+        found = _find(each.estimate, each.here, p_value, thresholds[name], rises=rises, limit=limit)
         why = ", ".join(filter(None, found.words))
         if each.here is None:
             why = "cannot tell: on a side, each conversation was compressed only once"
