@@ -134,8 +134,13 @@ def _end_all(processes: Sequence[BaseProcess]) -> None:
 
 def _end(*_: object) -> None:
     """End as after an error, which leaves no files behind."""
-    signal.signal(signal.SIGTERM, signal.SIG_IGN)  # so that nothing interrupts that
+    _ignore_signals()  # so that nothing interrupts that
     sys.exit(128 + signal.SIGTERM)
+
+
+def _ignore_signals() -> None:
+    for each in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(each, signal.SIG_IGN)
 
 
 def _reply(calls: Connection) -> None:
@@ -150,6 +155,7 @@ def _reply(calls: Connection) -> None:
             except Exception as error:
                 content = pickle.dumps((None, _portable(error)))
             calls.send_bytes(content)
+    _ignore_signals()  # one that came while the process ends would show as an error
 
 
 def _portable(error: Exception) -> Exception:
@@ -376,7 +382,7 @@ def _serve(make: Callable[[], Any], results: Connection) -> None:
                     failed = _portable(error)
                 results.send((number, True, pickle.dumps(failed)))
     except (EOFError, OSError):
-        return
+        _ignore_signals()
 
 
 def cores() -> int:

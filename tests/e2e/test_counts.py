@@ -9,7 +9,7 @@ from inspect_ai.event import InfoEvent
 from inspect_ai.log import EvalLog, read_eval_log
 
 from tests.e2e import small
-from tests.e2e.scripted import ANSWERS, COMPRESSES, GRADES, Call, Script, Scripts, operations
+from tests.e2e.scripted import ANSWERS, COMPRESSES, GRADES, Scripts
 from tests.e2e.small import EPOCHS, PROBES
 
 
@@ -106,21 +106,6 @@ def test_who_waits_for_a_compression_makes_one_of_a_later_epoch(
         here = f"{sample.id}, epoch {sample.epoch}"
         assert len(ahead) == (here in makers and not own.computed_here)
         assert own.computed_here == (own.computed_by == here)
-
-
-def test_an_outage_of_a_compression_for_a_later_epoch_is_no_error_of_who_made_it(
-    scripts: Scripts, tiny: Path, log_dir: Path
-) -> None:
-    def reply(call: Call) -> str:
-        if call.number == 1:
-            raise ConnectionError("gone for a moment")
-        return operations("E4401")
-
-    scripts[COMPRESSES] = Script(reply, seconds=0.1)
-    log = small.run(log_dir, tiny, options={"max_samples": 2, "max_retries": 0})
-    assert log.status == "success"
-    assert len(scripts[COMPRESSES].calls) == EPOCHS + 1
-    assert all(small.state(sample).status == "ok" for sample in small.samples(log))
 
 
 def test_few_slots_do_not_block_each_other(scripts: Scripts, tmp_path: Path, log_dir: Path) -> None:
