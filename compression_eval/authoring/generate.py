@@ -47,7 +47,7 @@ if TYPE_CHECKING:
 
 # What makes the banks imports Inspect, so it is imported where they are made: without a model that
 # is in other processes than this one.
-_IMPORTED = ("compression_eval.authoring.making", "openai", "bpe_openai")
+_IMPORTED = ("compression_eval.authoring.making", "openai")
 
 
 @dataclass(frozen=True)
