@@ -10,7 +10,7 @@ import zlib
 from array import array
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import ExitStack
+from contextlib import ExitStack, contextmanager
 from dataclasses import fields
 from os import SEEK_END
 from pathlib import Path
@@ -178,12 +178,13 @@ def fact_rows(logs: Sequence[Log]) -> list[FactRow]:
         DataError: A log cannot be read.
     """
     facts: list[FactRow] = []
-    for log, rows in _each(logs, ("sample", "epoch", "state_id", "gradings", FACTS)):
-        ids = [str(each) for each in log.header.eval.dataset.sample_ids or []]
-        place = {sample: number for number, sample in enumerate(ids)}
-        rows.sort(key=lambda row: (place.get(str(row["sample"]), len(ids)), row["epoch"]))
-        for fact in (fact for row in rows for fact in _rows(row[FACTS])):
-            facts.append(FactRow(log=log.name, compressor=log.compressor, **fact))
+    with _rows_by_log(logs, ("sample", "epoch", "state_id", "gradings", FACTS)) as read:
+        for log, rows in read:
+            ids = [str(each) for each in log.header.eval.dataset.sample_ids or []]
+            place = {sample: number for number, sample in enumerate(ids)}
+            rows.sort(key=lambda row: (place.get(str(row["sample"]), len(ids)), row["epoch"]))
+            for fact in (fact for row in rows for fact in _rows(row[FACTS])):
+                facts.append(FactRow(log=log.name, compressor=log.compressor, **fact))
     return facts
 
 
@@ -264,8 +265,6 @@ def read_rows(
     Raises:
         DataError: A log cannot be read, or was written by an incompatible version.
     """
-    from pandas import DataFrame, Series, to_numeric
-
     names = tuple(names)
     shared: dict[str, str] = {}  # samples have questions, digests and names in common
     columns: dict[str, Any] = {
@@ -274,18 +273,22 @@ def read_rows(
         if aside is None or name not in aside.names
     }
     sizes: list[int] = []
-    for log, rows in _each(logs, names, regradings, processes):
-        if aside is not None:
-            aside.take(log.path, rows)
-        for name, column in columns.items():
-            cells = [row[name] for row in rows]
-            if name in NUMBERS:
-                numbers = to_numeric(Series(cells, dtype=object), errors="coerce")
-                column.frombytes(numbers.to_numpy(float).tobytes())
-            else:
+    with _rows_by_log(logs, names, regradings, processes) as read:
+        # Now, since it starts threads: processes are forked from this one while it has none.
+        from pandas import DataFrame, Series, to_numeric
+
+        for log, rows in read:
+            if aside is not None:
+                aside.take(log.path, rows)
+            for name, column in columns.items():
+                cells = [row[name] for row in rows]
+                if name in NUMBERS:
+                    numbers = to_numeric(Series(cells, dtype=object), errors="coerce")
+                    column.frombytes(numbers.to_numpy(float).tobytes())
+                    continue
                 column.extend(shared.setdefault(x, x) if isinstance(x, str) else x for x in cells)
-        sizes.append(len(rows))
-        progress(len(sizes))
+            sizes.append(len(rows))
+            progress(len(sizes))
     # Named when all were read, since reading tells how they were graded.
     arms = [arm] * len(logs) if arm is not None else arm_names(logs)
     runs = [_run(log, name) for log, name in zip(logs, arms, strict=True)]
@@ -315,19 +318,19 @@ def processes_for(logs: Sequence[Log]) -> int:
     return min(cores(), MAX_PROCESSES) if many else 1
 
 
-def _each(
+@contextmanager
+def _rows_by_log(
     logs: Sequence[Log],
     names: Sequence[str],
     regradings: Regradings | None = None,
     processes: int | None = None,
-) -> Iterator[tuple[Log, list[dict[str, Value]]]]:
-    """Yield each log with its rows; how it was graded is known then."""
+) -> Iterator[Iterator[tuple[Log, list[dict[str, Value]]]]]:
+    """Give each log with its rows; how it was graded is known then."""
     if processes is None:
         processes = processes_for(logs)
     processes = min(processes, len(logs))
     if processes < 2:
-        for log in logs:
-            yield log, _rows_of(log, names, regradings)
+        yield ((log, _rows_of(log, names, regradings)) for log in logs)
         return
     with ExitStack() as opened:
         idle = SimpleQueue[Apart]()
@@ -341,10 +344,13 @@ def _each(
             finally:
                 idle.put(process)
 
+        def graded() -> Iterator[tuple[Log, list[dict[str, Value]]]]:
+            for log, (grading, rows) in zip(logs, lanes.map(read, logs), strict=True):
+                log.grading = grading
+                yield log, rows
+
         lanes = opened.enter_context(ThreadPoolExecutor(processes))
-        for log, (grading, rows) in zip(logs, lanes.map(read, logs), strict=True):
-            log.grading = grading
-            yield log, rows
+        yield graded()
 
 
 def _graded_rows(

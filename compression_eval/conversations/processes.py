@@ -14,6 +14,7 @@ from functools import partial
 from multiprocessing import get_all_start_methods, get_context, parent_process
 from multiprocessing.connection import Connection, wait
 from multiprocessing.process import BaseProcess
+from pathlib import Path
 from tempfile import gettempdir
 from threading import Thread
 from typing import Any, Generic, ParamSpec, Protocol, TypeVar, cast
@@ -52,7 +53,8 @@ _Result = TypeVar("_Result")
 class Apart:
     """A process of its own that calls functions, one after the other.
 
-    A script that starts one is imported again there.
+    It is forked from this process while that has a single thread, so that it begins at once and
+    shares what is imported; later, a script that starts one is imported again there.
 
     Args:
         module: Name of what it needs to import.
@@ -62,7 +64,11 @@ class Apart:
     """
 
     def __init__(self, module: str) -> None:
-        self._calls, self._process = _started(_context(module), _reply)
+        alone = _has_one_thread()
+        if alone:
+            gc.freeze()  # to look for garbage would copy the memory that both share
+        context = get_context("fork") if alone else _context(module)
+        self._calls, self._process = _started(context, _reply)
 
     def __enter__(self) -> "Apart":
         return self
@@ -92,6 +98,14 @@ class Apart:
         if failed is not None:
             raise failed
         return cast("_Result", result)
+
+
+def _has_one_thread() -> bool:
+    """Return whether this process may be forked: a thread could hold a lock, for good there."""
+    try:
+        return len(list(Path("/proc/self/task").iterdir())) == 1
+    except OSError:  # another system than Linux
+        return False
 
 
 def _context(*modules: str) -> Any:
@@ -148,6 +162,7 @@ def _reply(calls: Connection) -> None:
     signal.signal(signal.SIGINT, _end)  # without a traceback
     signal.signal(signal.SIGTERM, _end)
     Thread(target=_end_with_parent, daemon=True).start()
+    gc.freeze()
     with suppress(EOFError, BrokenPipeError):
         while called := calls.recv():
             try:

@@ -77,20 +77,16 @@ assert set(_STAGES) == set(get_args(Stage))  # noqa: S101  (a new stage needs a 
 Looks = Mapping[str, Look]
 
 
-def charts(of: Figures, *, narrow: bool = False) -> list[Chart]:
-    """Draw every picture that there are figures for."""
+def chart(of: Figures, name: str, *, narrow: bool = False) -> Chart | None:
+    """Draw one of the `PICTURES`; None if there are no figures for it."""
     controls = frozenset(arm.name for arm in of.arms if arm.role)
     look = looks([arm.name for arm in of.arms], controls, narrow=narrow)
     for arm in of.arms:
         if arm.failed:
             label = f"{look[arm.name].label}\n({arm.failed})"
             look[arm.name] = replace(look[arm.name], label=label)
-    all_charts: tuple[Callable[[Figures, Looks, bool], Chart | None], ...] = (
-        *(_frontier, _spending, _radar, _dimensions, _retention, _survival, _stages, _costs),
-    )
     with drawing():
-        drawn = [draw(of, look, narrow) for draw in all_charts]
-    return [chart for chart in drawn if chart is not None]
+        return PICTURES[name](of, look, narrow)
 
 
 # ----- quality against what is kept
@@ -599,3 +595,16 @@ def _short(value: float) -> str:
     if 0 < value < 0.01:
         return "<0.01"
     return f"{value:.0f}" if value >= 10 or value == 0 else f"{value:.2g}"
+
+
+PICTURES: Mapping[str, Callable[[Figures, Looks, bool], Chart | None]] = {
+    "frontier": _frontier,
+    "spending": _spending,
+    "radar": _radar,
+    "dimensions": _dimensions,
+    "retention": _retention,
+    "survival": _survival,
+    "stages": _stages,
+    "costs": _costs,
+}
+"""What draws each picture, in the order of the page."""

@@ -112,6 +112,13 @@ def drawing() -> AbstractContextManager[None]:
     return rc_context(cast(Any, _SETTINGS))
 
 
+def prepare() -> None:
+    """Import what draws, which takes half a second."""
+    from matplotlib.backends import backend_svg  # noqa: F401
+
+    new_figure(1, 1)
+
+
 def new_figure(width: float, height: float) -> "Figure":
     """Return an empty figure, drawn without a screen."""
     from matplotlib.backends.backend_agg import FigureCanvasAgg

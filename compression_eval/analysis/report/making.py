@@ -1,14 +1,15 @@
 """Make the files of a report from logs."""
 
 import tempfile
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack
 from pathlib import Path
 
 from compression_eval.analysis.frames import processes_for
 from compression_eval.analysis.logs import Log
-from compression_eval.analysis.report.charts import charts
-from compression_eval.analysis.report.drawing import Chart
+from compression_eval.analysis.report.charts import PICTURES, chart
+from compression_eval.analysis.report.drawing import Chart, prepare
 from compression_eval.analysis.report.figures import Figures, as_json, figures, read_frames
 from compression_eval.analysis.report.html_page import html_page, page_data, viewer_of
 from compression_eval.analysis.report.sections import markdown, notes, notes_on_ranks, published
@@ -31,26 +32,38 @@ def report_files(
     """
     count = len(logs)
     progress(f"reading {count} logs")
-    frames = read_frames(logs, progress=lambda read: progress(f"read {read} of {count} logs"))
-    if not frames.samples["scored"].any():
-        reasons = frames.samples["failure"].astype(str).str[:120].value_counts()
-        listed = ", ".join(f"{' '.join(str(name).split())} {n}" for name, n in reasons.items())
-        raise DataError(f"no sample has a score, so there is nothing to report: {listed[:400]}")
-    progress("computing")
-    computed = figures(frames)
-    progress("drawing")
-    beside = published() if reference else None
-    seen = viewer_of([log.path for log in logs], out, viewer)
-    with ThreadPoolExecutor(1) as lane:
-        other = lane.submit(_narrow_apart, computed) if processes_for(logs) > 1 else None
+    with ExitStack() as opened:
+        # The first thing of all, so that it is forked from a process that holds little.
+        several = processes_for(logs) > 1
+        beside = opened.enter_context(Apart(__name__)) if several else None
+        frames = read_frames(logs, progress=lambda read: progress(f"read {read} of {count} logs"))
+        if not frames.samples["scored"].any():
+            reasons = frames.samples["failure"].astype(str).str[:120].value_counts()
+            listed = ", ".join(f"{' '.join(str(name).split())} {n}" for name, n in reasons.items())
+            raise DataError(f"no sample has a score, so there is nothing to report: {listed[:400]}")
+        progress("computing")
+        lane = opened.enter_context(ThreadPoolExecutor(1))
+        if beside:
+            lane.submit(beside.call, "charts", prepare)
+        computed = figures(frames)
+        progress("drawing")
+        seen = viewer_of([log.path for log in logs], out, viewer)
+        # Each picture is drawn by the process that is free.
+        left = iter([(name, narrow) for name in PICTURES for narrow in (False, True)])
+        others = lane.submit(_drawn, computed, left, beside) if beside else None
         data = page_data(frames, computed.arms, seen)
-        drawn = charts(computed)
-        narrow = other.result() if other else charts(computed, narrow=True)
+        made = _drawn(computed, left) | (others.result() if others else {})
+    drawn, narrow = (
+        [found for name in PICTURES if (found := made[name, narrow])] for narrow in (False, True)
+    )
+    published_figures = published() if reference else None
     progress("writing")
     texts = {f"charts/{chart.name}.svg": chart.svg for chart in drawn} | {
         "figures.json": as_json(computed),
-        "report.md": markdown(computed, notes(computed, logs), beside),
-        "index.html": html_page(computed, frames, logs, (drawn, narrow), data, seen, beside),
+        "report.md": markdown(computed, notes(computed, logs), published_figures),
+        "index.html": html_page(
+            computed, frames, logs, (drawn, narrow), data, seen, published_figures
+        ),
     }
     # A lone surrogate, which UTF-8 cannot encode, becomes a question mark.
     encoded = {name: text.encode("utf-8", "replace") for name, text in texts.items()}
@@ -58,9 +71,16 @@ def report_files(
     return encoded | images, list(notes_on_ranks(computed))
 
 
-def _narrow_apart(computed: Figures) -> list[Chart]:
-    with Apart(__name__) as process:
-        return process.call("charts", charts, computed, narrow=True)
+def _drawn(
+    of: Figures, left: Iterator[tuple[str, bool]], process: Apart | None = None
+) -> dict[tuple[str, bool], Chart | None]:
+    """Draw pictures as long as there are some left, here or in another process."""
+    return {
+        (name, narrow): process.call("charts", chart, of, name, narrow=narrow)
+        if process
+        else chart(of, name, narrow=narrow)
+        for name, narrow in left
+    }
 
 
 def write_files(out: Path, files: Mapping[str, bytes]) -> None:

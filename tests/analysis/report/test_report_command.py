@@ -22,7 +22,7 @@ CHARTS = {"frontier", "radar", "dimensions", "survival", "stages", "retention", 
 
 IN_PROCESSES = """
 import sys, time
-from multiprocessing import active_children
+from multiprocessing import active_children, parent_process
 from multiprocessing.connection import Connection
 from compression_eval.analysis import frames
 from compression_eval.cli import main
@@ -31,6 +31,8 @@ frames.MIN_FOR_PROCESSES, frames.cores = 1, lambda: 2
 how, receive, received = sys.argv.pop(1), Connection.recv, []
 
 def receive_late(self):
+    if parent_process():  # forked from this one
+        return receive(self)
     received.append(self)
     if how == "signal":
         time.sleep(0.3)
