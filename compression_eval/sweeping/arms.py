@@ -6,6 +6,7 @@ import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import redirect_stdout
 from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import Any
 
 import anyio
@@ -112,10 +113,15 @@ def sweep_arms(settings: SweepSettings) -> list[Arm]:
     if settings.budgets and all(arm.note.startswith(_NOT_FITTED) for arm in arms):
         raise DataError(f"budgets: {'; '.join(f'{arm.label}: {arm.note}' for arm in arms)}")
     seen: set[str] = set()
-    for arm in arms:
+    labels: set[str] = set()
+    for number, arm in enumerate(arms):
         if arm.key in seen:
             raise DataError(f"arms: {arm.label} is given twice")
         seen.add(arm.key)
+        if arm.label in labels:  # prompts from files of one name; tables show this digest, too
+            prompt = str(getattr(arm.spec.arguments, "prompt", arm.key))
+            arms[number] = replace(arm, label=f"{arm.label} #{digest(prompt)[:6]}")
+        labels.add(arm.label)
     controls = _controls(settings, arms) if settings.controls else ()
     added = {arm.key: arm for arm in controls if arm.key not in seen}
     return [*added.values(), *arms]
@@ -132,7 +138,7 @@ def _arm(settings: SweepSettings, arm: ArmSettings, *, control: bool = False) ->
         raise type(error)(f"arms: {shorten(arm.compressor)}: {error}") from error
     shown_args = {name: _shown(value) for name, value in arm.args.items()}
     if arm.prompt is not None:
-        shown_args["prompt"] = _shown(getattr(spec.arguments, "prompt", arm.prompt))
+        shown_args["prompt"] = _shown(Path(arm.prompt).name)
     if arm.focus_topic is not None:
         shown_args["focus_topic"] = _shown(arm.focus_topic)
     listed = ", ".join(f"{name}={value}" for name, value in shown_args.items())

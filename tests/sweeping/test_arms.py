@@ -55,12 +55,14 @@ def test_an_arm_with_a_target_of_its_own_keeps_it(tiny: Path) -> None:
 
 
 def test_prompts_tell_arms_apart(tiny: Path, tmp_path: Path) -> None:
-    for name in ("a", "b"):
-        (tmp_path / f"{name}.md").write_text(f"Summarise, {name}.", encoding="utf-8")
-    arms = [{"compressor": "anchored", "prompt": str(tmp_path / f"{n}.md")} for n in ("a", "b")]
-    found = labels(tiny, arms, controls=False)
-    assert len(set(found)) == 2
-    assert all(label.startswith("anchored (prompt=") for label in found)
+    paths = [tmp_path / name for name in ("a.md", "b.md", "other/b.md")]
+    for path in paths:
+        path.parent.mkdir(exist_ok=True)
+        path.write_text(f"Summarise, {path}.", encoding="utf-8")
+    arms = [{"compressor": "anchored", "prompt": str(path)} for path in paths]
+    *found, last = labels(tiny, arms, controls=False)
+    assert found == ["anchored (prompt=a.md)", "anchored (prompt=b.md)"]
+    assert last.startswith("anchored (prompt=b.md) #")
 
 
 @pytest.fixture

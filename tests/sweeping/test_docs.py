@@ -26,7 +26,11 @@ def test_every_yaml_is_taken(number: int, tmp_path: Path, monkeypatch: pytest.Mo
         assert "compression-eval sweep prompts.yaml" in DOCS
         ended = run("sweep", "prompts.yaml", "--dry-run")
         assert ended.code == 0, ended.errors
-        for label in ("anchored (tail_tokens=4000", "anchored (prompt=", "google/gemini-x"):
+        for label in (
+            "anchored (tail_tokens=4000",
+            "anchored (prompt=shorter.md)",
+            "google/gemini-x",
+        ):
             assert label in ended.output
     else:
         (tmp_path / "prices.yaml").write_text(BLOCKS[number], encoding="utf-8")
