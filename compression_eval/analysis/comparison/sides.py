@@ -169,7 +169,8 @@ def load_sides(
     Args:
         base: Logs, or folders with logs.
         new: Likewise.
-        base_arm: Which arm is meant where the logs hold several; a name as tables give it.
+        base_arm: Which arm is meant where the logs hold several; its name, as tables give
+            it, or a part that no other has.
         new_arm: Likewise.
         scored: Refuse a side without a score.
 
