@@ -164,11 +164,16 @@ def unfold_gradings(frame: "DataFrame") -> "DataFrame":
     return _with_floats(frame, DIMENSION_KEYS)
 
 
-def unfold_facts(frame: "DataFrame") -> "DataFrame":
-    """Return a row per fact of a frame with the folded column; columns are those of `FactRow`."""
-    names = [field.name for field in fields(FactRow)]
-    own = [name for name in names if name not in ("log", "compressor")]
-    return _unfolded(frame[["arm", "log", "compressor", FACTS]], FACTS, own)[["arm", *names]]
+_OF_FACTS = [each.name for each in fields(FactRow) if each.name not in ("log", "compressor")]
+
+
+def unfold_facts(frame: "DataFrame", names: Sequence[str] = _OF_FACTS) -> "DataFrame":
+    """Return a row per fact of a frame with the folded column.
+
+    Columns are the arm and those of `FactRow`, of the run those that the frame has.
+    """
+    of_run = [name for name in ("arm", "log", "compressor") if name in frame]
+    return _unfolded(frame[[*of_run, FACTS]], FACTS, names)
 
 
 def fact_rows(logs: Sequence[Log]) -> list[FactRow]:

@@ -100,6 +100,12 @@ _BESIDE = frozenset(
 )
 """Columns of samples as arms are held beside one another: copies, so no more than needed."""
 
+_OF_FACTS = (
+    *("fixture", "cut", "probe", "fact", "epoch", "stage", "in_state", "in_answer"),
+    *("in_state_read", "in_answer_read", "age_share", "cycles"),
+)
+"""Columns of facts that figures are made of."""
+
 MAX_DIFFERING, MAX_FACTS = 5, 3
 """Maximum things that a line names; the rest is counted."""
 
@@ -118,15 +124,15 @@ class Frames:
     """The answer, criteria and facts of each sample, which would be most of the memory."""
 
     def unfolded(self, arm: str) -> "tuple[DataFrame, DataFrame, DataFrame]":
-        """Return an arm's samples with a hash of the answer, its criteria and its facts."""
+        """Return an arm's samples with a hash of the answer, its folded criteria and its facts."""
         samples = self.samples[self.samples["arm"] == arm]
         cells = [cell for path in samples["log_path"].unique() for cell in self.aside.of(path)]
         answers, criteria, facts = zip(*cells, strict=True)
         names = ["arm", "sample_uuid", "unit", "probe_id"]
         return (
             samples.assign(answer=list(map(hash, answers))),
-            unfold_criteria(samples[names].assign(**{CRITERIA: criteria})),
-            unfold_facts(samples[["arm", "log", "compressor"]].assign(**{FACTS: facts})),
+            samples[names].assign(**{CRITERIA: criteria}),
+            unfold_facts(samples[["arm", "log"]].assign(**{FACTS: facts}), _OF_FACTS),
         )
 
 
@@ -277,11 +283,16 @@ def figures(frames: Frames) -> Figures:
     ]
     # The highest leading score first, arms without any score last.
     arms = sorted(reported, key=lambda arm: (arm.scored == 0, -means.get(arm.name, 0.0)))
-    by_arm: dict[str, DataFrame] = {}
+    several_cuts = [
+        str(name) for name, units in beside.groupby("fixture")["unit"] if units.nunique() > 1
+    ]
+    by_arm = {str(name): rows for name, rows in beside.groupby("arm")}
+    nothing = beside.iloc[:0]
+    del beside  # in parts now
     of_arm: dict[str, ArmFigures] = {}
     spent: dict[str, dict[str, Spent]] = {}
     for arm in arms:
-        own = beside[beside["arm"] == arm.name]
+        own = by_arm.get(arm.name, nothing)
         samples, criteria, facts = frames.unfolded(arm.name)
         by_arm[arm.name] = own.assign(answer=samples.loc[own.index, "answer"])
         of_arm[arm.name] = _of_arm(arm, own, frames.states, samples, criteria, facts)
@@ -294,9 +305,7 @@ def figures(frames: Frames) -> Figures:
         frontier=frontier(arms, by_arm),
         differing=differing(frames.samples),
         probes=(probes, len(frames.samples[_PROBE].drop_duplicates())),
-        several_cuts=[
-            str(name) for name, units in beside.groupby("fixture")["unit"] if units.nunique() > 1
-        ],
+        several_cuts=several_cuts,
         spending=spent if any(FETCHING in ways for ways in spent.values()) else {},
         same_answers=same_answers(arms, by_arm),
     )
@@ -395,15 +404,18 @@ def common(samples: "DataFrame") -> "tuple[DataFrame, int]":
     has a value of: an arm that fails on the hard conversations would else look better by it. Where
     no probe is common to all arms, the number is 0 and each arm keeps its own graded samples.
     """
+    from pandas import MultiIndex
+
     having_scores = set(samples.loc[samples["scored"], "arm"])
     without = ungraded(samples)
-    known = samples.loc[~without, [name for name in samples if name in _BESIDE]]
     counted = samples["arm"].isin(having_scores)
     asked = samples.loc[counted, [*_PROBE, "arm"]].groupby(_PROBE)["arm"].nunique()
     lost = samples.loc[counted & without, _PROBE].itertuples(index=False, name=None)
     everywhere = set(asked[asked == len(having_scores)].index).difference(lost)
-    at = [item in everywhere for item in zip(known["unit"], known["sample"], strict=True)]
-    kept = (known[at] if everywhere else known).copy()
+    at = ~without
+    if everywhere:
+        at &= MultiIndex.from_frame(samples[_PROBE]).isin(list(everywhere))
+    kept = samples.loc[at, [name for name in samples if name in _BESIDE]]
     failed = kept["failure"].astype(bool) & kept["arm"].isin(having_scores)
     for measure in HEADLINE:
         applies = kept.groupby(_PROBE)[measure].transform("count") > 0
@@ -436,13 +448,13 @@ def _value(samples: "DataFrame", measure: str) -> Value:
 def misses(
     samples: "DataFrame", criteria: "DataFrame", facts: "DataFrame", line: float = MISS
 ) -> list[Miss]:
-    """Return the misses of one arm, the worst first."""
+    """Return the misses of one arm, the worst first; its criteria are folded."""
     scored = samples[samples[KNOWLEDGE].notna()]
     means = scored.groupby(_PROBE)[KNOWLEDGE].transform("mean")
     missed = scored.assign(mean=means, far=(scored[KNOWLEDGE] - means).abs())[means < line]
     # The epoch nearest to the mean represents the probe.
     nearest = missed.sort_values(["far", "sample_uuid"]).drop_duplicates(_PROBE)
-    own = criteria[criteria["sample_uuid"].isin(nearest["sample_uuid"])]
+    own = unfold_criteria(criteria[criteria["sample_uuid"].isin(nearest["sample_uuid"])])
     worst = {
         uuid: (f"{criterion} {score:g}", _one_line(reason, MAX_REASON))
         for uuid, criterion, score, reason in worst_criteria(own, ["sample_uuid"])[

@@ -3,8 +3,7 @@
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import cache
-from itertools import combinations
+from itertools import chain, combinations
 from typing import TYPE_CHECKING, Literal
 
 from compression_eval.analysis.comparison.measures import (
@@ -187,30 +186,28 @@ class Frontier:
 
 def retained(arms: list[ReportedArm], by_arm: "dict[str, DataFrame]") -> dict[str, Retained]:
     """Return the retention of the arms that have both controls beside them."""
-    by_arm_name = {}
-
-    @cache  # many arms have the same controls
-    def values_of(name: str, measure: str) -> ArmValues:
-        return values(by_arm[name], measure)
-
+    controls: dict[str, tuple[str, str]] = {}
     for arm in arms:
         # Controls that were answered and graded by the same models.
         beside = [each for each in arms if each.scored and each.models == arm.models]
-        floor = next((each for each in beside if each.role == "floor"), None)
-        ceiling = next((each for each in beside if each.role == "ceiling"), None)
-        if arm.role or floor is None or ceiling is None:
-            continue
-        measures = {}
-        for measure in HEADLINE:
-            closest = CLOSEST / MAX_SCORE if measure in SHARES else CLOSEST
-            three = [values_of(each.name, measure) for each in (arm, floor, ceiling)]
-            share = retention(*three, closest=closest)
+        floor = next((each.name for each in beside if each.role == "floor"), None)
+        ceiling = next((each.name for each in beside if each.role == "ceiling"), None)
+        if not arm.role and floor and ceiling:
+            controls[arm.name] = (floor, ceiling)
+    measures: dict[str, dict[str, Retention]] = {name: {} for name in controls}
+    for measure in HEADLINE:
+        closest = CLOSEST / MAX_SCORE if measure in SHARES else CLOSEST
+        # Many arms have the same controls; those of a single measure are held at a time.
+        held = {name: values(by_arm[name], measure) for name in {*chain(*controls.values())}}
+        for name, (floor, ceiling) in controls.items():
+            own = values(by_arm[name], measure)
+            share = retention(own, held[floor], held[ceiling], closest=closest)
             if share is not None:
-                measures[measure] = share
-        leading = measures.get(KNOWLEDGE)
-        conversations = leading.conversations if leading else 0
-        by_arm_name[arm.name] = Retained(floor.name, ceiling.name, measures, conversations)
-    return by_arm_name
+                measures[name][measure] = share
+    return {
+        name: Retained(floor, ceiling, own, own[KNOWLEDGE].conversations if KNOWLEDGE in own else 0)
+        for (name, (floor, ceiling)), own in zip(controls.items(), measures.values(), strict=True)
+    }
 
 
 def frontier(arms: list[ReportedArm], by_arm: "dict[str, DataFrame]") -> Frontier:
