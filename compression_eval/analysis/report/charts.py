@@ -342,7 +342,7 @@ def _radar(of: Figures, looks: Looks, narrow: bool) -> Chart | None:
             axes = figure.add_subplot(rows, columns, number, projection="polar")
             _polygon(axes, of, name, looks[name], filled=True)
             _spokes(axes, small=True)
-            axes.set_title(looks[name].label, fontsize=8, pad=12)
+            axes.set_title(looks[name].label, fontsize=8, pad=28)  # above the first spoke's name
     said = "Mean of each of the six dimensions, 0 to 5, for every arm; failures count as 0."
     return finished(figure, "radar", "Six dimensions", said)
 
@@ -402,19 +402,27 @@ def _measure_bars(
     axes: "Axes", of: Figures, arms: Sequence[str], looks: Looks, measure: str
 ) -> None:
     most = 1.0 if measure in SHARES else MAX_SCORE
+    bars: list[tuple[int, float, str]] = []
+    lines: list[tuple[float, float, int]] = []
     for place, name in enumerate(arms):
         estimate = of.of_arm[name].estimates.get(measure)
         if estimate is None:
             axes.text(most * 0.02, place, "no value", va="center", fontsize=8, color="#555555")
             continue
-        axes.barh(place, estimate.mean, height=0.66, color=looks[name].colour, alpha=0.85)
+        bars.append((place, estimate.mean, looks[name].colour))
         end = estimate.mean
         if estimate.here and not estimate.no_spread:
             low, high = (min(max(limit, 0.0), most) for limit in estimate.here)
-            axes.plot([low, high], [place, place], color="black", linewidth=1.4)
-            axes.plot([low, high], [place, place], "|", color="black", markersize=6)
+            lines.append((low, high, place))
             end = max(end, high)
         axes.text(end + most * 0.02, place, f"{estimate.mean:.2f}", va="center", fontsize=8)
+    # All together: an object for each would take longer than drawing it.
+    if bars:
+        places, means, colours = zip(*bars, strict=True)
+        axes.barh(places, means, height=0.66, color=colours, alpha=0.85)
+    across = [x for low, high, _ in lines for x in (low, high, math.nan)]
+    down = [place for _, _, place in lines for _ in range(3)]
+    axes.plot(across, down, "-|", color="black", linewidth=1.4, markersize=6)
     axes.set_xlim(0, most * 1.18)
     axes.set_xticks([0, 0.5, 1] if most == 1.0 else [0, 1, 2, 3, 4, 5])
     axes.grid(axis="x")
@@ -513,19 +521,19 @@ def _stages(of: Figures, looks: Looks, narrow: bool) -> Chart | None:
     height = row_height(labels, least=2.0, each=0.36)
     figure = new_figure(NARROW if narrow else 10, height + (1.2 if narrow else 0.6))
     axes = figure.subplots()
-    for place, counts in enumerate(arms.values()):
-        total, left = sum(counts.values()), 0.0
-        for stage in present:
-            share = counts.get(stage, 0) / total
-            colour, hatch = _STAGES[stage]
-            label = stage.replace("_", " ") if place == 0 else None
-            style: dict[str, Any] = {"color": colour, "hatch": hatch, "edgecolor": "white"}
-            axes.barh(place, share, left=left, height=0.7, linewidth=0.8, label=label, **style)
+    left = [0.0] * len(arms)
+    for stage in present:
+        shares = [counts.get(stage, 0) / sum(counts.values()) for counts in arms.values()]
+        colour, hatch = _STAGES[stage]
+        style: dict[str, Any] = {"color": colour, "hatch": hatch, "edgecolor": "white"}
+        style |= {"linewidth": 0.8, "label": stage.replace("_", " ")}
+        axes.barh(range(len(arms)), shares, left=left, height=0.7, **style)
+        written: dict[str, Any] = {"ha": "center", "va": "center", "fontsize": 8}
+        written["color"] = "white" if colour in _DARK else "black"
+        for place, share in enumerate(shares):
             if share >= (0.13 if narrow else 0.06):
-                written: dict[str, Any] = {"ha": "center", "va": "center", "fontsize": 8}
-                written["color"] = "white" if colour in _DARK else "black"
-                axes.text(left + share / 2, place, f"{share:.0%}", **written)
-            left += share
+                axes.text(left[place] + share / 2, place, f"{share:.0%}", **written)
+            left[place] += share
     axes.set_xlim(0, 1)
     axes.set_xticks([0, 0.5, 1], ["0 %", "50 %", "100 %"])
     name_rows(axes, labels)
@@ -569,16 +577,14 @@ def _costs(of: Figures, looks: Looks, narrow: bool) -> Chart | None:
 
 
 def _cost_bars(axes: "Axes", rows: Sequence[Mapping[str, float]], first: str, second: str) -> None:
-    totals = []
+    sent, taken = (
+        [0.0 if math.isnan(row.get(name, math.nan)) else row[name] for row in rows]
+        for name in (first, second)
+    )
     output: dict[str, Any] = {"color": "#E69F00", "hatch": "//", "edgecolor": "white"}
-    for place, row in enumerate(rows):
-        sent, taken = (
-            0.0 if math.isnan(row.get(name, math.nan)) else row[name] for name in (first, second)
-        )
-        names = ("in", "out") if place == 0 else (None, None)
-        axes.barh(place, sent, height=0.66, color="#0072B2", label=names[0])
-        axes.barh(place, taken, left=sent, height=0.66, label=names[1], **output)
-        totals.append(sent + taken)
+    axes.barh(range(len(rows)), sent, height=0.66, color="#0072B2", label="in")
+    axes.barh(range(len(rows)), taken, left=sent, height=0.66, label="out", **output)
+    totals = [sum(both) for both in zip(sent, taken, strict=True)]
     most = max([*totals, 0.0]) or 1.0
     for place, total in enumerate(totals):
         axes.text(total + most * 0.02, place, _short(total), va="center", fontsize=8)

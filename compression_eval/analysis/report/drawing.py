@@ -42,6 +42,7 @@ _SETTINGS: dict[str, Any] = {
     "font.size": 10,
     "axes.titlesize": 10.5,
     "axes.titleweight": "bold",
+    "axes.titley": 1.0,  # to find a place for each would measure all labels again and again
     "axes.spines.top": False,
     "axes.spines.right": False,
     "axes.edgecolor": "#555555",
@@ -136,6 +137,10 @@ def finished(figure: "Figure", name: str, title: str, description: str) -> Chart
     vector, pixels = io.StringIO(), io.BytesIO()
     # The ids in a picture come from this, and several pictures share a page.
     salt = f"{name} {figure.get_figwidth()}"
+    for axes in figure.axes:
+        for axis in (axes.xaxis, axes.yaxis):
+            if not axis.get_label_text():
+                axis.set_label_coords(0, 0)  # likewise
     # Laid out and measured once: that takes longer than drawing, and each format would do it anew.
     if layout := figure.get_layout_engine():
         layout.execute(figure)
