@@ -5,6 +5,7 @@ import os
 import pickle
 import signal
 import sys
+import tempfile
 import time
 from _thread import interrupt_main
 from collections import deque
@@ -15,7 +16,7 @@ from multiprocessing import get_all_start_methods, get_context, parent_process
 from multiprocessing.connection import Connection, wait
 from multiprocessing.process import BaseProcess
 from pathlib import Path
-from tempfile import gettempdir
+from tempfile import TemporaryDirectory, gettempdir
 from threading import Thread
 from typing import Any, Generic, ParamSpec, Protocol, TypeVar, cast
 
@@ -241,9 +242,11 @@ class Workers(Generic[_Worker]):
             with suppress(ValueError):  # in another thread than the main one
                 before = signal.signal(signal.SIGTERM, _end) or signal.SIG_DFL
                 opened.callback(signal.signal, signal.SIGTERM, before)
+            # A process that takes long to end is killed, and leaves its files: they are in here.
+            folder = opened.enter_context(TemporaryDirectory()) if self._count else ""
             opened.callback(self._end_others)
             for _ in range(self._count):
-                self._others.append(self._start())
+                self._others.append(self._start(folder))
             opened.enter_context(self._display)
             self._opened = opened.pop_all()
         return self
@@ -334,8 +337,8 @@ class Workers(Generic[_Worker]):
 class _Process:
     """A worker in a process of its own, as the main process sees it."""
 
-    def __init__(self, context: Any, make: Callable[[], Any]) -> None:
-        self.results, self.process = _started(context, _serve, make)
+    def __init__(self, context: Any, make: Callable[[], Any], folder: str) -> None:
+        self.results, self.process = _started(context, _serve, make, folder)
         self.left: deque[tuple[int, Work]] = deque()
         """The files that it has not finished."""
         self.waiting: deque[tuple[int, bool, bytes]] = deque()
@@ -374,8 +377,9 @@ class _Process:
             raise DataError(f"{place}the process that worked on it ended {how}") from error
 
 
-def _serve(make: Callable[[], Any], results: Connection) -> None:
+def _serve(make: Callable[[], Any], folder: str, results: Connection) -> None:
     """Do what the main process asks for until it closes the connection, or is gone."""
+    tempfile.tempdir = folder
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # the main process ends this one
     signal.signal(signal.SIGTERM, _end)
     worker = make()
