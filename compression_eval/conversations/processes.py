@@ -166,12 +166,16 @@ def _reply(calls: Connection) -> None:
     gc.freeze()
     with suppress(EOFError, BrokenPipeError):
         while called := calls.recv():
-            try:
-                content = pickle.dumps((called(), None))
-            except Exception as error:
-                content = pickle.dumps((None, _portable(error)))
-            calls.send_bytes(content)
+            calls.send_bytes(_outcome(called))
     _ignore_signals()  # one that came while the process ends would show as an error
+
+
+def _outcome(called: Callable[[], Any]) -> bytes:
+    """Return what a call returns and None, or None and its error, as a connection takes it."""
+    try:
+        return pickle.dumps((called(), None))
+    except Exception as error:
+        return pickle.dumps((None, _portable(error)))
 
 
 def _portable(error: Exception) -> Exception:
@@ -295,7 +299,7 @@ class Workers(Generic[_Worker]):
             yield item, self._results(number, owners[number])
 
     def all(self, method: Callable[..., _Result], *arguments: Any) -> list[_Result]:
-        """Return what a method of every worker returns."""
+        """Return what a method of every worker returns, or raise the first error of one."""
         if self._own is not None:
             return [method(self._own, *arguments)]
         return [other.call(method, arguments) for other in self._others]
@@ -362,8 +366,10 @@ class _Process:
     def call(self, method: Callable[..., _Result], arguments: tuple[Any, ...]) -> _Result:
         with self._alive():
             self.results.send((method, arguments))
-            result: _Result = self.results.recv()
-        return result
+            result, failed = self.results.recv()
+        if failed is not None:
+            raise failed
+        return cast("_Result", result)
 
     @contextmanager
     def _alive(self) -> Iterator[None]:
@@ -390,7 +396,7 @@ def _serve(make: Callable[[], Any], folder: str, results: Connection) -> None:
         while True:
             method, items = results.recv()
             if isinstance(items, tuple):
-                results.send(method(worker, *items))
+                results.send_bytes(_outcome(partial(method, worker, *items)))
                 continue
             for number, item in items:
                 failed: Exception | None = None

@@ -52,7 +52,7 @@ class OddError(Exception):
         super().__init__(f"{first} {second}")
 
 
-def fail() -> Any:
+def fail(*_: object) -> Any:
     raise OddError("no", "luck")
 
 
@@ -201,6 +201,15 @@ def test_what_cannot_go_to_another_process_is_told(method: Any, function: Any, e
         ((_, results), *_) = workers.each("", method, items)
         with pytest.raises((RuntimeError, TypeError), match=error):
             next(results)
+
+
+def test_an_error_of_all_workers_is_told() -> None:
+    items = [Input(name, named=True) for name in "ab"]
+    with (
+        Workers(partial(Worker), items, jobs=2) as workers,
+        pytest.raises(RuntimeError, match="OddError: no luck"),
+    ):
+        workers.all(fail)
 
 
 def test_a_process_that_cannot_be_started_ends_those_before_it(
