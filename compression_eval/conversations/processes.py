@@ -246,7 +246,7 @@ class Workers(Generic[_Worker]):
             with suppress(ValueError):  # in another thread than the main one
                 before = signal.signal(signal.SIGTERM, _end) or signal.SIG_DFL
                 opened.callback(signal.signal, signal.SIGTERM, before)
-            # A process that takes long to end is killed, and leaves its files: they are in here.
+            # A process that is ended leaves its files: they are in here.
             folder = opened.enter_context(TemporaryDirectory()) if self._count else ""
             opened.callback(self._end_others)
             for _ in range(self._count):
@@ -387,12 +387,13 @@ def _serve(make: Callable[[], Any], folder: str, results: Connection) -> None:
     """Do what the main process asks for until it closes the connection, or is gone."""
     tempfile.tempdir = folder
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # the main process ends this one
-    signal.signal(signal.SIGTERM, _end)
+    # At once: an error that a handler raises is lost in a callback, and comes late before a sleep.
+    signal.signal(signal.SIGTERM, signal.SIG_DFL)
     worker = make()
     # What is there stays, and little of what comes refers to itself: garbage is looked for less.
     gc.freeze()
     gc.set_threshold(10_000)
-    try:
+    with suppress(EOFError, OSError):
         while True:
             method, items = results.recv()
             if isinstance(items, tuple):
@@ -406,8 +407,6 @@ def _serve(make: Callable[[], Any], folder: str, results: Connection) -> None:
                 except Exception as error:
                     failed = _portable(error)
                 results.send((number, True, pickle.dumps(failed)))
-    except (EOFError, OSError):
-        _ignore_signals()
 
 
 def cores() -> int:

@@ -172,16 +172,13 @@ def test_the_end_of_a_process_ends_the_command_cleanly(
     assert not list(temporary.iterdir())
 
 
-@pytest.mark.parametrize("by_force", [False, True])
-def test_workers_that_are_ended_leave_no_files(by_force: bool) -> None:
+def test_workers_that_are_ended_leave_no_files() -> None:
     handler = signal.getsignal(signal.SIGTERM)
     items = [Input(name, named=True) for name in "ab"]
     with Workers(partial(Worker), items, jobs=2) as workers:
         _, results = next(workers.each("", Worker.stay, items))
         folder = Path(next(results))
         assert folder.is_dir()
-        for worker in active_children() if by_force else ():  # as one that does not end in time is
-            worker.kill()
     assert not folder.exists()
     assert signal.getsignal(signal.SIGTERM) is handler
 
