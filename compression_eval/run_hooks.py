@@ -73,8 +73,12 @@ class RunHooks(Hooks):
         command = click.get_current_context(silent=True)
         retried = spec.task_id in self._tasks or (command and command.info_name == "eval-retry")
         self._tasks.add(spec.task_id)
-        # A retry takes samples from the old log, and those of later epochs may be among them.
-        remember_run(data.eval_id, spec.task_id, 1 if retried else spec.config.epochs or 1)
+        # A retry takes samples from the old log, and those of later epochs may be among them. And
+        # Inspect's cache goes by the calling sample's epoch: a compression that a sample makes for
+        # a later one would be the copy of its own.
+        cached = any(own.cache for _, _, own in _roles(spec))
+        alone = retried or cached
+        remember_run(data.eval_id, spec.task_id, 1 if alone else spec.config.epochs or 1)
         if MAX_FAILED not in (spec.metadata or {}):
             return
         self._specs[data.eval_id] = spec

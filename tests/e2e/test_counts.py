@@ -1,5 +1,6 @@
 """How often each model is called, and which probes share a state."""
 
+import re
 from collections import defaultdict
 from pathlib import Path
 
@@ -106,6 +107,24 @@ def test_who_waits_for_a_compression_makes_one_of_a_later_epoch(
         here = f"{sample.id}, epoch {sample.epoch}"
         assert len(ahead) == (here in makers and not own.computed_here)
         assert own.computed_here == (own.computed_by == here)
+
+
+def test_inspects_cache_gives_no_epoch_the_compression_of_another(
+    scripts: Scripts, tiny: Path, log_dir: Path
+) -> None:
+    scripts[COMPRESSES].seconds = 0.2
+    for _ in range(2):
+        log = small.run(log_dir, tiny, options={"cache": True, "max_samples": EPOCHS * PROBES})
+        # The second run takes all from the cache.
+        assert len(scripts[COMPRESSES].calls) == EPOCHS
+        written = {
+            (
+                sample.epoch,
+                *re.findall(r"written by call \d", " ".join(m.text for m in sample.messages)),
+            )
+            for sample in small.samples(log)
+        }
+        assert len(written) == len({text for _, text in written}) == EPOCHS
 
 
 def test_few_slots_do_not_block_each_other(scripts: Scripts, tmp_path: Path, log_dir: Path) -> None:
