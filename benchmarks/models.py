@@ -64,7 +64,9 @@ class BenchAPI(ModelAPI):
         if kind == "compression":
             text = _OPERATIONS
         elif schema == "criterion_results":
-            text = _grades(input[-1].text)
+            text = _grades(_data(input[-1], '{"probe_question"'))
+        elif schema == "state_facts":
+            text = _reading(_data(input[-1], '{"facts_to_find"'))
         elif "GRADE" in input[-1].text:
             text = "GRADE: C"
         output = ModelOutput.from_content(f"bench/{self.model_name}", text)
@@ -76,10 +78,12 @@ class BenchAPI(ModelAPI):
         return 10
 
 
-def _grades(request: str) -> str:
-    data = json.loads(
-        request.splitlines()[-1][request.splitlines()[-1].rindex('{"probe_question"') :]
-    )
+def _data(message: ChatMessage, beginning: str) -> Any:
+    *_, line = message.text.splitlines()
+    return json.loads(line[line.rindex(beginning) :])
+
+
+def _grades(data: Any) -> str:
     return json.dumps(
         {
             "criterionResults": [
@@ -92,3 +96,9 @@ def _grades(request: str) -> str:
             ],
         }
     )
+
+
+def _reading(data: Any) -> str:
+    ids = [fact["factId"] for probe in data["facts_to_find"] for fact in probe["expected_facts"]]
+    findings = [{"factId": identifier, "word": "absent", "quotes": []} for identifier in ids]
+    return json.dumps({"factFindings": findings})
