@@ -37,6 +37,9 @@ MAX_WAITING_BYTES = 64_000_000
 _PATIENCE = 5
 """Seconds that a process may take to end in order."""
 
+_ENDING = 0.3
+"""Seconds that threads may take to end: those in which Inspect read a log end after that."""
+
 _MAX_TEMPORARY = 70
 """Bytes of the temporary folder's name: a socket in it may have a little over 100 with its own."""
 
@@ -103,10 +106,14 @@ class Apart:
 
 def _has_one_thread() -> bool:
     """Return whether this process may be forked: a thread could hold a lock, for good there."""
-    try:
-        return len(list(Path("/proc/self/task").iterdir())) == 1
-    except OSError:  # another system than Linux
-        return False
+    tasks, end = Path("/proc/self/task"), time.monotonic() + _ENDING
+    while tasks.is_dir():
+        if len(list(tasks.iterdir())) == 1:
+            return True
+        if time.monotonic() > end:
+            break
+        time.sleep(0.01)
+    return False  # or another system than Linux
 
 
 def _context(*modules: str) -> Any:
