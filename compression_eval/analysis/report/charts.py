@@ -1,5 +1,6 @@
 """Charts of a report's figures, without text of conversations."""
 
+import gc
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
@@ -86,7 +87,9 @@ def chart(of: Figures, name: str, *, narrow: bool = False) -> Chart | None:
             label = f"{look[arm.name].label}\n({arm.failed})"
             look[arm.name] = replace(look[arm.name], label=label)
     with drawing():
-        return PICTURES[name](of, look, narrow)
+        drawn = PICTURES[name](of, look, narrow)
+    gc.collect()  # a figure refers to itself, and may hold 30 MB
+    return drawn
 
 
 # ----- quality against what is kept

@@ -133,6 +133,7 @@ def new_figure(width: float, height: float) -> "Figure":
 def finished(figure: "Figure", name: str, title: str, description: str) -> Chart:
     """Return a figure as SVG and PNG; the same figure gives the same bytes."""
     from matplotlib import rc_context
+    from matplotlib.backends.backend_agg import FigureCanvasAgg
 
     vector, pixels = io.StringIO(), io.BytesIO()
     # The ids in a picture come from this, and several pictures share a page.
@@ -147,6 +148,7 @@ def finished(figure: "Figure", name: str, title: str, description: str) -> Chart
     figure.set_layout_engine(None)
     # Cut to what is drawn, so that no label is cut off.
     cut: dict[str, Any] = {"bbox_inches": figure.get_tightbbox().padded(_PAD)}
+    FigureCanvasAgg(figure)  # the one before holds the pixels that labels were measured on
     with rc_context({"svg.hashsalt": salt}):
         figure.savefig(vector, format="svg", metadata={"Date": None, "Creator": None}, **cut)
     if figure.get_figwidth() != NARROW:  # those are for the page alone
