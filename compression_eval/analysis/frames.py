@@ -183,12 +183,13 @@ def fact_rows(logs: Sequence[Log]) -> list[FactRow]:
         DataError: A log cannot be read.
     """
     facts: list[FactRow] = []
-    with _rows_by_log(logs, ("sample", "epoch", "state_id", "gradings", FACTS)) as read:
-        for log, rows in read:
+    with _cells_by_log(logs, ("sample", "epoch", "state_id", "gradings", FACTS)) as read:
+        for log, cells, _ in read:
             ids = [str(each) for each in log.header.eval.dataset.sample_ids or []]
             place = {sample: number for number, sample in enumerate(ids)}
-            rows.sort(key=lambda row: (place.get(str(row["sample"]), len(ids)), row["epoch"]))
-            for fact in (fact for row in rows for fact in _rows(row[FACTS])):
+            rows = list(zip(cells["sample"], cells["epoch"], cells[FACTS], strict=True))
+            rows.sort(key=lambda row: (place.get(str(row[0]), len(ids)), row[1]))
+            for fact in (fact for *_, folded in rows for fact in _rows(folded)):
                 facts.append(FactRow(log=log.name, compressor=log.compressor, **fact))
     return facts
 
@@ -232,12 +233,10 @@ class Aside:
         self._file = TemporaryFile()  # noqa: SIM115 - gone with this object
         self._places: dict[str, tuple[int, int]] = {}
 
-    def take(self, path: str, rows: Sequence[dict[str, Value]]) -> None:
-        """Take the columns of a log out of its rows."""
-        cells = [[row.pop(name) for name in self.names] for row in rows]
-        content = zlib.compress(json.dumps(cells).encode(), level=1)
-        self._places[path] = (self._file.seek(0, SEEK_END), len(content))
-        self._file.write(content)
+    def take(self, path: str, packed: bytes) -> None:
+        """Take the columns of a log, packed as JSON."""
+        self._places[path] = (self._file.seek(0, SEEK_END), len(packed))
+        self._file.write(packed)
 
     def of(self, path: str) -> list[list[Value]]:
         """Return the cells of each row of a log."""
@@ -278,21 +277,22 @@ def read_rows(
         if aside is None or name not in aside.names
     }
     sizes: list[int] = []
-    with _rows_by_log(logs, names, regradings, processes) as read:
+    kept = aside.names if aside is not None else ()
+    with _cells_by_log(logs, names, regradings, processes, kept) as read:
         # Now, since it starts threads: processes are forked from this one while it has none.
         from pandas import DataFrame, Series, to_numeric
 
-        for log, rows in read:
+        for log, cells, packed in read:
             if aside is not None:
-                aside.take(log.path, rows)
+                aside.take(log.path, packed)
             for name, column in columns.items():
-                cells = [row[name] for row in rows]
+                own = cells[name]
                 if name in NUMBERS:
-                    numbers = to_numeric(Series(cells, dtype=object), errors="coerce")
+                    numbers = to_numeric(Series(own, dtype=object), errors="coerce")
                     column.frombytes(numbers.to_numpy(float).tobytes())
                     continue
-                column.extend(shared.setdefault(x, x) if isinstance(x, str) else x for x in cells)
-            sizes.append(len(rows))
+                column.extend(shared.setdefault(x, x) if isinstance(x, str) else x for x in own)
+            sizes.append(len(own))
             progress(len(sizes))
     # Named when all were read, since reading tells how they were graded.
     arms = [arm] * len(logs) if arm is not None else arm_names(logs)
@@ -323,59 +323,58 @@ def processes_for(logs: Sequence[Log]) -> int:
     return min(cores(), MAX_PROCESSES) if many else 1
 
 
+Cells = dict[str, list[Value]]
+"""The cells of each column of a log's rows."""
+
+
 @contextmanager
-def _rows_by_log(
+def _cells_by_log(
     logs: Sequence[Log],
     names: Sequence[str],
     regradings: Regradings | None = None,
     processes: int | None = None,
-) -> Iterator[Iterator[tuple[Log, list[dict[str, Value]]]]]:
-    """Give each log with its rows; how it was graded is known then."""
+    aside: Sequence[str] = (),
+) -> Iterator[Iterator[tuple[Log, Cells, bytes]]]:
+    """Give each log with its cells, those aside packed; how it was graded is known then."""
     if processes is None:
         processes = processes_for(logs)
     processes = min(processes, len(logs))
-    if processes < 2:
-        yield ((log, _rows_of(log, names, regradings)) for log in logs)
-        return
     with ExitStack() as opened:
         idle = SimpleQueue[Apart]()
-        for _ in range(processes):
+        for _ in range(processes if processes > 1 else 0):
             idle.put(opened.enter_context(Apart(__name__)))
 
-        def read(log: Log) -> tuple[Grading, list[dict[str, Value]]]:
+        def read(log: Log) -> tuple[Grading, Cells, bytes]:
             process = idle.get()
             try:
-                return process.call(log.path, _graded_rows, log, names, regradings)
+                return process.call(log.path, _cells_of, log, names, regradings, aside)
             finally:
                 idle.put(process)
 
-        def graded() -> Iterator[tuple[Log, list[dict[str, Value]]]]:
-            for log, (grading, rows) in zip(logs, lanes.map(read, logs), strict=True):
+        def read_all() -> Iterator[tuple[Log, Cells, bytes]]:
+            here = (_cells_of(log, names, regradings, aside) for log in logs)
+            each = lanes.map(read, logs) if lanes else here
+            for log, (grading, cells, packed) in zip(logs, each, strict=True):
                 log.grading = grading
-                yield log, rows
+                yield log, cells, packed
 
-        lanes = opened.enter_context(ThreadPoolExecutor(processes))
-        yield graded()
-
-
-def _graded_rows(
-    log: Log, names: Sequence[str], regradings: Regradings | None
-) -> tuple[Grading, list[dict[str, Value]]]:
-    rows = _rows_of(log, names, regradings)
-    return log.grading, rows
+        lanes = opened.enter_context(ThreadPoolExecutor(processes)) if processes > 1 else None
+        yield read_all()
 
 
-def _rows_of(
-    log: Log, names: Sequence[str], regradings: Regradings | None
-) -> list[dict[str, Value]]:
+def _cells_of(
+    log: Log, names: Sequence[str], regradings: Regradings | None, aside: Sequence[str]
+) -> tuple[Grading, Cells, bytes]:
     columns = [(name, (SAMPLE_COLUMNS | FOLDED)[name]) for name in names]
-    rows = []
+    cells: Cells = {name: [] for name in names}
     with reading(log.path):
         for sample in log.samples():
             seen = Seen(sample, log.path, regradings)
-            rows.append({name: read(seen) for name, read in columns})
+            for name, read in columns:
+                cells[name].append(read(seen))
     if {"state_id", "gradings"} <= set(names):
-        lost = sum(row["state_id"] is None and row["gradings"] > 0 for row in rows)  # type: ignore[operator]
+        pairs = zip(cells["state_id"], cells["gradings"], strict=True)
+        lost = sum(state is None and bool(gradings) for state, gradings in pairs)
         if lost:
             logger.warning(
                 "%s: %d scored samples have no record of their state and answer, and none could be "
@@ -383,7 +382,8 @@ def _rows_of(
                 log.path,
                 lost,
             )
-    return rows
+    packed = json.dumps(list(zip(*(cells.pop(name) for name in aside), strict=True)))
+    return log.grading, cells, zlib.compress(packed.encode(), level=1) if aside else b""
 
 
 def _with_floats(frame: "DataFrame", names: Iterable[str]) -> "DataFrame":

@@ -121,17 +121,16 @@ class Frames:
     """Without the columns that are aside."""
     states: "DataFrame"
     aside: Aside
-    """The answer, criteria and facts of each sample, which would be most of the memory."""
+    """Uuid, answer, criteria and facts of each sample, which would be most of the memory."""
 
     def unfolded(self, arm: str) -> "tuple[DataFrame, DataFrame, DataFrame]":
-        """Return an arm's samples with a hash of the answer, its folded criteria and its facts."""
+        """Return an arm's samples with a hash of each answer, folded criteria, and its facts."""
         samples = self.samples[self.samples["arm"] == arm]
         cells = [cell for path in samples["log_path"].unique() for cell in self.aside.of(path)]
-        answers, criteria, facts = zip(*cells, strict=True)
-        names = ["arm", "sample_uuid", "unit", "probe_id"]
+        uuids, answers, criteria, facts = zip(*cells, strict=True)
         return (
-            samples.assign(answer=list(map(hash, answers))),
-            samples[names].assign(**{CRITERIA: criteria}),
+            samples.assign(sample_uuid=uuids, answer=list(map(hash, answers))),
+            samples[["arm"]].assign(sample_uuid=uuids, **{CRITERIA: criteria}),
             unfold_facts(samples[["arm", "log"]].assign(**{FACTS: facts}), _OF_FACTS),
         )
 
@@ -142,7 +141,7 @@ def read_frames(logs: Sequence[Log], *, progress: Callable[[int], None] = lambda
     Raises:
         DataError: A log cannot be read, or was written by an incompatible version.
     """
-    aside = Aside("answer", CRITERIA, FACTS)
+    aside = Aside("sample_uuid", "answer", CRITERIA, FACTS)
     rows = read_rows(logs, (*SAMPLE_COLUMNS, CRITERIA, FACTS), progress=progress, aside=aside)
     samples = with_states(rows)
     return Frames(samples, states_of(samples), aside)

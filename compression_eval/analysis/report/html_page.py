@@ -198,7 +198,7 @@ def page_data(frames: Frames, arms: Sequence[ReportedArm], viewer: Viewer) -> tu
         if not shown:
             continue
         arm, path, unit, probe, kind, epoch, sample, failure, question, *numbers = cell
-        answer, criteria, facts = own
+        _, answer, criteria, facts = own
         rows.append(
             script_json(
                 {
