@@ -113,13 +113,15 @@ def structural_problem(
 ) -> str | None:
     """Return what is wrong with the structure of a state, or None.
 
-    Checked: system messages come first, then a user message or a vendor's compaction block; every
-    tool result follows its call and every call has its result; no message is empty; the last user
-    message is not lost without a trace (see `_request_lost`).
+    Checked: system messages come first, but for later ones of the input, in its order; then a user
+    message or a vendor's compaction block; every tool result follows its call and every call has
+    its result; no message is empty; the last user message is not lost without a trace (see
+    `_request_lost`).
 
     Args:
         messages: The state.
-        before: The input; without it the last user message is not checked.
+        before: The input; without it the last user message is not checked, and no later system
+            message is allowed.
     """
     return next(_structural_problems(split_system(messages)[1], before), None)
 
@@ -131,8 +133,10 @@ def _structural_problems(
     is_block = isinstance(opening, list) and isinstance(next(iter(opening), None), ContentData)
     if body and body[0].role != "user" and not is_block:
         yield f"the first message after the system prompt is from the {body[0].role}, not the user"
+    late = iter([message.id for message in split_system(before)[1] if message.role == "system"])
     for position, message in enumerate(body):
-        if message.role == "system":
+        # Searching an iterator uses it up as far as the match, so this holds the order, too.
+        if message.role == "system" and message.id not in late:
             yield f"a system message stands in the middle (position {position})"
         # Commands often print nothing, and every provider accepts an empty result.
         plain = message.role != "tool" and isinstance(message.content, str)

@@ -1,5 +1,7 @@
 """The gate before any probe: what counts as smaller, and whether the last request is there."""
 
+from collections.abc import Sequence
+
 import pytest
 from inspect_ai.model import (
     ChatMessage,
@@ -18,6 +20,7 @@ from compression_eval.compressors.validity import (
     size_problem,
     structural_problem,
 )
+from compression_eval.fixtures.models import Fixture
 from tests.compressors.arms import compressed
 from tests.compressors.conftest import conversation_fixture
 
@@ -148,3 +151,61 @@ def test_trim_that_loses_the_request_is_told() -> None:
     state, _ = compressed(conversation_fixture(), "trim", {"preserve": 0.1})
     assert state.status == "invalid_structure"
     assert "last user message" in state.failure
+
+
+LATE = 6
+"""Where the conversation below has a system message among the others."""
+
+
+@pytest.fixture
+def noted() -> Fixture:
+    plain = conversation_fixture(24).model_dump(exclude_none=True)
+    note = {"role": "system", "content": "The sandbox is read-only from now on."}
+    plain["messages"][LATE:LATE] = [note, {**note, "content": "Note N2."}]
+    return Fixture.model_validate(plain)
+
+
+@pytest.mark.parametrize("name", ["masking", "clear-tools", "edit"])
+def test_a_late_system_message_of_the_history_is_no_fault_of_who_keeps_it(
+    name: str, noted: Fixture
+) -> None:
+    state, _ = compressed(noted, name)
+    assert state.status == "ok", state.failure
+    places = {at: m.id for at, m in enumerate(state.messages) if m.role == "system"}
+    assert places == {0: "m0", LATE: "m6", LATE + 1: "m7"}
+
+
+class _Moving(CompactionStrategy):
+    """Drops tool calls with their results, and puts system messages where they did not stand."""
+
+    def __init__(self, order: Sequence[str]) -> None:
+        super().__init__(type="edit", memory=False)
+        self.order = order
+
+    async def compact(
+        self, model: Model, messages: list[ChatMessage], tools: list[ToolInfo]
+    ) -> tuple[list[ChatMessage], ChatMessageUser | None]:
+        by_id = {message.id: message for message in messages}
+        new: ChatMessage = ChatMessageSystem(content="mine", id="new")
+        return [by_id.get(identifier, new) for identifier in self.order], None
+
+
+@pytest.mark.parametrize(
+    ("order", "status"),
+    [
+        (("m0", "m1", "m6", "m7"), "ok"),
+        (("m0", "m1", "m7"), "ok"),
+        (("m0", "m6", "m7", "m1"), "ok"),
+        (("m0", "m1", "m7", "m6"), "invalid_structure"),
+        (("m0", "m1", "m6", "m6"), "invalid_structure"),
+        (("m6", "m1", "m7", "m0"), "invalid_structure"),
+        (("m0", "m1", "new", "m6"), "invalid_structure"),
+    ],
+)
+def test_system_messages_a_strategy_puts_elsewhere_are(
+    order: Sequence[str], status: str, noted: Fixture
+) -> None:
+    asking = [m for i, m in enumerate(noted.messages) if i < 2 or m.role != "user"]
+    state, _ = compressed(noted.model_copy(update={"messages": asking}), _Moving(order))
+    assert state.status == status, state.failure
+    assert status == "ok" or "a system message stands in the middle" in state.failure
