@@ -68,6 +68,11 @@ class ScrubbedCopy:
     texts: Mapping[int, Text | None]
     """By index in the conversation: the new text, None if it is unchanged; no entry if removed."""
 
+    def keeps(self, fact: ExpectedFact, index: int) -> bool:
+        """Return whether a message that states a fact still does."""
+        text = self.texts.get(index, Text(""))
+        return text is None or text.has_any(fact.forms)
+
 
 @dataclass(frozen=True)
 class Case:
@@ -98,6 +103,9 @@ class Case:
         head = range(self.history.start)
         return all(self.history.stated_in(f.forms, head) for f in self.probe.expected_facts)
 
+
+_Redactor = tuple[str, str, re.Pattern[str]]
+"""Its name, that of the shape of what it masks, and the pattern."""
 
 Warnings = Iterator[tuple[str, str]]
 """Places in a probe, such as ``.type``, each with what is wrong there."""
@@ -172,18 +180,23 @@ def masked_by_a_redactor(case: Case) -> Warnings:
     (``MAX_TOKENS=2600``). Such a fact measures the redactor, and not what a summary kept.
     """
     for place, fact in case.facts:
-        messages = [case.history.messages[i] for i in case.history.stated_in(fact.forms)]
-        sources = [message.searchable() for message in messages]
-        for redactor, shape, pattern in _redactors():
-            # One message that is left as it is keeps the fact: the others need not be read.
-            if sources and all(
-                (masked := pattern.sub(_masked, source)) != source
-                and not Text(masked).has_any(fact.forms)
-                for source in sources
-            ):
-                text = f"is masked by the redactor of {redactor} wherever it stands ({shape})"
-                yield place, f"{shorten(fact.fact)} {text}"
+        masking: list[_Redactor] | None = None
+        # One message that is left as it is keeps the fact: the others need not be read.
+        for index in case.history.stating(fact.forms):
+            source = case.history.messages[index].searchable()
+            left = _redactors() if masking is None else masking
+            masking = [each for each in left if _masks(each, source, fact)]
+            if not masking:
                 break
+        if masking:
+            redactor, shape, _ = masking[0]
+            text = f"is masked by the redactor of {redactor} wherever it stands ({shape})"
+            yield place, f"{shorten(fact.fact)} {text}"
+
+
+def _masks(redactor: _Redactor, source: str, fact: ExpectedFact) -> bool:
+    masked = redactor[2].sub(_masked, source)
+    return masked != source and not Text(masked).has_any(fact.forms)
 
 
 def _masked(match: re.Match[str]) -> str:
@@ -195,11 +208,9 @@ def altered_by_the_scrubber(case: Case) -> Warnings:
     """Would the fact be lost if the conversation were scrubbed before it is shared?"""
     if case.copy is None:
         return
-    texts = case.copy.texts
     for place, fact in case.facts:
-        stating = case.history.stated_in(fact.forms)
-        left = [texts[index] for index in stating if index in texts]
-        if stating and not any(text is None or text.has_any(fact.forms) for text in left):
+        kept = (case.copy.keeps(fact, index) for index in case.history.stating(fact.forms))
+        if not next(kept, True) and not any(kept):  # of most facts the first message is enough
             profile = f"(profile {case.copy.profile})"
             text = f"is altered by the scrubber {profile} wherever it stands"
             yield place, f"{shorten(fact.fact)} {text}"
@@ -287,7 +298,7 @@ def _pattern(kind: WordKind, language: Language) -> re.Pattern[str]:
 
 
 @functools.cache
-def _redactors() -> list[tuple[str, str, re.Pattern[str]]]:
+def _redactors() -> list[_Redactor]:
     return [
         (redactor["name"], shape["name"], re.compile(shape["pattern"]))
         for redactor in _data("redactors.yaml")
