@@ -147,7 +147,7 @@ def compression_task(arguments: TaskArguments) -> Task:
     answerer = EMBEDDED_MODEL if nothing_chosen else answerer
     graders, compressing = bound_roles(answerer)
     check_models(arguments, ready.spec, answerer, graders)
-    about, offline = about_models(answerer, graders, compressing)
+    note, offline = _offline_marks(answerer, *graders, compressing)
     limits = arguments.fetch_limits
     parts = _parts(ready.spec, dataset) | ({"fetching": fetching_digest()} if limits else {})
     version = result_version(parts.values())
@@ -187,7 +187,7 @@ def compression_task(arguments: TaskArguments) -> Task:
             "compressor": ready.spec.described(),
             "token_counter": token_counter().name,
             **made_from(version, parts),
-            **about,
+            **note,
             "min_removed": arguments.min_removed,
             MAX_FAILED: arguments.max_failed,
             **_if_any("refetch", limits and limits.model_dump()),
@@ -292,29 +292,23 @@ def check_models(
         )
 
 
-def about_models(
-    answers: str | None, grades: list[str | None], compresses: str | None
-) -> tuple[dict[str, Any], list[str]]:
-    """Return a log's metadata and tags about the models; a name is None if unknown."""
-    metadata: dict[str, Any] = {
-        "models": {"answers": answers, "grades": grades, "compresses": compresses},
-        "self_graded": answers in grades and not str(answers).startswith("embedded/"),
-    }
-    if all(str(name).startswith("embedded/") for name in (answers, *grades, compresses)):
-        return {**metadata, "note": _OFFLINE_NOTE}, [_OFFLINE_TAG]
-    return metadata, []
+def _offline_marks(*models: str | None) -> tuple[dict[str, str], list[str]]:
+    """Return a log's note and tag if no language model takes part; a name is None if unknown."""
+    if all(str(name).startswith("embedded/") for name in models):
+        return {"note": _OFFLINE_NOTE}, [_OFFLINE_TAG]
+    return {}, []
 
 
 def with_models(created: Task, answers: str, roles: Mapping[str, Sequence[str]]) -> Task:
-    """Return a task created outside of an eval with the metadata and tags about its models.
+    """Return a task created outside of an eval with the note and tag about its models.
 
     Args:
         created: A task of `compression_task`; it is changed in place.
         answers: Name of the model under test.
         roles: Names of the models by role: several graders, one compressor.
     """
-    compresses = next(iter(roles.get("compressor", ())), answers)
-    about, offline = about_models(answers, list(roles.get("grader") or [answers]), compresses)
+    helpers = (name for role in ("grader", "compressor") for name in roles.get(role) or [answers])
+    note, offline = _offline_marks(answers, *helpers)
     kept = {name: value for name, value in (created.metadata or {}).items() if name != "note"}
     tags = [tag for tag in created.tags or [] if tag != _OFFLINE_TAG]
-    return task_with(created, tags=[*tags, *offline], metadata=kept | about)
+    return task_with(created, tags=[*tags, *offline], metadata=kept | note)

@@ -84,9 +84,7 @@ def arm_settings(log: Log) -> dict[str, str]:
     settings["cycles"] = str(_cycles(log))
     settings[_MODEL] = spec.model
     settings |= {f"{_MODEL}.{name}": value for name, value in _own_settings(log).items()}
-    settings[_COMPRESSOR_MODEL] = str(
-        (metadata.get("models") or {}).get("compresses") or spec.model
-    )
+    settings[_COMPRESSOR_MODEL] = ", ".join(log.models("compressor"))
     if isinstance(compressor, ModelConfig):
         own = _model_settings(compressor)
         settings |= {f"{_COMPRESSOR_MODEL}.{name}": value for name, value in own.items()}

@@ -411,8 +411,7 @@ def _keep_costs_once(frame: "DataFrame") -> None:
 def _run(log: Log, arm: str) -> dict[str, Any]:
     """Return the columns that are the same in all rows of a log."""
     spec = log.header.eval
-    metadata = spec.metadata or {}
-    models = metadata.get("models") or {}
+    compresses, grades = log.models("compressor"), log.models("grader")
     return {
         "log": log.name,
         "log_path": log.path,
@@ -424,10 +423,10 @@ def _run(log: Log, arm: str) -> dict[str, Any]:
         "compressor_args": json.dumps(arguments_of(log), sort_keys=True),
         "settings": settings_of(log),
         "model": spec.model,
-        "compressor_model": models.get("compresses") or spec.model,
-        "graders": ", ".join(str(name) for name in models.get("grades") or []),
+        "compressor_model": ", ".join(compresses),
+        "graders": ", ".join(grades),
         "answered_by": answered_by(log),
         "graders_settings": graders_of(log),
-        "offline": "note" in metadata,
+        "offline": all(each.startswith("embedded/") for each in (spec.model, *compresses, *grades)),
         "version": str(spec.task_version),
     }

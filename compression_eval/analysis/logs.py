@@ -101,6 +101,15 @@ class Log:
         described = (self.header.eval.metadata or {}).get("compressor")
         return str(described.get("name", "")) if isinstance(described, dict) else ""
 
+    def models(self, role: str) -> list[str]:
+        """Return the names of the models in a role: the model under test where none was bound.
+
+        The task's metadata cannot tell: one that is made in Python does not know them yet.
+        """
+        bound = (self.header.eval.model_roles or {}).get(role) or []
+        configs = bound if isinstance(bound, list) else [bound]
+        return [each.model for each in configs] or [self.header.eval.model]
+
     @property
     def complete(self) -> bool:
         """Whether the run was completed; a failed one may be, too."""

@@ -65,7 +65,7 @@ from compression_eval.resumption.agent import (
 )
 from compression_eval.resumption.scoring import finishing
 from compression_eval.run_hooks import MAX_FAILED
-from compression_eval.task import about_models, active_model, arm_task_name, bound_roles
+from compression_eval.task import active_model, arm_task_name, bound_roles
 from compression_eval.task import check_models as check_compressor_model
 from compression_eval.terminal import command_line_errors
 from compression_eval.versioning import made_from, result_version
@@ -182,13 +182,12 @@ def _task(
     ready = checked(arguments)
     if in_run is not None and (ready.spec.compressor.exempt or ready.spec.compressor.unsupported):
         raise DataError(f"in_run: {ready.spec.name} cannot compress while an agent works")
-    _, compressing = bound_roles(answerer)
+    bound_roles(answerer)
     check_compressor_model(arguments, ready.spec, answerer, [answerer])
     found = _found(ready, None if continuations is None else invoked_path(str(continuations)))
     if sandbox == "local":
         logger.warning("%s", _LOCAL_WARNING)
     version = result_version(found.parts.values())
-    about, _ = about_models(answerer, [], compressing)
     folder = Path(__file__).parent
     threshold = [] if in_run is None else [f"in_run={in_run}"]
     return Task(
@@ -216,7 +215,6 @@ def _task(
             "compressor": ready.spec.described(),
             "token_counter": token_counter().name,
             **made_from(version, found.parts),
-            "models": {k: v for k, v in about["models"].items() if k != "grades"},
             "min_removed": arguments.min_removed,
             MAX_FAILED: arguments.max_failed,
         },

@@ -5,13 +5,15 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from inspect_ai import eval as inspect_eval
 from inspect_ai.log import EvalLog, read_eval_log, write_eval_log
 from inspect_ai.model import GenerateConfig, ModelConfig
 
+from compression_eval import compression
 from compression_eval.analysis import samples_frame
 from tests.analysis.comparison.arms import as_json, compared, refused
 from tests.analysis.embedded import TAIL, embedded
-from tests.e2e import small
+from tests.e2e import scripted, small
 
 
 @pytest.fixture(scope="module")
@@ -118,6 +120,34 @@ def test_runs_with_other_model_arguments_are_no_noise(run: Path, tmp_path: Path)
     _, found = as_json(base, "--to", other)
     assert not found["same_arm"]
     assert "model.drop" in str(found["settings_changed"])
+
+
+def test_a_task_made_in_python_is_told_by_the_models_of_its_run(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    scripted.SCRIPTS.update(scripted.proper_scripts())
+    scripted.SCRIPTS["another"] = scripted.Script(scripted.proper_compression)
+    monkeypatch.setenv("INSPECT_EVAL_MODEL", "embedded/lexical")  # all that the task can know
+    data, base = str(small.write(tmp_path / "data")), small.ROLES["compressor"]
+    paths = []
+    for name in (base, "scripted/another"):
+        made = compression(fixtures=data, compressor_args=small.BUDGETS, state_facts="match")
+        (log,) = inspect_eval(
+            made,
+            model="scripted/answers",
+            model_roles=small.ROLES | {"compressor": name},
+            epochs=2,
+            log_dir=str(tmp_path / "logs"),
+            display="plain",
+        )
+        paths.append(log.location)
+    names = ["model", "compressor_model", "graders", "offline"]
+    rows = samples_frame(paths[0])[names].drop_duplicates().to_numpy().tolist()
+    assert rows == [["scripted/answers", base, small.ROLES["grader"], False]]
+    _, found = as_json(paths[0], "--to", paths[1])
+    assert not found["same_arm"]
+    changed = {"name": "compressor model", "base": base, "new": "scripted/another"}
+    assert found["settings_changed"] == [changed]
 
 
 def test_a_model_that_grades_itself_is_another_grader_with_other_arguments(

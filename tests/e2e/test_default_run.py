@@ -64,9 +64,6 @@ def test_the_log_says_that_no_language_model_took_part(by_file: EvalLog) -> None
     assert by_file.eval.model == "embedded/lexical"
     assert "no language model" in metadata["note"]
     assert "no-language-model" in (by_file.eval.tags or [])
-    assert metadata["models"]["answers"] == "embedded/lexical"
-    assert metadata["models"]["grades"] == ["embedded/lexical"]
-    assert metadata["models"]["compresses"] == "embedded/lexical"
     assert metadata["compression_eval"]
     assert "o200k_base" in metadata["token_counter"]
     assert all(

@@ -331,7 +331,7 @@ def _reported(name: str, rows: "DataFrame") -> ReportedArm:
     columns = ["compressor", "compressor_args", "settings", "model", "compressor_model"]
     columns += ["token_counter", "answered_by", "graders_settings"]
     text = {column: _joined(rows[column]) for column in columns}
-    offline = bool(rows["offline"].all()) or _embedded(rows)
+    offline = bool(rows["offline"].all())
     graders = rows["graded_by"].where(rows["graded_by"].astype(bool), rows["graders"])
     return ReportedArm(
         name=name,
@@ -351,16 +351,6 @@ def _reported(name: str, rows: "DataFrame") -> ReportedArm:
         token_counter=text["token_counter"],
         models=f"{text['answered_by']}; {text['graders_settings']}",
     )
-
-
-def _embedded(rows: "DataFrame") -> bool:
-    """Return whether every model of every sample is an embedded one.
-
-    A task that was made in Python could not know its models yet, so its log does not say it.
-    """
-    columns = ("model", "compressor_model", "graded_by")
-    cells = (str(cell) for column in columns for cell in rows[column].dropna())
-    return all(name.startswith("embedded/") for cell in cells for name in cell.split(", ") if name)
 
 
 def _joined(column: "Series[Any]") -> str:

@@ -231,6 +231,3 @@ def test_roles_may_be_another_vendors(
     assert log.stats.role_usage["grader"].input_tokens == 200 * SAMPLES
     assert log.stats.role_usage["compressor"].input_tokens == 200
     assert log.stats.model_usage[answers].input_tokens == 200 * SAMPLES
-    metadata = log.eval.metadata or {}
-    assert metadata["models"] == {"answers": answers, "grades": [judge], "compresses": writer}
-    assert metadata["self_graded"] is False
