@@ -3,9 +3,11 @@
 import math
 import sys
 import textwrap
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import redirect_stdout
 from dataclasses import asdict, replace
+from statistics import harmonic_mean
 from typing import Any
 
 import anyio
@@ -25,13 +27,20 @@ from compression_eval.analysis.statistics.power import (
 from compression_eval.analysis.statistics.significance import DEFAULT_THRESHOLD
 from compression_eval.compressors.tokens import token_counter
 from compression_eval.errors import DataError, passed_over
-from compression_eval.grading.rubric import MAX_SCORE
+from compression_eval.grading.rubric import (
+    KNOWLEDGE,
+    MAX_SCORE,
+    OVERALL,
+    CriteriaMode,
+    load_rubric,
+)
 from compression_eval.inspect_models import EMBEDDED_MODEL
 from compression_eval.plans import ProbePlan
 from compression_eval.sharing import has_prompt_cache
 from compression_eval.sweeping.costs import ArmCosts, Tokens, arm_costs, price_of
 from compression_eval.sweeping.planning import SweepPlan
 from compression_eval.sweeping.rehearsal import rehearsing_model
+from compression_eval.sweeping.settings import SweepSettings
 from compression_eval.sweeping.spreads import Assumptions, shipped, spreads_of
 from compression_eval.text.printable import printable
 from compression_eval.text.tables import Table, table_lines
@@ -133,19 +142,17 @@ def estimate(
     with redirect_stdout(sys.stderr):
         arms = anyio.run(_rehearsed, plan, planned, assumptions)
     widest = planned[plan.widest.label]
-    units = {id(each.compression) for each in widest}
-    conversations = len({each.compression.fixture.name for each in widest})
-    design = Design(
-        fixtures=len(units),
-        probes=len(widest) / len(units),
-        states=plan.settings.epochs,
-        answers=plan.settings.answers,
-    )
+    design, conversations = _design(widest, plan.settings)
 
-    def found(measured: Variances, states: int) -> Detectable:
-        return smallest_difference(replace(design, states=states), conversations, measured, margin)
+    def found(measure: str, states: int) -> Detectable:
+        graded = [each for each in widest if measure in _measures(each, plan.settings.criteria)]
+        if not graded:
+            return Detectable(here=None, elsewhere=None, passes=0.0)
+        own, fixtures = _design(graded, plan.settings)
+        own = replace(own, states=states)
+        return smallest_difference(own, fixtures, variances[measure], margin)
 
-    decides = next(iter(variances.values()))
+    decides = next(iter(variances))
     return Estimate(
         models=plan.settings.models,
         samples=plan.samples,
@@ -177,13 +184,32 @@ def estimate(
         assumptions=assumptions.model_dump(mode="json", exclude={"variances"}),
         margin=margin,
         variances={name: asdict(each) for name, each in variances.items()},
-        detectable={name: found(each, design.states) for name, each in variances.items()},
+        detectable={name: found(name, design.states) for name in variances},
         detectable_by_compressions={
             str(states): found(decides, states)
             for states in sorted({*_OTHER_EPOCHS, design.states})
         },
         notes=notes,
     )
+
+
+def _design(asked: Sequence[ProbePlan], settings: SweepSettings) -> tuple[Design, int]:
+    """Return the design for some probes, and the number of their conversations."""
+    sizes = Counter(id(each.compression) for each in asked)
+    design = Design(
+        fixtures=len(sizes),
+        # Conversations count the same: one with few probes adds more to the error of the mean.
+        probes=harmonic_mean(list(sizes.values())),
+        states=settings.epochs,
+        answers=settings.answers,
+    )
+    return design, len({each.compression.fixture.name for each in asked})
+
+
+def _measures(plan: ProbePlan, criteria: CriteriaMode) -> set[str]:
+    """Return what an answer is graded on: few questions are about files, for one."""
+    asked = load_rubric(plan.language).criteria_for(plan.probe, criteria)
+    return {KNOWLEDGE, OVERALL, *(each.dimension for each in asked)}
 
 
 async def _rehearsed(

@@ -222,6 +222,14 @@ def test_variances_come_from_logs_or_are_said_to_be_assumed(
     assert "no such file or folder" in missing.errors
 
 
+def test_a_dimension_counts_on_the_questions_that_are_graded_on_it() -> None:
+    options = ("--arms", "tail", "--fixtures", "pr-triage,cron-config", "--epochs", "3")
+    found = estimated(*options)["detectable"]
+    assert found["knowledge"] == found["accuracy"], "every question is graded on both"
+    # Assumed variances are the same for all, but few questions are about files.
+    assert found["artifact_trail"]["here"] > 1.5 * found["knowledge"]["here"]
+
+
 def test_one_compression_or_one_conversation_tells_nothing(tiny: Path, tmp_path: Path) -> None:
     found = estimated(str(settings_file(tmp_path, tiny, epochs=1)))
     assert found["detectable"]["knowledge"] == {"here": None, "elsewhere": None, "passes": 0}
