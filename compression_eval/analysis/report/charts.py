@@ -120,7 +120,7 @@ def _frontier(of: Figures, looks: Looks, narrow: bool) -> Chart | None:
         "Quality against retained tokens",
         "Means with 95 % intervals on these conversations. Hollow marks are dominated by another "
         "arm, by the intervals; the broken line joins the best of the others by their means, and "
-        "where intervals overlap the order may be chance. Failures count as 0."
+        "where intervals overlap the order may be chance. On the probes that all have an answer to."
         + (f" Controls, not drawn: {'; '.join(controls)}." if controls else ""),
     )
 

@@ -315,6 +315,8 @@ def as_json(of: Figures) -> str:
     data = asdict(of)
     if not of.spending:
         del data["spending"]
+    if not of.frontier.whole:
+        del data["frontier"]["conversations"], data["frontier"]["whole"]
     return versioned_json(_plain(data))
 
 

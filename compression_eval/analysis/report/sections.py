@@ -183,13 +183,16 @@ def _capped(value: Value, probes: int) -> Cell:
 
 def findings(frontier: Frontier) -> list[str]:
     """Return the findings about the arms, a sentence for each size of states."""
-    quality = {point.arm: point.quality for point in frontier.points}
+    failed = {name: f" ({each.failed})" for name, each in frontier.whole.items() if each.failed}
+    quality = {
+        point.arm: f"{point.quality:.2f}{failed.get(point.arm, '')}" for point in frontier.points
+    }
     lines = []
     for size in frontier.sizes:
         digits = 1 - math.floor(math.log10(size.tokens)) if size.tokens >= 1 else 0
         text = (
             f"At about {round(size.tokens, digits):,.0f} tokens: {size.best} comes to knowledge "
-            f"{size.quality:.2f} of 5"
+            f"{size.quality:.2f} of 5{failed.get(size.best, '')}"
         )
         for label, arms in (
             (f"less than {DEFAULT_THRESHOLD:g} away from it", size.close),
@@ -198,7 +201,7 @@ def findings(frontier: Frontier) -> list[str]:
             ("lower, but fails less often", size.fails_less),
         ):
             if arms:
-                text += f"; {label}: {', '.join(f'{arm} {quality[arm]:.2f}' for arm in arms)}"
+                text += f"; {label}: {', '.join(f'{arm} {quality[arm]}' for arm in arms)}"
         lines.append(f"{text}.")
     return lines
 
@@ -220,7 +223,10 @@ def notes(of: Figures, logs: Sequence[Log]) -> Iterator[str]:
             ended = f"{log.name}: the run ended early ({log.header.status})"
             yield f"{ended}; its figures are of what it got to"
     if failing := [f"{arm.name} ({arm.failed})" for arm in of.arms if arm.failed]:
-        yield f"Some samples have no score and count as 0 (see Failures): {', '.join(failing)}"
+        yield (
+            "Some samples have no score and count as 0 in the tables (see Failures): "
+            f"{', '.join(failing)}"
+        )
     yield from notes_on_ranks(of)
     if of.differing:
         yield f"These arms cannot be compared just so. They differ in {'; '.join(of.differing)}"
@@ -233,6 +239,14 @@ def notes_on_ranks(of: Figures) -> Iterator[str]:
         yield f"No probes that {_SHARED}: each arm stands on its own, so do not rank them"
     elif shared < asked:
         yield f"Arms are held together on the {shared} of {asked} probes that {_SHARED}"
+    if of.frontier.whole:
+        probes, (answered, conversations) = of.frontier.probes, of.frontier.conversations
+        yield (
+            f"First lines, chart of quality, standing and pairs: knowledge and tokens on the "
+            f"{probes} of {shared} probes, in {answered} of {conversations} conversations, that "
+            "all arms there have an answer to"
+            + (f"; left out, since they fail too often: {out}" if (out := left_out(of)) else "")
+        )
     if of.several_cuts:
         yield f"Several cuts of one conversation are averaged: {', '.join(of.several_cuts[:5])}"
     for names in of.same_answers:
@@ -255,6 +269,12 @@ def notes_on_ranks(of: Figures) -> Iterator[str]:
             )
 
 
+def left_out(of: Figures) -> str:
+    """Return the arms that failed too often to stand beside others, and how often."""
+    names = of.frontier.left_out
+    return ", ".join(f"{arm.name} ({arm.failed})" for arm in of.arms if arm.name in names)
+
+
 # ----- tables
 
 
@@ -273,6 +293,12 @@ def summary(of: Figures) -> Table:
         kept = of.retained[arm.name].measures.get(KNOWLEDGE) if arm.name in of.retained else None
         by = point.dominated_by if point else ""
         place = f"dominated by {by}" if by else "not dominated" if point else DASH
+        place = "fails too often" if arm.name in of.frontier.left_out else place
+        tokens = Cell(whole(point.tokens if point else figures.costs["tokens_after"]))
+        if own := of.frontier.whole.get(arm.name):
+            shared = of.frontier.conversations[1]
+            some = f"{own.conversations} of {shared} conversations"
+            tokens = Cell(whole(own.tokens), below=some * (own.conversations < shared))
         failures = figures.failures
         failed, states = failures.samples - failures.scored, sum(failures.failed_states.values())
         below = [f"{states} of {failures.states} states"] if states else []
@@ -288,7 +314,7 @@ def summary(of: Figures) -> Table:
                     percent(kept.share if kept else None),
                     below=_percents(kept.here if kept else None),
                 ),
-                whole(point.tokens if point else figures.costs["tokens_after"]),
+                tokens,
                 f"control: {arm.role}" if arm.role else place,
                 *(_mean(figures, name) for name in beside),
                 percent(figures.costs["removed"], 1),

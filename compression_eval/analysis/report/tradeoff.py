@@ -2,7 +2,7 @@
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from itertools import chain, combinations
 from typing import TYPE_CHECKING, Literal
 
@@ -11,6 +11,7 @@ from compression_eval.analysis.comparison.measures import (
     HEADLINE,
     SHARES,
     exact_of,
+    failed_by_arm,
     values,
 )
 from compression_eval.analysis.statistics.intervals import (
@@ -32,7 +33,7 @@ from compression_eval.analysis.statistics.significance import (
 from compression_eval.grading.rubric import KNOWLEDGE, MAX_SCORE, structure
 
 if TYPE_CHECKING:
-    from pandas import DataFrame
+    from pandas import DataFrame, Series
 
 SAME_SIZE = 0.05
 """States whose sizes differ by less than this share are as large as each other."""
@@ -41,6 +42,9 @@ MIN_FOR_LEAD = 3
 """Arms from which on the best one leads partly by having been picked."""
 
 _DRAWS = 20_000
+
+MIN_ANSWERED = 2 / 3
+"""Share of the probes that all arms must have an answer to; with fewer, an arm is left out."""
 
 SIMILAR_SIZE = 0.25
 """Arms up to this share larger than the smallest of them are of about one size."""
@@ -102,21 +106,21 @@ class Point:
 
     arm: str
     tokens: float
-    """Mean size of a state, on conversations of which every arm has one; each counts the same."""
+    """Mean size of a state, on the conversations of these probes; each counts the same."""
     quality: float
-    """Mean of knowledge on the probes that every arm has, failures as 0."""
+    """Mean of knowledge on the probes that every arm has an answer to."""
     interval: Limits | None
     """On these conversations."""
     dominated_by: str
     """An arm that is better and keeps no more tokens, or is less than 0.3 away (shown by the
-    intervals) and keeps fewer; empty if there is none."""
+    intervals) and keeps fewer, and fails no more often; empty if there is none."""
     control: bool
     """Whether it is a control, which takes no part in the frontier."""
 
 
 @dataclass(frozen=True)
 class Pair:
-    """Two arms, neither of them a control, on the probes that every arm has."""
+    """Two arms, neither of them a control, on the probes that every arm has an answer to."""
 
     higher: str
     """The arm with the higher mean."""
@@ -168,20 +172,36 @@ class Lead:
 
 
 @dataclass(frozen=True)
+class Whole:
+    """An arm on all conversations that the arms share, whoever failed on them."""
+
+    failed: str
+    """How many samples have no score, of all; empty if every sample has one."""
+    tokens: float
+    """Mean size of a state, on the conversations of which it has one; each counts the same."""
+    conversations: int
+    """How many these are."""
+
+
+@dataclass(frozen=True)
 class Frontier:
     """Quality against retained tokens."""
 
     probes: int
-    """Probes that all these arms have; 0 if there is none, and then no point."""
+    """Probes that all these arms have an answer to; 0 if there is none, and then no point."""
     points: list[Point]
     pairs: list[Pair]
     """Every two arms, the largest difference first."""
     sizes: list[Size]
     """The smallest first."""
     left_out: list[str]
-    """Arms without any score."""
+    """Arms without any score, or that failed too often for the others to be compared with them."""
     lead: Lead | None = None
     """Of the best of three arms or more, controls left out."""
+    conversations: tuple[int, int] = (0, 0)
+    """Those of the probes, and all that the arms share."""
+    whole: dict[str, Whole] = field(default_factory=dict)
+    """By arm; empty where no arm failed, so that the points say the same."""
 
 
 def retained(arms: list[ReportedArm], by_arm: "dict[str, DataFrame]") -> dict[str, Retained]:
@@ -212,21 +232,51 @@ def retained(arms: list[ReportedArm], by_arm: "dict[str, DataFrame]") -> dict[st
 
 def frontier(arms: list[ReportedArm], by_arm: "dict[str, DataFrame]") -> Frontier:
     """Return every arm's size and quality, the differences, and the dominated arms."""
-    scored = {arm.name: values(by_arm[arm.name], KNOWLEDGE) for arm in arms}
+    answered = {arm: rows[~failed_by_arm(rows)] for arm, rows in by_arm.items()}
+    scored = {arm.name: values(answered[arm.name], KNOWLEDGE) for arm in arms}
     present = [arm for arm in arms if arm.scored and scored[arm.name].by_item]
-    left_out = [arm.name for arm in arms if arm not in present]
-    having = [set(scored[arm.name].by_item) for arm in present]
-    items = sorted(set.intersection(*having)) if having else []
-    if not items:
-        return Frontier(0, [], [], [], left_out)
-    kept = {arm.name: scored[arm.name].only(items) for arm in present}
-    having_states = [by_arm[arm.name].dropna(subset=["tokens_state"])["unit"] for arm in present]
-    units = {unit for unit, _ in items}.intersection(*having_states)
-    points = [_point(arm, kept[arm.name], by_arm[arm.name], units) for arm in present]
-    pairs = _pairs([arm for arm in present if not arm.role], kept)
-    marked = [replace(point, dominated_by=_dominating(point, points, pairs)) for point in points]
-    lead = _lead({arm.name: kept[arm.name] for arm in present if not arm.role})
-    return Frontier(len(items), marked, pairs, _sizes(marked, pairs), left_out, lead)
+    having = [set(values(by_arm[arm.name], KNOWLEDGE).by_item) for arm in present]
+    shared = set.intersection(*having) if having else set()
+    if not shared:
+        return Frontier(0, [], [], [], [arm.name for arm in arms if arm not in present])
+    lost = {arm.name: shared.difference(scored[arm.name].by_item) for arm in present}
+    # Controls are compared with nobody, so they take no probe from the others.
+    deciding = [arm for arm in present if not arm.role] or list(present)
+    while True:
+        items = sorted(shared.difference(*(lost[arm.name] for arm in deciding)))
+        if len(deciding) < 2 or len(items) >= MIN_ANSWERED * len(shared):
+            break
+        # Of several that failed as often the one that comes to least.
+        deciding.remove(max(reversed(deciding), key=lambda arm: len(lost[arm.name])))
+    held = [
+        arm
+        for arm in present
+        if (arm in deciding or arm.role) and items and lost[arm.name].isdisjoint(items)
+    ]
+    kept = {arm.name: scored[arm.name].only(items) for arm in held}
+    units = [{unit for unit, _ in some} for some in (items, shared)]
+    points = [_point(arm, kept[arm.name], answered[arm.name], units[0]) for arm in held]
+    failing = {arm.name: 1 - arm.scored / arm.samples for arm in held}
+    pairs = _pairs([arm for arm in held if not arm.role], kept, failing)
+    points = [
+        replace(point, dominated_by=_dominating(point, points, pairs, failing)) for point in points
+    ]
+    whole = {}
+    for arm in present if any(arm.failed for arm in present) else ():
+        sizes = _sizes_left(answered[arm.name], units[1])
+        whole[arm.name] = Whole(arm.failed, float(sizes.mean()), len(sizes))
+    fixture_of = {unit: name for each in scored.values() for unit, name in each.fixture_of.items()}
+    answered_of, shared_of = (len({fixture_of[unit] for unit in some}) for some in units)
+    return Frontier(
+        probes=len(items),
+        points=points,
+        pairs=pairs,
+        sizes=_sizes(points, pairs),
+        left_out=[arm.name for arm in arms if arm not in held],
+        lead=_lead({arm.name: kept[arm.name] for arm in held if not arm.role}),
+        conversations=(answered_of, shared_of),
+        whole=whole,
+    )
 
 
 def _lead(arms: Mapping[str, ArmValues]) -> Lead | None:
@@ -264,13 +314,20 @@ def same_answers(arms: Sequence[ReportedArm], by_arm: "Mapping[str, DataFrame]")
 
 def _point(arm: ReportedArm, quality: ArmValues, samples: "DataFrame", units: set[str]) -> Point:
     mean, spread = quality.mean(), between_states((quality,))
-    states = samples[samples["unit"].isin(units)].drop_duplicates(["log_path", "unit", "state"])
-    tokens = states.groupby("unit")["tokens_state"].mean().mean()
     interval = spread.interval(mean) if spread else None
-    return Point(arm.name, float(tokens), mean, interval, "", bool(arm.role))
+    tokens = float(_sizes_left(samples, units).mean())
+    return Point(arm.name, tokens, mean, interval, "", bool(arm.role))
 
 
-def _pairs(arms: Sequence[ReportedArm], kept: Mapping[str, ArmValues]) -> list[Pair]:
+def _sizes_left(samples: "DataFrame", units: set[str]) -> "Series[float]":
+    """Return the mean size of an arm's states by conversation, of those that have one."""
+    states = samples[samples["unit"].isin(units)].drop_duplicates(["log_path", "unit", "state"])
+    return states.groupby("fixture")["tokens_state"].mean().dropna()
+
+
+def _pairs(
+    arms: Sequence[ReportedArm], kept: Mapping[str, ArmValues], failing: Mapping[str, float]
+) -> list[Pair]:
     """Return a verdict on each two arms, all of them one family of tests."""
     exact = {
         arm.name: exact_of(
@@ -278,7 +335,6 @@ def _pairs(arms: Sequence[ReportedArm], kept: Mapping[str, ArmValues]) -> list[P
         ).issuperset(structure().dimensions)
         for arm in arms
     }
-    failing = {arm.name: 1 - arm.scored / arm.samples for arm in arms}
     differences = {}
     for two in combinations([arm.name for arm in arms], 2):
         higher, lower = sorted(two, key=lambda name: -kept[name].mean())
@@ -305,15 +361,18 @@ def _pairs(arms: Sequence[ReportedArm], kept: Mapping[str, ArmValues]) -> list[P
     return sorted(pairs, key=lambda pair: -pair.change)
 
 
-def _dominating(point: Point, points: Sequence[Point], pairs: Sequence[Pair]) -> str:
+def _dominating(
+    point: Point, points: Sequence[Point], pairs: Sequence[Pair], failing: Mapping[str, float]
+) -> str:
     """Return the arm that dominates another one; empty if none does.
 
-    It is better and keeps no more tokens, or is less than the margin away and keeps fewer.
+    It is better and keeps no more tokens, or is less than the margin away and keeps fewer; and it
+    fails no more often.
     """
     between = {frozenset((pair.higher, pair.lower)): pair for pair in pairs}
     for other in sorted(points, key=lambda each: -each.quality):
         pair = between.get(frozenset((other.arm, point.arm)))
-        if pair is None:
+        if pair is None or failing[other.arm] > failing[point.arm]:
             continue
         better = pair.verdict == "better" and pair.higher == other.arm
         no_larger = other.tokens <= point.tokens * (1 + SAME_SIZE)

@@ -15,6 +15,7 @@ from compression_eval.analysis.report.tradeoff import (
     Point,
     ReportedArm,
     Role,
+    Whole,
     frontier,
     retained,
     same_answers,
@@ -49,10 +50,16 @@ def samples(scores: dict[str, float], tokens: dict[str, float]) -> DataFrame:
 
 
 def made(**of: tuple[dict[str, float], dict[str, float]]) -> Frontier:
-    arms = [arm(name, "ceiling" if name == "full" else "") for name in of]
-    every = concat(
-        [samples(*given).assign(arm=name) for name, given in of.items()], ignore_index=True
-    )
+    by_arm = {name: samples(*given) for name, given in of.items()}
+    arms = [
+        replace(
+            arm(name, "ceiling" if name == "full" else ""),
+            samples=len(own),
+            scored=int(own["scored"].sum()),
+        )
+        for name, own in by_arm.items()
+    ]
+    every = concat([own.assign(arm=name) for name, own in by_arm.items()], ignore_index=True)
     beside, _ = common(every)
     return frontier(arms, {name: beside[beside["arm"] == name] for name in of})
 
@@ -78,14 +85,31 @@ def test_larger_and_worse_is_dominated() -> None:
     assert low < 3.5 < high
 
 
-def test_an_arm_that_fails_where_it_is_hard_does_not_look_better() -> None:
-    found = points(
-        steady=({"easy": 4, "hard": 1}, {"easy": 100, "hard": 100}),
-        failing=({"easy": 3, "hard": math.nan}, {"easy": 100, "hard": 100}),
-    )
-    assert found["steady"].quality == 2.5
-    assert found["failing"].quality == 1.5
-    assert found["failing"].dominated_by == "steady"
+def test_quality_and_size_are_of_the_conversations_that_no_arm_failed_on() -> None:
+    sizes = {"a": 100.0, "b": 300.0, "big": 5000.0}
+    arms = {
+        "full": ({"a": 5.0, "b": math.nan, "big": 5.0}, sizes),
+        "steady": ({"a": 4.0, "b": 4.0, "big": 1.0}, sizes),
+        "failing": ({"a": 4.0, "b": 4.0, "big": math.nan}, dict.fromkeys(sizes, 90.0)),
+        "seldom": ({"a": 4.0, "b": math.nan, "big": math.nan}, SMALL),
+    }
+    found = made(**arms)
+    steady, failing = found.points
+    assert (steady.arm, steady.tokens, steady.quality) == ("steady", 200, 4)
+    # Smaller and as good, but only where it did not fail.
+    assert (failing.tokens, failing.quality, steady.dominated_by) == (90, 4, "")
+    assert (found.probes, found.conversations) == (2, (2, 3))
+    assert found.left_out == ["full", "seldom"]
+    assert found.whole["steady"] == Whole("", 1800, 3)
+    assert found.whole["failing"] == Whole("2 of 6 failed", 90, 2)
+    assert [line.partition("comes")[0] for line in findings(found)] == [
+        "At about 90 tokens: failing ",
+        "At about 200 tokens: steady ",
+    ]
+    assert "4.00 of 5 (2 of 6 failed)" in findings(found)[0]
+    # Then no conversation is left out, and nothing is told of any.
+    without = made(steady=arms["steady"], other=arms["steady"])
+    assert (without.probes, without.whole, without.points[0].tokens) == (3, {}, 1800)
 
 
 def test_a_failed_grader_takes_the_probe_from_all() -> None:
