@@ -486,9 +486,9 @@ def runs(samples: "DataFrame", logs: Sequence[Log]) -> Table:
     """Return one row per log."""
     heads = ["Arm", "Log", "Started", "Ended", "Samples", "Epochs", "Made with"]
     rows = []
-    by_log = samples.groupby("log_path")
+    places = samples.groupby("log_path").indices
     for log in logs:
-        own = by_log.get_group(log.path)
+        own = samples.iloc[places.get(log.path, [])]
 
         def text(column: str, own: "DataFrame" = own) -> str:
             return "; ".join(str(value) for value in dict.fromkeys(own[column].dropna()))

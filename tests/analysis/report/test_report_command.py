@@ -324,6 +324,15 @@ def test_an_early_end_stands_on_the_page(logs: Path, tmp_path: Path) -> None:
         assert "the run ended early (cancelled)" in (tmp_path / "out" / name).read_text("utf-8")
 
 
+def test_a_log_without_samples_is_named_beside_others(logs: Path, tmp_path: Path) -> None:
+    """It is of a run that ended before its first sample did."""
+    log = log_of(logs, "tail")
+    log.samples, log.status, log.eval.task_id = [], "cancelled", "early"
+    write_eval_log(log, str(tmp_path / "early.eval"))
+    assert report(logs, tmp_path / "early.eval", "--out", tmp_path / "out").exit_code == 0
+    assert "early" in (tmp_path / "out" / "index.html").read_text("utf-8")
+
+
 def test_only_failed_samples(logs: Path, tmp_path: Path) -> None:
     path = log_of(logs, "trim").location
     error = refused(path, "--out", tmp_path / "out")
