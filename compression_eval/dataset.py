@@ -24,6 +24,7 @@ from compression_eval.fixtures.loading import (
     refuse_shared_names,
 )
 from compression_eval.fixtures.models import Fixture
+from compression_eval.grading.anchors import POSITION
 from compression_eval.grading.metrics import REGION, VERDICT
 from compression_eval.grading.rubric import rubric_digest, value_markers
 from compression_eval.plans import ProbePlan, preamble_digest
@@ -84,10 +85,11 @@ def planned_dataset(ready: CheckedArguments) -> PlannedDataset:
     # Take turns over the states, so that samples that wait for one do not fill all slots.
     turns = joined.from_iterable(zip_longest(*planner.groups))
     samples = [sample for sample in turns if sample is not None]
-    if len(planner.names) == 1 and not ready.sharded:
+    alone = len(planner.names) == 1 and not ready.sharded
+    for position, sample in enumerate(samples):
         # An error over one cluster would be 0.
-        for sample in samples:
-            sample.metadata = (sample.metadata or {}) | {"cluster": sample.id}
+        own = {"cluster": sample.id} if alone else {}
+        sample.metadata = (sample.metadata or {}) | own | {POSITION: position}
     few = len(planner.names) <= _NAMED_FIXTURES
     name = ",".join(planner.names) if few else f"{len(planner.names)} fixtures"
     return PlannedDataset(

@@ -39,6 +39,9 @@ from compression_eval.grading.rubric import (
 ANCHOR = "anchor"
 """Key of a score's metadata under which the anchor stands that was graded beside the answer."""
 
+POSITION = "position"
+"""Key of a sample's metadata: its place in the dataset, from 0, which decides on its anchor."""
+
 
 @dataclass(frozen=True)
 class Anchor:

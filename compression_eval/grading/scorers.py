@@ -20,6 +20,7 @@ from compression_eval.fixtures.models import Language
 from compression_eval.grading import explanation
 from compression_eval.grading.anchors import (
     ANCHOR,
+    POSITION,
     anchor_difference,
     chosen_anchors,
     grade_anchor,
@@ -299,7 +300,8 @@ def six_dimensions(
         grader_context: ``state`` shows the grader the compressed context, ``none`` does not.
         language: Language of the rubric; by default that of the fixture.
         anchors: How many answers of known worth the run has graded too, one beside each of the
-            first samples of its first epoch. What came of them is in the scores' metadata.
+            dataset's first samples, in the first epoch. What came of them is in the scores'
+            metadata.
 
     Raises:
         DataError: An argument is not one of these.
@@ -309,11 +311,15 @@ def six_dimensions(
     if language is not None:
         _check("language", language, get_args(Language))
     warnings = PanelWarnings()
-    waiting = iter(chosen_anchors(anchors))
+    chosen = chosen_anchors(anchors)
+    met: dict[int | str, int] = {}
 
     async def score(state: TaskState, target: Target) -> Score:  # noqa: ARG001
-        # Metrics see the metadata of first epochs only. Taken before the first call is waited for.
-        anchor = next(waiting, None) if state.epoch == 1 else None
+        # By the sample, so that other models and retried runs grade the same anchors, each once.
+        # Logs of earlier versions do not hold positions, and samples count as they are met.
+        position = state.metadata.get(POSITION, met.setdefault(state.sample_id, len(met)))
+        # Metrics see the metadata of first epochs only.
+        anchor = chosen[position] if state.epoch == 1 and position < len(chosen) else None
         sample = read_sample(state)
         if sample is None:
             result = nothing_recorded()

@@ -9,14 +9,17 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from inspect_ai import score
-from inspect_ai.log import EvalLog, read_eval_log
+from inspect_ai import eval as inspect_eval
+from inspect_ai import eval_retry, score
+from inspect_ai.log import EvalLog, EvalSample, read_eval_log
+from inspect_ai.model import ModelOutput
 
+from compression_eval import compression
 from compression_eval.errors import DataError
 from compression_eval.grading.anchors import AnchorGrading, anchor_of, chosen_anchors
 from compression_eval.grading.scorers import DIMENSION_KEYS, six_dimensions
 from tests.e2e import scripted, small
-from tests.e2e.scripted import GRADES, Call, Script, criteria_in, facts_in, grading
+from tests.e2e.scripted import ANSWERS, GRADES, Call, Script, criteria_in, facts_in, grading
 from tests.grading.samples import MockGrader, record, reply, run, samples
 
 PREFIX = "compression_eval/anchors_"
@@ -24,8 +27,13 @@ PREFIX = "compression_eval/anchors_"
 
 def graded_anchors(log: EvalLog, scorer: str = "six_dimensions") -> dict[str, AnchorGrading]:
     """Return what came of a log's anchors, by their id."""
-    found = [anchor_of((sample.scores or {})[scorer]) for sample in samples(log)]
+    found = [beside(sample, scorer) for sample in samples(log)]
     return {each.id: each for each in found if each is not None}
+
+
+def beside(sample: EvalSample, scorer: str = "six_dimensions") -> AnchorGrading | None:
+    """Return what came of a sample's anchor."""
+    return anchor_of((sample.scores or {})[scorer])
 
 
 def anchor_metrics(log: EvalLog) -> dict[str, float]:
@@ -211,3 +219,36 @@ def test_the_task_takes_them(tmp_path: Path) -> None:
     log = small.run(tmp_path / "logs", fixture, anchors=2, epochs=2)
     assert len(graded_anchors(log)) == 2
     assert len(scripted.SCRIPTS[GRADES].calls) == small.PROBES * 2 + 2
+
+
+def test_every_model_and_a_retry_have_the_same_beside_the_same_samples(tmp_path: Path) -> None:
+    scripts = scripted.SCRIPTS
+    scripts.update(scripted.proper_scripts())
+    answer = scripts[ANSWERS].reply
+    scripts["other"] = Script(answer)
+    fixture = small.write(tmp_path / "data")
+
+    def fail_once(call: Call) -> str | ModelOutput:
+        if not call.number:
+            raise RuntimeError("once")
+        return answer(call)
+
+    created = compression(
+        fixtures=str(fixture), compressor_args=small.BUDGETS, state_facts="match", anchors=2
+    )
+    log_dir = str(tmp_path / "logs")
+    given: Any = {"model_roles": small.ROLES, "epochs": 1, "log_dir": log_dir, "display": "plain"}
+    both = inspect_eval(created, model=[f"scripted/{ANSWERS}", "scripted/other"], **given)
+    again = inspect_eval(created, model="scripted/other", **given)
+    scripts["once"] = Script(fail_once)
+    named: Any = {"fixtures": str(fixture), "compressor_args": small.BUDGETS, "anchors": 2}
+    broken = inspect_eval(
+        small.TASK, task_args=named, model="scripted/once", fail_on_error=False, **given
+    )
+    retried = eval_retry(broken, log_dir=log_dir, display="plain")
+    found = [
+        {each.id: graded.id for each in samples(log) if (graded := beside(each))}
+        for log in [*both, *again, *retried]
+    ]
+    assert [len(each) for each in found] == [2] * 4
+    assert all(each == found[0] for each in found)
