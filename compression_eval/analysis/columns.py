@@ -91,16 +91,16 @@ class Seen:
 
     @cached_property
     def failure(self) -> str:
-        """Why the sample has no score; empty if it has one."""
+        """Why the sample has no score; empty if it has one, whatever ended the sample then."""
+        if self.score(_RUBRIC, OVERALL) is not None:
+            return NO_KNOWLEDGE if self.score(_RUBRIC, KNOWLEDGE) is None else ""
         if self.sample.error is not None:
             return f"error: {self.sample.error.message.splitlines()[0][:200]}"
         if self.sample.limit is not None:
             return f"limit: {self.sample.limit.type}"
         if not self.gradings:
             return "not scored"
-        if self.score(_RUBRIC, OVERALL) is None:
-            return self.gradings[0].reason or "no score"
-        return NO_KNOWLEDGE if self.score(_RUBRIC, KNOWLEDGE) is None else ""
+        return self.gradings[0].reason or "no score"
 
     @property
     def dollars(self) -> float | None:

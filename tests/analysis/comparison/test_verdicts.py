@@ -363,6 +363,16 @@ def test_a_grader_that_fails_says_nothing_of_the_arm(folder: Path) -> None:
     assert "4 of 12 (33.3%): grader_failed" in compared(base.location, "--to", new.location).stdout
 
 
+def test_a_limit_that_left_the_grade_is_no_failure(folder: Path, good: EvalLog) -> None:
+    limited = evaluated(folder / "limit", refetch=True, options={"token_limit": 60})
+    assert {sample.limit.type for sample in limited.samples or [] if sample.limit} == {"token"}
+    assert samples_frame(limited.location)[["scored", "failure"]].drop_duplicates().to_dict(
+        "records"
+    ) == [{"scored": True, "failure": ""}]
+    _, found = as_json(good.location, "--to", limited.location)
+    assert (found["new"]["failures"]["failed"], found["new"]["failures"]["reasons"]) == (0, {})
+
+
 def _easy_and_hard(folder: Path) -> Path:
     from tests.e2e import small
 
