@@ -167,7 +167,7 @@ def _discriminations(rows: "DataFrame") -> dict[Any, tuple[int, float | None]]:
     found: dict[Any, tuple[int, float | None]] = {}
     for (fixture, cut), group in rows.groupby(["fixture", "cut"]):
         table = group.pivot_table(
-            index=["arm", "log_path", "replicate"], columns="probe_id", values=_SHARE
+            index=["arm", "log_path", "replicate", "state_id"], columns="probe_id", values=_SHARE
         )
         # Of mechanical arms every compression comes out the same, which is no new evidence.
         table = table.reset_index("arm").drop_duplicates().set_index("arm")

@@ -122,7 +122,7 @@ def run_failures(summaries: Iterable[EvalSampleSummary]) -> RunFailures | None:
             if grade is not None or summary.error or summary.limit:
                 failures.errors.reasons[_short(summary.error or summary.limit or "no record")] += 1
             continue
-        key = tuple(about.get(part) for part in ("fixture", "cut", "replicate"))
+        key = tuple(about.get(part) for part in ("fixture", "cut", "state_id"))
         kind, _, reason = (grade.reason or "").partition(": ")
         failed = kind == "compression_failed"
         states[key] = _short(str(about.get("failure") or about["status"])) if failed else ""

@@ -95,7 +95,7 @@ def failed_states() -> Metric:
 
     def count(scores: list[SampleScore]) -> float:
         failed = {
-            tuple((item.score.metadata or {}).get(part) for part in ("fixture", "cut", "replicate"))
+            tuple((item.score.metadata or {}).get(part) for part in ("fixture", "cut", "state_id"))
             for item in scores
             if isinstance(item.score.value, int | float) and item.score.value == 1
         }

@@ -126,11 +126,11 @@ def _arms(samples: "DataFrame") -> "dict[str, DataFrame]":
 
 
 def _parts(rows: "DataFrame", measure: str) -> SpreadParts:
-    known = rows[rows[measure].notna() & rows["replicate"].notna()]
-    columns = ["unit", "sample", "log_path", "replicate", "epoch", measure]
+    known = rows[rows[measure].notna() & rows["state_id"].notna()]
+    columns = ["unit", "sample", "log_path", "state_id", "epoch", measure]
     return spread_parts(
-        Graded(str(unit), str(sample), f"{log} {replicate}", f"{log} {epoch}", float(value))
-        for unit, sample, log, replicate, epoch, value in known[columns].itertuples(index=False)
+        Graded(str(unit), str(sample), f"{log} {state_id}", f"{log} {epoch}", float(value))
+        for unit, sample, log, state_id, epoch, value in known[columns].itertuples(index=False)
     )
 
 
@@ -161,7 +161,7 @@ def _by_fixture(
     """Return the mean of each fixture, and the variance of that mean."""
     result = {}
     for fixture, group in rows[rows[measure].notna()].groupby("fixture"):
-        compressions = len(group.drop_duplicates(["log_path", "unit", "replicate"]))
+        compressions = len(group.drop_duplicates(["log_path", "unit", "state_id"]))
         states = max(1, compressions // max(1, group["unit"].nunique()))
         probes = int(group["sample"].nunique())
         result[str(fixture)] = (

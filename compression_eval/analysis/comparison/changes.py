@@ -251,14 +251,16 @@ def side_spread(side: Side) -> SideSpread:
         by_sample = dict(zip(rows.loc[first.index, "sample_uuid"], first, strict=True))
         kept = rows["sample_uuid"].map(by_sample) == setup
         rows, others = rows[kept], int((~kept).sum())
-    states = side.samples[["log_path", "epoch", "state"]].itertuples(index=False, name=None)
-    state_of = {(log, epoch): state for log, epoch, state in states}
+    states = side.samples[["log_path", "sample", "epoch", "state"]]
+    state_of = {tuple(key): state for *key, state in states.itertuples(index=False, name=None)}
     parts = {}
     for measure in SPLIT:
         columns = ["unit", "sample", "log_path", "epoch", measure]
         known = rows.loc[rows[measure].notna(), columns].itertuples(index=False, name=None)
         parts[measure] = spread_parts(
-            Graded(unit, probe, f"{log} {state_of[log, epoch]}", f"{log} epoch {epoch}", value)
+            Graded(
+                unit, probe, f"{log} {state_of[log, probe, epoch]}", f"{log} epoch {epoch}", value
+            )
             for unit, probe, log, epoch, value in known
         )
     return SideSpread(parts, others)

@@ -1,7 +1,7 @@
 """The measures, failures, measures on which arms cannot vary, and the verdict on each measure."""
 
 import math
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
@@ -117,6 +117,8 @@ def with_states(samples: "DataFrame") -> "DataFrame":
     """Return samples with a column ``state``: which compression of its run each is about.
 
     A sample that ended in an error may have no record that says so; the others of its epoch do.
+    They are numbered by replicate, of which a log that was retried away from its first attempt's
+    folder may hold two states: a second one is ``0.1``.
     """
     from pandas import Series
 
@@ -124,8 +126,16 @@ def with_states(samples: "DataFrame") -> "DataFrame":
     known = samples[[*keys, "replicate"]].dropna(subset=["replicate"]).drop_duplicates(keys)
     cells = known.itertuples(index=False, name=None)
     by_epoch = {(log, epoch): str(int(replicate)) for log, epoch, replicate in cells}
-    pairs = samples[keys].itertuples(index=False, name=None)
-    states = [by_epoch.get(pair, f"epoch {pair[1]}") for pair in pairs]
+    numbers: dict[tuple[str, str, str], dict[str, int]] = defaultdict(dict)
+    states = []
+    rows = samples[[*keys, "unit", "state_id"]].itertuples(index=False, name=None)
+    for log, epoch, unit, state_id in rows:
+        state = by_epoch.get((log, epoch), f"epoch {epoch}")
+        if isinstance(state_id, str):
+            seen = numbers[log, unit, state]
+            if number := seen.setdefault(state_id, len(seen)):
+                state = f"{state}.{number}"
+        states.append(state)
     return samples.assign(state=Series(states, index=samples.index, dtype=object))
 
 

@@ -153,7 +153,7 @@ class Side:
 def states_in(samples: "DataFrame") -> "DataFrame":
     """Return one row per compression of a side."""
     known = samples[samples["state_id"].notna()]
-    return known.drop_duplicates(["log_path", "unit", "replicate"])
+    return known.drop_duplicates(["log_path", "unit", "state_id"])
 
 
 def load_sides(

@@ -1,12 +1,14 @@
 """Verdicts, exit codes and what stands beside them, on runs whose scores are known."""
 
 import json
+import re
 from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
+from inspect_ai import eval_retry
 from inspect_ai.log import EvalLog
 
 from compression_eval.analysis import mean_score, samples_frame
@@ -371,6 +373,24 @@ def test_a_limit_that_left_the_grade_is_no_failure(folder: Path, good: EvalLog) 
     ) == [{"scored": True, "failure": ""}]
     _, found = as_json(good.location, "--to", limited.location)
     assert (found["new"]["failures"]["failed"], found["new"]["failures"]["reasons"]) == (0, {})
+
+
+def test_a_state_that_a_retry_made_anew_is_a_compression_of_its_own(
+    folder: Path, good: EvalLog
+) -> None:
+    def broken_once(call: Call) -> str:
+        if call.number == 0:
+            raise RuntimeError("the provider broke down")
+        return GOOD
+
+    first = evaluated(folder / "begun", answer=broken_once, options={"fail_on_error": False})
+    (log,) = eval_retry(first, log_dir=str(folder / "elsewhere"), display="plain")
+    states = samples_frame(log.location).groupby("replicate")["state_id"].nunique()
+    assert sorted(states) == [1, 1, 1, 2]
+    _, found = as_json(good.location, "--to", log.location)
+    assert [found[side]["failures"]["states"] for side in ("base", "new")] == [4, 5]
+    done = compared(good.location, "--to", log.location).stdout
+    assert re.search(r"(?m)^compressions +4 +5$", done)
 
 
 def _easy_and_hard(folder: Path) -> Path:
