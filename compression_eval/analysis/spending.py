@@ -27,7 +27,12 @@ SPENDING_NOTE = (
     "failed are left out, and so is what the compression took."
 )
 
-_KEYS = ["arm", "log", "fixture", "cut", "epoch"]
+_KEYS = ["arm", "log", "fixture", "cut", "epoch", "probe_id"]
+
+_MEASURED = [
+    *(KNOWLEDGE, "fact_violations", "answer_all_tokens"),
+    *("refetch_tokens", "refetch_calls", "refetch_correct", "refetch_knowledge"),
+]
 
 
 @dataclass(frozen=True)
@@ -64,9 +69,9 @@ def ways_of_answering(samples: "DataFrame", facts: "DataFrame") -> dict[str, Spe
     read = facts["in_answer_read"]
     stated = facts["in_answer"].where(read.isna(), read == "stated")
     known = facts.assign(stated=stated.eq(True), judged=stated.notna(), probe_id=facts["probe"])
-    by_probe = known.groupby([*_KEYS, "probe_id"])
+    by_probe = known.groupby(_KEYS)
     every = by_probe.agg({"stated": "all", "judged": "any"}).reset_index()
-    rows = samples.merge(every, on=[*_KEYS, "probe_id"], how="left")
+    rows = samples[[*_KEYS, *_MEASURED]].merge(every, on=_KEYS, how="left")
     flawless = rows["stated"].eq(True) & ~(rows["fact_violations"] > 0)
     right = flawless.astype(float).where(rows["judged"].eq(True))  # a failed answer is not wrong
     ways = {

@@ -55,6 +55,7 @@ def test_a_report_without_fetching_says_nothing_of_it(logs: Path, tmp_path: Path
     assert not (tmp_path / "out" / "charts" / "spending.svg").exists()
 
 
+@pytest.mark.filterwarnings("error::pandas.errors.PerformanceWarning")
 def test_first_answers_compare_with_and_without_fetching(logs: Path) -> None:
     sides = ("compare", logs / "plain", "--to", logs / "fetching")
     page = run(*sides)
