@@ -30,7 +30,7 @@ from inspect_ai.model import ChatMessageUser
 
 from compression_eval.analysis.logs import QUALIFYING
 from compression_eval.arguments import TaskArguments
-from compression_eval.compressors.budget import split
+from compression_eval.compressors.budget import split, split_system
 from compression_eval.compressors.prompts import prompt
 from compression_eval.compressors.tokens import token_counter
 from compression_eval.dataset import dataset_of
@@ -350,7 +350,7 @@ async def _tokens(
             window = split(history, 0, settings.tail_tokens)
             states[name, cut] = {
                 "full": counter.messages(history),
-                "none": counter.messages([m for m in history if m.role == "system"]),
+                "none": counter.messages(split_system(history)[0]),
                 "tail": counter.messages([*window.head, mark, *window.tail]),
             }
         question = ChatMessageUser(content=f"{question_preamble()}\n\n\n{sample.input}")

@@ -95,7 +95,7 @@ def safe_tail(messages: Sequence[_Message], count: int) -> list[_Message]:
 
 
 def split_system(messages: Sequence[ChatMessage]) -> tuple[list[ChatMessage], list[ChatMessage]]:
-    """Return the leading system messages, and all others."""
+    """Return the system prompt, which is the leading system messages, and all other messages."""
     start = next((i for i, m in enumerate(messages) if m.role != "system"), len(messages))
     return list(messages[:start]), list(messages[start:])
 

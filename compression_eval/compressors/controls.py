@@ -3,7 +3,7 @@
 from inspect_ai.model import ChatMessage, ChatMessageUser, Model
 from inspect_ai.tool import ToolInfo
 
-from compression_eval.compressors.budget import filled_tail, room_in_target, split
+from compression_eval.compressors.budget import filled_tail, room_in_target, split, split_system
 from compression_eval.compressors.prompts import prompt
 from compression_eval.compressors.strategy import Strategy, WindowStrategy, strategy
 from compression_eval.compressors.tokens import token_counter
@@ -37,8 +37,8 @@ class NoContext(Strategy):
     async def compact(
         self, model: Model, messages: list[ChatMessage], tools: list[ToolInfo]
     ) -> tuple[list[ChatMessage], ChatMessageUser | None]:
-        """Return the system messages."""
-        return [message for message in messages if message.role == "system"], None
+        """Return the system prompt, without system messages that came later."""
+        return split_system(messages)[0], None
 
 
 @strategy

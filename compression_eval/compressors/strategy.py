@@ -65,7 +65,7 @@ class WindowStrategy(Strategy):
     """A strategy that keeps the start and the end of a conversation verbatim."""
 
     head_tokens: NonNegativeInt = 0
-    """Tokens kept at the start, beyond the system messages."""
+    """Tokens kept at the start, beyond the system prompt."""
     tail_tokens: NonNegativeInt = TAIL_TOKENS
     """Tokens kept at the end; with a budget above 0 at least the last turn is kept."""
     target_tokens: PositiveInt | None = None

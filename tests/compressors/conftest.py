@@ -48,3 +48,15 @@ def model_replying(reply: Reply) -> tuple[Model, list[list[Any]]]:
 @pytest.fixture
 def fixture() -> Fixture:
     return conversation_fixture()
+
+
+LATE = 6
+"""Where the conversation below has system messages among the others."""
+
+
+@pytest.fixture
+def noted() -> Fixture:
+    plain = conversation_fixture(24).model_dump(exclude_none=True)
+    note = {"role": "system", "content": "The sandbox is read-only from now on."}
+    plain["messages"][LATE:LATE] = [note, {**note, "content": "Code E000 is to be watched."}]
+    return Fixture.model_validate(plain)

@@ -23,7 +23,7 @@ from compression_eval.errors import DataError
 from compression_eval.fixtures.banks import Probe
 from compression_eval.fixtures.models import Fixture
 from tests.compressors.arms import compressed
-from tests.compressors.conftest import Reply, conversation_fixture
+from tests.compressors.conftest import LATE, Reply, conversation_fixture
 
 PROBE = Probe.model_validate(
     {
@@ -80,6 +80,12 @@ def test_none_keeps_the_system_prompt_only(fixture: Fixture) -> None:
     state, _ = run(fixture, "none")
     assert [message.role for message in state.messages] == ["system"]
     assert state.status == "ok"
+
+
+def test_none_guesses_without_system_messages_that_came_later(noted: Fixture) -> None:
+    state, _ = run(noted, "none", cuts=(LATE + 2, len(noted.messages)))
+    assert ([message.id for message in state.messages], state.regions) == (["m0"], ["head"])
+    assert facts(state)["E000"] == (True, None, False, [])
 
 
 def test_tail_is_the_summarising_arm_without_its_summary(fixture: Fixture) -> None:

@@ -22,7 +22,7 @@ from compression_eval.compressors.validity import (
 )
 from compression_eval.fixtures.models import Fixture
 from tests.compressors.arms import compressed
-from tests.compressors.conftest import conversation_fixture
+from tests.compressors.conftest import LATE, conversation_fixture
 
 WORD = "word "
 
@@ -151,18 +151,6 @@ def test_trim_that_loses_the_request_is_told() -> None:
     state, _ = compressed(conversation_fixture(), "trim", {"preserve": 0.1})
     assert state.status == "invalid_structure"
     assert "last user message" in state.failure
-
-
-LATE = 6
-"""Where the conversation below has a system message among the others."""
-
-
-@pytest.fixture
-def noted() -> Fixture:
-    plain = conversation_fixture(24).model_dump(exclude_none=True)
-    note = {"role": "system", "content": "The sandbox is read-only from now on."}
-    plain["messages"][LATE:LATE] = [note, {**note, "content": "Note N2."}]
-    return Fixture.model_validate(plain)
 
 
 @pytest.mark.parametrize("name", ["masking", "clear-tools", "edit"])
