@@ -1,9 +1,17 @@
 """Models as Inspect has them: the one under test, and how its reply ended."""
 
+from collections.abc import Iterable
+from typing import Literal, get_args
+
 from inspect_ai.model import ContentText, Model, ModelOutput, ModelUsage, get_model
+
+from compression_eval.errors import DataError, did_you_mean, shorten
 
 EMBEDDED_MODEL = "embedded/lexical"
 """Reached only by this name, through Inspect's registry, so that nothing depends on it."""
+
+Role = Literal["grader", "compressor"]
+"""Roles that models are bound to; the model under test has none."""
 
 NO_CHOICES = "the model's reply holds no choices"
 """What is wrong with a reply that has nothing in it, which providers do send."""
@@ -16,6 +24,17 @@ def model_under_test() -> Model:
     """
     active = get_model()
     return get_model(EMBEDDED_MODEL) if str(active) == "none/none" else active
+
+
+def unknown_role(bound: Iterable[str]) -> DataError | None:
+    """Return the error for roles that nothing here has, which Inspect ignores; None for none."""
+    for role in bound:
+        if role not in get_args(Role):
+            return DataError(
+                f"--model-role: {shorten(role)} is no role; expected grader=… or compressor=…"
+                + did_you_mean(role, get_args(Role))
+            )
+    return None
 
 
 def stop_reason(output: ModelOutput) -> str:

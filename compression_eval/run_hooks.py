@@ -23,6 +23,7 @@ from inspect_ai.util import LimitExceededError
 
 from compression_eval.grading.failures import FAILURES, RunFailures, run_failures
 from compression_eval.grading.scorers import READ_KEYS
+from compression_eval.inspect_models import unknown_role
 from compression_eval.sharing import enter_run, forget_run, open_held_gate, remember_run
 from compression_eval.versioning import changed_since
 
@@ -49,11 +50,11 @@ class RunHooks(Hooks):
         self._tasks: set[str] = set()
 
     async def on_task_start(self, data: TaskStart) -> None:
-        """Remember an attempt's logical run; refuse to retry a log made from something else.
+        """Remember an attempt's logical run; refuse unknown roles and retries of other data.
 
         Raises:
-            LimitExceededError: The log was made from something else, and Inspect would reuse its
-                samples. Any other error in a hook is only logged.
+            LimitExceededError: A bound role is unknown, or the log was made from something else,
+                and Inspect would reuse its samples. Any other error in a hook is only logged.
         """
         spec = data.spec
         changed = changed_since(str(spec.task_version), spec.metadata or {})
@@ -70,6 +71,9 @@ class RunHooks(Hooks):
                 f"cannot be mixed with new ones. Changed since:{listed}\nPut it back as it was "
                 "and retry that log again, or run anew with inspect eval.",
             )
+        # Tasks refuse this too, but one made in Python is made before roles are bound.
+        if MAX_FAILED in (spec.metadata or {}) and (error := unknown_role(spec.model_roles or {})):
+            raise LimitExceededError("custom", value=1, limit=0, message=str(error))
         command = click.get_current_context(silent=True)
         retried = spec.task_id in self._tasks or (command and command.info_name == "eval-retry")
         self._tasks.add(spec.task_id)

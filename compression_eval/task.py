@@ -30,7 +30,7 @@ from compression_eval.grading.refetching import refetch as refetch_scorer
 from compression_eval.grading.rubric import KNOWLEDGE
 from compression_eval.grading.scorers import compression as compression_scorer
 from compression_eval.grading.scorers import fact_retention, qualification, six_dimensions
-from compression_eval.inspect_models import EMBEDDED_MODEL
+from compression_eval.inspect_models import EMBEDDED_MODEL, unknown_role
 from compression_eval.plans import preamble_digest
 from compression_eval.run_hooks import MAX_FAILED
 from compression_eval.solver import probe_solver
@@ -258,8 +258,14 @@ def active_model() -> str | None:
 
 
 def bound_roles(answerer: str | None) -> tuple[list[str | None], str | None]:
-    """Return the names of the graders and of the model that compresses."""
+    """Return the names of the graders and of the model that compresses.
+
+    Raises:
+        DataError: There is a role that nothing here has, or several models are to compress.
+    """
     roles = model_roles()
+    if error := unknown_role(roles):
+        raise error
     grader, compressor = roles.get("grader"), roles.get("compressor")
     if isinstance(compressor, list):
         raise DataError("--model-role compressor: one model, not a list")

@@ -8,7 +8,7 @@ from inspect_ai import Task, task
 from inspect_ai.dataset import MemoryDataset
 from inspect_ai.dataset import Sample as InspectSample
 from inspect_ai.log import HeadlineMetric
-from inspect_ai.model import ChatMessageAssistant, ChatMessageUser, get_model
+from inspect_ai.model import ChatMessageAssistant, ChatMessageUser, get_model, model_roles
 from inspect_ai.solver import Generate, Solver, TaskState, solver
 
 from compression_eval._version import __version__
@@ -32,7 +32,7 @@ from compression_eval.grading.graded_answers import (
 from compression_eval.grading.metrics import CLUSTER
 from compression_eval.grading.request import GraderContext
 from compression_eval.grading.rubric import rubric_digest
-from compression_eval.inspect_models import EMBEDDED_MODEL
+from compression_eval.inspect_models import EMBEDDED_MODEL, unknown_role
 from compression_eval.record import AnswerRecord, SampleRecord, write_record
 from compression_eval.terminal import command_line_errors
 from compression_eval.versioning import result_version
@@ -104,6 +104,8 @@ def calibration_task(arguments: CalibrationArguments) -> Task:
     scorer = calibration_scorer(arguments.grader_context, arguments.language)
     sets = load_sets(arguments.answers)
     nothing_chosen = _nothing_chosen()
+    if error := unknown_role(model_roles()):
+        raise error
     records: dict[str, SampleRecord] = {}
     samples: list[InspectSample] = []
     for group in sets:

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import Annotated, Any, Literal, TypeVar, get_args
+from typing import Annotated, Any, TypeVar
 
 import click
 import yaml
@@ -20,11 +20,9 @@ from pydantic import (
 from compression_eval.arguments import ArgumentFields
 from compression_eval.errors import DataError, describe_validation_error, shorten
 from compression_eval.fixtures.finding_files import DEFAULT_FIXTURES
+from compression_eval.inspect_models import Role, unknown_role
 
 F = TypeVar("F", bound=Callable[..., object])
-
-Role = Literal["grader", "compressor"]
-"""Model roles that a sweep can bind; the model under test has none."""
 
 OF_AN_ARM = ("compressor", "compressor_args", "prompt", "focus_topic")
 SHARED = [name for name in ArgumentFields.model_fields if name not in OF_AN_ARM]
@@ -241,11 +239,8 @@ def settings_of(file: Path | None, options: dict[str, Any]) -> SweepSettings:
             values[name] = _value(values[name])
     if "roles" in values:
         values["roles"] = _pairs("--model-role", values["roles"])
-        for role in values["roles"]:
-            if role not in get_args(Role):
-                raise DataError(
-                    f"--model-role: {shorten(role)} is no role; expected grader=… or compressor=…"
-                )
+        if error := unknown_role(values["roles"]):
+            raise error
     for name in ("generate", "model_args"):
         if name in values:
             pairs = _pairs(f"--{name.replace('_', '-')}", values[name])

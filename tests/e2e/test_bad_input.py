@@ -7,10 +7,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from inspect_ai import eval as inspect_eval
 
+from compression_eval import compression
 from compression_eval.errors import DataError
 from tests.e2e import small
-from tests.e2e.scripted import Scripts
+from tests.e2e.scripted import ANSWERS, Scripts
 
 Arguments = dict[str, Any]
 
@@ -108,6 +110,34 @@ def test_an_argument_is_refused(
     message = refused(tiny.parent, log_dir, scripts, given)
     for part in said:
         assert part in message
+
+
+MISSPELT = {**small.ROLES, "compresor": small.ROLES["compressor"]}
+SAID_OF_IT = (
+    "--model-role: 'compresor' is no role; expected grader=… or compressor=…; "
+    "did you mean 'compressor'?"
+)
+
+
+@pytest.mark.parametrize("task", ["compression", "resumption", "grader_calibration"])
+def test_an_unknown_role_is_refused(task: str, log_dir: Path, scripts: Scripts) -> None:
+    options: dict[str, Any] = {"model": f"scripted/{ANSWERS}", "model_roles": MISSPELT}
+    with pytest.raises(DataError) as caught:
+        inspect_eval(f"compression_eval/{task}", log_dir=str(log_dir), display="plain", **options)
+    assert str(caught.value) == SAID_OF_IT
+    assert not log_dir.exists()
+
+
+def test_a_task_made_before_its_roles_refuses_unknown_ones(
+    tiny: Path, log_dir: Path, scripts: Scripts
+) -> None:
+    made = compression(fixtures=str(tiny), compressor_args=small.BUDGETS)
+    options: dict[str, Any] = {"model": f"scripted/{ANSWERS}", "model_roles": MISSPELT}
+    (log,) = inspect_eval(made, log_dir=str(log_dir), display="plain", **options)
+    assert log.status == "error"
+    assert log.error is not None
+    assert log.error.message == SAID_OF_IT
+    assert not any(script.calls for script in scripts.values()), "a model was called"
 
 
 def test_a_strategy_of_a_missing_extra_is_refused(

@@ -73,6 +73,7 @@ def test_bytes_that_are_no_text_and_a_missing_file_are_refused(tmp_path: Path) -
     ("arguments", "said"),
     [
         (["--model-role", "judge=a/b"], "'judge' is no role"),
+        (["--model-role", "gradr=a/b"], "did you mean 'grader'?"),
         (["--model-role", "grader"], "is not of the form NAME=VALUE"),
         (["--budgets", "2k"], "'2k' is not a number of tokens"),
         (["--models", "nobody/nothing"], "models: 'nobody/nothing'"),
