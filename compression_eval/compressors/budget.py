@@ -167,8 +167,8 @@ def room_in_target(
     if room < least:
         raise CompressionError(
             "error",
-            f"target_tokens ({target}) is too small: system prompt and head take {head}, "
-            f"and {frame + least} more are needed",
+            f"target_tokens ({target}) is too small: it is for the whole state, of which system "
+            f"prompt and head take {head}, and {frame + least} more are needed",
         )
     return room
 

@@ -15,7 +15,7 @@ from inspect_ai.log import EvalSpec
 
 from compression_eval.arguments import TaskArguments, checked
 from compression_eval.compressors.artifacts import SUFFIX
-from compression_eval.compressors.budget import WINDOW_BUDGETS
+from compression_eval.compressors.budget import WINDOW_BUDGETS, split, split_system
 from compression_eval.compressors.running import CompressionPlan
 from compression_eval.compressors.spec import CompressorSpec
 from compression_eval.compressors.tokens import token_counter
@@ -105,6 +105,10 @@ def sweep_arms(settings: SweepSettings) -> list[Arm]:
     the value under which its states fit the budget; others occur once, with a note that says why.
     The controls ``full`` and ``none`` are added, and ``tail`` with the budgets of every arm that
     keeps a head and tail.
+
+    Raises:
+        DataError: An arm is invalid or given twice, or every state of it must fail: no argument
+            gives the size of any budget, or its target has no room for what always stays.
     """
     arms: list[Arm] = []
     for each in settings.arms:
@@ -124,7 +128,46 @@ def sweep_arms(settings: SweepSettings) -> list[Arm]:
         labels.add(arm.label)
     controls = _controls(settings, arms) if settings.controls else ()
     added = {arm.key: arm for arm in controls if arm.key not in seen}
-    return [*added.values(), *arms]
+    return list(_with_room([*added.values(), *arms]))
+
+
+def _with_room(arms: Sequence[Arm]) -> Iterator[Arm]:
+    """Yield the arms, with a note if a target cannot hold the head of every conversation."""
+    known: dict[int, list[int]] = {}
+    for arm in arms:
+        target = getattr(arm.spec.arguments, _TARGET, None)
+        if target is None:
+            yield arm
+            continue
+        tokens = getattr(arm.spec.arguments, "head_tokens", 0)
+        if tokens not in known:
+            known[tokens] = anyio.run(_heads, _compressions(arm), tokens)
+        over = [size for size in known[tokens] if size >= target]
+        why = (
+            "a target is for the whole state, and system prompt and head alone take "
+            f"{max(over, default=0):,} tokens"
+        )
+        if over and len(over) == len(known[tokens]):
+            raise DataError(f"arms: {arm.label}: {why}")
+        failing = f"{len(over)} of {len(known[tokens])} histories cannot be compressed: {why}"
+        yield replace(arm, note=failing) if over else arm
+
+
+async def _heads(plans: Sequence[CompressionPlan], head_tokens: int) -> list[int]:
+    """Return the tokens of system prompt and head in each history."""
+    sizes = []
+    for plan in plans:
+        history = await plan.history()
+        # The rest of a history is long, and only has to be counted to find a head in it.
+        head = split(history, head_tokens, 0).head if head_tokens else split_system(history)[0]
+        sizes.append(token_counter().messages(head))
+    return sizes
+
+
+def _compressions(arm: Arm) -> list[CompressionPlan]:
+    """Return what an arm compresses: every fixture at every cut."""
+    planned = dataset_of(TaskArguments(**arm.arguments)).plans
+    return list({id(each.compression): each.compression for each in planned.values()}.values())
 
 
 def _arm(settings: SweepSettings, arm: ArmSettings, *, control: bool = False) -> Arm:
@@ -266,13 +309,9 @@ class _Fitting:
             guess = int(budget - low_size)
         return min(max(guess, low + 1), high - 1)
 
-    def _plans(self, number: int) -> list[CompressionPlan]:
-        planned = dataset_of(TaskArguments(**self.arm_with(number).arguments)).plans
-        return list({id(each.compression): each.compression for each in planned.values()}.values())
-
     def _longest(self, number: int) -> int:
         async def tokens() -> int:
-            histories = [await plan.history() for plan in self._plans(number)]
+            histories = [await plan.history() for plan in _compressions(self.arm_with(number))]
             return max(token_counter().messages(history) for history in histories)
 
         return anyio.run(tokens)
@@ -286,7 +325,7 @@ class _Fitting:
 
     async def _sizes(self, number: int) -> list[int] | None:
         model, sizes = rehearsing_model(), []
-        for plan in self._plans(number):
+        for plan in _compressions(self.arm_with(number)):
             state = await rehearse(plan, model)
             if state.status in TOO_LARGE:
                 return None

@@ -119,7 +119,9 @@ async def arm_costs(
             sum(cycle.output_tokens for cycle in state.cycles),
         )
         size: int | None = state.state_tokens
-        if state.status != "ok" and (not calls_model or state.status in TOO_LARGE):
+        # Without a call, a target failed for what it cannot hold, whatever a model would reply.
+        certain = state.status in TOO_LARGE or (arm.budget is not None and not compressing.calls)
+        if state.status != "ok" and (not calls_model or certain):
             costs.failing[f"{state.status}: {state.failure}"] += settings.epochs
             size = None
         elif state.status != "ok":

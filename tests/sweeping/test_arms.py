@@ -162,6 +162,30 @@ def test_the_commands_say_what_was_fitted(wordy: Path) -> None:
         )
 
 
+def test_a_target_that_cannot_hold_the_system_prompt_is_told_beforehand(tmp_path: Path) -> None:
+    talk = small.conversation("long")
+    talk["messages"][0]["content"] = "You are a careful agent. " * 200
+    files = [small.write(tmp_path), small.write(tmp_path, "long", fixture=talk)]
+
+    def said(command: list[str], *fixtures: Path) -> tuple[int, str, str]:
+        given = ["--arms", "anchored", "--budgets", "300", "--log-dir", str(tmp_path / "logs")]
+        listed = ",".join(map(str, fixtures))
+        ended = run(*command, *given, "--fixtures", listed)
+        return ended.code, " ".join(ended.output.split()), ended.errors
+
+    alone = "a target is for the whole state, and system prompt and head alone take 1,205 tokens"
+    for command in (["sweep", "--dry-run"], ["estimate"]):
+        code, output, _ = said(command, *files)
+        assert code == 0
+        assert output.count(f"1 of 2 histories cannot be compressed: {alone}") == 2  # tail, too
+    assert output.count("3 of 6 compressions will fail, error: target_tokens (300) is too") == 2
+    for command in (["sweep"], ["sweep", "--dry-run"], ["estimate"]):
+        code, output, errors = said(command, files[1])
+        assert code != 0
+        assert f"arms: tail (target_tokens=300): {alone}" in errors
+    assert not (tmp_path / "logs").exists()
+
+
 @pytest.mark.parametrize("name", ["anchored", "tail"])
 def test_one_budget_twice_is_one(tiny: Path, name: str) -> None:
     assert labels(tiny, [name], budgets=[900, 900], controls=False) == [
