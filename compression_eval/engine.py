@@ -15,7 +15,7 @@ from typing import Any, TypeVar
 import click
 
 from compression_eval._version import __version__
-from compression_eval.errors import DataError
+from compression_eval.errors import DataError, lacking
 from compression_eval.terminal import Display, plain_error
 
 DEATHS = 5
@@ -200,8 +200,6 @@ def _ray() -> ModuleType:
     try:
         import ray
     except ImportError as error:
-        raise DataError(
-            "--engine ray: Ray is not installed; pip install 'compression_eval[ray]'"
-        ) from error
+        raise lacking("--engine ray", ["ray"], "ray") from error
     module: ModuleType = ray
     return module

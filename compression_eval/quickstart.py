@@ -30,7 +30,13 @@ from compression_eval.conversations.formats import format_of
 from compression_eval.conversations.overview import printable
 from compression_eval.conversations.pipeline import Import, ImportOptions, scrubbing_of, target
 from compression_eval.conversations.sources import Input, find_inputs, readable, source_file
-from compression_eval.errors import DataError, PassedOverError, describe_validation_error, shorten
+from compression_eval.errors import (
+    DataError,
+    PassedOverError,
+    describe_validation_error,
+    lacking,
+    shorten,
+)
 from compression_eval.fixtures.cuts import TAIL_TOKENS, places
 from compression_eval.fixtures.finding_files import BANK_SUFFIX
 from compression_eval.fixtures.loading import load_fixture, load_pair
@@ -163,9 +169,7 @@ def quickstart_command(
     the cost is estimated, and asked for, first. Given again, the command goes on where it was.
     """
     if missing := [name for name in NEEDED if find_spec(name) is None]:
-        raise DataError(
-            f"quickstart needs {', '.join(missing)}: pip install 'compression_eval[analysis,scrub]'"
-        )
+        raise lacking("quickstart", missing, "analysis,scrub")
     _check_models(models)
     wanted = Selection(
         paths=[os.path.abspath(Path(path).expanduser()) for path in paths],  # noqa: PTH100 - patterns

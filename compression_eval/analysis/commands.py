@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from compression_eval.errors import DataError
+from compression_eval.errors import DataError, lacking
 from compression_eval.fixtures.writing import write_whole
 from compression_eval.terminal import (
     CleanCommand,
@@ -353,5 +353,4 @@ def require_for_report() -> None:
 def _require(what: str, *packages: str) -> None:
     missing = [name for name in packages if find_spec(name) is None]
     if missing:
-        listed = ", ".join(missing)
-        raise DataError(f"{what} needs {listed}: pip install 'compression_eval[analysis]'")
+        raise lacking(what, missing, "analysis")

@@ -13,9 +13,9 @@ from pydantic import PositiveInt
 
 from compression_eval.compressors.errors import CompressionError
 from compression_eval.compressors.strategy import Strategy, Text, strategy
-from compression_eval.errors import DataError
+from compression_eval.errors import lacking
 
-_INSTALL = "pip install 'compression_eval[langchain]'"
+_EXTRA = ("compressor: langchain", ["langchain"], "langchain")
 
 
 @strategy
@@ -43,7 +43,7 @@ class LangChainCompaction(Strategy):
     def __post_init__(self) -> None:
         super().__post_init__()
         if find_spec("langchain") is None:
-            raise DataError(f"compressor: langchain is not installed; {_INSTALL}")
+            raise lacking(*_EXTRA)
 
     async def compact(
         self, model: Model, messages: list[ChatMessage], tools: list[ToolInfo]
@@ -53,7 +53,7 @@ class LangChainCompaction(Strategy):
             from compression_eval.compressors.langchain_bridge import middleware_result
         except ImportError as error:
             raise CompressionError(
-                "unsupported", f"langchain cannot be imported ({error}); {_INSTALL}"
+                "unsupported", f"langchain cannot be imported ({error}); {lacking(*_EXTRA)}"
             ) from error
         return await middleware_result(
             model, messages, self.keep, self.trim_tokens_to_summarize, self.prompt

@@ -26,7 +26,7 @@ from compression_eval.analysis.statistics.power import (
 )
 from compression_eval.analysis.statistics.significance import DEFAULT_THRESHOLD
 from compression_eval.compressors.tokens import token_counter
-from compression_eval.errors import DataError, passed_over
+from compression_eval.errors import lacking, passed_over
 from compression_eval.grading.rubric import (
     KNOWLEDGE,
     MAX_SCORE,
@@ -297,10 +297,7 @@ def _require_scipy() -> None:
     try:
         import scipy.stats  # noqa: F401
     except ImportError as error:
-        raise DataError(
-            "what a design can detect needs scipy; install it with: "
-            "pip install 'compression_eval[analysis]'"
-        ) from error
+        raise lacking("what a design can detect", ["scipy"], "analysis") from error
 
 
 def smallest_difference(

@@ -23,7 +23,7 @@ def test_without_the_package_it_is_refused_before_anything_runs(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setitem(sys.modules, "langchain", None)
-    with pytest.raises(DataError, match=r"not installed; pip install 'compression_eval\[langchain"):
+    with pytest.raises(DataError, match=r"needs langchain, .*pip install -e '\.\[langchain\]'"):
         compressor_spec("langchain")
 
 

@@ -146,7 +146,7 @@ def test_a_strategy_of_a_missing_extra_is_refused(
     monkeypatch.setitem(sys.modules, "langchain", None)
     given = {"compressor": "langchain", "compressor_args": {}}
     said = refused(tiny.parent, log_dir, scripts, given)
-    assert "pip install 'compression_eval[langchain]'" in said
+    assert "pip install -e '.[langchain]'" in said
 
 
 # An argument of another type than any that is meant; each must be a DataError that names it.

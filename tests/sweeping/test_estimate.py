@@ -270,4 +270,7 @@ def test_without_scipy_the_way_to_get_it_is_said(
     monkeypatch.setitem(sys.modules, "scipy.stats", None)
     ended = run("estimate", str(settings_file(tmp_path, tiny)))
     assert ended.code != 0
-    assert "pip install 'compression_eval[analysis]'" in ended.errors
+    assert (
+        "pip install -e '.[analysis]' in its folder, or pip install 'WHEEL[analysis]'"
+        in ended.errors
+    )

@@ -14,7 +14,7 @@ from typing import Any
 import yaml
 
 from compression_eval.conversations.scrubbing.pseudonyms import KINDS
-from compression_eval.errors import DataError
+from compression_eval.errors import DataError, lacking
 
 _WHOLE_TEXT = ((0, sys.maxsize),)
 
@@ -136,10 +136,7 @@ def yaml_file(name: str) -> Any:
 
 def missing(package: str) -> DataError:
     """Return the error that a package of the extra ``scrub`` is not there."""
-    return DataError(
-        f"the scrubber needs the package {package}; install it with: "
-        "pip install 'compression_eval[scrub]'"
-    )
+    return lacking("the scrubber", [package], "scrub")
 
 
 @cache

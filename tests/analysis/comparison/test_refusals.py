@@ -220,4 +220,7 @@ def test_what_is_asked_wrongly(arguments: tuple[str, ...], said: str) -> None:
 def test_without_scipy_the_way_to_it_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("compression_eval.analysis.commands.find_spec", lambda _: None)
     error = refused(compared("a.eval", "--to", "b.eval"))
-    assert error == "compare needs scipy: pip install 'compression_eval[analysis]'"
+    assert error == (
+        "compare needs scipy, which an extra of compression_eval brings: "
+        "pip install -e '.[analysis]' in its folder, or pip install 'WHEEL[analysis]'"
+    )
