@@ -108,12 +108,16 @@ def compressor_spec(name: str, arguments: Mapping[str, Any] | None = None) -> Co
         for detail in details:
             if isinstance(cause := detail.get("ctx", {}).get("error"), DataError):
                 raise cause from None
+        named = [".".join(map(str, detail["loc"])) for detail in details]
+        known = list(strategy.arguments.model_fields)
         problems = "; ".join(
-            f"{'.'.join(str(part) for part in detail['loc'])}: {detail['msg']}"
-            for detail in details
+            f"it takes no {name}{did_you_mean(name, known)}"
+            if detail["type"] == "extra_forbidden"
+            else f"{name}: {detail['msg']}"
+            for name, detail in zip(named, details, strict=True)
         )
-        known = ", ".join(strategy.arguments.model_fields) or "none"
         raise DataError(
-            f"compressor_args of {strategy.name!r}: {problems} (arguments it takes: {known})"
+            f"compressor_args of {strategy.name!r}: {problems} "
+            f"(arguments it takes: {', '.join(known) or 'none'})"
         ) from error
     return spec

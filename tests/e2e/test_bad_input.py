@@ -39,7 +39,10 @@ ARGUMENTS: list[tuple[Arguments, Sequence[str]]] = [
     ({"fixtures": []}, ["fixtures", "empty"]),
     ({"compressor": "anchord"}, ["compressor", "'anchord'", "did you mean 'anchored'", "edit"]),
     ({"compressor": 5}, ["compressor", "'5'", "regenerative"]),
-    ({"compressor_args": {"tail": 5}}, ["compressor_args", "tail:", "tail_tokens"]),
+    (
+        {"compressor_args": {"tail": 5}},
+        ["compressor_args", "it takes no tail (arguments it takes: head_tokens, tail"],
+    ),
     ({"compressor_args": {"tail_tokens": -1}}, ["compressor_args", "tail_tokens", "equal to 0"]),
     ({"compressor_args": {"tail_tokens": "many"}}, ["compressor_args", "tail_tokens", "integer"]),
     ({"compresor": "full"}, ["did you mean 'compressor'?"]),
@@ -61,7 +64,7 @@ ARGUMENTS: list[tuple[Arguments, Sequence[str]]] = [
     ),
     (
         {"compressor": "none", "compressor_args": {}, "focus_topic": "x"},
-        ["'none'", "focus_topic"],
+        ["compressor_args of 'none': it takes no focus_topic (arguments it takes: none)"],
     ),
     ({"focus_topic": ""}, ["focus_topic", "at least 1"]),
     ({"criteria": "some"}, ["criteria", "'some'", "by_type, all"]),

@@ -193,10 +193,10 @@ def test_a_close_name_is_offered(kinds: Path) -> None:
 @pytest.mark.parametrize(
     ("name", "arguments", "says"),
     [
-        ("plain", {"kep": 3}, "kep: Extra inputs"),
+        ("plain", {"kep": 3}, "it takes no kep; did you mean 'keep'"),
         ("plain", {"keep": "many"}, "keep: Input should be a valid integer"),
-        ("an_instance", {"keep": 3}, "keep: Extra inputs"),
-        ("Strategy", {"label": "x"}, "label: Extra inputs"),
+        ("an_instance", {"keep": 3}, "it takes no keep"),
+        ("Strategy", {"label": "x"}, "it takes no label"),
         ("needs_keep", {}, "keep: Field required"),
     ],
 )
