@@ -118,10 +118,8 @@ class LateGroup(CleanGroup):
     ) -> None:
         super().__init__(*arguments, **options)
         self.late = late
-
-    def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002
-        """Return the names, in the order of the help."""
-        return list(self.late)
+        # What click lists in a help, and holds a misspelt name against.
+        self.commands = {name: click.Command(name, help=text) for name, (_, text) in late.items()}
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:  # noqa: ARG002
         """Return a command; None if there is none of that name."""
@@ -133,8 +131,7 @@ class LateGroup(CleanGroup):
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """Write the list of commands."""
-        listed = (click.Command(name, help=text) for name, (_, text) in self.late.items())
-        click.Group(commands=list(listed)).format_commands(ctx, formatter)
+        click.Group(commands=self.commands).format_commands(ctx, formatter)
 
 
 def check_output(path: Path, *, folder: bool = False, parents: bool = False) -> None:

@@ -140,6 +140,16 @@ def test_every_command_takes_h_for_help_and_is_listed_by_its_first_sentence() ->
     assert CliRunner().invoke(main, ["no-such"]).exit_code == 2
 
 
+@pytest.mark.parametrize(
+    ("given", "meant"), [("compre", "compare"), ("probes chek", "check"), ("fixtures pak", "pack")]
+)
+def test_a_misspelt_command_is_told_the_one_that_may_be_meant(given: str, meant: str) -> None:
+    done = CliRunner().invoke(main, given.split())
+    assert done.exit_code == 2
+    assert "id you mean" in done.stderr
+    assert f"'{meant}'" in done.stderr
+
+
 @pytest.mark.parametrize("command", [[], ["probes"], ["probes", "generate"], ["import"]])
 def test_help_is_there_at_once(command: list[str]) -> None:
     shown = f"main({[*command, '-h']}, standalone_mode=False);"
