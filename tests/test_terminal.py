@@ -70,7 +70,7 @@ WRITES = {
     ),
     "folder": (
         *("report GONE --out", "fixtures unpack IN --out", "import IN --out", "scrub GONE --out"),
-        *("probes generate IN --out", "quickstart GONE --out"),
+        *("probes generate IN --out", "probes qualify IN --out", "quickstart GONE --out"),
     ),
 }
 """Commands that write, by what; each is given a path behind."""

@@ -59,7 +59,7 @@ from compression_eval.plans import question_preamble
 from compression_eval.record import ProbeRecord, StateRecord
 from compression_eval.sweeping.progress import progress
 from compression_eval.task import compression
-from compression_eval.terminal import check_output, examples, plain_error, say_passed_over
+from compression_eval.terminal import Output, check_output, examples, plain_error, say_passed_over
 
 Condition = Literal["full", "none", "tail"]
 """Names of the control compressions whose states a probe is put at."""
@@ -149,7 +149,7 @@ class Asked:
 @click.option("--log-dir", default="logs/qualify", show_default=True, help="Folder for the logs.")
 @click.option(
     "--out",
-    type=click.Path(path_type=Path, exists=True, file_okay=False),
+    type=Output(folder=True, parents=True),
     help="Folder to write the banks to; by default each is rewritten where it lies.",
 )
 @click.option("--dry-run", is_flag=True, help="Say what would be asked and what it costs.")
@@ -185,7 +185,7 @@ def qualify_command(
     if len(set(targets.values())) < len(targets):
         raise DataError(f"--out: {out}: two of the banks have the same file name")
     for target in () if dry_run else targets.values():
-        check_output(target.resolve())
+        check_output(target.resolve(), parents=True)
     _say_what_is_asked(pairs, samples, settings)
     if dry_run:
         return
@@ -551,4 +551,5 @@ def write_verdicts(
         raise DataError(f"{found.origin}: could not be rewritten without a change of its probes")
     indent = _INDENT.match(text)
     written = json.dumps(data, indent=indent[1] if indent else 1, ensure_ascii=False)
+    target.parent.mkdir(parents=True, exist_ok=True)
     write_whole(target.resolve(), written + "\n")

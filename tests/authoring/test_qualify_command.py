@@ -204,10 +204,12 @@ def test_nothing_else_in_the_bank_is_changed(qualified: Qualified) -> None:
 
 def test_banks_can_be_written_elsewhere(path: Path, tmp_path: Path) -> None:
     before = path.with_name("tiny.probes.json").read_bytes()
-    (tmp_path / "out").mkdir()
-    assert qualify(path, "--epochs", 1, "--out", tmp_path / "out").exit_code == 0
+    out = tmp_path / "not" / "there"
+    assert qualify(path, "--epochs", 1, "--out", out, "--dry-run").exit_code == 0
+    assert not out.parent.exists()
+    assert qualify(path, "--epochs", 1, "--out", out).exit_code == 0
     assert path.with_name("tiny.probes.json").read_bytes() == before
-    assert load_bank(tmp_path / "out" / "tiny.probes.json").probes[0].qualification is not None
+    assert load_bank(out / "tiny.probes.json").probes[0].qualification is not None
 
 
 def test_an_answer_with_a_superseded_value_does_not_pass(path: Path, script: Script) -> None:
