@@ -152,7 +152,7 @@ def states_of(samples: "DataFrame") -> "DataFrame":
 def unfold_criteria(frame: "DataFrame") -> "DataFrame":
     """Return a row per criterion of a frame with the folded column."""
     names = ("grading", "criterion", "grader", "score", "graded", "reasoning")
-    frame = _unfolded(frame, CRITERIA, names)
+    frame = _unfolded(frame.drop(columns=CRITERIA), frame[CRITERIA], names)
     dimensions = {criterion.id: criterion.dimension for criterion in structure().criteria}
     frame["dimension"] = frame["criterion"].map(dimensions)
     return frame
@@ -160,20 +160,23 @@ def unfold_criteria(frame: "DataFrame") -> "DataFrame":
 
 def unfold_gradings(frame: "DataFrame") -> "DataFrame":
     """Return a row per grading of a frame with the folded column."""
-    frame = _unfolded(frame, GRADINGS, ("grading", "graded_by", *SETUP, *DIMENSION_KEYS))
+    names = ("grading", "graded_by", *SETUP, *DIMENSION_KEYS)
+    frame = _unfolded(frame.drop(columns=GRADINGS), frame[GRADINGS], names)
     return _with_floats(frame, DIMENSION_KEYS)
 
 
 _OF_FACTS = [each.name for each in fields(FactRow) if each.name not in ("log", "compressor")]
 
 
-def unfold_facts(frame: "DataFrame", names: Sequence[str] = _OF_FACTS) -> "DataFrame":
-    """Return a row per fact of a frame with the folded column.
+def unfold_facts(
+    frame: "DataFrame", names: Sequence[str] = _OF_FACTS, cells: Iterable[Value] | None = None
+) -> "DataFrame":
+    """Return a row per fact of a frame with the folded column, or with its cells beside it.
 
     Columns are the arm and those of `FactRow`, of the run those that the frame has.
     """
     of_run = [name for name in ("arm", "log", "compressor") if name in frame]
-    return _unfolded(frame[[*of_run, FACTS]], FACTS, names)
+    return _unfolded(frame[of_run], frame[FACTS] if cells is None else cells, names)
 
 
 def fact_rows(logs: Sequence[Log]) -> list[FactRow]:
@@ -194,17 +197,17 @@ def fact_rows(logs: Sequence[Log]) -> list[FactRow]:
     return facts
 
 
-def _unfolded(frame: "DataFrame", column: str, names: Iterable[str]) -> "DataFrame":
+def _unfolded(frame: "DataFrame", cells: Iterable[Any], names: Iterable[str]) -> "DataFrame":
     from pandas import DataFrame
 
     places: list[int] = []
     values: dict[str, list[Any]] = {name: [] for name in names}
-    for place, cell in enumerate(frame[column]):
+    for place, cell in enumerate(cells):
         for row in _rows(cell):
             places.append(place)
             for name, own in values.items():
                 own.append(row.get(name, float("nan")))
-    kept = frame.drop(columns=column).iloc[places].reset_index(drop=True)
+    kept = frame.iloc[places].reset_index(drop=True)
     return kept.join(DataFrame(values))
 
 

@@ -2,7 +2,7 @@
 
 import math
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from typing import TYPE_CHECKING, Any, get_args
 
@@ -123,16 +123,31 @@ class Frames:
     aside: Aside
     """Uuid, answer, criteria and facts of each sample, which would be most of the memory."""
 
-    def unfolded(self, arm: str) -> "tuple[DataFrame, DataFrame, DataFrame]":
-        """Return an arm's samples with a hash of each answer, folded criteria, and its facts."""
+    def unfolded(self, arm: str) -> "tuple[DataFrame, DataFrame]":
+        """Return an arm's samples with their uuids and a hash of each answer, and its facts."""
         samples = self.samples[self.samples["arm"] == arm]
-        cells = [cell for path in samples["log_path"].unique() for cell in self.aside.of(path)]
-        uuids, answers, criteria, facts = zip(*cells, strict=True)
-        return (
-            samples.assign(sample_uuid=uuids, answer=list(map(hash, answers))),
-            samples[["arm"]].assign(sample_uuid=uuids, **{CRITERIA: criteria}),
-            unfold_facts(samples[["arm", "log"]].assign(**{FACTS: facts}), _OF_FACTS),
-        )
+        uuids: list[Any] = []
+        answers: list[int] = []
+
+        def cells() -> Iterator[Any]:
+            """Yield the facts; the texts of a single log are held at a time."""
+            for path in samples["log_path"].unique():
+                for uuid, answer, _, facts in self.aside.of(path):
+                    uuids.append(uuid)
+                    answers.append(hash(answer))
+                    yield facts
+
+        facts = unfold_facts(samples[["arm", "log"]], _OF_FACTS, cells())
+        return samples.assign(sample_uuid=uuids, answer=answers), facts
+
+    def criteria(self, samples: "DataFrame") -> "DataFrame":
+        """Return the criteria of some samples, named by their uuids."""
+        from pandas import DataFrame
+
+        uuids, paths = set(samples["sample_uuid"]), samples["log_path"].unique()
+        cells = (cell for path in paths for cell in self.aside.of(path))
+        rows = [(uuid, criteria) for uuid, _, criteria, _ in cells if uuid in uuids]
+        return unfold_criteria(DataFrame(rows, columns=["sample_uuid", CRITERIA]))
 
 
 def read_frames(logs: Sequence[Log], *, progress: Callable[[int], None] = lambda _: None) -> Frames:
@@ -286,15 +301,15 @@ def figures(frames: Frames) -> Figures:
         str(name) for name, units in beside.groupby("fixture")["unit"] if units.nunique() > 1
     ]
     by_arm = {str(name): rows for name, rows in beside.groupby("arm")}
-    nothing = beside.iloc[:0]
+    nothing = beside.iloc[[]]
     del beside  # in parts now
     of_arm: dict[str, ArmFigures] = {}
     spent: dict[str, dict[str, Spent]] = {}
     for arm in arms:
         own = by_arm.get(arm.name, nothing)
-        samples, criteria, facts = frames.unfolded(arm.name)
+        samples, facts = frames.unfolded(arm.name)
         by_arm[arm.name] = own.assign(answer=samples.loc[own.index, "answer"])
-        of_arm[arm.name] = _of_arm(arm, own, frames.states, samples, criteria, facts)
+        of_arm[arm.name] = _of_arm(arm, own, frames, samples, facts)
         spent[arm.name] = ways_of_answering(own, facts)
     return Figures(
         formula=f"{FORMULA}; a sample that failed counts as 0",
@@ -363,12 +378,11 @@ def _joined(column: "Series[Any]") -> str:
 def _of_arm(
     arm: ReportedArm,
     beside: "DataFrame",
-    all_states: "DataFrame",
+    frames: Frames,
     samples: "DataFrame",
-    criteria: "DataFrame",
     facts: "DataFrame",
 ) -> ArmFigures:
-    states = all_states[all_states["arm"] == arm.name]
+    states = frames.states[frames.states["arm"] == arm.name]
     means = {measure: arm_mean(values(beside, measure)) for measure in HEADLINE if arm.scored}
     return ArmFigures(
         table=table(beside),
@@ -380,7 +394,7 @@ def _of_arm(
             }
             for column in GROUPS
         },
-        misses=misses(samples, criteria, facts),
+        misses=misses(samples, frames.criteria, facts),
         survival=survival(facts),
         costs=costs(samples, states),
         failures=failures(samples, states),
@@ -437,18 +451,20 @@ def _value(samples: "DataFrame", measure: str) -> Value:
 
 
 def misses(
-    samples: "DataFrame", criteria: "DataFrame", facts: "DataFrame", line: float = MISS
+    samples: "DataFrame",
+    criteria: "Callable[[DataFrame], DataFrame]",
+    facts: "DataFrame",
+    line: float = MISS,
 ) -> list[Miss]:
-    """Return the misses of one arm, the worst first; its criteria are folded."""
+    """Return the misses of one arm, the worst first; `criteria` returns those of samples."""
     scored = samples[samples[KNOWLEDGE].notna()]
     means = scored.groupby(_PROBE)[KNOWLEDGE].transform("mean")
     missed = scored.assign(mean=means, far=(scored[KNOWLEDGE] - means).abs())[means < line]
     # The epoch nearest to the mean represents the probe.
     nearest = missed.sort_values(["far", "sample_uuid"]).drop_duplicates(_PROBE)
-    own = unfold_criteria(criteria[criteria["sample_uuid"].isin(nearest["sample_uuid"])])
     worst = {
         uuid: (f"{criterion} {score:g}", _one_line(reason, MAX_REASON))
-        for uuid, criterion, score, reason in worst_criteria(own, ["sample_uuid"])[
+        for uuid, criterion, score, reason in worst_criteria(criteria(nearest), ["sample_uuid"])[
             ["sample_uuid", "criterion", "score", "reasoning"]
         ].itertuples(index=False, name=None)
     }
