@@ -25,6 +25,25 @@ from compression_eval.grading.scored_sample import ScoredSample
 from compression_eval.record import SampleRecord
 from compression_eval.text.tables import Section, Table, as_text, table_lines
 
+STAGES: Mapping[Stage, str] = {
+    "used": "in the answer, and in what the compression wrote",
+    "verbatim": "in the answer, and in the state only because its messages were kept as they were",
+    "unused": "in the state, but not in the answer",
+    "survived": "in the state; there is no answer",
+    "answered_not_found": "answered though not found in the state",
+    "never_fed": "lost: no summarising call was shown it",
+    "superseded": "lost: the state gives an earlier value of it as current",
+    "distorted": "lost: its name stands in the summary with another value",
+    "dropped": "lost: a summarising call was shown it, and it is not in the state",
+    "lost": "lost, by a strategy that calls no model",
+    "answered": "in the answer; the state cannot be read",
+    "unanswered": "not in the answer; the state cannot be read",
+    "unknown": "the state cannot be read, and there is no answer",
+    "not_in_history": "nowhere before the cut: a mistake of the probe bank",
+    "compression_failed": "there is no state",
+}
+"""What became of a fact, for people."""
+
 
 @dataclass(frozen=True)
 class FactRow:
@@ -207,8 +226,13 @@ def totals(rows: Sequence[FactRow], arms: Mapping[str, str]) -> str:
         _crossed(
             "by age (part of the history)", rows, lambda row: age_group(row.age_share), AGE_GROUPS
         ),
-        _crossed("by cycles", rows, lambda row: str(row.cycles) if row.cycles else "unknown", ()),
     ]
+    if len({row.cycles for row in rows}) > 1:
+        cycles = _crossed("by cycles", rows, lambda row: str(row.cycles or "unknown"), ())
+        sections.append(cycles)
+    present = {row.stage for row in rows}
+    said = [(stage, meaning) for stage, meaning in STAGES.items() if stage in present]
+    sections.append(Section("", [Table(("stage", "of the fact"), said, texts=(1,))]))
     return as_text(sections).removesuffix("\n")
 
 

@@ -212,10 +212,10 @@ def _graded(samples: Iterable[S]) -> list[tuple[S, Mapping[str, Any]]]:
 def find_logs(paths: Sequence[str]) -> list[Log]:
     """Return the logs that files and folders hold, in the order given, the oldest first.
 
-    A folder is searched with the folders in it. Logs of other evals in it are left out, and those
-    of attempts that a later attempt at the same run went on with, since it holds their samples
-    too. So are logs of ``probes qualify`` that lie in it beside others, which is logged. A file
-    that is named must be a log of this eval.
+    A folder is searched with the folders in it. Logs of other evals in it are passed over, and
+    so are those of ``probes qualify`` that lie in it beside others, which is logged. Left out are
+    attempts that a later attempt at the same run went on with, since it holds their samples too. A
+    file that is named must be a log of this eval.
 
     Raises:
         DataError: There is none, or one that is named is missing, foreign or still running.
@@ -226,11 +226,13 @@ def find_logs(paths: Sequence[str]) -> list[Log]:
             listed = [header_of(name) for name in names_in(path)]
             ours = [log for log in listed if is_ours(log.header)]
             if not ours:
-                foreign = f" ({len(listed)} of other evals)" if listed else ""
-                raise DataError(f"{path}: no log of compression_eval in this folder{foreign}")
+                others = f" ({len(listed)} of other evals)" if listed else ""
+                raise DataError(f"{path}: no log of compression_eval in this folder{others}")
+            if foreign := len(listed) - len(ours):
+                logger.warning("%s: passed over %d logs of other evals", path, foreign)
             arms = [log for log in ours if QUALIFYING not in (log.header.eval.tags or [])]
-            if arms and (others := len(ours) - len(arms)):
-                logger.warning("%s: passed over %d logs of probes qualify", path, others)
+            if arms and (qualifying := len(ours) - len(arms)):
+                logger.warning("%s: passed over %d logs of probes qualify", path, qualifying)
             logs.extend(_current(arms or ours))
         else:
             log = header_of(path)

@@ -21,6 +21,7 @@ from inspect_ai.log import read_eval_log_sample
 from compression_eval.analysis.columns import PANEL, Seen
 from compression_eval.analysis.comparison.changes import MISS
 from compression_eval.analysis.comparison.measures import CLOSEST, HEADLINE
+from compression_eval.analysis.facts import STAGES
 from compression_eval.analysis.logs import Log, local_path, reading
 from compression_eval.analysis.report import sections
 from compression_eval.analysis.report.drawing import Chart
@@ -136,9 +137,7 @@ def html_page(
         ],
         marks=list(sections.notes(of, logs)),
         stages=[
-            (name.replace("_", " "), meaning)
-            for name, meaning in sections.STAGES.items()
-            if name in stages
+            (name.replace("_", " "), meaning) for name, meaning in STAGES.items() if name in stages
         ],
         threshold=f"{DEFAULT_THRESHOLD:g}",
         closest=f"{CLOSEST:g}",
@@ -240,7 +239,7 @@ def page_data(frames: Frames, arms: Sequence[ReportedArm], viewer: Viewer) -> tu
         "logs": [viewer.link(path) for path in paths],
         "scores": HEADLINE,
         "miss": MISS,
-        "stages": sections.STAGES,
+        "stages": STAGES,
         "states": _states(frames.samples, arms, texts),
         "texts": list(texts),
     }

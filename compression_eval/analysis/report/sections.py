@@ -33,7 +33,6 @@ from compression_eval.analysis.report.tradeoff import Frontier, Pair, ReportedAr
 from compression_eval.analysis.spending import SPENDING_NOTE, spending_table
 from compression_eval.analysis.statistics.intervals import Limits
 from compression_eval.analysis.statistics.significance import DEFAULT_THRESHOLD
-from compression_eval.facts.life import Stage
 from compression_eval.grading.rubric import KNOWLEDGE, MAX_SCORE, OVERALL, structure
 from compression_eval.text.markdown import pasted
 from compression_eval.text.markdown import table as markdown_table
@@ -50,25 +49,6 @@ TITLES = {
     RECALL: "Facts in answer",
     SURVIVAL: "Facts in state",
 }
-
-STAGES: Mapping[Stage, str] = {
-    "used": "in the answer, and in what the compression wrote",
-    "verbatim": "in the answer, and in the state only because its messages were kept as they were",
-    "unused": "in the state, but not in the answer",
-    "survived": "in the state; there is no answer",
-    "answered_not_found": "answered though not found in the state",
-    "never_fed": "lost: no summarising call was shown it",
-    "superseded": "lost: the state gives an earlier value of it as current",
-    "distorted": "lost: its name stands in the summary with another value",
-    "dropped": "lost: a summarising call was shown it, and it is not in the state",
-    "lost": "lost, by a strategy that calls no model",
-    "answered": "in the answer; the state cannot be read",
-    "unanswered": "not in the answer; the state cannot be read",
-    "unknown": "the state cannot be read, and there is no answer",
-    "not_in_history": "nowhere before the cut: a mistake of the probe bank",
-    "compression_failed": "there is no state",
-}
-"""What became of a fact, for people."""
 
 DASH = "–"
 
