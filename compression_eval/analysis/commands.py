@@ -24,6 +24,9 @@ if TYPE_CHECKING:
     from compression_eval.analysis.comparison.sides import Side
     from compression_eval.analysis.logs import Log
 
+MAX_COLUMNS = 140
+"""Width of a comparison in a file or a pipe: room for a table of facts in one piece."""
+
 DEFAULT_VIEWER = "http://127.0.0.1:7575"
 """Default address of `inspect view`."""
 
@@ -184,7 +187,8 @@ def compare(
     if form == "json":
         text = as_json(comparison, gate=gate)
     else:
-        text = (as_markdown if form == "markdown" else as_text)(page(comparison, gate=gate))
+        sections = page(comparison, gate=gate)
+        text = as_markdown(sections) if form == "markdown" else as_text(sections, MAX_COLUMNS)
     if junit is not None:
         write_whole(junit, as_junit(comparison))
     if out is None:

@@ -16,6 +16,9 @@ from compression_eval.text.markdown import pasted
 from compression_eval.text.printable import MAX_CELL, printable
 
 _GAP = 2
+MIN_COLUMNS = 80
+"""Width of the narrowest terminal that tables are made for."""
+
 _MIN_BROKEN = 26
 """Minimum width of a word that may be broken."""
 
@@ -73,15 +76,22 @@ class Section:
     blocks: Sequence[Table | Sequence[str]]
 
 
-def as_text(sections: Sequence[Section]) -> str:
-    """Return a page for a terminal; nothing in it can steer the terminal."""
+def as_text(sections: Sequence[Section], columns: int = MIN_COLUMNS) -> str:
+    """Return a page for a terminal; nothing in it can steer the terminal.
+
+    Args:
+        sections: The page.
+        columns: Its width where there is no terminal.
+    """
     parts = []
     for section in sections:
         lines = [section.title] if section.title else []
         indent = "  " if section.title else ""
         for block in section.blocks:
             if isinstance(block, Table):
-                table = table_lines(block, longest=_MAX_PAGE_CELL, indent=len(indent))
+                table = table_lines(
+                    block, longest=_MAX_PAGE_CELL, indent=len(indent), columns=columns
+                )
                 lines.extend(indent + line for line in table)
             else:
                 lines.extend(indent + printable(line, _MAX_PAGE_LINE) for line in block)
@@ -114,7 +124,12 @@ def _markdown_cell(text: str, longest: int = _MAX_PAGE_CELL) -> str:
 
 
 def table_lines(
-    table: Table, *, longest: int = MAX_CELL, indent: int = 0, whole: bool = False
+    table: Table,
+    *,
+    longest: int = MAX_CELL,
+    indent: int = 0,
+    columns: int = MIN_COLUMNS,
+    whole: bool = False,
 ) -> Iterator[str]:
     """Yield the lines of a table with its columns under one another, fit for the terminal.
 
@@ -125,19 +140,20 @@ def table_lines(
         table: The table.
         longest: Most characters of a cell.
         indent: Columns of the terminal that are left free before every line.
+        columns: The width where there is no terminal.
         whole: Break nothing, for a list that is searched rather than read.
     """
     shown = [[printable(cell, longest) for cell in row] for row in (table.heads, *table.plain)]
-    columns = list(zip(*shown, strict=True))
-    full = [max(map(cell_len, column)) for column in columns]
-    room = max(80, shutil.get_terminal_size((80, 24)).columns) - indent
+    cells = list(zip(*shown, strict=True))
+    full = [max(map(cell_len, column)) for column in cells]
+    room = max(MIN_COLUMNS, shutil.get_terminal_size((columns, 24)).columns) - indent
     if whole:
         room = _total(full)
     least = list(full)
     if _total(full) > room:
         least = [
             _least(column, full[index], number=index in table.numbers)
-            for index, column in enumerate(columns)
+            for index, column in enumerate(cells)
         ]
     for place, block in enumerate(_blocks(least, max(table.names, 1), room)):
         if place:

@@ -47,6 +47,12 @@ _SIDES = ("base", "new")
 _HERE, _ELSEWHERE = "on these conversations", "for new conversations"
 _LINE_HEADS = ("base", "new", "change", _HERE, _ELSEWHERE, "p", "verdict")
 
+_NO_INTERVAL = {
+    "exact": "exact, since both arms come out the same every time",
+    "no spread": "none, since nothing varied between them",
+    "-": "not known",
+}
+
 MAX_LISTED = 30
 """Facts and probes listed on the page; JSON has all of them."""
 
@@ -75,9 +81,11 @@ def _decision(comparison: Comparison) -> Iterator[str]:
     yield (
         f"knowledge (0 to 5): {shown_value(seen.base, KNOWLEDGE)} -> "
         f"{shown_value(seen.new, KNOWLEDGE)}, {shown_change(seen.estimate, KNOWLEDGE, margin)}, "
-        f"p {shown_p(by.p_value)}; a loss of {margin:.2f} or more: p {shown_p(by.p_margin)}"
+        f"p {shown_p(by.p_value)}; a loss of {margin:.2f} or more is "
+        f"{'' if by.loss_ruled_out else 'not '}ruled out, p {shown_p(by.p_margin)}"
     )
-    yield f"95 % intervals: {_HERE} {here}, {_ELSEWHERE} {elsewhere}"
+    here, elsewhere = (_NO_INTERVAL.get(shown, shown) for shown in (here, elsewhere))
+    yield f"95 % interval {_HERE}: {here}; {_ELSEWHERE}: {elsewhere}"
     if comparison.elsewhere is not None and not comparison.same_answers:
         verdict = comparison.elsewhere.verdict
         said = {"fails more": "fails more", "cannot tell": "cannot be told"}.get(verdict)
@@ -268,7 +276,7 @@ def _details(comparison: Comparison) -> Iterator[Section]:
     for kind in ("lost", "gained"):
         rows = [_fact_cells(change) for change in comparison.facts if change.kind == kind]
         heads = ["fact", "probe", "fixture", "in answer", "in state", "stage"]
-        yield _listed(f"Facts {kind}", Table(heads, rows, names=3, texts=(3, 4, 5)))
+        yield from _listed(f"Facts {kind}", Table(heads, rows, names=3, texts=(3, 4, 5)))
     for now, title, why in (
         (True, "Missed now (knowledge under 3.0)", "because"),
         (False, "No longer missed", "was missed because"),
@@ -279,7 +287,7 @@ def _details(comparison: Comparison) -> Iterator[Section]:
             if flip.missed_now == now
         ]
         heads = ["fixture", "probe", *_SIDES, why]
-        yield _listed(title, Table(heads, rows, names=2, texts=(4,)))
+        yield from _listed(title, Table(heads, rows, names=2, texts=(4,)))
     if comparison.spread:
         yield _spread(comparison)
     seen = comparison.knowledge
@@ -407,14 +415,13 @@ def _fact_cells(change: FactChange) -> list[str]:
     ]
 
 
-def _listed(title: str, table: Table) -> Section:
-    """Return a table of at most so many rows, its number of rows in the title."""
+def _listed(title: str, table: Table) -> Iterator[Section]:
+    """Yield a table of at most so many rows, its number of rows in the title; none without rows."""
     rows = table.rows
-    if not rows:
-        return Section(title, [["none"]])
     left = len(rows) - MAX_LISTED
     more = [[f"and {left} more (--format json lists all)"]] if left > 0 else []
-    return Section(f"{title}: {len(rows)}", [replace(table, rows=rows[:MAX_LISTED]), *more])
+    if rows:
+        yield Section(f"{title}: {len(rows)}", [replace(table, rows=rows[:MAX_LISTED]), *more])
 
 
 def _spread(comparison: Comparison) -> Section:

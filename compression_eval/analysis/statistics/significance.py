@@ -115,6 +115,11 @@ class Decision:
     blocked: bool = False
     """Whether only the possible cost of failures prevents *not worse*."""
 
+    @property
+    def loss_ruled_out(self) -> bool:
+        """Whether a loss of the margin or more is ruled out, by the scores alone."""
+        return self.p_margin is not None and self.p_margin < _CHANCE
+
 
 def decide(difference: Difference, margin: float, failing: Failing | None = None) -> Decision:
     """Return the decision on one measure: what the difference shows, and a test of the failures.

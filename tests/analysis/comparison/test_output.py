@@ -266,7 +266,18 @@ def test_an_own_compressor_is_exact_where_it_came_out_alike(tmp_path: Path) -> N
     assert any(line["verdict"] == "cannot tell" for line in found["other_measures"])
 
 
-def test_tables_fit_a_terminal_of_80_columns(good: EvalLog, bad: EvalLog) -> None:
+def test_tables_fit_a_terminal_of_80_columns_and_are_whole_without_one(
+    good: EvalLog, bad: EvalLog, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    piped = compared(good.location, "--to", bad.location).stdout.splitlines()
+    (head,) = [line.split() for line in piped if line.endswith("  stage")]
+    assert " ".join(head) == "fact probe fixture in answer in state stage"
+    said = "2.00, p <.001; a loss of 0.30 or more is not ruled out, p 1.000"
+    assert any(line.endswith(said) for line in piped)
+    # What there is nothing of has no table.
+    assert "Facts lost: 3" in piped
+    assert not any("gained" in line for line in piped)
+    monkeypatch.setenv("COLUMNS", "80")
     lines = compared(good.location, "--to", bad.location).stdout.splitlines()
     # Sentences are left to the terminal; a table has its columns apart.
     tables = [line for line in lines if "  " in line.strip()]
