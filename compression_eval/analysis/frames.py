@@ -77,12 +77,12 @@ def samples_frame(logs: Logs) -> "DataFrame":
     Columns, beside those of the run (`log`, `log_path`, `eval_id`, `created`, `arm`, `compressor`,
     `compressor_args` as JSON, `settings` for people, `model`, `compressor_model`, `graders`,
     `answered_by` and `graders_settings` (models with their settings, secrets as digests),
-    `offline`, `run_status`, `version`), are those of `columns.SAMPLE_COLUMNS`, and ``unit``
-    (the fixture at its cut). Scores are 0 to 5, `fact_recall`, `fact_survival`,
-    the same as models read it (`fact_recall_read`, `fact_survival_read`; `fact_agreement` of
-    look-up and reader on the state) and `tokens_removed` shares of 1, tokens those of the log's
-    counter, times seconds. A value that was not graded, or that failed, is missing and never 0;
-    `failure` says why.
+    `offline`, `run_status` (as it ended, whatever graded it again), `version`), are those of
+    `columns.SAMPLE_COLUMNS`, and ``unit`` (the fixture at its cut). Scores are 0 to 5,
+    `fact_recall`, `fact_survival`, the same as models read it (`fact_recall_read`,
+    `fact_survival_read`; `fact_agreement` of look-up and reader on the state) and `tokens_removed`
+    shares of 1, tokens those of the log's counter, times seconds. A value that was not graded, or
+    that failed, is missing and never 0; `failure` says why.
 
     `answer_all_tokens` are input and output of the first answer's request, cached ones too.
     `refetch_…` columns are those of the scorer `refetch`; `refetch_tokens` those of all requests

@@ -8,13 +8,14 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from inspect_ai import eval_retry
-from inspect_ai.log import EvalLog
+from inspect_ai import eval_retry, score
+from inspect_ai.log import EvalLog, write_eval_log
 
 from compression_eval.analysis import mean_score, samples_frame
 from compression_eval.analysis.comparison.measures import HEADLINE
 from compression_eval.analysis.logs import find_logs
 from compression_eval.analysis.report.figures import figures, read_frames
+from compression_eval.grading.scorers import six_dimensions
 from tests.analysis.comparison.arms import (
     BAD,
     GOOD,
@@ -23,10 +24,13 @@ from tests.analysis.comparison.arms import (
     evaluated,
     even,
     in_turns,
+    refused,
     swinging,
     verdicts,
 )
-from tests.e2e.scripted import Call, proper_compression
+from tests.e2e import scripted
+from tests.e2e.scripted import GRADES, Call, proper_compression
+from tests.e2e.small import ROLES
 
 
 def test_two_runs_of_one_arm_are_no_change(good: EvalLog, again: EvalLog) -> None:
@@ -391,6 +395,25 @@ def test_a_state_that_a_retry_made_anew_is_a_compression_of_its_own(
     assert [found[side]["failures"]["states"] for side in ("base", "new")] == [4, 5]
     done = compared(good.location, "--to", log.location).stdout
     assert re.search(r"(?m)^compressions +4 +5$", done)
+
+
+def test_a_log_that_was_graded_again_goes_by_its_samples(folder: Path, good: EvalLog) -> None:
+    scripts = {"proper": swinging(), "broken": lambda _: "no JSON"}
+    first = {
+        "broken": evaluated(folder / "ungraded", grader=scripts["broken"], status="error"),
+        "proper": evaluated(folder / "graded once"),
+    }
+    logs = {}
+    for name, other in (("broken", "proper"), ("proper", "broken")):
+        scripted.SCRIPTS[GRADES].reply = scripts[other]
+        again = score(first[name], six_dimensions(), action="overwrite", model_roles=ROLES)
+        assert again.status == first[name].status
+        logs[other] = folder / f"{other}.eval"
+        write_eval_log(again, str(logs[other]))
+    code, found = as_json(good.location, "--to", logs["proper"])
+    assert (code, found["new"]["failures"]["ungraded"]) == (0, 0)
+    text = refused(compared(good.location, "--to", logs["broken"]))
+    assert text.startswith("new: none of the 12 samples of 'anchored' has a score (12 x grader_")
 
 
 def _easy_and_hard(folder: Path) -> Path:
