@@ -21,6 +21,7 @@ from inspect_ai.log import (
 from inspect_ai.model import GenerateConfig
 from inspect_ai.util import LimitExceededError
 
+from compression_eval.fixtures.invoked_paths import invoked_path
 from compression_eval.grading.failures import FAILURES, RunFailures, run_failures
 from compression_eval.grading.scorers import READ_KEYS
 from compression_eval.inspect_models import unknown_role
@@ -75,14 +76,17 @@ class RunHooks(Hooks):
         if MAX_FAILED in (spec.metadata or {}) and (error := unknown_role(spec.model_roles or {})):
             raise LimitExceededError("custom", value=1, limit=0, message=str(error))
         command = click.get_current_context(silent=True)
-        retried = spec.task_id in self._tasks or (command and command.info_name == "eval-retry")
+        again = command is not None and command.info_name == "eval-retry"
+        logs = command.params.get("log_files", ()) if command and again else ()
+        retried = again or spec.task_id in self._tasks
         self._tasks.add(spec.task_id)
         # A retry takes samples from the old log, and those of later epochs may be among them. And
         # Inspect's cache goes by the calling sample's epoch: a compression that a sample makes for
         # a later one would be the copy of its own.
         cached = any(own.cache for _, _, own in _roles(spec))
         alone = retried or cached
-        remember_run(data.eval_id, spec.task_id, 1 if alone else spec.config.epochs or 1)
+        epochs = 1 if alone else spec.config.epochs or 1
+        remember_run(data.eval_id, spec.task_id, epochs, map(_folder, logs))
         if MAX_FAILED not in (spec.metadata or {}):
             return
         self._specs[data.eval_id] = spec
@@ -134,6 +138,12 @@ class RunHooks(Hooks):
         self._waited_for = {key for key in self._waited_for if key[0] != data.eval_id}
         if MAX_FAILED in (data.log.eval.metadata or {}) and data.log.status == "success":
             await _close(data.log, in_eval_set=data.eval_set_id is not None)
+
+
+def _folder(log_file: str) -> str:
+    if "://" in log_file:
+        return log_file.rpartition("/")[0]
+    return str(invoked_path(log_file).absolute().parent)
 
 
 def _roles(spec: EvalSpec) -> Iterator[tuple[str, str, GenerateConfig]]:

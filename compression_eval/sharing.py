@@ -9,7 +9,7 @@ import gzip
 import hashlib
 import logging
 import zlib
-from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Sequence
 from contextlib import asynccontextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, field
@@ -53,6 +53,8 @@ _PRIVATE_MODULE, _PRIVATE_NAME = "inspect_ai.log._samples", "sample_active"
 _eval_id: ContextVar[str] = ContextVar("compression_eval_eval_id")
 _runs: dict[str, tuple[str, int]] = {}
 """Logical run and number of epochs of each attempt."""
+_folders: dict[str, set[str]] = {}
+"""Folders of logs with the states of each logical run; a retry may write its log elsewhere."""
 
 
 @dataclass(frozen=True)
@@ -93,9 +95,17 @@ def _warn_once(text: str) -> None:
     logger.warning("%s", text)
 
 
-def remember_run(eval_id: str, task_id: str, epochs: int) -> None:
-    """Note which logical run an attempt belongs to, and how many epochs it has."""
+def remember_run(eval_id: str, task_id: str, epochs: int, folders: Iterable[str] = ()) -> None:
+    """Note which logical run an attempt belongs to, and how many epochs it has.
+
+    Args:
+        eval_id: The attempt.
+        task_id: The logical run.
+        epochs: Of the run.
+        folders: Where logs of earlier attempts are, paths or URLs.
+    """
     _runs[eval_id] = task_id, epochs
+    _folders.setdefault(task_id, set()).update(folders)
 
 
 def enter_run(eval_id: str) -> None:
@@ -182,8 +192,7 @@ class SharedStates:
                     "the compression that this sample waited for ended with "
                     f"{root_cause(slot.error)}"
                 ) from slot.error
-            path = _state_path(run, key) if run.log_folder else None
-            if path and (kept := await anyio.to_thread.run_sync(load_state, path, key)):
+            if kept := await anyio.to_thread.run_sync(_kept_state, run, key):
                 slot.state = kept
                 return kept, False
             if slot.interruptions >= MAX_INTERRUPTIONS:
@@ -204,21 +213,40 @@ class SharedStates:
                 raise
             finally:
                 slot.attempts += 1
-            if path:
-                try:
-                    await anyio.to_thread.run_sync(save_state, path, key, state)
-                except Exception as error:  # a file system may raise anything; the run can continue
-                    _warn_once(
-                        "states cannot be kept beside the log, so a retry would compress again: "
-                        f"{error}"
-                    )
+            await anyio.to_thread.run_sync(_keep, run, key, state)
             return state, True
 
 
-def _state_path(run: RunIdentity, key: str) -> str:
+def _kept_state(run: RunIdentity, key: str) -> State | None:
+    """Return the state that this attempt or an earlier one has kept; also beside this log then."""
+    if run.log_folder is None:
+        return None
+    elsewhere = _folders.get(run.task_id, set()) - {run.log_folder}
+    for folder in [run.log_folder, *sorted(elsewhere)]:
+        if (state := load_state(_state_path(folder, run.task_id, key), key)) is not None:
+            if folder != run.log_folder:
+                _keep(run, key, state)
+            return state
+    return None
+
+
+def _keep(run: RunIdentity, key: str, state: State) -> None:
+    if run.log_folder is None:
+        return
+    try:
+        save_state(_state_path(run.log_folder, run.task_id, key), key, state)
+    except Exception as error:  # a file system may raise anything; the run can continue
+        _warn_once(
+            f"states cannot be kept beside the log, so a retry would compress again: {error}"
+        )
+    else:
+        _folders.setdefault(run.task_id, set()).add(run.log_folder)
+
+
+def _state_path(log_folder: str, task_id: str, key: str) -> str:
     # A fixture's name is untrusted, so it never becomes part of a path.
     name = hashlib.sha256(key.encode()).hexdigest()[:24]
-    return f"{(run.log_folder or '').rstrip('/')}/{STATES_FOLDER}/{run.task_id}/{name}.state.gz"
+    return f"{log_folder.rstrip('/')}/{STATES_FOLDER}/{task_id}/{name}.state.gz"
 
 
 def load_state(path: str, key: str) -> State | None:

@@ -35,6 +35,7 @@ def run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The run that the calls belong to."""
     identity = RunIdentity("first", "logical", str(tmp_path))
     monkeypatch.setattr(sharing, "current_run", lambda: identity)
+    monkeypatch.setattr(sharing, "_folders", {})  # other tests have runs of the same name
 
 
 @pytest.mark.usefixtures("run")

@@ -66,6 +66,8 @@ class RunFailures:
     """Answers with tools and their gradings; one that failed takes no grade from a sample."""
     errors: Failed = field(default_factory=lambda: Failed("sample"))
     """Samples that ended with an error, or were stopped, before they were scored."""
+    mixed: int = 0
+    """Replicates whose samples are about two compressions or more."""
 
     @property
     def share(self) -> float:
@@ -75,7 +77,10 @@ class RunFailures:
     @property
     def any(self) -> bool:
         """Whether anything failed."""
-        return self.graded < self.samples or self.readings.count + self.fetchings.count > 0
+        return (
+            self.graded < self.samples
+            or self.readings.count + self.fetchings.count + self.mixed > 0
+        )
 
     def judge(self, step: Failed, value: object, reason: str) -> None:
         """Count a sample's last step: a grade if it has values, else a failure of the step."""
@@ -95,7 +100,15 @@ class RunFailures:
         """Return a line for each kind; samples with errors only where there are some."""
         kinds = [self.compressions, self.answers, self.gradings, self.readings, self.fetchings]
         shown = [kind for kind in kinds if kind.total]
-        return [kind.line() for kind in (*shown, *([self.errors] if self.errors.count else []))]
+        lines = [kind.line() for kind in (*shown, *([self.errors] if self.errors.count else []))]
+        if self.mixed:
+            which = "replicate mixes" if self.mixed == 1 else "replicates mix"
+            lines.append(
+                f"{self.mixed} {which} samples of several compressions: this retry did not find "
+                "the states of the log before. Retry that log again with --log-dir FOLDER, the "
+                "folder it is in"
+            )
+        return lines
 
 
 def run_failures(summaries: Iterable[EvalSampleSummary]) -> RunFailures | None:
@@ -110,6 +123,7 @@ def run_failures(summaries: Iterable[EvalSampleSummary]) -> RunFailures | None:
     failures = RunFailures()
     states: dict[tuple[object, ...], str] = {}
     read: dict[tuple[object, ...], str] = {}
+    ids: dict[tuple[object, ...], set[object]] = {}
     scored = False
     for summary in summaries:
         failures.samples += 1
@@ -123,6 +137,8 @@ def run_failures(summaries: Iterable[EvalSampleSummary]) -> RunFailures | None:
                 failures.errors.reasons[_short(summary.error or summary.limit or "no record")] += 1
             continue
         key = tuple(about.get(part) for part in ("fixture", "cut", "state_id"))
+        replicate = tuple(about.get(part) for part in ("fixture", "cut", "replicate"))
+        ids.setdefault(replicate, set()).add(about["state_id"])
         kind, _, reason = (grade.reason or "").partition(": ")
         failed = kind == "compression_failed"
         states[key] = _short(str(about.get("failure") or about["status"])) if failed else ""
@@ -153,6 +169,7 @@ def run_failures(summaries: Iterable[EvalSampleSummary]) -> RunFailures | None:
     for kind_of, by_state in ((failures.compressions, states), (failures.readings, read)):
         kind_of.total = len(by_state)
         kind_of.reasons.update(filter(None, by_state.values()))
+    failures.mixed = sum(len(each) > 1 for each in ids.values())
     return failures if scored or failures.errors.count else None
 
 

@@ -86,8 +86,59 @@ def test_a_retry_makes_no_state_of_an_epoch_that_is_done(
     first = small.run(log_dir, tiny, options=options)
     assert len({sample.epoch for sample in small.samples(first) if sample.error}) == 1
     before, broken = len(scripts[COMPRESSES].calls), False
+    shutil.rmtree(log_dir / sharing.STATES_FOLDER)
     eval_retry(first, log_dir=str(tmp_path / "elsewhere"), display="plain")
     assert len(scripts[COMPRESSES].calls) == before + 1
+
+
+@pytest.mark.parametrize("lost", [False, True])
+def test_a_retry_into_another_folder_finds_its_states_or_says_that_it_mixes_them(
+    lost: bool, scripts: Scripts, tiny: Path, tmp_path: Path, log_dir: Path
+) -> None:
+    scripts[ANSWERS] = breaking_at(0)
+    scripts[COMPRESSES].reply = random_compression
+    first = small.run(log_dir, tiny, epochs=1, options={"fail_on_error": False})
+    if lost:
+        shutil.rmtree(log_dir / sharing.STATES_FOLDER)
+    second = eval_retry(first, log_dir=str(tmp_path / "elsewhere"), display="plain")[0]
+    assert len(scripts[COMPRESSES].calls) == 1 + lost
+    assert [len(ids) for ids in states_over(second).values()] == [1 + lost]
+    failures = (second.metadata or {}).get("failures", [])
+    assert any("1 replicate mixes samples" in line for line in failures) == lost
+    assert len(list(tmp_path.glob(f"elsewhere/{sharing.STATES_FOLDER}/*/*"))) == 1
+
+
+COMMAND = """
+import runpy, sys
+from pathlib import Path
+from tests.e2e import scripted
+from tests.e2e.test_retry import counted
+
+scripted.SCRIPTS.update(scripted.proper_scripts())
+scripted.SCRIPTS["compresses"].reply = counted(Path(sys.argv.pop()))
+runpy.run_module("inspect_ai", run_name="__main__")
+"""
+
+
+@pytest.mark.slow
+def test_the_command_looks_for_states_beside_the_log_to_be_retried(
+    scripts: Scripts, tiny: Path, tmp_path: Path, log_dir: Path
+) -> None:
+    scripts[ANSWERS] = breaking_at(0)
+    first = small.run(log_dir, tiny, epochs=1, options={"fail_on_error": False})
+    count = tmp_path / "count"
+    subprocess.run(
+        [sys.executable, "-c", COMMAND, "eval-retry", f"logs/{Path(first.location).name}", count],
+        cwd=tmp_path,
+        env=command.environment(
+            tmp_path / "elsewhere", PYTHONPATH=str(command.ROOT), PWD=str(tmp_path)
+        ),
+        check=True,
+        timeout=command.TIME_LIMIT,
+    )
+    assert not count.exists(), "nothing was compressed"
+    (path,) = command.logs(tmp_path / "elsewhere")
+    assert small.means(read_eval_log(str(path)))["overall"] == 4
 
 
 def test_a_retried_run_does_not_try_a_failed_compression_again(
