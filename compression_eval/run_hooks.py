@@ -22,7 +22,12 @@ from inspect_ai.model import GenerateConfig
 from inspect_ai.util import LimitExceededError
 
 from compression_eval.fixtures.invoked_paths import invoked_path
-from compression_eval.grading.failures import FAILURES, RunFailures, run_failures
+from compression_eval.grading.failures import (
+    FAILURES,
+    RunFailures,
+    failures_by_scores,
+    run_failures,
+)
 from compression_eval.grading.scorers import READ_KEYS
 from compression_eval.inspect_models import unknown_role
 from compression_eval.sharing import enter_run, forget_run, open_held_gate, remember_run
@@ -156,7 +161,8 @@ def _roles(spec: EvalSpec) -> Iterator[tuple[str, str, GenerateConfig]]:
 
 async def _close(log: EvalLog, *, in_eval_set: bool) -> None:
     """Report and log how a run ended; one with too many failures becomes an error."""
-    failures = run_failures(await read_eval_log_sample_summaries_async(log.location))
+    summaries = await read_eval_log_sample_summaries_async(log.location)
+    failures = run_failures(summaries) if summaries else failures_by_scores(log)
     if failures is None:
         return
     error = too_many_failed(failures, float((log.eval.metadata or {})[MAX_FAILED]))
@@ -230,8 +236,8 @@ def _listed(failures: RunFailures) -> str:
         f"{kind.total} {kind.kind if kind.total == 1 else f'{kind.kind}s'}"
         for kind in kinds
         if kind.total
-    ]
-    return f"{', '.join(first)} and {last}"
+    ] or [f"{failures.samples} samples"]
+    return f"{', '.join(first)} and {last}" if first else last
 
 
 def _scores(log: EvalLog, failures: RunFailures) -> list[str]:

@@ -4,7 +4,7 @@ from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 
-from inspect_ai.log import EvalSampleSummary
+from inspect_ai.log import EvalLog, EvalSampleSummary
 
 from compression_eval.errors import one_line
 
@@ -171,6 +171,25 @@ def run_failures(summaries: Iterable[EvalSampleSummary]) -> RunFailures | None:
         kind_of.reasons.update(filter(None, by_state.values()))
     failures.mixed = sum(len(each) > 1 for each in ids.values())
     return failures if scored or failures.errors.count else None
+
+
+def failures_by_scores(log: EvalLog) -> RunFailures | None:
+    """Count the samples without a grade of a log that holds no samples.
+
+    Inspect counts scores after the reduction of epochs: a grade in one epoch is enough here.
+
+    Returns:
+        The counts; None for a run that was not scored.
+    """
+    results, epochs = log.results, log.eval.config.epochs or 1
+    named = {score.scorer: score for score in reversed(results.scores)} if results else {}
+    if results is None or not (leading := named.get(_RESUMED) or named.get(_GRADES)):
+        return None
+    failures = RunFailures(results.total_samples // epochs, leading.scored_samples or 0)
+    failures.errors.total = failures.samples
+    if missing := failures.samples - failures.graded:
+        failures.errors.reasons["no grade; the log keeps no samples that say why"] = missing
+    return failures
 
 
 _GRADES = "six_dimensions"

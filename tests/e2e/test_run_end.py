@@ -114,6 +114,22 @@ def test_so_many_failures_make_an_error(
         assert "3 of 9 samples have no grade, more than max_failed" in stored.error.message
 
 
+@pytest.mark.parametrize(("breaks", "status"), [(0, "success"), (1, "error"), (3, "error")])
+def test_a_log_without_samples_is_judged_by_its_scores(
+    breaks: int, status: str, scripts: Scripts, tiny: Path, log_dir: Path
+) -> None:
+    broken = ("error code", "source file", "be written")[:breaks]
+    scripts[GRADES].reply = lambda call: (
+        "{}" if any(part in call.text for part in broken) else proper_grading(call)
+    )
+    log = small.run(log_dir, tiny, epochs=2, max_failed=0, options={"log_samples": False})
+    stored = read_eval_log(log.location)
+    assert (log.status, stored.status, stored.samples) == (status, status, [])
+    said = {1: "1 of 3 samples have no grade", 3: "none of the 3 samples has a grade"}
+    assert said.get(breaks, "") in (log.error.message if log.error else "")
+    assert bool(stored.metadata.get("failures")) == bool(breaks)
+
+
 def test_answers_and_gradings_are_counted_where_they_failed(
     scripts: Scripts, tiny: Path, log_dir: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
