@@ -28,6 +28,10 @@ class Loaded:
     """SHA-256 over the named file and the one that defines the target, as 64 digits."""
 
 
+_loaded: dict[str, Loaded] = {}
+"""What each name stood for when it was last loaded."""
+
+
 def load(name: str) -> Loaded:
     """Import the module or file and return its object of that name.
 
@@ -35,7 +39,8 @@ def load(name: str) -> Loaded:
         name: ``module:name`` or ``path/file.py@name``; ``name`` may be dotted.
 
     Raises:
-        DataError: There is no such module, file or name, or importing it fails.
+        DataError: There is no such module, file or name, importing it fails, or it was edited since
+            it was imported: its old code would run under the new digest.
     """
     if "@" in name:
         place, _, attribute = name.rpartition("@")
@@ -54,7 +59,15 @@ def load(name: str) -> Loaded:
             place = module.__file__ or module.__name__
             raise _problem(name, f"there is no {part!r} in {place}{hint}")
         target = getattr(target, part)
-    return Loaded(target, _digest(module, target))
+    before, now = _loaded.get(name), Loaded(target, _digest(module, target))
+    if before and before.target is target and before.source_digest != now.source_digest:
+        raise _problem(
+            name,
+            "it was edited after this process imported it, and the old code would run: start "
+            "Python anew, or name the file as path/file.py@name, which is read anew",
+        )
+    _loaded[name] = now
+    return now
 
 
 def _problem(name: str, problem: str) -> DataError:

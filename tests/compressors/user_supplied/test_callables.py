@@ -1,5 +1,6 @@
 """Functions, classes and strategies of the user, by file and by module."""
 
+import importlib
 import sys
 from pathlib import Path
 from typing import Any
@@ -167,6 +168,22 @@ def test_a_module_is_found_beside_where_the_user_is(
     monkeypatch.setenv("PWD", str(tmp_path))
     monkeypatch.setattr(sys, "path", list(sys.path))
     assert run("my_kinds_of_compressors:plain").status == "ok"
+
+
+def test_a_module_that_was_edited_since_its_import_is_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("PWD", str(tmp_path))
+    monkeypatch.setattr(sys, "path", list(sys.path))
+    source = "def x(messages): return messages[:2]\n"
+    written(tmp_path, source, "edited_since.py")
+    first = source_digest(compressor_spec("edited_since:x"))
+    written(tmp_path, source + "# another version, of another size\n", "edited_since.py")
+    for _ in range(2):
+        with pytest.raises(DataError, match="edited after this process imported it"):
+            compressor_spec("edited_since:x")
+    importlib.reload(sys.modules["edited_since"])
+    assert source_digest(compressor_spec("edited_since:x")) != first
 
 
 def test_a_relative_file_is_seen_from_the_folder_of_the_shell(
