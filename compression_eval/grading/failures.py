@@ -140,6 +140,8 @@ def run_failures(summaries: Iterable[EvalSampleSummary]) -> RunFailures | None:
         replicate = tuple(about.get(part) for part in ("fixture", "cut", "replicate"))
         ids.setdefault(replicate, set()).add(about["state_id"])
         kind, _, reason = (grade.reason or "").partition(": ")
+        if kind == "answer_failed":  # with --score-on-error, there is none because of the error
+            reason = summary.error or reason
         failed = kind == "compression_failed"
         states[key] = _short(str(about.get("failure") or about["status"])) if failed else ""
         if failed:
@@ -152,7 +154,7 @@ def run_failures(summaries: Iterable[EvalSampleSummary]) -> RunFailures | None:
         if again and kind not in _NO_ANSWER:
             failures.fetchings.total += 1
             if not isinstance(again.value, dict):
-                why = (again.reason or "").removeprefix(_REFETCH_FAILED)
+                why = summary.error or (again.reason or "").removeprefix(_REFETCH_FAILED)
                 failures.fetchings.reasons[_short(why)] += 1
         if resumed is not None:  # the work itself is scored, no answer is graded
             failures.answers.kind = "continuation"

@@ -153,6 +153,22 @@ def test_answers_and_gradings_are_counted_where_they_failed(
     assert "failures" not in (small.run(log_dir / "b", tiny, epochs=1, **CLEAN).metadata)
 
 
+def test_a_sample_scored_on_error_is_counted_with_its_error(
+    scripts: Scripts, tiny: Path, log_dir: Path
+) -> None:
+    def answer(call: Call) -> str:
+        if "Which error code" in call.last:
+            raise RuntimeError("the line is dead")
+        return proper_answer(call)
+
+    scripts[ANSWERS].reply = answer
+    log = small.run(
+        log_dir, tiny, epochs=1, options={"score_on_error": True, "fail_on_error": False}
+    )
+    _, answers, _ = log.metadata["failures"]
+    assert answers == "1 of 3 answers failed: RuntimeError('the line is dead')"
+
+
 CLEAN = {"model": "embedded/lexical", "model_roles": {"grader": "embedded/lexical"}}
 
 
