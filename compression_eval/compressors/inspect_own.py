@@ -18,7 +18,7 @@ def _can_be_filled_in(template: str | None) -> str | None:
     # Inspect passes it to str.format, which would fail in the middle of a run.
     try:
         (template or "").format(addendums="")
-    except (KeyError, IndexError, ValueError) as error:
+    except (LookupError, ValueError, AttributeError, TypeError) as error:
         raise ValueError(
             "braces are placeholders here; write {{ and }} for a brace, and {addendums} where "
             "`instructions` go"

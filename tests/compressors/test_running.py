@@ -243,7 +243,8 @@ def test_inspects_own_strategies_give_valid_states(
     assert state.state_tokens < state.original_tokens
 
 
-def test_a_prompt_that_inspect_could_not_fill_in_is_refused_at_once() -> None:
+@pytest.mark.parametrize("part", ['{"facts": []}', "{0}", "{", "{addendums.x}", "{addendums[x]}"])
+def test_a_prompt_that_inspect_could_not_fill_in_is_refused_at_once(part: str) -> None:
     with pytest.raises(DataError, match=r"write \{\{ and \}\} for a brace"):
-        compressor_spec("summary", {"prompt": 'Reply with {"facts": []}'})
+        compressor_spec("summary", {"prompt": f"Reply with {part}"})
     compressor_spec("summary", {"prompt": "Reply with {{}}. {addendums}"})
