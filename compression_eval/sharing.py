@@ -19,6 +19,7 @@ from pathlib import Path
 from uuid import uuid4
 
 import anyio
+from anyio.lowlevel import RunVar
 from inspect_ai.model import Model
 from inspect_ai.util import LimitExceededError
 
@@ -116,8 +117,9 @@ def enter_run(eval_id: str) -> None:
 def forget_run(eval_id: str) -> None:
     """Drop the data of a run that has ended."""
     _runs.pop(eval_id, None)
-    for key in [key for key in _gates if key[0] == eval_id]:
-        del _gates[key]
+    gates = _gates.get({})
+    for key in [key for key in gates if key[0] == eval_id]:
+        del gates[key]
 
 
 class SharedError(Exception):
@@ -300,7 +302,8 @@ class _Gate:
     deadline: float = field(default_factory=lambda: anyio.current_time() + MAX_WAIT_SECONDS)
 
 
-_gates: dict[tuple[str, str, str], _Gate] = {}
+_gates: RunVar[dict[tuple[str, str, str], _Gate]] = RunVar("compression_eval_gates")
+"""By attempt, model and prefix. They end with the event loop: a scoring of old logs has no end."""
 _held: ContextVar[_Gate | None] = ContextVar("compression_eval_held_gate", default=None)
 """The gate that this task's call holds."""
 
@@ -323,12 +326,14 @@ async def prefix_first(key: str, model: Model) -> AsyncIterator[None]:
         return
     # While an old log is scored again, there is no run.
     name = (_eval_id.get(""), str(model), key)
-    if gate := _gates.get(name):
+    gates = _gates.get({})
+    _gates.set(gates)
+    if gate := gates.get(name):
         with anyio.CancelScope(deadline=gate.deadline):
             await gate.opened.wait()
         yield
         return
-    _gates[name] = gate = _Gate()
+    gates[name] = gate = _Gate()
     token = _held.set(gate)
     try:
         yield

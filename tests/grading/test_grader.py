@@ -5,7 +5,8 @@ from typing import Any
 
 import anyio
 import pytest
-from inspect_ai.model import ChatMessageAssistant, ChatMessageUser, ModelOutput, get_model
+from inspect_ai import score as score_log
+from inspect_ai.model import ChatMessageAssistant, ChatMessageUser, Model, ModelOutput, get_model
 from inspect_ai.scorer import Score
 from inspect_ai.util import LimitExceededError, token_limit
 
@@ -270,14 +271,15 @@ def test_the_first_call_about_a_state_goes_ahead(
         running -= 1
         return output(reply(4))
 
-    run(
-        six_dimensions(),
-        {(name, 1): record() for name in "abcd"},
-        tmp_path,
-        get_model("mockllm/slow", custom_outputs=slow, memoize=False),
-    )
+    grader = get_model("mockllm/slow", custom_outputs=slow, memoize=False)
+    log = run(six_dimensions(), {(name, 1): record() for name in "abcd"}, tmp_path, grader)
+    for _ in range(2):
+        assert seen[:2] == [1, 1]
+        assert max(seen) > 1
+        seen.clear()
+        roles: dict[str, str | Model] = {"grader": grader}
+        score_log(log, six_dimensions(), model_roles=roles, action="overwrite", display="plain")
     assert seen[:2] == [1, 1]
-    assert max(seen) > 1
 
 
 def test_self_grading_is_marked_and_warned_of_once(
