@@ -250,6 +250,7 @@ def test_a_failure_is_escaped_as_a_reason_is(logs: Path, tmp_path: Path) -> None
     message = "ask @octocat, see https://example.org #12 <b>_x_</b>"
     assert log.samples
     log.samples[0].error = EvalError(message=message, traceback="", traceback_ansi="")
+    log.samples[0].scores = None  # as Inspect leaves a sample that an error ended
     for sample in log.samples:
         sample.store["ProbeRecord:sample"]["state"]["suspect"] = ["it reads like a refusal"]
     write_eval_log(log, str(tmp_path / "failed.eval"))
