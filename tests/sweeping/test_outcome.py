@@ -1,5 +1,6 @@
 """What a sweep says at its end: scores, failures, and commands that can be pasted."""
 
+import json
 import shlex
 from pathlib import Path
 
@@ -60,6 +61,25 @@ def test_an_arm_that_gave_nothing_is_an_error_with_its_reason(tiny: Path, tmp_pa
     once_more = run("sweep", file)
     assert "done     12" in once_more.output
     assert "RuntimeError: no quota left" in once_more.errors
+
+
+def test_an_arm_with_failures_has_its_mean_of_the_report_beside_it(tmp_path: Path) -> None:
+    short = "assert len(messages) < 12; return messages[:2] + messages[6:]"
+    (tmp_path / "mine.py").write_text(f"def short(messages): {short}", encoding="utf-8")
+    long = small.conversation("long")
+    long["messages"] += [{"role": "user", "content": "Go on."}]
+    for name in ("tiny", "long"):
+        fixture = small.write(tmp_path / "data", name, fixture=long if name == "long" else None)
+    arms = [f"{tmp_path}/mine.py@short", {"compressor": "tail", "args": {"tail_tokens": 60}}]
+    ended = run("sweep", str(settings_file(tmp_path, fixture.parent, arms=arms)))
+    assert run("report", str(tmp_path / "sweep"), "--out", str(tmp_path / "out")).code == 0
+    of_arm = json.loads((tmp_path / "out" / "figures.json").read_text("utf-8"))["of_arm"]
+    knowledge = {name: each["estimates"]["knowledge"]["mean"] for name, each in of_arm.items()}
+    counted, other = knowledge["mine.py@short"], knowledge["tail"]
+    rows = {line.split()[0]: line.split() for line in ended.output.splitlines() if line[:1].strip()}
+    assert f"  mine.py@short: {counted:.2f} (* is of 1 of 2 conversations)" in ended.output
+    assert counted > 0
+    assert (rows["mine.py@short"][1], rows["tail"][1]) == (f"{2 * counted:.2f}*", f"{other:.2f}")
 
 
 def test_a_share_of_failures_can_be_made_an_error(
