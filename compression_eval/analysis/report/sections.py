@@ -267,7 +267,7 @@ def summary(of: Figures) -> Table:
     rows: list[list[str | Cell]] = []
     for arm in of.arms:
         figures, point = of.of_arm[arm.name], standing.get(arm.name)
-        named = [each for each in arm.settings.split(", ") if each not in arm.name]
+        named = [each for each in _settings(arm) if each not in arm.name]
         marks = ["no language model"] if arm.offline and not of.offline else []
         marks += ["self-graded"] if arm.self_graded else []
         kept = of.retained[arm.name].measures.get(KNOWLEDGE) if arm.name in of.retained else None
@@ -301,6 +301,15 @@ def summary(of: Figures) -> Table:
             ]
         )
     return Table(heads, rows, texts=(heads.index("Standing"),))
+
+
+def _settings(arm: ReportedArm) -> list[str]:
+    """Return an arm's arguments, with a mark at those of which a target takes only the ratio."""
+    settings = arm.settings.split(", ")
+    parts = ("tail_tokens=", "summary_tokens=")
+    if not any(each.startswith("target_tokens=") for each in settings):
+        return settings
+    return [f"{each} (as a ratio)" if each.startswith(parts) else each for each in settings]
 
 
 def _mean(figures: ArmFigures, measure: str) -> str:
@@ -552,7 +561,7 @@ def _markdown_arm(arm: ReportedArm, figures: ArmFigures) -> Iterator[str]:
     graded = f"grader {pasted(arm.graders, 200)}" + (" (self-graded)" if arm.self_graded else "")
     yield f"model {pasted(arm.model, 120)}, {graded}, {counted(arm.epochs, 'epoch')}"
     if arm.settings:
-        yield f"Arguments: {pasted(arm.settings, 600)}"
+        yield f"Arguments: {pasted(', '.join(_settings(arm)), 600)}"
     rows = []
     for row in figures.table:
         cells = [_capped(row.cells[measure], row.probes) for measure in TABLE_MEASURES]

@@ -14,7 +14,7 @@ from inspect_ai.log import EvalError, EvalLog, read_eval_log, write_eval_log
 from compression_eval.analysis import commands, facts_frame, frames, samples_frame, states_frame
 from compression_eval.grading.metrics import MEAN
 from compression_eval.grading.rubric import FORMULA, structure
-from tests.analysis.embedded import TAIL, embedded
+from tests.analysis.embedded import embedded
 from tests.analysis.report.conftest import EVIL, report
 from tests.e2e import small
 
@@ -181,7 +181,11 @@ def test_an_arm_that_failed_is_held_beside_others_where_all_answered(tmp_path: P
         more = [{"role": "user", "content": f"Also note {n * 7919}. " * 9} for n in range(40)]
         conversation["messages"] += more if name == "big" else []
         small.write(tmp_path / "data", name, fixture=conversation)
-    for given in (TAIL, {"compressor": f"{tmp_path}/mine.py@short"}):
+    arms: list[dict[str, Any]] = [
+        {"compressor": "tail", "compressor_args": {"target_tokens": 120}},
+        {"compressor": f"{tmp_path}/mine.py@short"},
+    ]
+    for given in arms:
         embedded(tmp_path / "logs", tmp_path / "data", epochs=2, **given)
     assert report(tmp_path / "logs", "--out", tmp_path / "out").exit_code == 0
     found = figures(tmp_path / "out")["frontier"]
@@ -191,6 +195,7 @@ def test_an_arm_that_failed_is_held_beside_others_where_all_answered(tmp_path: P
     assert sorted(point["tokens"] for point in found["points"]) == sorted(sizes)
     text = (tmp_path / "out" / "report.md").read_text("utf-8")
     assert "on the 6 of 9 probes, in 2 of 3 conversations," in text
+    assert "tail_tokens=2000 (as a ratio), target_tokens=120" in text
     assert "(6 of 18 failed)" in text.partition("###")[0]
     assert "2 of 3 conversations</span>" in (tmp_path / "out" / "index.html").read_text("utf-8")
 
