@@ -21,9 +21,8 @@ from inspect_ai.log import (
 from inspect_ai.model import GenerateConfig, GenerateConfigArgs, ModelCost
 
 from compression_eval.analysis.arms import arm_names
-from compression_eval.analysis.columns import number
+from compression_eval.analysis.columns import SAMPLE_COLUMNS, number
 from compression_eval.analysis.comparison.measures import (
-    HEADLINE,
     failed_by_arm,
     values,
     with_states,
@@ -252,9 +251,8 @@ def _with_zeros(results: Sequence[ArmResult]) -> dict[str, str]:
     """Return a line for each log of which samples failed: its knowledge as `report` has it."""
     if not any(each.failures and each.failures.graded < each.failures.samples for each in results):
         return {}
-    names = ("sample", "fixture", "cut", "epoch", "replicate", "failure", "scored", *HEADLINE)
     logs = [Log(each.path, each.log) for each in results]
-    samples = with_states(read_rows(logs, names, processes=1))
+    samples = with_states(read_rows(logs, SAMPLE_COLUMNS, processes=1))
     beside, _ = common(samples)
     lines = {}
     for result in results:
