@@ -260,9 +260,9 @@ def left_out(of: Figures) -> str:
 
 def summary(of: Figures) -> Table:
     """Return one row per arm with the deciding figures."""
-    beside = (OVERALL, RECALL, SURVIVAL)
+    beside = (OVERALL, RECALL)
     heads = ["Arm", "Knowledge", "Failed", "Retention", "Tokens left", "Standing"]
-    heads += [*map(title_of, beside), "Removed"]
+    heads += [*map(title_of, (*beside, SURVIVAL)), "Removed"]
     standing = {point.arm: point for point in of.frontier.points}
     rows: list[list[str | Cell]] = []
     for arm in of.arms:
@@ -283,12 +283,13 @@ def summary(of: Figures) -> Table:
         failed, states = failures.samples - failures.scored, sum(failures.failed_states.values())
         below = [f"{states} of {failures.states} states"] if states else []
         below += [f"{failures.suspect} suspect"] if failures.suspect else []
+        read = "" if figures.survival_read is None else percent(figures.survival_read)
         leading = figures.estimates.get(KNOWLEDGE)
-        limits = leading and not leading.no_spread and between(leading.here, KNOWLEDGE)
+        seen = leading.here if leading and not leading.no_spread else None
         rows.append(
             [
                 Cell(arm.name, ", ".join(marks), ", ".join(named)),
-                Cell(_mean(figures, KNOWLEDGE), below=limits or ""),
+                Cell(_mean(figures, KNOWLEDGE), below=between(seen, KNOWLEDGE) if seen else ""),
                 Cell(f"{failed} of {failures.samples}" if failed else "0", below="\n".join(below)),
                 Cell(
                     percent(kept.share if kept else None),
@@ -297,6 +298,7 @@ def summary(of: Figures) -> Table:
                 tokens,
                 f"control: {arm.role}" if arm.role else place,
                 *(_mean(figures, name) for name in beside),
+                Cell(_mean(figures, SURVIVAL), below=read and f"{read} as read"),
                 percent(figures.costs["removed"], 1),
             ]
         )

@@ -2,14 +2,16 @@
 
 import math
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import pytest
 from pandas import DataFrame, concat
 
 from compression_eval.analysis.comparison.measures import HEADLINE
-from compression_eval.analysis.report.figures import Share, common, survival
-from compression_eval.analysis.report.sections import between, findings
+from compression_eval.analysis.logs import find_logs
+from compression_eval.analysis.report.figures import Share, common, figures, read_frames, survival
+from compression_eval.analysis.report.sections import between, findings, summary
 from compression_eval.analysis.report.tradeoff import (
     Frontier,
     Point,
@@ -20,6 +22,7 @@ from compression_eval.analysis.report.tradeoff import (
     retained,
     same_answers,
 )
+from compression_eval.text.tables import Cell
 
 
 def arm(name: str, role: Role = "") -> ReportedArm:
@@ -38,7 +41,7 @@ def samples(scores: dict[str, float], tokens: dict[str, float]) -> DataFrame:
                 "sample": f"{unit}/probe",
                 "log_path": "log",
                 "state": state,
-                **dict.fromkeys(HEADLINE, score + shift),
+                **dict.fromkeys((*HEADLINE, "fact_survival_read"), score + shift),
                 "failure": "failed" if math.isnan(score) else "",
                 "scored": not math.isnan(score),
                 "tokens_state": math.nan if math.isnan(score) else tokens[unit],
@@ -285,6 +288,15 @@ def test_the_readers_word_goes_before_the_look_up() -> None:
     assert found.read == 4
     # Of three that were both read and looked up one is the same.
     assert found.fact_agreement == 1 / 3
+
+
+def test_below_the_share_looked_up_stands_the_readers() -> None:
+    folder = Path(__file__).parents[3] / "docs" / "findings" / "logs"
+    of = figures(read_frames(find_logs([str(next(folder.glob("*compression-tail_*.eval")))])))
+    table = summary(of)
+    shown = table.rows[0][list(table.heads).index("Facts in state")]
+    # As docs/findings.md says.
+    assert shown == Cell("26 %", below="14 % as read")
 
 
 def test_without_a_reader_there_is_nothing_to_agree_on() -> None:
