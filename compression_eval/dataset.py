@@ -89,7 +89,8 @@ def planned_dataset(ready: CheckedArguments) -> PlannedDataset:
     for position, sample in enumerate(samples):
         # An error over one cluster would be 0.
         own = {"cluster": sample.id} if alone else {}
-        sample.metadata = (sample.metadata or {}) | own | {POSITION: position}
+        place = {POSITION: position} if ready.given.anchors else {}
+        sample.metadata = (sample.metadata or {}) | own | place
     few = len(planner.names) <= _NAMED_FIXTURES
     name = ",".join(planner.names) if few else f"{len(planner.names)} fixtures"
     return PlannedDataset(

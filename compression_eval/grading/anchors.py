@@ -40,7 +40,8 @@ ANCHOR = "anchor"
 """Key of a score's metadata under which the anchor stands that was graded beside the answer."""
 
 POSITION = "position"
-"""Key of a sample's metadata: its place in the dataset, from 0, which decides on its anchor."""
+"""Key of a sample's metadata in a run with anchors: its place in the dataset, from 0, which decides
+on its anchor."""
 
 
 @dataclass(frozen=True)

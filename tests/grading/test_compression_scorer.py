@@ -48,10 +48,10 @@ def test_states_without_cycles_have_no_table(tmp_path: Path) -> None:
 
 
 def test_failed_states_are_counted_not_samples(tmp_path: Path) -> None:
-    failed = state_record(status="error")
-
     def sample(replicate: int, *, ok: bool, fixture: str = "one") -> dict[str, Any]:
-        return record(state=state_record() if ok else failed, replicate=replicate, fixture=fixture)
+        status, state_id = "ok" if ok else "error", f"{fixture}-{replicate}"
+        state = state_record(status=status, state_id=state_id)
+        return record(state=state, replicate=replicate, fixture=fixture)
 
     records = {
         ("a", 1): sample(0, ok=False),

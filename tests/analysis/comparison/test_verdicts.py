@@ -5,6 +5,7 @@ import re
 from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
+from shutil import rmtree
 from typing import Any
 
 import pytest
@@ -16,6 +17,7 @@ from compression_eval.analysis.comparison.measures import HEADLINE
 from compression_eval.analysis.logs import find_logs
 from compression_eval.analysis.report.figures import figures, read_frames
 from compression_eval.grading.scorers import six_dimensions
+from compression_eval.sharing import STATES_FOLDER
 from tests.analysis.comparison.arms import (
     BAD,
     GOOD,
@@ -388,6 +390,7 @@ def test_a_state_that_a_retry_made_anew_is_a_compression_of_its_own(
         return GOOD
 
     first = evaluated(folder / "begun", answer=broken_once, options={"fail_on_error": False})
+    rmtree(folder / "begun" / STATES_FOLDER)  # as for a process that does not find it
     (log,) = eval_retry(first, log_dir=str(folder / "elsewhere"), display="plain")
     states = samples_frame(log.location).groupby("replicate")["state_id"].nunique()
     assert sorted(states) == [1, 1, 1, 2]
