@@ -198,7 +198,7 @@ def test_a_folder_made_with_another_prompt_is_refused(tiny: Path, tmp_path: Path
     ended = run("sweep", file)
     assert ended.code != 0
     assert "arm anchored" in ended.errors
-    assert "mine.md" not in (tmp_path / "sweep" / "sweep.json").read_text(encoding="utf-8")
+    assert str(prompt) not in (tmp_path / "sweep" / "sweep.json").read_text(encoding="utf-8")
 
 
 def test_what_else_decides_a_result_is_named(tiny: Path, tmp_path: Path) -> None:
