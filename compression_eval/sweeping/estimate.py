@@ -144,8 +144,10 @@ def estimate(
     widest = planned[plan.widest.label]
     design, conversations = _design(widest, plan.settings)
 
+    graded_on = [(each, _measures(each, plan.settings.criteria)) for each in widest]
+
     def found(measure: str, states: int) -> Detectable:
-        graded = [each for each in widest if measure in _measures(each, plan.settings.criteria)]
+        graded = [each for each, measures in graded_on if measure in measures]
         if not graded:
             return Detectable(here=None, elsewhere=None, passes=0.0)
         own, fixtures = _design(graded, plan.settings)

@@ -97,15 +97,8 @@ _READ = "fact_survival_read"
 _BESIDE = frozenset(
     {
         *("arm", "log", "log_path", "fixture", "cut", "epoch", "state", "probe_id", "failure"),
-        *(
-            *_PROBE,
-            *GROUPS,
-            *HEADLINE,
-            _READ,
-            "fact_violations",
-            "tokens_state",
-            "answer_all_tokens",
-        ),
+        *(*_PROBE, *GROUPS, *HEADLINE, _READ),
+        *("fact_violations", "tokens_state", "answer_all_tokens"),
         *("refetch_tokens", "refetch_calls", "refetch_correct", "refetch_knowledge"),
     }
 )
