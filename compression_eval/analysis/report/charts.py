@@ -617,3 +617,6 @@ PICTURES: Mapping[str, Callable[[Figures, Looks, bool], Chart | None]] = {
     "costs": _costs,
 }
 """What draws each picture, in the order of the page."""
+
+LARGE = ("dimensions", "radar")
+"""Those that take the longest, and the most memory."""

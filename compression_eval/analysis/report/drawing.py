@@ -6,6 +6,7 @@ import unicodedata
 from collections.abc import Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
+from functools import cached_property
 from textwrap import fill
 from typing import TYPE_CHECKING, Any, cast
 
@@ -121,12 +122,22 @@ def prepare() -> None:
 
 
 def new_figure(width: float, height: float) -> "Figure":
-    """Return an empty figure, drawn without a screen."""
-    from matplotlib.backends.backend_agg import FigureCanvasAgg
+    """Return an empty figure, on which labels are measured without a screen."""
+    from matplotlib.backends.backend_agg import FigureCanvasAgg, RendererAgg
     from matplotlib.figure import Figure
 
+    class Measuring(FigureCanvasAgg):
+        """A canvas of one pixel: labels are as large there, and the others would take 20 MB."""
+
+        @cached_property
+        def _measures(self) -> RendererAgg:
+            return cast("RendererAgg", cast(Any, RendererAgg)(1, 1, self.figure.dpi))
+
+        def get_renderer(self) -> RendererAgg:
+            return self._measures
+
     figure = Figure(figsize=(width, height), layout="constrained", facecolor="white")
-    FigureCanvasAgg(figure)
+    Measuring(figure)
     return figure
 
 
@@ -148,7 +159,7 @@ def finished(figure: "Figure", name: str, title: str, description: str) -> Chart
     figure.set_layout_engine(None)
     # Cut to what is drawn, so that no label is cut off.
     cut: dict[str, Any] = {"bbox_inches": figure.get_tightbbox().padded(_PAD)}
-    FigureCanvasAgg(figure)  # the one before holds the pixels that labels were measured on
+    FigureCanvasAgg(figure)
     with rc_context({"svg.hashsalt": salt}):
         figure.savefig(vector, format="svg", metadata={"Date": None, "Creator": None}, **cut)
     if figure.get_figwidth() != NARROW:  # those are for the page alone

@@ -104,6 +104,15 @@ _BESIDE = frozenset(
 )
 """Columns of samples as arms are held beside one another: copies, so no more than needed."""
 
+_NOT_IN_FIGURES = (
+    *("answer_cut_off", "criteria_asked", "criteria_ungraded", "refetch_recall"),
+    *("fact_recall_read", "fact_agreement"),
+)
+"""Columns of samples that no figure is made of."""
+
+_COMPARED = [*("fixture", "log_path", "state", "failure", "tokens_state"), *_PROBE, *HEADLINE]
+"""Those of them by which arms are compared with each other."""
+
 _OF_FACTS = (
     *("fixture", "cut", "probe", "fact", "epoch", "stage", "in_state", "in_answer"),
     *("in_state_read", "in_answer_read", "age_share", "cycles"),
@@ -125,7 +134,7 @@ class Frames:
     """Without the columns that are aside."""
     states: "DataFrame"
     aside: Aside
-    """Uuid, answer, criteria and facts of each sample, which would be most of the memory."""
+    """Uuid, question, answer, criteria and facts of each sample, as texts most of the memory."""
 
     def unfolded(self, arm: str) -> "tuple[DataFrame, DataFrame]":
         """Return an arm's samples with their uuids and a hash of each answer, and its facts."""
@@ -136,7 +145,7 @@ class Frames:
         def cells() -> Iterator[Any]:
             """Yield the facts; the texts of a single log are held at a time."""
             for path in samples["log_path"].unique():
-                for uuid, answer, _, facts in self.aside.of(path):
+                for uuid, _, answer, _, facts in self.aside.of(path):
                     uuids.append(uuid)
                     answers.append(hash(answer))
                     yield facts
@@ -150,7 +159,7 @@ class Frames:
 
         uuids, paths = set(samples["sample_uuid"]), samples["log_path"].unique()
         cells = (cell for path in paths for cell in self.aside.of(path))
-        rows = [(uuid, criteria) for uuid, _, criteria, _ in cells if uuid in uuids]
+        rows = [(uuid, criteria) for uuid, _, _, criteria, _ in cells if uuid in uuids]
         return unfold_criteria(DataFrame(rows, columns=["sample_uuid", CRITERIA]))
 
 
@@ -160,8 +169,9 @@ def read_frames(logs: Sequence[Log], *, progress: Callable[[int], None] = lambda
     Raises:
         DataError: A log cannot be read, or was written by an incompatible version.
     """
-    aside = Aside("sample_uuid", "answer", CRITERIA, FACTS)
-    rows = read_rows(logs, (*SAMPLE_COLUMNS, CRITERIA, FACTS), progress=progress, aside=aside)
+    aside = Aside("sample_uuid", "question", "answer", CRITERIA, FACTS)
+    names = (name for name in SAMPLE_COLUMNS if name not in _NOT_IN_FIGURES)
+    rows = read_rows(logs, (*names, CRITERIA, FACTS), progress=progress, aside=aside)
     samples = with_states(rows)
     return Frames(samples, states_of(samples), aside)
 
@@ -297,26 +307,31 @@ class Figures:
 def figures(frames: Frames) -> Figures:
     """Compute the figures."""
     beside, probes = common(frames.samples)
-    means = {str(name): values(rows, KNOWLEDGE).mean() for name, rows in beside.groupby("arm")}
+    # Rows are taken arm by arm: to go through the groups would copy the whole frame.
+    places = beside.groupby("arm").indices
+    means = {
+        str(name): values(beside.iloc[rows], KNOWLEDGE).mean() for name, rows in places.items()
+    }
+    every = frames.samples.groupby("arm").indices
     reported = [
-        _reported(str(name), rows) for name, rows in frames.samples.groupby("arm", sort=False)
+        _reported(str(name), frames.samples.iloc[every[name]])
+        for name in frames.samples["arm"].unique()
     ]
     # The highest leading score first, arms without any score last.
     arms = sorted(reported, key=lambda arm: (arm.scored == 0, -means.get(arm.name, 0.0)))
     several_cuts = [
         str(name) for name, units in beside.groupby("fixture")["unit"] if units.nunique() > 1
     ]
-    by_arm = {str(name): rows for name, rows in beside.groupby("arm")}
-    nothing = beside.iloc[[]]
-    del beside  # in parts now
     of_arm: dict[str, ArmFigures] = {}
     spent: dict[str, dict[str, Spent]] = {}
+    by_arm: dict[str, DataFrame] = {}
     for arm in arms:
-        own = by_arm.get(arm.name, nothing)
+        own = beside.iloc[places.get(arm.name, [])]
         samples, facts = frames.unfolded(arm.name)
-        by_arm[arm.name] = own.assign(answer=samples.loc[own.index, "answer"])
+        by_arm[arm.name] = own[_COMPARED].assign(answer=samples.loc[own.index, "answer"])
         of_arm[arm.name] = _of_arm(arm, own, frames, samples, facts)
         spent[arm.name] = ways_of_answering(own, facts)
+    del beside
     return Figures(
         formula=f"{FORMULA}; a sample that failed counts as 0",
         arms=arms,

@@ -11,6 +11,7 @@ from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass
 from importlib.resources import files
+from io import StringIO
 from itertools import takewhile
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -188,17 +189,19 @@ def page_data(frames: Frames, arms: Sequence[ReportedArm], viewer: Viewer) -> tu
     paths = {path: place for place, path in enumerate(dict.fromkeys(frames.samples["log_path"]))}
     columns = [
         *("arm", "log_path", "unit", "probe_id", "probe_type", "epoch", "sample", "failure"),
-        *("question", *HEADLINE),
+        *HEADLINE,
     ]
     cells = frames.samples[columns].itertuples(index=False, name=None)
     aside = (row for path in paths for row in frames.aside.of(path))
-    rows = []
+    rows, written = StringIO(), 0  # one text: ten thousand would leave holes in the memory
     for shown, cell, own in zip(shown_answers(frames.samples), cells, aside, strict=True):
         if not shown:
             continue
-        arm, path, unit, probe, kind, epoch, sample, failure, question, *numbers = cell
-        _, answer, criteria, facts = own
-        rows.append(
+        arm, path, unit, probe, kind, epoch, sample, failure, *numbers = cell
+        _, question, answer, criteria, facts = own
+        rows.write("," if written else "")
+        written += 1
+        rows.write(
             script_json(
                 {
                     "arm": arm_place[arm],
@@ -243,7 +246,7 @@ def page_data(frames: Frames, arms: Sequence[ReportedArm], viewer: Viewer) -> tu
         "states": _states(frames.samples, arms, texts),
         "texts": list(texts),
     }
-    return f'{script_json(data)[:-1]},"rows":[{",".join(rows)}]}}', len(rows)
+    return f'{script_json(data)[:-1]},"rows":[{rows.getvalue()}]}}', written
 
 
 def shown_answers(samples: "DataFrame") -> "Series[bool]":
@@ -270,10 +273,11 @@ def _states(
     """
     by_unit: dict[str, dict[int, list[int]]] = defaultdict(dict)
     left = MAX_STATES
-    fine = samples[samples["state_status"] == "ok"].sort_values("epoch", kind="stable")
-    first = fine.drop_duplicates(["arm", "unit"])
+    columns = ["arm", "log_path", "unit", "sample", "epoch"]  # no more, since they are copied
+    fine = samples.loc[samples["state_status"] == "ok", columns]
+    first = fine.sort_values("epoch", kind="stable").drop_duplicates(["arm", "unit"])
     for place, arm in enumerate(arms):
-        own = first.loc[first["arm"] == arm.name, ["log_path", "unit", "sample", "epoch"]]
+        own = first.loc[first["arm"] == arm.name, columns[1:]]
         cells = own.itertuples(index=False, name=None)
         for path, unit, sample, epoch in [] if arm.role else cells:
             lines = _state_lines(path, sample, epoch)

@@ -2,14 +2,15 @@
 
 import gc
 import tempfile
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections import deque
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
 from pathlib import Path
 
 from compression_eval.analysis.frames import processes_for
 from compression_eval.analysis.logs import Log
-from compression_eval.analysis.report.charts import PICTURES, chart
+from compression_eval.analysis.report.charts import LARGE, PICTURES, chart
 from compression_eval.analysis.report.drawing import Chart, prepare
 from compression_eval.analysis.report.figures import Figures, as_json, figures, read_frames
 from compression_eval.analysis.report.html_page import html_page, page_data, viewer_of
@@ -50,8 +51,10 @@ def report_files(
         computed = figures(frames)
         progress("drawing")
         seen = viewer_of([log.path for log in logs], out, viewer)
-        # Each picture is drawn by the process that is free.
-        left = iter([(name, narrow) for name in PICTURES for narrow in (False, True)])
+        # Two processes draw, one from each end. The pixels of wide pictures take memory, which this
+        # process, the larger one, need not have at the same time.
+        names = [*LARGE, *(name for name in PICTURES if name not in LARGE)]
+        left = deque((name, narrow) for narrow in (False, True) for name in names)
         others = lane.submit(_drawn, computed, left, beside) if beside else None
         data = page_data(frames, computed.arms, seen)
         made = _drawn(computed, left) | (others.result() if others else {})
@@ -74,15 +77,20 @@ def report_files(
 
 
 def _drawn(
-    of: Figures, left: Iterator[tuple[str, bool]], process: Apart | None = None
+    of: Figures, left: deque[tuple[str, bool]], process: Apart | None = None
 ) -> dict[tuple[str, bool], Chart | None]:
-    """Draw pictures as long as there are some left, here or in another process."""
-    return {
-        (name, narrow): process.call("charts", chart, of, name, narrow=narrow)
-        if process
-        else chart(of, name, narrow=narrow)
-        for name, narrow in left
-    }
+    """Draw what is left: from the end here, from the front in another process."""
+    made: dict[tuple[str, bool], Chart | None] = {}
+    while True:
+        try:
+            name, narrow = left.popleft() if process else left.pop()
+        except IndexError:
+            return made
+        made[name, narrow] = (
+            process.call("charts", chart, of, name, narrow=narrow)
+            if process
+            else chart(of, name, narrow=narrow)
+        )
 
 
 def write_files(out: Path, files: Mapping[str, bytes]) -> None:
