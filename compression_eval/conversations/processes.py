@@ -146,10 +146,12 @@ def _started(
 
 def _end_all(processes: Sequence[BaseProcess]) -> None:
     """End processes as after an error, and those that take long for it by force."""
+    end = time.monotonic() + _PATIENCE
+    while (left := [each for each in processes if each.is_alive()]) and time.monotonic() < end:
+        for process in left:
+            process.terminate()  # again: Python can lose a signal that reaches another thread
+        left[0].join(0.1)
     for process in processes:
-        process.terminate()
-    for process in processes:
-        process.join(_PATIENCE)
         process.kill()
         process.join()
 
@@ -161,8 +163,9 @@ def _end(*_: object) -> None:
 
 
 def _ignore_signals() -> None:
+    # Not SIG_IGN: Python writes an error when one is set for a signal that has just come.
     for each in (signal.SIGINT, signal.SIGTERM):
-        signal.signal(each, signal.SIG_IGN)
+        signal.signal(each, lambda *_: None)
 
 
 def _reply(calls: Connection) -> None:

@@ -32,6 +32,22 @@ FILES = {
 }
 """What users say: the names are given away in the last files, and stand in the first."""
 
+INTERRUPTED = """
+import os, random, signal, sys, time
+from multiprocessing import active_children
+from compression_eval.conversations.processes import Apart
+for _ in range(int(sys.argv[1])):
+    with Apart("json") as process:
+        process.call("here", len, [])
+        (child,) = active_children()
+        os.kill(child.pid, signal.SIGINT)
+        end = time.perf_counter() + random.random() * 0.0005
+        while time.perf_counter() < end:
+            pass
+    print(child.exitcode)
+"""
+"""As after ctrl-c, which reaches both processes, at times close to each other."""
+
 
 @pytest.fixture
 def sessions(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> list[Path]:
@@ -198,6 +214,16 @@ def test_what_cannot_go_to_another_process_is_told(method: Any, function: Any, e
         ((_, results), *_) = workers.each("", method, items)
         with pytest.raises((RuntimeError, TypeError), match=error):
             next(results)
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(os.name != "posix", reason="signals")
+def test_a_process_that_is_interrupted_and_ended_at_once_ends_in_order() -> None:
+    times = 60
+    command = [sys.executable, "-c", INTERRUPTED, str(times)]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=120, check=True)
+    assert done.stderr == ""
+    assert done.stdout.split() == [str(128 + signal.SIGTERM)] * times
 
 
 def test_an_error_of_all_workers_is_told() -> None:
