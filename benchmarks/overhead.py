@@ -1,7 +1,7 @@
 """What this eval costs beside a bare Inspect task, in seconds and in those of the processor.
 
     python -m benchmarks.overhead            # instant model: ratio to a bare task
-    python -m benchmarks.overhead --latency  # 100 ms a call, 2 s a compression, 10 connections
+    python -m benchmarks.overhead --latency  # three latencies, against the calls alone; 5 minutes
 
 The bare task has the same number of samples, epochs and calls: one `generate()` and one
 `model_graded_qa()` each. It is run twice, once with a short question as input and once with the
@@ -12,6 +12,7 @@ import argparse
 import statistics
 import tempfile
 import time
+from itertools import product
 from pathlib import Path
 from typing import NamedTuple
 
@@ -28,6 +29,9 @@ from compression_eval.task import compression_task
 
 EPOCHS = 3
 ROUNDS = 3
+CONNECTIONS = 10
+LATENCIES = ((0.1, 2.0), (0.5, 8.0), (3.0, 20.0))
+"""Seconds that a compression takes (the second of each), and any other call."""
 
 
 class Taken(NamedTuple):
@@ -47,7 +51,7 @@ def run(
         model=model,
         log_dir=folder,
         display="none",
-        max_connections=10,
+        max_connections=CONNECTIONS,
         max_samples=max_samples,
         model_roles={"grader": model, "compressor": model},
     )
@@ -111,19 +115,21 @@ def latency() -> None:
     """Print the wall time against the critical path with latencies."""
     with tempfile.TemporaryDirectory() as folder:
         base, _ = run(ours(), "bench/0-0", folder)
-        for max_samples in (None, 200):
-            took, log = run(ours(), "bench/100-2000", folder, max_samples)
-            samples = log.samples or []
-            records = [sample.store_as(ProbeRecord).sample for sample in samples]
+        for (call, compression), max_samples in product(LATENCIES, (None, 200)):
+            model = f"bench/{call * 1000:.0f}-{compression * 1000:.0f}"
+            before = len(CALLS)
+            took, log = run(ours(), model, folder, max_samples)
+            records = [each.store_as(ProbeRecord).sample for each in log.samples or []]
             states = {record.state.state_id for record in records if record}
-            work = len(states) * 2.0 + len(samples) * 2 * 0.1
-            path = max(work / 10, 2.0 + 0.2)
+            others = len(CALLS) - before - len(states)  # the default strategy calls once
+            path = (len(states) * compression + others * call) / CONNECTIONS
             print(
+                f"{call} s a call, {compression} s a compression, "
                 f"--max-samples {max_samples or 'default'}: {took.wall:.2f} s; "
-                f"{len(states)} states, {len(samples)} samples; "
-                f"calls alone over 10 connections {path:.2f} s; "
-                f"the same run on an instant model {base.wall:.2f} s; "
-                f"ratio to the sum of both {took.wall / (path + base.wall):.2f}"
+                f"{len(states)} compressions and {others} other calls alone, over {CONNECTIONS} "
+                f"connections, {path:.2f} s ({took.wall / path:.2f}); "
+                f"the same run on an instant model {base.wall:.2f} s",
+                flush=True,
             )
 
 

@@ -38,6 +38,9 @@ MAX_WAIT_SECONDS = 10.0
 """How long others let a first call go ahead. Providers have a prefix in their cache once the first
 reply has begun, so a call that takes longer than this has filled the cache or is in trouble."""
 
+_MAX_AHEAD = 2
+"""So many samples with a state of their own make one of a later epoch before they go on."""
+
 _NO_PROMPT_CACHE = frozenset(
     {"embedded", "mockllm", "none", "hf", "vllm", "sglang", "llama-cpp-python"}
 )
@@ -144,7 +147,7 @@ class _Slot:
 class SharedStates:
     """States by run and key; the first sample that needs one computes it, the others wait.
 
-    Who would wait may compute one of a later epoch first.
+    Who would wait may compute one of a later epoch first, and so may a few whose own is there.
 
     A sample that computes one may be cancelled or run into a limit: then the next one that waits
     takes over. A strategy that fails is not tried again in the same logical run; its failure is
@@ -155,28 +158,39 @@ class SharedStates:
 
     def __init__(self) -> None:
         self._slots: dict[tuple[str, str], _Slot] = {}
+        self._ahead = 0
+        """Number of samples that have their own state and compute another."""
 
     async def compute_ahead(
         self, key: str, later: Sequence[str], compute: Callable[[str], Awaitable[State]]
     ) -> None:
-        """Compute the first state of ``later`` that nobody has begun, if that for a key is not yet.
+        """Compute the first state of ``later`` that nobody has begun, if another has a key's state.
 
         A sample that only waited for another's compression would hold one of the few places that
-        Inspect gives to samples, and the compressions of the next epochs would begin after it. Only
-        a limit of this sample is raised; whoever needs the state tries again after other errors.
+        Inspect gives to samples, and the compressions of the next epochs would begin after it. Of
+        the samples that need not wait, `_MAX_AHEAD` at a time compute one too, or the next epochs
+        would begin with waiting. Only a limit of this sample is raised; whoever needs the state
+        tries again after other errors.
         """
         eval_id = current_run().eval_id
         own = self._slots.get((eval_id, key))
-        if own is None or not own.lock.locked():
+        if own is None:
+            return
+        waits = own.lock.locked()
+        if not waits and (own.state is None or self._ahead >= _MAX_AHEAD):
             return
         free = next((each for each in later if (eval_id, each) not in self._slots), None)
-        if free is not None:
-            try:
-                await self.get(free, partial(compute, free))
-            except LimitExceededError:
-                raise
-            except Exception as error:
-                logger.info("a compression for a later epoch failed: %s", error)
+        if free is None:
+            return
+        self._ahead += not waits
+        try:
+            await self.get(free, partial(compute, free))
+        except LimitExceededError:
+            raise
+        except Exception as error:
+            logger.info("a compression for a later epoch failed: %s", error)
+        finally:
+            self._ahead -= not waits
 
     async def get(self, key: str, compute: Callable[[], Awaitable[State]]) -> tuple[State, bool]:
         """Return the state for a key, and whether this call computed it.

@@ -137,8 +137,8 @@ async def shared_state(
             state.computed_by = f"{sample.sample_id}, epoch {sample.epoch}"
             if key != own:
                 transcript().info(
-                    "This compression is for a later epoch. The one that this sample needs was "
-                    "being made by another sample.",
+                    "This compression is for a later epoch. The one that this sample needs is made "
+                    "by another sample.",
                     source="compression",
                 )
             transcript().info(_overview(state), source="compression")
