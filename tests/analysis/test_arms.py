@@ -138,7 +138,7 @@ def test_a_task_made_in_python_is_told_by_the_models_of_its_run(
             model_roles=small.ROLES | {"compressor": name},
             epochs=2,
             log_dir=str(tmp_path / "logs"),
-            display="plain",
+            display="log",
         )
         paths.append(log.location)
     names = ["model", "compressor_model", "graders", "offline"]

@@ -86,7 +86,7 @@ def run(tmp_path: Path, *graders: MockGrader, **arguments: Any) -> EvalLog:
         model="mockllm/nobody",
         model_roles={"grader": [grader.model for grader in graders]},
         log_dir=str(tmp_path),
-        display="plain",
+        display="log",
         log_realtime=False,
     )
     assert log.status == "success", log.error
@@ -230,7 +230,7 @@ def test_the_embedded_grader(tmp_path: Path) -> None:
         calibration_task(CalibrationArguments(answers="ja-csv-import")),
         model="embedded/lexical",
         log_dir=str(tmp_path),
-        display="plain",
+        display="log",
         log_realtime=False,
     )
     assert 0 < metrics(log)["error"] < 1.5

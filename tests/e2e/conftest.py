@@ -14,7 +14,7 @@ def _apart(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Keep logs and caches in the test's own folder, and no model or display from outside."""
     monkeypatch.setenv("INSPECT_LOG_DIR", str(tmp_path / "logs"))
     monkeypatch.setenv("INSPECT_CACHE_DIR", str(tmp_path / "cache"))
-    monkeypatch.setenv("INSPECT_DISPLAY", "plain")
+    monkeypatch.setenv("INSPECT_DISPLAY", "log")
     for name in ("INSPECT_EVAL_MODEL", "INSPECT_EVAL_MODEL_ROLE", "INSPECT_MODEL_NAME"):
         monkeypatch.delenv(name, raising=False)
 

@@ -130,7 +130,7 @@ def run(log_dir: Path, fixtures: Any, *, epochs: int | None = None, **given: Any
         model_roles=roles,
         epochs=epochs,
         log_dir=str(log_dir),
-        display="plain",
+        display="log",
         **options,
     )
     return logs[0]

@@ -126,7 +126,7 @@ SAID_OF_IT = (
 def test_an_unknown_role_is_refused(task: str, log_dir: Path, scripts: Scripts) -> None:
     options: dict[str, Any] = {"model": f"scripted/{ANSWERS}", "model_roles": MISSPELT}
     with pytest.raises(DataError) as caught:
-        inspect_eval(f"compression_eval/{task}", log_dir=str(log_dir), display="plain", **options)
+        inspect_eval(f"compression_eval/{task}", log_dir=str(log_dir), display="log", **options)
     assert str(caught.value) == SAID_OF_IT
     assert not log_dir.exists()
 
@@ -136,7 +136,7 @@ def test_a_task_made_before_its_roles_refuses_unknown_ones(
 ) -> None:
     made = compression(fixtures=str(tiny), compressor_args=small.BUDGETS)
     options: dict[str, Any] = {"model": f"scripted/{ANSWERS}", "model_roles": MISSPELT}
-    (log,) = inspect_eval(made, log_dir=str(log_dir), display="plain", **options)
+    (log,) = inspect_eval(made, log_dir=str(log_dir), display="log", **options)
     assert log.status == "error"
     assert log.error is not None
     assert log.error.message == SAID_OF_IT

@@ -186,7 +186,7 @@ def test_two_tasks_side_by_side_share_no_state(scripts: Scripts, tiny: Path, log
         model_roles=small.ROLES,
         max_tasks=2,
         log_dir=str(log_dir),
-        display="plain",
+        display="log",
     )
     first, second = (state_ids(log) for log in logs)
     assert not first & second

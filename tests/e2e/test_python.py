@@ -29,7 +29,7 @@ def test_the_quickstart_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) ->
 
 def test_without_a_model_the_embedded_one_does_it(tiny: Path, log_dir: Path) -> None:
     task = compression_eval.compression(fixtures=str(tiny), compressor_args=small.BUDGETS)
-    (log,) = inspect_eval(task, epochs=1, log_dir=str(log_dir), display="plain")
+    (log,) = inspect_eval(task, epochs=1, log_dir=str(log_dir), display="log")
     for sample in small.samples(log):
         answer = small.record(sample).answer
         assert answer is not None

@@ -127,7 +127,7 @@ def test_samples_recovered_from_the_buffer_of_a_killed_run_keep_their_record(
     )
     assert killed.returncode == -getattr(signal, stop), killed.stderr.decode()
     (path,) = command.logs(log_dir)
-    log = eval_retry(str(path), log_dir=str(log_dir), display="plain")[0]
+    log = eval_retry(str(path), log_dir=str(log_dir), display="log")[0]
     samples = small.samples(log)
     assert len(samples) == small.PROBES * small.EPOCHS
     bare = [sample for sample in samples if sample.store_as(ProbeRecord).sample is None]

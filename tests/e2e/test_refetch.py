@@ -461,7 +461,7 @@ def test_what_was_asked_in_vain_is_not_recovered(
     log = small.run(log_dir, tiny, epochs=1, compressor="none", compressor_args={}, refetch=True)
     for sample in small.samples(log):
         sample.store["ProbeRecord:sample"]["answer"]["text"] = ""
-    again = score(log, refetch(), action="overwrite", display="plain")
+    again = score(log, refetch(), action="overwrite", display="log")
     graded = (only(again).scores or {})["refetch"]
     values = small.values(only(again), "refetch")
     assert math.isnan(values["correct_before"])

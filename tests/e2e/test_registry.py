@@ -48,7 +48,7 @@ import tempfile
 from inspect_ai import Task, eval
 from inspect_ai.dataset import Sample
 task = Task(dataset=[Sample(input="x")], solver=[])
-eval(task, model="none", log_dir=tempfile.mkdtemp(), display="plain")
+eval(task, model="none", log_dir=tempfile.mkdtemp(), display="log")
 """
 
 

@@ -59,7 +59,7 @@ def test_a_retried_run_goes_on_with_its_states(
     assert first.status == "error"
     compressed = len(scripts[COMPRESSES].calls)
     assert compressed >= 1
-    second = eval_retry(first, log_dir=str(log_dir), display="plain")[0]
+    second = eval_retry(first, log_dir=str(log_dir), display="log")[0]
     assert len(small.samples(second)) == small.PROBES * small.EPOCHS
     assert second.eval.task_id == first.eval.task_id
     assert len(scripts[COMPRESSES].calls) == small.EPOCHS, "nothing was compressed twice"
@@ -87,7 +87,7 @@ def test_a_retry_makes_no_state_of_an_epoch_that_is_done(
     assert len({sample.epoch for sample in small.samples(first) if sample.error}) == 1
     before, broken = len(scripts[COMPRESSES].calls), False
     shutil.rmtree(log_dir / sharing.STATES_FOLDER)
-    eval_retry(first, log_dir=str(tmp_path / "elsewhere"), display="plain")
+    eval_retry(first, log_dir=str(tmp_path / "elsewhere"), display="log")
     assert len(scripts[COMPRESSES].calls) == before + 1
 
 
@@ -100,7 +100,7 @@ def test_a_retry_into_another_folder_finds_its_states_or_says_that_it_mixes_them
     first = small.run(log_dir, tiny, epochs=1, options={"fail_on_error": False})
     if lost:
         shutil.rmtree(log_dir / sharing.STATES_FOLDER)
-    second = eval_retry(first, log_dir=str(tmp_path / "elsewhere"), display="plain")[0]
+    second = eval_retry(first, log_dir=str(tmp_path / "elsewhere"), display="log")[0]
     assert len(scripts[COMPRESSES].calls) == 1 + lost
     assert [len(ids) for ids in states_over(second).values()] == [1 + lost]
     failures = (second.metadata or {}).get("failures", [])
@@ -151,7 +151,7 @@ def test_a_retried_run_does_not_try_a_failed_compression_again(
         log_dir, [tiny, other], compressor="regenerative", epochs=1, options={"max_samples": 1}
     )
     assert first.status == "error"
-    second = eval_retry(first, log_dir=str(log_dir), display="plain")[0]
+    second = eval_retry(first, log_dir=str(log_dir), display="log")[0]
     assert small.means(second)["failed_states"] == 1
     assert len(scripts[COMPRESSES].calls) == 2
 
@@ -166,7 +166,7 @@ def test_swapped_states_are_computed_anew(scripts: Scripts, tiny: Path, log_dir:
     content = one.read_bytes()
     one.write_bytes(two.read_bytes())
     two.write_bytes(content)
-    second = eval_retry(first, log_dir=str(log_dir), display="plain")[0]
+    second = eval_retry(first, log_dir=str(log_dir), display="log")[0]
     for sample in small.samples(second):
         assert small.record(sample).fixture == str(sample.id).partition("/")[0]
     assert len(scripts[COMPRESSES].calls) > 2, "neither was believed"
@@ -239,7 +239,7 @@ def test_a_killed_run_goes_on_with_its_states(
     first = read_eval_log(str(path))
     assert first.status == "started"
     scripts[COMPRESSES].reply = counted(count)
-    second = eval_retry(first, log_dir=str(log_dir), display="plain")[0]
+    second = eval_retry(first, log_dir=str(log_dir), display="log")[0]
     assert len(small.samples(second)) == small.PROBES * small.EPOCHS
     assert len(count.read_text().splitlines()) == small.EPOCHS
     over_both = states_over(first, second)
@@ -266,9 +266,9 @@ def test_a_retry_after_an_edit_is_refused_before_any_call(
     first = died(scripts, log_dir, tiny)
     called = calls(scripts)
     bank.write_text(before.replace("Which error code", "What error code"), encoding="utf-8")
-    for log in (first, eval_retry(first, log_dir=str(log_dir), display="plain")[0]):
+    for log in (first, eval_retry(first, log_dir=str(log_dir), display="log")[0]):
         # A retry of the refused retry is refused as well.
-        refused = eval_retry(log, log_dir=str(log_dir), display="plain")[0]
+        refused = eval_retry(log, log_dir=str(log_dir), display="log")[0]
         assert refused.status == "error"
         assert refused.error is not None
         assert "made from something else" in refused.error.message
@@ -277,7 +277,7 @@ def test_a_retry_after_an_edit_is_refused_before_any_call(
         assert calls(scripts) == called
     bank.write_text(before, encoding="utf-8")
     # The refused log can be gone on with, too: its samples are those of the first.
-    again = eval_retry(refused, log_dir=str(log_dir), display="plain")[0]
+    again = eval_retry(refused, log_dir=str(log_dir), display="log")[0]
     assert again.status == "success"
     assert len(small.samples(again)) == small.PROBES
 
@@ -289,7 +289,7 @@ def test_a_retry_without_a_bank_that_was_there_is_refused(
     first = died(scripts, log_dir, tiny, other)
     called = calls(scripts)
     other.with_name("other.probes.json").unlink()
-    refused = eval_retry(first, log_dir=str(log_dir), display="plain")[0]
+    refused = eval_retry(first, log_dir=str(log_dir), display="log")[0]
     assert refused.status == "error"
     assert refused.error is not None
     assert "bank of other (other.probes.json): gone" in refused.error.message
@@ -338,7 +338,7 @@ def test_a_run_on_a_full_disk_goes_on_once_there_is_room(
     kept = [sample.id for sample in read_eval_log(str(path)).samples or []]
     assert len(kept) == 4, "all that was done before stands in the log"
     ballast.unlink()
-    second = eval_retry(str(path), log_dir=str(logs), display="plain")[0]
+    second = eval_retry(str(path), log_dir=str(logs), display="log")[0]
     assert len(small.samples(second)) == small.PROBES * small.EPOCHS
     assert small.means(second)["overall"] == 4
     assert len(scripts[COMPRESSES].calls) == small.EPOCHS, "nothing was compressed twice"

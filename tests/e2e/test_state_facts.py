@@ -74,7 +74,7 @@ def test_the_embedded_grader_cannot_be_asked_to_read(tmp_path: Path, log_dir: Pa
             small.TASK,
             task_args={"fixtures": str(fixture), "state_facts": "reader"},
             log_dir=str(log_dir),
-            display="plain",
+            display="log",
         )
 
 

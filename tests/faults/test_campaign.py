@@ -108,7 +108,7 @@ def run(wire: str, folder: Path, vendor: Vendor, address: str) -> Run:
     seconds = time.monotonic() - started
     assert vendor.refused == []
     vendor.begin({by_role[role]: speech(role, well=True) for role in ROLES})
-    again = eval_retry(log, log_dir=str(folder / "logs"), display="plain", log_realtime=False)[0]
+    again = eval_retry(log, log_dir=str(folder / "logs"), display="log", log_realtime=False)[0]
     first, second = by_case(log), by_case(again)
     assert set(first) == set(second) == set(names.values()), "a sample is lost or made up"
     return Run(

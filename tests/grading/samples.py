@@ -184,7 +184,7 @@ def run(
         model_roles={"grader": bound if len(bound) > 1 else bound[0]} if bound else None,
         log_dir=str(log_dir),
         log_realtime=False,
-        display="plain",
+        display="log",
     )
     assert log.status == "success", log.error
     return log

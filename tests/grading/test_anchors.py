@@ -175,7 +175,7 @@ def test_a_log_is_scored_again_with_anchors(tmp_path: Path) -> None:
         six_dimensions(anchors=2),
         model_roles={"grader": second.model},
         action="append",
-        display="plain",
+        display="log",
     )
     assert len(graded_anchors(again, "six_dimensions1")) == 2
     assert graded_anchors(again) == {}
@@ -245,7 +245,7 @@ def test_every_model_and_a_retry_have_the_same_beside_the_same_samples(tmp_path:
     broken = inspect_eval(
         small.TASK, task_args=named, model="scripted/once", fail_on_error=False, **given
     )
-    retried = eval_retry(broken, log_dir=log_dir, display="plain")
+    retried = eval_retry(broken, log_dir=log_dir, display="log")
     found = [
         {each.id: graded.id for each in samples(log) if (graded := beside(each))}
         for log in [*both, *again, *retried]

@@ -260,7 +260,7 @@ def test_the_graders_words_stand_beside_the_look_up(tmp_path: Path) -> None:
         read_eval_log(made.location),
         fact_retention(state_facts="match"),
         action="append",
-        display="plain",
+        display="log",
     )
     assert fact_words(again, "fact_retention1") == expected
     assert len(grader.requests) == 1

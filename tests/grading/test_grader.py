@@ -278,7 +278,7 @@ def test_the_first_call_about_a_state_goes_ahead(
         assert max(seen) > 1
         seen.clear()
         roles: dict[str, str | Model] = {"grader": grader}
-        score_log(log, six_dimensions(), model_roles=roles, action="overwrite", display="plain")
+        score_log(log, six_dimensions(), model_roles=roles, action="overwrite", display="log")
     assert seen[:2] == [1, 1]
 
 

@@ -46,7 +46,7 @@ def test_another_grader_reads_a_log_from_disk(log: EvalLog) -> None:
         six_dimensions(),
         model_roles={"grader": second.model},
         action="overwrite",
-        display="plain",
+        display="log",
     )
     assert metric(again, "overall") == 2
     assert len(second.requests) == 2
@@ -63,7 +63,7 @@ def test_appending_keeps_the_first_grading(log: EvalLog) -> None:
         six_dimensions(criteria="by_type", grader_context="none"),
         model_roles={"grader": second.model},
         action="append",
-        display="plain",
+        display="log",
     )
     assert again.results
     means = {
@@ -85,7 +85,7 @@ def test_a_vendor_model_can_grade_a_log_again(
         six_dimensions(),
         model_roles={"grader": second.model},
         action="overwrite",
-        display="plain",
+        display="log",
     )
     assert metric(again, "overall") == 2
 
@@ -97,7 +97,7 @@ def test_a_vendor_model_can_grade_a_log_again(
 def test_the_front_doors_score_as_the_package_does(
     log: EvalLog, name: str, key: str, value: float
 ) -> None:
-    again = score(log, front_door(name), action="overwrite", display="plain")
+    again = score(log, front_door(name), action="overwrite", display="log")
     assert metric(again, key) == value
     assert again.eval.scorers
     assert [item.name for item in again.eval.scorers] == [name]
@@ -110,7 +110,7 @@ def test_the_front_door_of_the_grader(log: EvalLog) -> None:
         front_door("six_dimensions"),
         model_roles={"grader": second.model},
         action="overwrite",
-        display="plain",
+        display="log",
     )
     assert metric(again, "overall") == 1
 

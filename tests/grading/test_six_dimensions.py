@@ -290,7 +290,7 @@ def test_a_record_of_another_version_is_refused(tmp_path: Path) -> None:
         solver=fill_record({("a", 1): record(record_version=99)}),
         scorer=six_dimensions(),
     )
-    (log,) = inspect_eval(task, model="mockllm/answerer", log_dir=str(tmp_path), display="plain")
+    (log,) = inspect_eval(task, model="mockllm/answerer", log_dir=str(tmp_path), display="log")
     assert log.status == "error"
     assert log.error
     assert "record_version: is 99" in log.error.message

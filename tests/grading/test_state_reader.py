@@ -256,7 +256,7 @@ def test_one_call_serves_all_samples_and_epochs_of_a_state(tmp_path: Path) -> No
         fact_retention(),
         model_roles={"grader": again.model},
         action="overwrite",
-        display="plain",
+        display="log",
     )
     assert len(again.requests) == 1
     assert sorted(calls for _, calls in readings(scored)) == [0, 0, 0, 1]

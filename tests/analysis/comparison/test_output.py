@@ -141,7 +141,7 @@ def test_spread_is_split_into_compressions_answers_and_gradings(folder: Path) ->
             read_eval_log(log.location),
             six_dimensions(),
             action="append",
-            display="plain",
+            display="log",
             model_roles={"grader": small.ROLES["grader"]},
         )
         write_eval_log(again, log.location)
@@ -162,7 +162,7 @@ def test_other_graders_are_no_second_grading(folder: Path) -> None:
         read_eval_log(logs[0].location),
         six_dimensions(),
         action="append",
-        display="plain",
+        display="log",
         model_roles={"grader": "scripted/other"},
     )
     write_eval_log(again, logs[0].location)

@@ -391,7 +391,7 @@ def test_a_state_that_a_retry_made_anew_is_a_compression_of_its_own(
 
     first = evaluated(folder / "begun", answer=broken_once, options={"fail_on_error": False})
     rmtree(folder / "begun" / STATES_FOLDER)  # as for a process that does not find it
-    (log,) = eval_retry(first, log_dir=str(folder / "elsewhere"), display="plain")
+    (log,) = eval_retry(first, log_dir=str(folder / "elsewhere"), display="log")
     states = samples_frame(log.location).groupby("replicate")["state_id"].nunique()
     assert sorted(states) == [1, 1, 1, 2]
     _, found = as_json(good.location, "--to", log.location)

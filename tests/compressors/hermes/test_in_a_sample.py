@@ -43,7 +43,7 @@ def run(python: Path, folder: Path, **options: Any) -> EvalLog:
         model="mockllm/model",
         model_roles={"compressor": model_replying(lambda _: "the summary")[0]},
         log_dir=str(folder),
-        display="plain",
+        display="log",
         log_realtime=False,
         **options,
     )

@@ -32,7 +32,7 @@ def test_it_leaves_no_failed_state(documented: str, tmp_path: Path) -> None:
         epochs=1,
         limit=6,  # samples take turns over the fixtures
         log_dir=str(tmp_path / "logs"),
-        display="plain",
+        display="log",
         log_realtime=False,
     )
     assert log.status == "success"

@@ -64,7 +64,7 @@ def test_an_outage_of_the_compressor_can_be_retried(
     assert not list(log_dir.rglob("*.state.gz")), "an outage is never kept"
     assert either.vendor.of(either.answers) == []
     either.vendor.speeches[either.compresses] = compress
-    again = eval_retry(first, log_dir=str(log_dir), display="plain")[0]
+    again = eval_retry(first, log_dir=str(log_dir), display="log")[0]
     assert small.means(again)["overall"] == 4
     assert small.means(again)["failed_states"] == 0
 
