@@ -83,8 +83,9 @@ _MAX_NAMED = 8
 
 _RESAMPLES = 4_000
 
-MIN_CLUSTERS = 5
-"""Fewer clusters give no interval of the tokens per solved sample."""
+MIN_CLUSTERS = 10
+"""Fewer clusters give no interval of the tokens per solved sample: of five, a bootstrap's 95 %
+interval holds the true difference in 83 % of runs."""
 
 
 @dataclass(frozen=True)
@@ -504,8 +505,12 @@ def _settings(header: EvalLog) -> dict[str, str]:
     settings: dict[str, Any] = {"model": spec.model}
     for given in (spec.task_args, spec.solver_args or {}, *(s.params for s in header.plan.steps)):
         for name, value in given.items():
-            # A strategy is an argument with arguments of its own.
-            settings |= value if name == "compaction" and isinstance(value, dict) else {name: value}
+            # A strategy is an argument with arguments of its own, and an agent's may be named as
+            # the run's are: `react` logs `model: None` where it has the run's model.
+            if name == "compaction" and isinstance(value, dict):
+                settings |= {f"compaction {key}": each for key, each in value.items()}
+            elif value is not None:
+                settings[f"agent's {name}" if name == "model" else name] = value
     for role, models in (spec.model_roles or {}).items():
         bound = models if isinstance(models, list) else [models]
         settings[f"role {role}"] = [each.model for each in bound]

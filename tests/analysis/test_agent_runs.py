@@ -23,7 +23,7 @@ from inspect_ai.model import (
 from inspect_ai.scorer import includes
 from inspect_ai.tool import Tool, ToolChoice, ToolInfo, tool
 
-from compression_eval import MaskingCompaction
+from compression_eval import AnchoredCompaction, MaskingCompaction
 from compression_eval.cli import main
 from tests.analysis.embedded import embedded
 from tests.e2e import small
@@ -90,7 +90,7 @@ def _run(
     folder: Path, compaction: CompactionStrategy | None, reply: Any = _reply, **given: Any
 ) -> Path:
     model = get_model("mockllm/model", custom_outputs=reply, memoize=False)
-    given = {"display": "plain", "log_realtime": False, **given}
+    given = {"display": "log", "log_realtime": False, **given}
     (log,) = run_eval(notes(compaction), model=model, log_dir=str(folder), **given)
     assert log.status == "success"
     return Path(log.location.removeprefix("file://"))
@@ -113,6 +113,19 @@ def logs(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
             "edit": _run(folder / "edit", edit),
             "masking": _run(folder / "masking", MaskingCompaction(threshold=1_200, keep=1)),
         }
+
+
+def _agent(folder: Path, name: str, prompt: str | None = None) -> Path:
+    """Run an agent that compacts with a strategy which has arguments ``prompt`` and ``model``."""
+    solver = react(
+        prompt=prompt, tools=[read_page()], compaction=AnchoredCompaction(threshold=90_000)
+    )
+    model = get_model(f"mockllm/{name}", custom_outputs=_reply, memoize=False)
+    asked = Task(dataset=[Sample(input="Find the code.", target=CODE)], solver=solver)
+    asked.scorer = [includes()]
+    (log,) = run_eval(asked, model=model, log_dir=str(folder), display="log", log_realtime=False)
+    assert log.status == "success"
+    return Path(log.location.removeprefix("file://"))
 
 
 def _command(*args: str | Path) -> Result:
@@ -148,6 +161,22 @@ def test_a_wide_margin_and_a_second_run_are_no_regression(logs: dict[str, Path])
     same = _command("compare", logs["edit"], "--to", logs["edit"])
     assert same.exit_code == 2
     assert "the same run stands on both sides" in same.output
+
+
+def test_models_and_prompts_of_agents_are_arms_whatever_a_strategy_calls_its_arguments(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(ModelAPI, "count_text_tokens", _count)
+    for name, prompt in (("old", None), ("new", None), ("new", "Be slow.")):
+        _agent(tmp_path / "logs", name, prompt)
+    made = _command("report", tmp_path / "logs", "--out", tmp_path / "report")
+    assert made.exit_code == 0, made.output
+    arms = json.loads((tmp_path / "report" / "figures.json").read_text())["arms"]
+    assert [(arm["name"], len(arm["samples"])) for arm in arms] == [
+        ("model='mockllm/old'", 1),
+        ("model='mockllm/new'", 1),
+        ("model='mockllm/new', prompt='Be slow.'", 1),
+    ]
 
 
 def test_an_arm_never_wins_by_failing(logs: dict[str, Path]) -> None:

@@ -65,9 +65,7 @@ def agent_run(strategy: CompactionStrategy, log_dir: Path) -> EvalLog:
     with pytest.MonkeyPatch.context() as patch:
         # Inspect's own count would download a vocabulary.
         patch.setattr(ModelAPI, "count_text_tokens", _count)
-        (log,) = run_eval(
-            task, model=model, log_dir=str(log_dir), display="log", message_limit=100
-        )
+        (log,) = run_eval(task, model=model, log_dir=str(log_dir), display="log", message_limit=100)
     return log
 
 

@@ -150,9 +150,7 @@ def test_a_kept_state_that_is_damaged_is_never_used(
         text = gzip.decompress(path.read_bytes()).partition(b"\n")[2]
         damage(Kept(path, {name: saved[which][0] for name, which in others.items()}, text, forge))
     scripts[ANSWERS] = Script(proper_answer)
-    again = eval_retry(first, log_dir=str(tmp_path / "logs"), display="log", log_realtime=False)[
-        0
-    ]
+    again = eval_retry(first, log_dir=str(tmp_path / "logs"), display="log", log_realtime=False)[0]
     played = by_fault(again, faults)
     clean = results(played["untouched"][0])
     came = {}
