@@ -81,6 +81,11 @@ def current_run() -> RunIdentity:
     return RunIdentity(eval_id, task_id, _log_folder(), epochs)
 
 
+def current_attempt() -> str:
+    """Return the id of the calling sample's attempt; empty while an old log is scored again."""
+    return _eval_id.get("")
+
+
 def _log_folder() -> str | None:
     try:
         sample = getattr(import_module(_PRIVATE_MODULE), _PRIVATE_NAME)()
@@ -338,8 +343,7 @@ async def prefix_first(key: str, model: Model) -> AsyncIterator[None]:
     if not has_prompt_cache(model):
         yield
         return
-    # While an old log is scored again, there is no run.
-    name = (_eval_id.get(""), str(model), key)
+    name = (current_attempt(), str(model), key)
     gates = _gates.get({})
     _gates.set(gates)
     if gate := gates.get(name):

@@ -14,6 +14,7 @@ from dataclasses import dataclass, field
 from typing import Any, Literal, get_args
 
 import anyio
+from anyio.lowlevel import RunVar
 from inspect_ai.model import (
     ChatMessage,
     ChatMessageUser,
@@ -40,6 +41,7 @@ from compression_eval.grading.passages import Passages, may_show, says_anything
 from compression_eval.grading.request import shared_beginning
 from compression_eval.grading.rubric import Rubric, load_rubric
 from compression_eval.record import AskedProbe, render_messages
+from compression_eval.sharing import current_attempt
 from compression_eval.text.printable import one_line_json
 
 StateFacts = Literal["reader", "match"]
@@ -94,21 +96,27 @@ class _Slot:
 
 
 class SharedReadings:
-    """Readings by model and question, so that samples and epochs of a state share one.
+    """Readings by run, model and question, so that samples and epochs of a state share one.
 
     The first sample that needs a reading makes the call, the others wait. If it is cancelled or
     runs into a limit, the next one makes it. A reader that failed is not asked again.
     """
 
     def __init__(self) -> None:
-        self._slots: dict[str, _Slot] = {}
+        # They end with the event loop: a task made in Python, and with it its scorers, may be run
+        # again with other graders.
+        self._slots: RunVar[dict[tuple[str, Model, str], _Slot]] = RunVar(
+            "compression_eval_readings"
+        )
 
     async def get(self, model: Model, about: StateQuestion) -> tuple[StateReading, bool]:
         """Return the reading of a state, and whether this call made it."""
         asking = json.dumps([probe.model_dump() for probe in about.asked])
-        parts = (str(model), about.language, asking, render_messages(about.context))
-        key = hashlib.sha256("\0".join(parts).encode("utf-8", "surrogatepass")).hexdigest()
-        slot = self._slots.setdefault(key, _Slot())
+        parts = (about.language, asking, render_messages(about.context))
+        question = hashlib.sha256("\0".join(parts).encode("utf-8", "surrogatepass")).hexdigest()
+        slots = self._slots.get({})
+        self._slots.set(slots)
+        slot = slots.setdefault((current_attempt(), model, question), _Slot())
         async with slot.lock:
             if slot.reading is not None:
                 return slot.reading, False
