@@ -87,9 +87,11 @@ class RunHooks(Hooks):
         self._tasks.add(spec.task_id)
         # A retry takes samples from the old log, and those of later epochs may be among them. And
         # Inspect's cache goes by the calling sample's epoch: a compression that a sample makes for
-        # a later one would be the copy of its own.
-        cached = any(own.cache for _, _, own in _roles(spec))
-        alone = retried or cached
+        # a later one would be the copy of its own. A limit would be reached by the work of others.
+        cached = bool(data.plan.config.cache) or any(own.cache for _, _, own in _roles(spec))
+        limits = ("time_limit", "working_limit", "token_limit", "cost_limit")
+        limited = any(getattr(spec.config, name) for name in limits)
+        alone = retried or cached or limited
         epochs = 1 if alone else spec.config.epochs or 1
         remember_run(data.eval_id, spec.task_id, epochs, map(_folder, logs))
         if MAX_FAILED not in (spec.metadata or {}):

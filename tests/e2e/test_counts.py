@@ -8,6 +8,7 @@ import pytest
 from inspect_ai import eval as inspect_eval
 from inspect_ai.event import InfoEvent
 from inspect_ai.log import EvalLog, read_eval_log
+from inspect_ai.model import get_model
 
 from tests.e2e import small
 from tests.e2e.scripted import ANSWERS, COMPRESSES, GRADES, Scripts
@@ -109,12 +110,26 @@ def test_who_waits_for_a_compression_makes_one_of_a_later_epoch(
         assert own.computed_here == (own.computed_by == here)
 
 
-def test_inspects_cache_gives_no_epoch_the_compression_of_another(
+def test_a_limit_of_a_sample_is_not_used_up_for_a_later_epoch(
     scripts: Scripts, tiny: Path, log_dir: Path
 ) -> None:
+    scripts[COMPRESSES].seconds = 0.1
+    for limit in ("time_limit", "token_limit"):
+        log = small.run(log_dir, tiny, options={limit: 9_000, "max_samples": EPOCHS})
+        for sample in small.samples(log):
+            assert small.state(sample).computed_by.endswith(f", epoch {sample.epoch}")
+
+
+@pytest.mark.parametrize("by_name", [True, False])
+def test_inspects_cache_gives_no_epoch_the_compression_of_another(
+    by_name: bool, scripts: Scripts, tiny: Path, log_dir: Path
+) -> None:
     scripts[COMPRESSES].seconds = 0.2
+    # Of a model object the log's header does not say that its calls are cached.
+    model = f"scripted/{ANSWERS}" if by_name else get_model(f"scripted/{ANSWERS}")
     for _ in range(2):
-        log = small.run(log_dir, tiny, options={"cache": True, "max_samples": EPOCHS * PROBES})
+        options = {"cache": True, "max_samples": EPOCHS * PROBES}
+        log = small.run(log_dir, tiny, model=model, options=options)
         # The second run takes all from the cache.
         assert len(scripts[COMPRESSES].calls) == EPOCHS
         written = {
