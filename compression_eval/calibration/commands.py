@@ -2,6 +2,7 @@
 
 import math
 import statistics
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
@@ -55,6 +56,8 @@ def grader(logs: tuple[str, ...], form: str) -> None:
             click.echo()
         for line in _lines(result):
             click.echo(line)
+    if not any(case.scores for result in results for case in result.cases):
+        raise DataError("no answer was graded")
 
 
 @dataclass
@@ -75,11 +78,8 @@ class GraderResult:
     cases: list[Case] = field(default_factory=list)
     after_rules: list[Case] = field(default_factory=list)
     """As `cases`, with the scores that a real run would count; only where it has them."""
-
-    @property
-    def failures(self) -> int:
-        """Answers, variants included, without a usable reply."""
-        return sum(not case.scores for case in self.cases)
+    failures: Counter[str] = field(default_factory=Counter)
+    """Answers, variants included, without a usable reply, by reason."""
 
     @property
     def originals(self) -> list[Case]:
@@ -159,10 +159,14 @@ def _results(log: EvalLog) -> Iterator[GraderResult]:
         metadata = score.metadata or {}
         whole = results[0]
         whole.cases.append(Case(reference, metadata.get("scores") or {}))
+        if not metadata.get("scores"):
+            whole.failures[(score.reason or "unknown").removeprefix("grader_failed: ")] += 1
         whole.after_rules.append(Case(reference, metadata.get("after_rules") or {}))
         for number, result in enumerate([] if alone else members):
-            scores = members_scores[number].scores if number < len(members_scores) else {}
-            result.cases.append(Case(reference, scores))
+            own = members_scores[number] if number < len(members_scores) else GraderScores(model="")
+            result.cases.append(Case(reference, own.scores))
+            if not own.scores:
+                result.failures[own.failure or "unknown"] += 1
         if reference.variant != "language_swapped":
             for result in results:
                 language = str(metadata.get("language", ""))
@@ -182,8 +186,12 @@ def _lines(result: GraderResult) -> Iterator[str]:
         f"context: {', '.join(sorted(result.contexts))}; task version: {result.version}",
         600,
     )
-    if result.failures:
-        yield f"Without a usable reply: {result.failures} of {len(result.cases)} gradings"
+    if failed := result.failures.total():
+        (reason, _), *others = result.failures.most_common()
+        why = printable(f"{reason}{' and others' if others else ''}", 400)
+        yield f"Without a usable reply: {failed} of {len(result.cases)} gradings ({why})"
+        if failed == len(result.cases):
+            return
     yield ""
     yield from table_lines(_agreement(result))
     yield ""
@@ -267,7 +275,7 @@ def _data(result: GraderResult) -> dict[str, Any]:
         "rubric_digests": result.rubrics,
         "grader_context": sorted(result.contexts),
         "gradings": len(result.cases),
-        "failures": result.failures,
+        "failures": result.failures.total(),
         "agreement": {key: _without_nan(values) for key, values in compared.items()},
         "second_reader": {
             key: _without_nan(asdict(agreement(result.second_reader, key))) for key in KEYS
