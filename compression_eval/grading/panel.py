@@ -298,17 +298,18 @@ class PanelWarnings:
             )
 
     def check_panel(self, panel: PanelGrading) -> None:
-        """Warn of the members that failed while others succeeded, unless that was said before.
+        """Warn of the members that failed, unless that was said before.
 
-        An answer that no grader could judge is unscored, which the log shows by itself.
+        A run's end counts the answers that no grader could judge; a second scoring has no such end.
         """
-        for grading in panel.gradings if panel.succeeded else ():
+        for grading in panel.gradings:
             if grading.failure and grading.grader not in self._failed:
                 self._failed.add(grading.grader)
                 logger.warning(
-                    "%s failed (%s) as one of %d graders; the median is that of the others. "
+                    "%s failed (%s) as one of %d graders; %s. "
                     "Further failures of it are only in the scores.",
                     grading.grader,
                     grading.cause,
                     len(panel.gradings),
+                    "the median is that of the others" if panel.succeeded else "there is no grade",
                 )

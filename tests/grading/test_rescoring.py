@@ -56,6 +56,16 @@ def test_another_grader_reads_a_log_from_disk(log: EvalLog) -> None:
         assert [grader["model"] for grader in graders] == ["mockllm/second"]
 
 
+def test_a_second_grading_that_fails_is_told(
+    log: EvalLog, caplog: pytest.LogCaptureFixture
+) -> None:
+    roles = {"grader": MockGrader(["no"], name="mockllm/second").model}
+    score(log, six_dimensions(), model_roles=roles, action="overwrite", display="log")
+    told = [item.getMessage() for item in caplog.records if "there is no grade" in item.message]
+    assert len(told) == 1
+    assert "mockllm/second failed (not_json)" in told[0]
+
+
 def test_appending_keeps_the_first_grading(log: EvalLog) -> None:
     second = MockGrader([reply(2)], name="mockllm/second")
     again = score(
