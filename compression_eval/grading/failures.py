@@ -140,8 +140,9 @@ def run_failures(summaries: Iterable[EvalSampleSummary]) -> RunFailures | None:
         replicate = tuple(about.get(part) for part in ("fixture", "cut", "replicate"))
         ids.setdefault(replicate, set()).add(about["state_id"])
         kind, _, reason = (grade.reason or "").partition(": ")
-        if kind == "answer_failed":  # with --score-on-error, there is none because of the error
-            reason = summary.error or reason
+        if kind == "answer_failed":  # there is none because of an error or a limit of the sample
+            stopped = f"stopped by the {summary.limit} limit" if summary.limit else ""
+            reason = summary.error or stopped or reason
         failed = kind == "compression_failed"
         states[key] = _short(str(about.get("failure") or about["status"])) if failed else ""
         if failed:

@@ -90,6 +90,12 @@ def test_a_run_without_failures_says_so(tmp_path: Path, log_dir: Path) -> None:
     assert "(no graded probe asks for it): fact_violations" in said
 
 
+@pytest.mark.usefixtures("scripts")
+def test_a_limit_is_named_as_what_left_no_answer(tiny: Path, log_dir: Path) -> None:
+    log = small.run(log_dir, tiny, epochs=1, options={"token_limit": 30})
+    assert log.metadata["failures"][1] == "1 of 3 answers failed: stopped by the token limit"
+
+
 def one_fails(call: Call) -> str:
     return "" if call.number == 1 else proper_compression(call)
 
