@@ -277,6 +277,7 @@ def test_a_missing_scrubber_is_said_and_the_rest_is_checked(
     assert "demo: 4 probes" in done.stdout
 
 
+@pytest.mark.slow
 def test_the_shipped_banks_are_without_errors() -> None:
     done = check()
     assert done.exit_code == 0, done.stdout

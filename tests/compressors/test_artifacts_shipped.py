@@ -39,6 +39,7 @@ async def recalls(pair: FixtureWithBank, compressor: str, model: Model) -> tuple
     return found, state.state_tokens
 
 
+@pytest.mark.slow
 def test_the_index_raises_the_recall_of_files_with_the_same_strategy() -> None:
     async def measure() -> dict[str, tuple[list[float], list[int]]]:
         model = get_model("embedded/lexical")
