@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 from inspect_ai.log import EvalLog, read_eval_log
+from inspect_ai.viewer import TaskSamplesView
 
 from compression_eval.fixtures.finding_files import shipped_fixtures
 from compression_eval.grading.rubric import structure
@@ -57,6 +58,16 @@ def test_the_viewer_trusts_what_is_shipped_and_nothing_else(
     log = small.run(tmp_path / "logs", own, model="embedded/lexical", model_roles={}, epochs=1)
     assert log.eval.viewer is not None
     assert log.eval.viewer.trust_content is False
+
+
+def test_the_viewer_shows_questions_where_ids_are_cut_off(by_file: EvalLog, tmp_path: Path) -> None:
+    own = small.write(tmp_path / "data", "claude-code-e2ace00d58e7")
+    log = small.run(tmp_path / "logs", own, model="embedded/lexical", model_roles={}, epochs=1)
+    for run, shown in ((log, True), (by_file, False)):
+        assert run.eval.viewer is not None
+        view = run.eval.viewer.task_samples_view
+        assert isinstance(view, TaskSamplesView)
+        assert [each.visible for each in view.columns or [] if each.id == "input"] == [shown]
 
 
 def test_the_log_says_that_no_language_model_took_part(by_file: EvalLog) -> None:
