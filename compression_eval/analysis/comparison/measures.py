@@ -3,7 +3,7 @@
 import math
 from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from compression_eval.analysis.arms import ARGUMENT
@@ -373,6 +373,8 @@ class Rules:
     exact: frozenset[str]
     """Measures on which both arms come out the same every time."""
     failures_rise: bool
+    untold: bool = False
+    """Whether nothing is told, since the arms differ only in what nobody read."""
 
 
 Samples = tuple["DataFrame", "DataFrame"]
@@ -412,6 +414,11 @@ def breakdown(samples: Samples, column: str, rules: Rules) -> list[Line]:
     return _judged(by_group, rules)
 
 
+def without_spread(difference: Difference) -> Difference:
+    """Return a difference of which only the two means are told."""
+    return replace(difference, here=None, elsewhere=None)
+
+
 def _difference(
     samples: Samples, measure: str, *, failed_as_zero: bool = False
 ) -> Difference | None:
@@ -429,6 +436,12 @@ def _judged(by_key: Mapping[tuple[str, str], Difference | None], rules: Rules) -
         if key[1] in SHARES
     }
     judged = judge(known, thresholds, failures_rise=rules.failures_rise, limits=limits)
+    if rules.untold:
+        why = "cannot tell: the embedded compressor does not read what the arms differ in"
+        judged = {
+            key: Judged(without_spread(each), None, "cannot tell", "open", why)
+            for key, each in known.items()
+        }
     return [Line(measure, each, group) for (group, measure), each in judged.items()]
 
 

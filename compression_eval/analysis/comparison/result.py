@@ -97,7 +97,7 @@ class Comparison:
     @property
     def untold(self) -> bool:
         """Whether the arms differ in nothing but what the embedded compressor never read."""
-        return all(self.unread)
+        return self.rules.untold
 
     @cached_property
     def more(self) -> More | None:
@@ -206,6 +206,9 @@ def compare(
         exact = KNOWLEDGE in rules.exact
         chance = float(not rises) if exact else measures.chance_of_rise(asked[0], asked[1])
         failing = Failing(chance, counted.estimate if counted and rises else 0.0)
+    unread = measures.unread_changes(base, new)
+    if all(unread) and decide(knowledge, threshold, failing).verdict != "worse":
+        rules, knowledge = replace(rules, untold=True), measures.without_spread(knowledge)
     return Comparison(
         base=base,
         new=new,
@@ -236,6 +239,6 @@ def compare(
                 side.settings["compressor"], side.settings["compressor model"]
             )
         ],
-        unread=measures.unread_changes(base, new),
+        unread=unread,
         drift=None if base.regraded else changes.drift(base, new),
     )

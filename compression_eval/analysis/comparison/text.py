@@ -78,14 +78,18 @@ def _decision(comparison: Comparison) -> Iterator[str]:
     seen, by, margin = comparison.knowledge, comparison.decision, comparison.rules.threshold
     here, elsewhere = (shown_interval(s, seen.estimate, KNOWLEDGE) for s in _spreads_of(seen))
     yield ": ".join(comparison.outcome)
-    yield (
-        f"knowledge (0 to 5): {shown_value(seen.base, KNOWLEDGE)} -> "
-        f"{shown_value(seen.new, KNOWLEDGE)}, {shown_change(seen.estimate, KNOWLEDGE, margin)}, "
-        f"p {shown_p(by.p_value)}; a loss of {margin:.2f} or more is "
-        f"{'' if by.loss_ruled_out else 'not '}ruled out, p {shown_p(by.p_margin)}"
-    )
-    here, elsewhere = (_NO_INTERVAL.get(shown, shown) for shown in (here, elsewhere))
-    yield f"95 % interval {_HERE}: {here}; {_ELSEWHERE}: {elsewhere}"
+    base, new = (shown_value(mean, KNOWLEDGE) for mean in (seen.base, seen.new))
+    means = f"knowledge (0 to 5): {base} -> {new}"
+    if comparison.untold:
+        yield means
+    else:
+        yield (
+            f"{means}, {shown_change(seen.estimate, KNOWLEDGE, margin)}, "
+            f"p {shown_p(by.p_value)}; a loss of {margin:.2f} or more is "
+            f"{'' if by.loss_ruled_out else 'not '}ruled out, p {shown_p(by.p_margin)}"
+        )
+        here, elsewhere = (_NO_INTERVAL.get(shown, shown) for shown in (here, elsewhere))
+        yield f"95 % interval {_HERE}: {here}; {_ELSEWHERE}: {elsewhere}"
     if comparison.elsewhere is not None and not comparison.same_answers:
         verdict = comparison.elsewhere.verdict
         said = {"fails more": "fails more", "cannot tell": "cannot be told"}.get(verdict)

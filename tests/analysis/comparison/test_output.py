@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import shutil
 from pathlib import Path
 from typing import Any
@@ -190,6 +191,15 @@ def test_the_embedded_compressor_certifies_no_prompt(tmp_path: Path) -> None:
     assert "cannot tell: the embedded compressor does not read prompts" in done.stdout
     assert "compressor_args.prompt (null -> haiku.md)" in done.stdout
     assert str(tmp_path) not in done.stdout
+    means = done.stdout.splitlines()[1]
+    assert re.fullmatch(r"knowledge \(0 to 5\): \d\.\d\d -> \d\.\d\d", means)
+    assert not re.search(r"ruled out|interval|\bp\b", done.stdout)
+    _, found = as_json(base, "--to", new)
+    for line in (found["decision"], *found["other_measures"]):
+        assert line["verdict"] == "cannot tell"
+        assert (line["on_these_conversations"], line["for_new_conversations"]) == (None, None)
+        assert line["extent"] == "open"
+    assert found["decision"]["p_loss_of_margin"] is None
     page = compared(base, "--to", new)
     assert page.stdout.startswith(done.stdout)
     assert page.stdout.count("\n") < 25, "no table of figures that tell nothing"
