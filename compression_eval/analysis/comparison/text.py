@@ -62,9 +62,10 @@ MAX_JUNIT_TEXT = 20_000
 
 def page(comparison: Comparison, *, gate: bool = False) -> list[Section]:
     """Return a comparison as sections."""
-    sections = [Section("", [[*_decision(comparison)]]), _arms(comparison)]
+    sections = [Section("", [[*_decision(comparison)]])]
     if gate:
         return sections
+    sections.append(_arms(comparison))
     if comparison.untold and comparison.outcome[0] == "cannot tell":
         return [
             *sections,
@@ -101,6 +102,8 @@ def _decision(comparison: Comparison) -> Iterator[str]:
         yield f"failed: base {base}; new {new} (p that it fails more {p_value})"
     if comparison.more is not None:
         yield _what_would_tell(comparison)
+    if comparison.drift is not None and comparison.drift.warning:
+        yield comparison.drift.warning
 
 
 def _spreads_of(seen: Difference) -> tuple[Spread | None, Spread | None]:
@@ -200,8 +203,6 @@ def _notes(comparison: Comparison) -> Iterator[str]:
             f"{base.failed} and {new.failed} failed ({base.calls + new.calls} calls); the grades "
             "in the logs count for nothing here"
         )
-    if comparison.drift is not None and comparison.drift.warning:
-        yield comparison.drift.warning
     for name, detail in comparison.allowed.items():
         yield f"allowed to differ: {name} ({detail})"
 
