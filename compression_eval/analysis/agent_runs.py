@@ -39,6 +39,7 @@ from compression_eval.analysis.statistics.intervals import (
 )
 from compression_eval.analysis.statistics.significance import Decision, Failing, decide
 from compression_eval.errors import DataError, shorten
+from compression_eval.fixtures.addresses import local_path
 from compression_eval.fixtures.writing import versioned_json
 from compression_eval.text.tables import Cell, Section, Table
 
@@ -317,7 +318,7 @@ def compare_agents(
     both = {log.header.eval.eval_id for log in base.logs}
     for log in new.logs:
         if log.header.eval.eval_id in both:
-            raise DataError(f"{log.path}: the same run stands on both sides")
+            raise DataError(f"{local_path(log.path)}: the same run stands on both sides")
     shared = {each.id for each in base.samples} & {each.id for each in new.samples}
     notes = [*_uncompacted((base, new)), *(note for arm in (base, new) for note in _notes(arm))]
     for arm in (base, new):

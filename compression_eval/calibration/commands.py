@@ -17,6 +17,7 @@ from compression_eval.calibration.agreement import agreement
 from compression_eval.calibration.cases import KEYS, Case, GraderScores, Reference, moved
 from compression_eval.calibration.task import MARK
 from compression_eval.errors import DataError, NotFoundError
+from compression_eval.fixtures.addresses import local_path
 from compression_eval.fixtures.writing import versioned_json
 from compression_eval.grading.rubric import OVERALL
 from compression_eval.terminal import CleanCommand
@@ -178,7 +179,7 @@ def _results(log: EvalLog) -> Iterator[GraderResult]:
 def _lines(result: GraderResult) -> Iterator[str]:
     """Yield the lines about one grader: agreement, traps, and variants if there were any."""
     yield f"Grader: {printable(result.name, 200)}"
-    yield f"Log: {printable(result.log, 400)}"
+    yield f"Log: {printable(local_path(result.log), 400)}"
     settings = ", ".join(f"{name}={value}" for name, value in result.parameters.items())
     rubrics = ", ".join(f"{name} {digest[:12]}" for name, digest in sorted(result.rubrics.items()))
     yield printable(

@@ -158,9 +158,10 @@ def test_a_wide_margin_and_a_second_run_are_no_regression(logs: dict[str, Path])
     again = _command("compare", logs["whole"], "--to", logs["again"], "--format", "json")
     assert again.exit_code == 0, again.output
     assert json.loads(again.stdout)["measures"]["tokens"]["change"] == 0
-    same = _command("compare", logs["edit"], "--to", logs["edit"])
+    folder = logs["again"].parent
+    same = _command("compare", folder, "--to", folder)
     assert same.exit_code == 2
-    assert "the same run stands on both sides" in same.output
+    assert same.output == f"Error: {logs['again']}: the same run stands on both sides\n"
 
 
 def test_models_and_prompts_of_agents_are_arms_whatever_a_strategy_calls_its_arguments(

@@ -215,6 +215,7 @@ def test_a_grader_that_always_fails_leaves_no_scores(tmp_path: Path) -> None:
     scores = [(sample.scores or {})["grader_calibration"] for sample in log.samples]
     assert {score.reason for score in scores} == {"grader_failed: not_json"}
     shown = CliRunner().invoke(main, ["grader", str(tmp_path)])
+    assert f"\nLog: {tmp_path}/" in shown.stdout
     said = f"Without a usable reply: {len(scores)} of {len(scores)} gradings (not_json)\n"
     assert said in shown.stdout
     assert "kappa" not in shown.stdout

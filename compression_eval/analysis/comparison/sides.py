@@ -28,6 +28,7 @@ from compression_eval.analysis.frames import (
 )
 from compression_eval.analysis.logs import Log, find_logs, one_per_run
 from compression_eval.errors import DataError
+from compression_eval.fixtures.addresses import local_path
 from compression_eval.fixtures.digests import shown
 from compression_eval.text.printable import printable
 
@@ -188,7 +189,7 @@ def load_sides(
     runs = {log.header.eval.task_id for log in chosen["base"][1]}
     for log in chosen["new"][1]:
         if log.header.eval.task_id in runs:
-            raise DataError(f"{log.path}: the same run stands on both sides")
+            raise DataError(f"{local_path(log.path)}: the same run stands on both sides")
     controls = [log for log in every if log.compressor in CONTROLS]
     sides = []
     for label, (arm, logs) in chosen.items():
@@ -219,9 +220,16 @@ def read_samples(
 def _only_arm(label: str, arms: Collection[str], wanted: str | None) -> str:
     listed = ", ".join(f"{name!r}" for name in sorted(arms))
     if wanted is not None and wanted not in arms:
-        if len(parts := [name for name in arms if wanted in name]) == 1:
+        parts = sorted(name for name in arms if wanted in name)
+        if len(parts) == 1:
             return parts[0]
-        raise DataError(f"{label}: no log of the arm {wanted!r}; the arms are {listed}")
+        if parts:
+            fitting = ", ".join(map(repr, parts))
+            raise DataError(
+                f"--{label}-arm: {wanted!r} fits {len(parts)} arms, {fitting}; "
+                "give more of the name"
+            )
+        raise DataError(f"--{label}-arm: no log of the arm {wanted!r}; the arms are {listed}")
     if wanted is None and len(arms) > 1:
         raise DataError(
             f"{label}: the logs are of {len(arms)} arms, {listed}; "

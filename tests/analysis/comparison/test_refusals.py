@@ -177,8 +177,9 @@ def test_only_failed_samples(folder: Path, once: EvalLog) -> None:
 
 
 def test_the_same_run_on_both_sides(once: EvalLog) -> None:
-    error = refused(compared(once.location, "--to", once.location))
-    assert "the same run stands on both sides" in error
+    folder = Path(once.location).parent
+    error = refused(compared(folder, "--to", folder))
+    assert error == f"{once.location}: the same run stands on both sides"
 
 
 def test_several_arms_on_one_side(folder: Path, once: EvalLog, bad: EvalLog) -> None:
@@ -191,7 +192,9 @@ def test_several_arms_on_one_side(folder: Path, once: EvalLog, bad: EvalLog) -> 
     assert code == 3
     assert (found["base"]["logs"], found["new"]["logs"]) == ([once.location], [bad.location])
     error = refused(compared(*logs, "--to", *logs, "--base-arm", "tail"))
-    assert error == f"base: no log of the arm 'tail'; the arms are {arms}"
+    assert error == f"--base-arm: 'tail' fits 2 arms, {arms}; give more of the name"
+    error = refused(compared(*logs, "--to", *logs, "--base-arm", chosen[1], "--new-arm", "mask"))
+    assert error == f"--new-arm: no log of the arm 'mask'; the arms are {arms}"
 
 
 def test_a_folder_without_logs(once: EvalLog, tmp_path: Path) -> None:
