@@ -114,13 +114,21 @@ def _frontier(of: Figures, looks: Looks, narrow: bool) -> Chart | None:
         for point in known
         if point not in points
     ]
+    said = (
+        "Means. Hollow marks are dominated by another arm; the broken line joins the best of the "
+        "others."
+    )
+    if any(point.interval and point.interval[0] != point.interval[1] for point in points):
+        said = (
+            "Means with 95 % intervals on these conversations. Hollow marks are dominated by "
+            "another arm, by the intervals; the broken line joins the best of the others by their "
+            "means, and where intervals overlap the order may be chance."
+        )
     return finished(
         figure,
         "frontier",
         "Quality against retained tokens",
-        "Means with 95 % intervals on these conversations. Hollow marks are dominated by another "
-        "arm, by the intervals; the broken line joins the best of the others by their means, and "
-        "where intervals overlap the order may be chance. On the probes that all have an answer to."
+        f"{said} On the probes that all have an answer to."
         + (f" Controls, not drawn: {'; '.join(controls)}." if controls else ""),
     )
 
@@ -397,8 +405,12 @@ def _dimensions(of: Figures, looks: Looks, narrow: bool) -> Chart | None:
         _measure_bars(axes, of, arms, looks, measure)
     for axes in grid.flat[len(HEADLINE) :]:
         axes.set_visible(False)
-    description = "Bars: means, failures as 0. Lines: 95 % intervals on these conversations."
-    return finished(figure, "dimensions", "Every measure, with its interval", description)
+    title, description = "Every measure", "Bars: means, failures as 0."
+    estimates = (each for name in arms for each in of.of_arm[name].estimates.values())
+    if any(each.here and not each.no_spread for each in estimates):
+        title += ", with its interval"
+        description += " Lines: 95 % intervals on these conversations."
+    return finished(figure, "dimensions", title, description)
 
 
 def _measure_bars(

@@ -224,6 +224,11 @@ def test_the_first_lines_say_what_the_arms_come_to(made: Path) -> None:
     assert f"tail comes to knowledge {tail['quality']:.2f} of 5" in first
     page = (made / "index.html").read_text("utf-8")
     assert first.removeprefix("- ") in page
+    # Nothing varies here: no interval is drawn, and none spoken of.
+    assert "Knowledge: 0 to 5; every arm on" in page
+    assert "<figcaption>Means. Hollow marks" in page
+    assert "<h3>Every measure</h3>" in page
+    assert "Lines: 95" not in page
     assert "Arguments: head_tokens=0, tail_tokens=120" in (made / "report.md").read_text("utf-8")
 
 
@@ -258,6 +263,7 @@ def test_a_failure_is_escaped_as_a_reason_is(logs: Path, tmp_path: Path) -> None
     log.samples[0].scores = None  # as Inspect leaves a sample that an error ended
     for sample in log.samples:
         sample.store["ProbeRecord:sample"]["state"]["suspect"] = ["it reads like a refusal"]
+    log.samples[1].scores["six_dimensions"].value["knowledge"] = 0.5  # type: ignore[index]
     write_eval_log(log, str(tmp_path / "failed.eval"))
     assert report(tmp_path / "failed.eval", "--out", tmp_path / "out").exit_code == 0
     text = (tmp_path / "out" / "report.md").read_text("utf-8")
@@ -271,6 +277,10 @@ def test_a_failure_is_escaped_as_a_reason_is(logs: Path, tmp_path: Path) -> None
     page = (tmp_path / "out" / "index.html").read_text("utf-8")
     assert "1 of 6" in page
     assert "2 suspect" in page
+    # One answer of two went wrong, so there are intervals, and they are spoken of.
+    assert "Knowledge: 0 to 5, with its 95 % interval on these conversations; every arm" in page
+    assert "<figcaption>Means with 95 % intervals on these conversations. Hollow" in page
+    assert "<h3>Every measure, with its interval</h3>" in page
 
 
 def test_pictures_hold_no_text_of_a_conversation(made: Path) -> None:
