@@ -559,9 +559,9 @@ def costs(samples: "DataFrame", states: "DataFrame") -> dict[str, float]:
     """Return what one arm costs: means per compression and per answer; NaN if nothing is known.
 
     Tokens before and after and the share removed are means over conversations of means over
-    compressions; `compressions` counts those that gave a state. `total_tokens` are those of all
-    roles over all samples, in and out, and `dollars` those of the whole arm, NaN unless the runs
-    knew every price.
+    compressions, so `removed` is not what the two mean sizes would give; `compressions` counts
+    those that gave a state. `total_tokens` are those of all roles over all samples, in and out, and
+    `dollars` those of the whole arm, NaN unless the runs knew every price.
     """
     fine = states[states["state_status"] == "ok"]
     kinds = ("answer_input", "answer_output", "grader_input", "grader_output")

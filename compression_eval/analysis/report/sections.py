@@ -592,9 +592,9 @@ def _markdown_arm(arm: ReportedArm, figures: ArmFigures) -> Iterator[str]:
 
 def _compression(costs: Mapping[str, float]) -> str:
     return (
-        f"Compression: {whole(costs['tokens_before'])} to {whole(costs['tokens_after'])} tokens "
-        f"({percent(costs['removed'], 1)} removed), mean of "
-        f"{counted(int(costs['compressions']), 'state')}. "
+        f"Compression, means over conversations: {whole(costs['tokens_before'])} to "
+        f"{whole(costs['tokens_after'])} tokens, {percent(costs['removed'], 1)} of each removed "
+        f"({counted(int(costs['compressions']), 'state')}). "
         f"Cost per compression: {decimal(costs['calls'], 1)} calls, "
         f"{whole(costs['input_tokens'])} tokens in, {whole(costs['output_tokens'])} out, "
         f"{decimal(costs['seconds'])} s; per answer: {whole(costs['answer_input_tokens'])} in, "

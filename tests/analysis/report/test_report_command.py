@@ -208,6 +208,10 @@ def test_markdown_has_the_form_to_paste(made: Path) -> None:
     assert f"{FORMULA}; a sample that failed counts as 0" in text
     assert "every conversation counts the same" in text
     assert "Misses (probes under 3.0): " in text
+    cost = figures(made)["of_arm"]["tail"]["costs"]
+    sizes = f"{cost['tokens_before']:,.0f} to {cost['tokens_after']:,.0f} tokens"
+    removed = f"{100 * cost['removed']:.1f} % of each removed (2 states). "
+    assert f"Compression, means over conversations: {sizes}, {removed}" in text
     assert "- tiny@11 / code **" in text
     assert "compression&#95;failed" not in text.split("### trim")[0]
     assert "compression_failed: " in text.split("### trim")[1]
