@@ -161,8 +161,13 @@ def _capped(value: Value, probes: int) -> Cell:
 # ----- sentences
 
 
-def findings(frontier: Frontier) -> list[str]:
-    """Return the findings about the arms, a sentence for each size of states."""
+def findings(frontier: Frontier, same_answers: Sequence[Sequence[str]] = ()) -> list[str]:
+    """Return the findings about the arms, a sentence for each size of states.
+
+    Args:
+        frontier: The arms.
+        same_answers: Those that gave the same answers, as in `Figures`.
+    """
     failed = {name: f" ({each.failed})" for name, each in frontier.whole.items() if each.failed}
     quality = {
         point.arm: f"{point.quality:.2f}{failed.get(point.arm, '')}" for point in frontier.points
@@ -171,17 +176,20 @@ def findings(frontier: Frontier) -> list[str]:
     for size in frontier.sizes:
         digits = 1 - math.floor(math.log10(size.tokens)) if size.tokens >= 1 else 0
         text = (
-            f"At about {round(size.tokens, digits):,.0f} tokens: {size.best} comes to knowledge "
-            f"{size.quality:.2f} of 5{failed.get(size.best, '')}"
+            f"At about {round(size.tokens, digits):,.0f} tokens: {size.best} reaches a knowledge "
+            f"of {size.quality:.2f} of 5{failed.get(size.best, '')}"
         )
+        same = {arm for names in same_answers if size.best in names for arm in names}
+        if alike := [arm for arm in (*size.close, *size.unclear, *size.worse) if arm in same]:
+            text += f"; the same answers, byte by byte: {', '.join(alike)}"
         for label, arms in (
             (f"less than {DEFAULT_THRESHOLD:g} away from it", size.close),
             ("not distinguishable from it in these runs", size.unclear),
             ("worse", size.worse),
             ("lower, but fails less often", size.fails_less),
         ):
-            if arms:
-                text += f"; {label}: {', '.join(f'{arm} {quality[arm]}' for arm in arms)}"
+            if told := [f"{arm} {quality[arm]}" for arm in arms if arm not in same]:
+                text += f"; {label}: {', '.join(told)}"
         lines.append(f"{text}.")
     return lines
 
@@ -517,7 +525,8 @@ def digests(samples: "DataFrame") -> Table:
 def markdown(of: Figures, remarks: Iterable[str], beside: Published | None) -> str:
     """Return the report as Markdown, ready to be pasted into a pull request."""
     parts = ["## Compression report"]
-    parts.append("\n".join(f"- {pasted(line, 2000)}" for line in findings(of.frontier)))
+    first = findings(of.frontier, of.same_answers)
+    parts.append("\n".join(f"- {pasted(line, 2000)}" for line in first))
     parts += [f"**{pasted(note, 400)}**" for note in remarks]
     for arm in of.arms:
         parts += _markdown_arm(arm, of.of_arm[arm.name])

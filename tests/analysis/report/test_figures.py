@@ -105,7 +105,7 @@ def test_quality_and_size_are_of_the_conversations_that_no_arm_failed_on() -> No
     assert found.left_out == ["full", "seldom"]
     assert found.whole["steady"] == Whole("", 1800, 3)
     assert found.whole["failing"] == Whole("2 of 6 failed", 90, 2)
-    assert [line.partition("comes")[0] for line in findings(found)] == [
+    assert [line.partition("reaches")[0] for line in findings(found)] == [
         "At about 90 tokens: failing ",
         "At about 200 tokens: steady ",
     ]
@@ -218,9 +218,11 @@ def test_every_two_arms_have_a_verdict_and_controls_none() -> None:
     (size,) = found.sizes
     assert (size.best, size.close, size.worse) == ("alike", ["good"], ["worse"])
     assert findings(found) == [
-        "At about 200 tokens: alike comes to knowledge 4.01 of 5; less than 0.3 away from it: "
+        "At about 200 tokens: alike reaches a knowledge of 4.01 of 5; less than 0.3 away from it: "
         "good 4.00; worse: worse 2.00."
     ]
+    (line,) = findings(found, [["good", "alike"]])
+    assert line.endswith("of 5; the same answers, byte by byte: good; worse: worse 2.00.")
 
 
 def test_an_arm_that_fails_more_often_is_not_better() -> None:

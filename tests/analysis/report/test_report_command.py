@@ -225,7 +225,7 @@ def test_the_first_lines_say_what_the_arms_come_to(made: Path) -> None:
     quality = figures(made)["frontier"]["points"]
     tail = next(point for point in quality if point["arm"] == "tail")
     assert first.startswith("- At about ")
-    assert f"tail comes to knowledge {tail['quality']:.2f} of 5" in first
+    assert f"tail reaches a knowledge of {tail['quality']:.2f} of 5" in first
     page = (made / "index.html").read_text("utf-8")
     assert first.removeprefix("- ") in page
     # Nothing varies here: no interval is drawn, and none spoken of.
@@ -248,8 +248,12 @@ def test_arms_are_named_by_what_differs_and_by_prompt_files(
     assert report(tmp_path / "logs", "--out", tmp_path / "out").exit_code == 0
     arms = {arm["name"] for arm in figures(tmp_path / "out")["arms"]}
     assert arms == {"regenerative", "regenerative (prompt keep @octocat #12.md)"}
-    (pair,) = figures(tmp_path / "out")["frontier"]["pairs"]
+    found = figures(tmp_path / "out")["frontier"]
+    (pair,), quality = found["pairs"], found["points"][0]["quality"]
     assert (pair["change"], pair["verdict"]) == (0, "no change")
+    said = f"{pair['higher']} reaches a knowledge of {quality:.2f} of 5; the same answers, byte by "
+    page = (tmp_path / "out" / "index.html").read_text("utf-8")
+    assert f"{said}byte: {pair['lower']}.</li>" in page
     text = (tmp_path / "out" / "report.md").read_text("utf-8")
     # Nowhere does it mention a person or refer to an issue, not in names either.
     assert "octocat" in text
