@@ -361,8 +361,10 @@ def _retention_here(arms: Sequence[ArmValues]) -> Limits | None:
     ratio = above / apart
     of_arm, of_floor, of_ceiling = (each.error**2 for each in spreads)
     weighted = [of_arm, (1 - ratio) ** 2 * of_floor, ratio**2 * of_ceiling]
-    corrected = sum(part**2 / each.freedom for part, each in zip(weighted, spreads, strict=True))
-    freedom = sum(weighted) ** 2 / corrected if corrected else math.inf
+    # Satterthwaite's plain form: never more degrees of freedom than the corrected one, so that the
+    # limits are rather too wide.
+    parts = sum(part**2 / each.freedom for part, each in zip(weighted, spreads, strict=True))
+    freedom = sum(weighted) ** 2 / parts if parts else math.inf
     return _fieller(above, apart, (of_arm + of_floor, of_ceiling + of_floor, of_floor), freedom)
 
 
