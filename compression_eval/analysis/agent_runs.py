@@ -15,8 +15,7 @@ from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
 from inspect_ai.event import CompactionEvent, ModelEvent, ToolEvent
-from inspect_ai.log import EvalLog, EvalSample
-from inspect_ai.log import read_eval_log_samples as samples_of
+from inspect_ai.log import EvalLog, EvalSample, read_eval_log_samples
 from inspect_ai.scorer import value_to_float
 
 from compression_eval.analysis.logs import (
@@ -529,7 +528,7 @@ def _text(value: Any) -> str:
 def _read(log: Log) -> Iterator[tuple[AgentSample, set[str]]]:
     """Yield each sample, and the names of the strategies that compacted it."""
     with reading(log.path):
-        for sample in samples_of(log.path, all_samples_required=False):
+        for sample in read_eval_log_samples(log.path, all_samples_required=False):
             compactions = [e for e in sample.events if isinstance(e, CompactionEvent)]
             graders = [use for role, use in sample.role_usage.items() if role == "grader"]
             tokens = sum(use.total_tokens for use in sample.model_usage.values())
