@@ -248,16 +248,19 @@ def _scores(log: EvalLog, failures: RunFailures) -> list[str]:
     Its panel has room for half of the names of scores, and writes nan for what has no score.
     """
     lines, missing = [], []
-    for score in log.results.scores if log.results else []:
+    scores = log.results.scores if log.results else []
+    several = len({score.reducer for score in scores if score.reducer}) > 1
+    for score in scores:
         mean, *others = [metric.value for metric in score.metrics.values()]
         if not math.isnan(mean):
             error = f" ±{others[0]:.3f}" if others else ""
-            lines.append(f"{score.name:<22}{mean:>9.3f}{error}")
+            reducer = f" ({score.reducer})" if several and score.reducer else ""
+            lines.append(f"{score.name:<22}{mean:>9.3f}{error}{reducer}")
         elif score.name not in READ_KEYS:  # where no language model reads, nothing is missing
             missing.append(score.name)
     if not failures.graded:
         lines = []
     if missing:
         why = "no graded probe asks for it" if failures.graded else failures.cause
-        lines.append(f"no value ({why}): {', '.join(missing)}")
+        lines.append(f"no value ({why}): {', '.join(dict.fromkeys(missing))}")
     return [part for line in lines for part in textwrap.wrap(line, MAX_WIDTH)]

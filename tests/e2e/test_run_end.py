@@ -74,9 +74,11 @@ class TestEverythingFailed:
 
 
 @pytest.mark.slow
-def test_a_run_without_failures_says_so(tmp_path: Path, log_dir: Path) -> None:
+@pytest.mark.parametrize("reducers", ["mean", "mean,max"])
+def test_a_run_without_failures_says_so(reducers: str, tmp_path: Path, log_dir: Path) -> None:
     fixture = small.write(tmp_path / "data")
     arguments = ["eval", "tasks/compression.py", "-T", f"fixtures={fixture}", "--epochs", "1"]
+    arguments += ["--epochs-reducer", reducers]
     budgets = "{tail_tokens: 60, summary_tokens: 200}"
     result = command.inspect(
         [*arguments, "-T", f"compressor_args={budgets}"], log_dir, COLUMNS="160"
@@ -87,7 +89,11 @@ def test_a_run_without_failures_says_so(tmp_path: Path, log_dir: Path) -> None:
     assert all(len(line) <= 80 for line in said.splitlines()[1:])
     for key in small.means(read_eval_log(str(command.logs(log_dir)[-1]))):
         assert f" {key} " in said or key in ("fact_violations", *READ_KEYS)
-    assert "(no graded probe asks for it): fact_violations" in said
+    assert "(no graded probe asks for it): fact_violations\n" in said
+    # Which reducer made a score is said where there are several.
+    lines = [line for line in said.splitlines() if line.startswith("  knowledge ")]
+    named = [line.partition(" (")[2] for line in lines]
+    assert named == ([""] if reducers == "mean" else ["mean)", "max)"])
 
 
 @pytest.mark.usefixtures("scripts")
