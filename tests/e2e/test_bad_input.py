@@ -201,6 +201,10 @@ FIXTURES: dict[str, tuple[Edit, Sequence[str]]] = {
     ),
     "messages is no list": (field("messages", "hello"), ["messages", "list"]),
     "no name": (field("name", ""), ["name", "at least 1 character"]),
+    "a recorded session": (
+        lambda data: data.pop("name"),
+        ["name: Field required", "not a fixture: recorded sessions are imported first, with"],
+    ),
     "name of two lines": (field("name", "a\nb"), ["name", "one printable line"]),
     "misspelt field": (
         lambda data: data.update(mesages=data.pop("messages")),
