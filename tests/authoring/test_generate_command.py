@@ -176,7 +176,7 @@ def test_the_others_get_theirs(fixture: Path, tmp_path: Path) -> None:
     assert fixture.with_name("story.probes.json").exists()
     assert not (tmp_path / "empty.probes.json").exists()
     again = generate(tmp_path)
-    refused(again, "nothing is left to do; passed over (2):", "story.probes.json: exists already")
+    refused(again, "nothing was done; passed over (2):", "story.probes.json: exists already")
     chat = write(tmp_path / "chat.json", {**empty, "name": "chat"})
     fixture.with_name("story.probes.json").unlink()
     several = f"the kept tail: {chat}, {tmp_path / 'empty.json'}"
