@@ -1,5 +1,6 @@
 """``compression-eval import``: recorded conversations to fixtures."""
 
+import shlex
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, nullcontext
 from functools import partial
@@ -19,6 +20,7 @@ from compression_eval.conversations.sharded_import import import_shards
 from compression_eval.conversations.shards import Sharding, say_done_before, shard_options
 from compression_eval.conversations.sources import find_inputs
 from compression_eval.errors import DataError, shorten
+from compression_eval.fixtures.finding_files import PARQUET_SUFFIX
 from compression_eval.fixtures.writing import temporary_beside
 from compression_eval.terminal import CleanCommand, check_output, examples
 
@@ -152,7 +154,12 @@ def import_command(
         for line in job.report.table():
             click.echo(f"  {line}")
     count = f"{job.imported} fixture{'' if job.imported == 1 else 's'}"
-    click.echo(f"\n{count} in {out}" if job.imported else "\nnothing was imported")
+    unscrubbed = "" if profile else "; nothing was scrubbed (no --scrub)"
+    click.echo(f"\n{count} in {out}{unscrubbed}" if job.imported else "\nnothing was imported")
+    if job.imported:
+        beside = sharding is None and not out.endswith(PARQUET_SUFFIX)
+        banks = "" if beside else " --out banks"  # none can lie beside the rows of a file
+        click.echo(f"Go on with:\n  compression-eval probes generate {shlex.quote(out)}{banks}")
     if failed := job.overview.failed:
         raise click.ClickException(f"{failed} could not be imported; see above")
     if not job.imported:

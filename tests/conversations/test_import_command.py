@@ -70,7 +70,11 @@ def test_a_file_becomes_a_fixture_that_loads() -> None:
     ]
     assert (fixture.name, fixture.cuts) == (path.stem, [9])
     assert row(done, "openai-chat") == ["9", "2", "2", "0", "9", "1"]
-    assert done.stdout.splitlines()[-1] == "1 fixture in fixtures"
+    assert done.stdout.splitlines()[-3:] == [
+        "1 fixture in fixtures; nothing was scrubbed (no --scrub)",
+        "Go on with:",
+        "  compression-eval probes generate fixtures",
+    ]
 
 
 def test_the_same_input_gives_the_same_bytes() -> None:
@@ -346,6 +350,9 @@ def test_a_parquet_file() -> None:
     chat("in/a.json")
     chat("in/b.json", [user("Another."), assistant("Yes.")])
     done = run("in", "--out", "deep/corpus.parquet")
+    assert done.stdout.endswith(
+        "  compression-eval probes generate deep/corpus.parquet --out banks\n"
+    )
     assert done.exit_code == 0, done.output
     rows = pq.read_table("deep/corpus.parquet").to_pylist()
     assert [row["messages"] for row in rows] == [9, 2]
@@ -396,6 +403,7 @@ def test_scrubbed_on_the_way_and_audited() -> None:
         assistant("Done, jdoe."),
     ]
     done = run(chat("a.json", messages), "--scrub", "default", "--explain")
+    assert "\n1 fixture in fixtures\nGo on with:\n" in done.stdout
     assert done.exit_code == 0, done.output
     (path,) = written()
     text = path.read_text()
