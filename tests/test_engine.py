@@ -567,6 +567,19 @@ def test_a_folder_may_be_named_by_its_address(sessions: Path) -> None:
 
 
 @pytest.mark.usefixtures("here")
+def test_an_output_below_what_is_read_is_left_out(sessions: Path) -> None:
+    (sessions / "deeper" / "40-broken.json").unlink()
+    engine = ["--engine", "ray", "--out", "in/out"]
+    assert run("import", "in", *engine).exit_code == 0
+    before = rows(*parts(Path("in/out")))
+    assert "this was imported before" in run("import", "in", *engine).stdout
+    anew = run("import", "in", *engine, "--force")
+    assert anew.exit_code == 0, anew.output
+    assert "in/out/part-000000.parquet: it lies in --out\n" in anew.stdout
+    assert rows(*parts(Path("in/out"))) == before
+
+
+@pytest.mark.usefixtures("here")
 def test_what_failed_or_is_not_written_is_told_again(sessions: Path) -> None:
     engine = ["--engine", "ray", "--out"]
     broken = str(sessions / "deeper" / "40-broken.json")

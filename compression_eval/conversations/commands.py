@@ -17,8 +17,14 @@ from compression_eval.conversations.pipeline import Import, ImportOptions, scrub
 from compression_eval.conversations.processes import jobs_option
 from compression_eval.conversations.rows import check_columns
 from compression_eval.conversations.sharded_import import import_shards
-from compression_eval.conversations.shards import Sharding, say_done_before, shard_options
-from compression_eval.conversations.sources import find_inputs
+from compression_eval.conversations.shards import (
+    UNFINISHED,
+    Sharding,
+    say_done_before,
+    shard_options,
+)
+from compression_eval.conversations.sources import Input, find_inputs
+from compression_eval.conversations.stores import Store
 from compression_eval.errors import DataError, shorten
 from compression_eval.fixtures.finding_files import PARQUET_SUFFIX
 from compression_eval.fixtures.writing import temporary_beside
@@ -111,7 +117,7 @@ def import_command(
 
     Exits with 1 if nothing was imported, or if a file that was named by itself, or by a pattern,
     could not be, or a longest copy of others, or by a defect of this command. Other files in a
-    folder are skipped by name.
+    folder are skipped by name, and so is what lies in --out.
     """
     if format_name != "auto" and format_name not in formats():
         known = ", ".join(formats())
@@ -127,6 +133,8 @@ def import_command(
         duplicates,
     )
     inputs = find_inputs(paths)
+    own = _own_output(inputs, paths, out.rstrip("/") if sharding else str(Path(out)))
+    inputs = [item for item in inputs if item.place not in own]
     if not inputs:
         raise DataError(f"nothing to read: no file in {', '.join(paths)}")
     as_json = explain not in (None, _TERMINAL)
@@ -147,6 +155,8 @@ def import_command(
                 say_done_before(told, explain if as_json else None)
                 return
             job = made
+        for place in sorted(own):
+            job.skip(place, "it lies in --out")
     for line in job.overview.lines(every_file=explain == _TERMINAL):
         click.echo(line)
     if profile and job.imported:
@@ -164,6 +174,14 @@ def import_command(
         raise click.ClickException(f"{failed} could not be imported; see above")
     if not job.imported:
         raise click.ClickException("nothing was imported; see above")
+
+
+def _own_output(inputs: Sequence[Input], paths: Sequence[str], out: str) -> set[str]:
+    """Return what folders that were named hold of the output; nothing where that was named."""
+    if Store(out).held(paths):
+        return set()
+    found = [item.place for item in inputs if not item.named]
+    return Store(out).held(found) | Store(out + UNFINISHED).held(found)
 
 
 def _columns(values: Sequence[str]) -> dict[str, str]:

@@ -326,7 +326,7 @@ class Import:
                 continue
             why = without.get((item.place, index))
             if isinstance(why, Shorter):
-                self._skip(item.place, why.reason)
+                self.skip(item.place, why.reason)
             elif why is not None:
                 self._refuse(item, index, why)
             elif isinstance(outcome, str | Defect):
@@ -350,7 +350,13 @@ class Import:
         for (place, _), why in without.items():
             if isinstance(why, Shorter) and why.longer in self._refused:
                 self.overview.failed += 1
-                self._skip(place, f"its longer copy could not be imported, {why.longer[0]}")
+                self.skip(place, f"its longer copy could not be imported, {why.longer[0]}")
+
+    def skip(self, place: str, reason: str) -> None:
+        """Account for a file or a conversation that nothing is made of."""
+        self.overview.skipped.append((place, reason))
+        if self._explain and self._as_json:
+            self._explain(skipped_json(place, reason))
 
     def _read_ahead(self, workers: Workers[ImportWorker], inputs: Sequence[Input]) -> LeftOut:
         """Read everything once before, where what is in one file decides about others.
@@ -365,12 +371,7 @@ class Import:
     def _refuse(self, item: Input, index: int, reason: str | Defect) -> None:
         self._refused.add((item.place, index))
         self.overview.failed += item.named or isinstance(reason, Defect)
-        self._skip(item.place, reason.reason if isinstance(reason, Defect) else reason)
-
-    def _skip(self, place: str, reason: str) -> None:
-        self.overview.skipped.append((place, reason))
-        if self._explain and self._as_json:
-            self._explain(skipped_json(place, reason))
+        self.skip(item.place, reason.reason if isinstance(reason, Defect) else reason)
 
     def _take(self, read: ReadConversation, place: str) -> None:
         name, note = self._names.give(read.identity, place)

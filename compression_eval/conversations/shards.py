@@ -147,7 +147,7 @@ class Corpus:
         self._engine, self._out = sharding.engine, Store(out.rstrip("/"))
         self._unfinished = Store(out.rstrip("/") + UNFINISHED)
         for store in (self._out, self._unfinished):
-            if store.holds_any(item.place for item in items):
+            if store.held(item.place for item in items):
                 raise DataError(f"--out: {store.root} is read from; choose another folder")
         self.shards = [
             Shard(number, tuple(part), self._unfinished, self._out)

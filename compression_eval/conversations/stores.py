@@ -86,16 +86,19 @@ class Store:
             if not self._remote and Path(self._root).is_dir() and not self.names():
                 Path(self._root).rmdir()
 
-    def holds_any(self, places: Iterable[str]) -> bool:
-        """Return whether a path or an address lies in it, or is it; links are followed."""
+    def held(self, places: Iterable[str]) -> set[str]:
+        """Return the paths and addresses that lie in it, or are it; links are followed."""
 
         def plain(place: str) -> str:
             protocol, _, path = place.rpartition("://")
             return os.path.realpath(path) if protocol in ("", "file", "local") else path.strip("/")
 
         root = plain(self._system.unstrip_protocol(self._root))
-        inner = map(plain, places)
-        return any(each == root or each.startswith((root + "/", root + os.sep)) for each in inner)
+        return {
+            place
+            for place in places
+            if (inner := plain(place)) == root or inner.startswith((root + "/", root + os.sep))
+        }
 
     def _put(self, name: str, content: bytes) -> bool:
         # Some packages for stores pass over the mode, and write over what is there.

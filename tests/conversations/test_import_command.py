@@ -105,6 +105,23 @@ def test_folders_and_patterns() -> None:
     assert [path.name for path in written("x")] == [path.name for path in written()]
 
 
+@pytest.mark.parametrize("out", ["fixtures", "./deep/fixtures", "corpus.parquet"])
+def test_what_an_import_wrote_is_not_read_by_the_next(out: str) -> None:
+    chat("a.json")
+    (Path.cwd() / "deep").mkdir()
+    first = run(".", "--out", out)
+    again = run(".", "--out", out, "--force", "--explain=../account.jsonl")
+    assert again.exit_code == 0, again.output
+    assert first.stdout.replace("\n\n1 fixture", "\n\nSkipped (1):\n\n1 fixture") == "".join(
+        line for line in again.stdout.splitlines(True) if ": it lies in --out" not in line
+    )
+    account = Path("../account.jsonl").read_text()
+    (left,) = (each for each in map(json.loads, account.splitlines()) if not each["fixture"])
+    assert Path(left["file"]).is_relative_to(out)
+    assert left["reason"] == "it lies in --out"
+    assert "it lies in --out" not in run(out, "--out", out, "--force").stdout, "it is named"
+
+
 def test_a_file_that_was_named_and_failed_fails_the_command_but_not_the_others() -> None:
     good, bad = chat("a.json"), Path("bad.json")
     bad.write_text('{"messages": [{"role": "user"')
