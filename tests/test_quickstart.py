@@ -2,6 +2,7 @@
 
 import json
 import os
+import signal
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +14,7 @@ from compression_eval import quickstart, states_frame
 from compression_eval.authoring import making
 from compression_eval.cli import main
 from compression_eval.conversations import pipeline
+from compression_eval.embedded.provider import EmbeddedAPI
 from tests.authoring import story
 from tests.fixtures.building import Json, assistant, system, user
 
@@ -120,6 +122,15 @@ def test_what_was_interrupted_is_gone_on_with(
         patched.setattr(quickstart, "_planned", interrupt)
         done = run(sessions)
     assert "imported before, see compression-quickstart/import.txt" in done.stdout
+
+    async def stop(*_: Any, **__: Any) -> None:
+        signal.raise_signal(signal.SIGINT)
+
+    with monkeypatch.context() as patched:
+        patched.setattr(EmbeddedAPI, "generate", stop)
+        done = run(sessions)
+    refused(done, "Stopped. The same command goes on in compression-quickstart.")
+    assert "Error" not in done.output
     out = tmp_path / quickstart.DEFAULT_OUT
     assert len(list((out / "fixtures").glob("*.probes.json"))) == 1
     assert len(list((out / "fixtures").glob("*.json"))) == 3

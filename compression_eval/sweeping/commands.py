@@ -165,10 +165,10 @@ def sweep_command(
             _conclude_parts(plan, folder)
             return
         success, logs = run_sweep(plan, folder, run)
+        _conclude(plan, folder, success, logs)
     except KeyboardInterrupt:
         click.echo(f"\nStopped. The same command goes on in {folder}.", err=True)
         raise click.Abort from None
-    _conclude(plan, folder, success, logs)
 
 
 @click.command(
@@ -309,9 +309,16 @@ def _reading_commands(folder: Path) -> Iterator[str]:
 
 
 def refuse_unfinished(folder: Path, success: bool, logs: Sequence[EvalLog]) -> None:
-    """Raise if a sweep did not come to its end; says why for each log."""
+    """Raise if a sweep did not come to its end; says why for each log.
+
+    Raises:
+        KeyboardInterrupt: It was stopped, and nothing failed.
+        DataError: Something failed.
+    """
     if success:
         return
+    if not any(log.status == "error" for log in logs):
+        raise KeyboardInterrupt
     for log in logs:
         if log.status != "success":
             message = " ".join(log.error.message.split())[:200] if log.error else log.status

@@ -1,6 +1,7 @@
 """A sweep runs each arm once, goes on where it was, and refuses a folder made from other things."""
 
 import json
+import signal
 from collections import Counter
 from pathlib import Path
 from typing import Any
@@ -9,6 +10,7 @@ import pytest
 from inspect_ai.log import list_eval_logs, read_eval_log
 
 from compression_eval.analysis import samples_frame
+from compression_eval.embedded.provider import EmbeddedAPI
 from compression_eval.sweeping.folder import locked
 from tests.e2e import small
 from tests.e2e.scripted import ANSWERS, COMPRESSES, Call, Scripts, proper_answer
@@ -76,6 +78,24 @@ def test_no_other_grader_stands_in_for_a_second_sweep_of_one_process(
     logs = list_eval_logs(str(tmp_path))
     roles = [read_eval_log(log, header_only=True).eval.model_roles for log in logs]
     assert [each or {} for each in roles] == [{}, {}]
+
+
+def test_ctrl_c_stops_a_sweep_and_the_same_command_goes_on(
+    tiny: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    file, folder = str(settings_file(tmp_path, tiny)), tmp_path / "sweep"
+
+    async def stop(*_: Any, **__: Any) -> None:
+        signal.raise_signal(signal.SIGINT)
+
+    with monkeypatch.context() as patched:
+        patched.setattr(EmbeddedAPI, "generate", stop)
+        ended = run("sweep", file)
+    assert ended.code == 1
+    assert ended.errors.endswith(f"\nStopped. The same command goes on in {folder}.\nAborted!\n")
+    assert "Error" not in ended.errors
+    assert run("sweep", file).code == 0
+    assert len(samples(folder)) == 2 * small.PROBES * EPOCHS
 
 
 def test_prices_go_into_the_logs(scripts: Scripts, tiny: Path, tmp_path: Path) -> None:
