@@ -28,7 +28,13 @@ from compression_eval.compressors.recorded import unsupported
 from compression_eval.compressors.registry import compressor_spec
 from compression_eval.conversations.formats import format_of
 from compression_eval.conversations.overview import printable
-from compression_eval.conversations.pipeline import Import, ImportOptions, scrubbing_of, target
+from compression_eval.conversations.pipeline import (
+    Import,
+    ImportOptions,
+    scrubbing_of,
+    target,
+    why_not,
+)
 from compression_eval.conversations.sources import Input, find_inputs, readable, source_file
 from compression_eval.errors import (
     DataError,
@@ -250,22 +256,28 @@ def _remembered(selection: Selection, out: Path, **update: Any) -> Selection:
 def _sessions(wanted: Selection) -> list[str]:
     """Return the files of the longest or newest sessions, and say where they are from."""
     paths = wanted.paths or _usual_places()
-    inputs = [item.path for item in find_inputs(paths) if readable(item.path) is None]
+    found = find_inputs(paths)
+    skipped = {item.place: why for item in found if (why := readable(item.path))}
+    inputs = [item for item in found if item.place not in skipped]
     by = "st_size" if wanted.pick == "longest" else "st_mtime"
     taken: list[str] = []
-    other = 0
-    for path in sorted(inputs, key=lambda path: getattr(path.stat(), by), reverse=True):
+    for item in sorted(inputs, key=lambda item: getattr(item.path.stat(), by), reverse=True):
         try:
-            format_of(source_file(path))
-        except (DataError, OSError, RecursionError):
-            other += 1
+            format_of(source_file(item.path))
+        except (DataError, OSError, RecursionError) as error:
+            skipped[item.place] = why_not(error, item, item.path)
             continue
-        taken.append(str(path))
+        taken.append(item.place)
         if len(taken) == wanted.limit:
             break
     if not taken:
-        raise DataError(f"no session of a known format in {', '.join(paths)}")
-    passed = f"; {other} files are of no known format" if other else ""
+        lines = [f"no session of a known format in {', '.join(paths)}:"]
+        for place, why in list(skipped.items())[:MAX_SHOWN]:
+            lines.append(f"  {printable(place, 300, end=True)}: {printable(why, 500)}")
+        if (more := len(skipped) - MAX_SHOWN) > 0:
+            lines.append(f"  and {more} more")
+        raise DataError("\n".join(lines))
+    passed = f"; {len(skipped)} files are of no known format" if skipped else ""
     _say(
         "sessions",
         f"the {len(taken)} {wanted.pick} of {len(inputs)} files (--limit, --pick){passed}",

@@ -176,7 +176,20 @@ def test_wrong_arguments_are_refused_before_anything_is_made(
     refused(run(sessions, "--out", foreign), "was not made by quickstart; name another")
     refused(run(sessions, "--arms", "anchord"), "did you mean 'anchored'")
     refused(run(sessions, "--model", "none-such/x"), "--model: 'none-such/x'")
-    refused(run(sessions / "notes.txt"), "no session of a known format")
+    notes = sessions / "notes.txt"
+    said = (
+        f"no session of a known format in {notes}:\n  {notes}: no known format; it is not JSON "
+        "(formats: inspect, "
+    )
+    refused(run(notes), said)
+    for number in range(7):
+        (tmp_path / "lists").mkdir(exist_ok=True)
+        (tmp_path / "lists" / f"{number}.json").write_text("[]")
+    refused(
+        run(tmp_path / "lists"), "/0.json: no known format; it is a JSON list\n", "  and 2 more"
+    )
+    (tmp_path / "empty").mkdir()
+    refused(run(tmp_path / "empty"), f"nothing to read: no file in {tmp_path / 'empty'}")
     refused(run(tmp_path / "nowhere"), "no such file or folder", exit_code=2)
     assert not (tmp_path / quickstart.DEFAULT_OUT).exists()
     assert [path.name for path in foreign.iterdir()] == ["a.txt"]

@@ -135,8 +135,6 @@ def import_command(
     inputs = find_inputs(paths)
     own = _own_output(inputs, paths, out.rstrip("/") if sharding else str(Path(out)))
     inputs = [item for item in inputs if item.place not in own]
-    if not inputs:
-        raise DataError(f"nothing to read: no file in {', '.join(paths)}")
     as_json = explain not in (None, _TERMINAL)
     account = _account(Path(str(explain)), force=force) if as_json else nullcontext()
     with account as file:

@@ -424,17 +424,21 @@ def _read(item: Input, options: ImportOptions) -> Iterator[_Read]:
                     yield f"{error}{part}".replace(str(path), item.place)
                 except Exception as error:  # the others of the file can still be built
                     yield Defect.of(error, "the import")
-    except DataError as error:
-        text = str(error)
-        if not item.named:
-            text = text.partition(" (formats: ")[0]  # most files of a folder are none of these
-        # The file's name is shown anyway.
-        lines = (line.replace(str(path), item.place) for line in text.splitlines())
-        yield "; ".join(line.removeprefix(f"{item.place}: ") for line in lines)
-    except (OSError, MemoryError, RecursionError) as error:
-        yield f"cannot be read: {type(error).__name__}"
+    except (DataError, OSError, MemoryError, RecursionError) as error:
+        yield why_not(error, item, path)
     except Exception as error:  # a reader's defect must not end the import of a whole corpus
         yield Defect.of(error, "the reader")
+
+
+def why_not(error: Exception, item: Input, path: Path) -> str:
+    """Return why a file cannot be read, without its name, which is shown anyway."""
+    if not isinstance(error, DataError):
+        return f"cannot be read: {type(error).__name__}"
+    text = str(error)
+    if not item.named:
+        text = text.partition(" (formats: ")[0]  # most files of a folder are none of these
+    lines = (line.replace(str(path), item.place) for line in text.splitlines())
+    return "; ".join(line.removeprefix(f"{item.place}: ") for line in lines)
 
 
 def _opened(

@@ -14,7 +14,7 @@ import os
 import stat
 import zipfile
 import zlib
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cached_property
@@ -135,7 +135,7 @@ class Input:
             yield path
 
 
-def find_inputs(named: Iterable[str]) -> list[Input]:
+def find_inputs(named: Sequence[str]) -> list[Input]:
     """Return everything that was named, in that order, folders with all that lies in them.
 
     Args:
@@ -143,7 +143,7 @@ def find_inputs(named: Iterable[str]) -> list[Input]:
             and addresses of files, folders and patterns (``s3://…``).
 
     Raises:
-        DataError: A path does not exist, or nothing matches a pattern.
+        DataError: A path does not exist, nothing matches a pattern, or no file is in any of it.
     """
     found: dict[str, Input] = {}
     for text in named:
@@ -151,6 +151,8 @@ def find_inputs(named: Iterable[str]) -> list[Input]:
             key = item.place if is_address(item.place) else os.path.realpath(item.place)
             if key not in found or (item.named and not found[key].named):
                 found[key] = item
+    if not found:
+        raise DataError(f"nothing to read: no file in {', '.join(named)}")
     return list(found.values())
 
 
