@@ -21,6 +21,33 @@ from compression_eval.fixtures.message_text import message_text
 WINDOW_BUDGETS = ("head_tokens", "tail_tokens", "target_tokens")
 """Arguments of strategies that keep a head and a tail, which their control takes too."""
 
+
+@dataclass(frozen=True)
+class Knob:
+    """The argument that sets the size of a strategy's states; a larger one gives larger states."""
+
+    argument: str
+    lowest: Callable[[Mapping[str, Any]], int] = lambda _: 1
+    """Returns the smallest valid number, given the other arguments."""
+    value: Callable[[int], Any] = lambda number: number
+    """Returns the argument for a number."""
+    highest: int | None = None
+    """The largest number; the tokens of the longest history if None."""
+
+
+KNOBS = {
+    "pi": Knob("keep_recent_tokens"),
+    "openhands": Knob("max_size", lowest=lambda given: 2 * (given.get("keep_first", 2) + 2)),
+    "codex": Knob("user_tokens", lowest=lambda _: 0),
+    "claude-code": Knob("files_tokens"),
+    "langchain": Knob("keep", value=lambda number: ["tokens", number]),
+    "masking": Knob("keep", lowest=lambda _: 0),
+    "clear-tools": Knob("keep", lowest=lambda _: 0),
+    "edit": Knob("keep_tool_uses", lowest=lambda _: 0),
+    "trim": Knob("preserve", lowest=lambda _: 0, value=lambda number: number / 100, highest=100),
+}
+"""The knobs of strategies that take no ``target_tokens``, by which sweeps fit their states."""
+
 CUT_KEY = "compression_eval_cut"
 """Metadata key of a message that was kept in part."""
 

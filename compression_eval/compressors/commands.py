@@ -9,13 +9,14 @@ import click
 from pydantic_core import to_jsonable_python
 
 from compression_eval.compressors.artifacts import SUFFIX
+from compression_eval.compressors.budget import KNOBS
 from compression_eval.compressors.hermes.interpreter import DEFAULT_VERSION
 from compression_eval.compressors.registry import COMPRESSORS, find_compressor
 from compression_eval.compressors.spec import Compressor
 from compression_eval.errors import DataError, shorten
 from compression_eval.terminal import CleanGroup, aligned
 
-_COLUMNS = ("name", "calls a model", "state can be read", "takes a target", "parameters")
+_COLUMNS = ("name", "calls a model", "state can be read", "sized by", "parameters")
 
 
 @click.group(cls=CleanGroup)
@@ -29,8 +30,9 @@ def compressors() -> None:
 def list_command(names: Sequence[str], as_json: bool) -> None:
     """List the strategies; with NAME, what each parameter of it means.
 
-    NAME may be one of your own: module:name or path/file.py@name. A strategy takes a target if
-    the wanted size of the state can be given as target_tokens.
+    NAME may be one of your own: module:name or path/file.py@name. The parameter that a state is
+    sized by is target_tokens where its size can be given, else one that the --budgets of a sweep
+    are fitted by.
     """
     chosen = list(COMPRESSORS.values())
     if names:
@@ -79,12 +81,15 @@ def _named(name: str) -> Compressor:
 
 def _data(compressor: Compressor) -> dict[str, Any]:
     fields = compressor.arguments.model_fields
+    takes_target = "target_tokens" in fields
+    knob = KNOBS.get(compressor.name.removesuffix(SUFFIX))
     return {
         "name": compressor.name,
         "summary": compressor.summary,
         "calls_model": compressor.calls_model,
         "readable": compressor.readable,
-        "takes_target": "target_tokens" in fields,
+        "takes_target": takes_target,
+        "sized_by": "target_tokens" if takes_target else knob and knob.argument,
         "parameters": {
             name: {
                 "required": field.is_required(),
@@ -99,9 +104,10 @@ def _data(compressor: Compressor) -> dict[str, Any]:
 
 
 def _row(about: dict[str, Any]) -> tuple[str, ...]:
-    answers = (about["calls_model"], about["readable"], about["takes_target"])
+    answers = (about["calls_model"], about["readable"])
     parameters = ", ".join(f"{name}{_default(each)}" for name, each in about["parameters"].items())
-    return about["name"], *("yes" if answer else "no" for answer in answers), parameters or "-"
+    told = ("yes" if answer else "no" for answer in answers)
+    return about["name"], *told, about["sized_by"] or "-", parameters or "-"
 
 
 def _details(about: dict[str, Any]) -> Iterator[str]:

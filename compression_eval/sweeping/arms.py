@@ -3,7 +3,7 @@
 import json
 import math
 import sys
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import redirect_stdout
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -15,7 +15,7 @@ from inspect_ai.log import EvalSpec
 
 from compression_eval.arguments import TaskArguments, checked
 from compression_eval.compressors.artifacts import SUFFIX
-from compression_eval.compressors.budget import WINDOW_BUDGETS, split, split_system
+from compression_eval.compressors.budget import KNOBS, WINDOW_BUDGETS, Knob, split, split_system
 from compression_eval.compressors.running import CompressionPlan
 from compression_eval.compressors.spec import CompressorSpec
 from compression_eval.compressors.tokens import token_counter
@@ -47,33 +47,6 @@ TaskKey = tuple[str, str]
 def task_key(spec: EvalSpec) -> TaskKey:
     """Return the arm and model of an evaluation's log."""
     return json.dumps((spec.metadata or {}).get("compressor"), sort_keys=True), spec.model
-
-
-@dataclass(frozen=True)
-class Knob:
-    """The argument that sets the size of a strategy's states; a larger one gives larger states."""
-
-    argument: str
-    lowest: Callable[[Mapping[str, Any]], int] = lambda _: 1
-    """Returns the smallest valid number, given the other arguments."""
-    value: Callable[[int], Any] = lambda number: number
-    """Returns the argument for a number."""
-    highest: int | None = None
-    """The largest number; the tokens of the longest history if None."""
-
-
-KNOBS = {
-    "pi": Knob("keep_recent_tokens"),
-    "openhands": Knob("max_size", lowest=lambda given: 2 * (given.get("keep_first", 2) + 2)),
-    "codex": Knob("user_tokens", lowest=lambda _: 0),
-    "claude-code": Knob("files_tokens"),
-    "langchain": Knob("keep", value=lambda number: ["tokens", number]),
-    "masking": Knob("keep", lowest=lambda _: 0),
-    "clear-tools": Knob("keep", lowest=lambda _: 0),
-    "edit": Knob("keep_tool_uses", lowest=lambda _: 0),
-    "trim": Knob("preserve", lowest=lambda _: 0, value=lambda number: number / 100, highest=100),
-}
-"""The knobs of strategies that take no ``target_tokens``."""
 
 
 @dataclass(frozen=True)

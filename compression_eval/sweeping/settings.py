@@ -189,7 +189,11 @@ _OWN_OPTIONS = (
     click.option(
         "--controls/--no-controls", default=None, help="Add full, none and tail.  [default: yes]"
     ),
-    click.option("--budgets", help="Values of target_tokens, as 2000,4000: a frontier."),
+    click.option(
+        "--budgets",
+        help="Tokens of a state, as 2000,4000: a frontier. Values of target_tokens; strategies "
+        "without it are fitted by a parameter of their own, as compressors list names it.",
+    ),
     click.option("--epochs", type=int, help="Fresh compressions per fixture.  [default: 3]"),
 )
 

@@ -20,22 +20,27 @@ def test_every_strategy_has_a_line_that_says_what_it_is() -> None:
     rows = {line.split()[0]: line for line in lines[1:] if line.strip()}
     assert set(COMPRESSORS) <= set(rows)
     tail = rows["tail"]
-    assert tail.split()[1:4] == ["no", "yes", "yes"]
+    assert tail.split()[1:4] == ["no", "yes", "target_tokens"]
     assert "head_tokens=0, tail_tokens=2000, target_tokens=null" in tail
-    assert rows["anchored"].split()[1:4] == ["yes", "yes", "yes"]
-    assert rows["trim"].split()[1:] == ["no", "yes", "no", "preserve=0.2"]
+    assert rows["anchored"].split()[1:4] == ["yes", "yes", "target_tokens"]
+    assert rows["trim"].split()[1:] == ["no", "yes", "preserve", "preserve=0.2"]
+    assert rows["full"].split()[1:] == ["no", "yes", "-", "-"]
     assert "keep_tool_inputs=true" in rows["edit"]
 
 
 def test_a_named_strategy_is_explained_parameter_by_parameter() -> None:
     text = listed("anchored")
-    assert "takes a target: yes" in text
+    assert "sized by: target_tokens" in text
+    assert "sized by: user_tokens" in listed("codex+artifacts")
     assert "summary_tokens=1500\n      Budget of the summary in tokens." in text
 
 
 def test_every_parameter_of_every_strategy_is_explained() -> None:
     for entry in json.loads(listed("--json")):
-        assert set(entry) >= {"name", "calls_model", "readable", "takes_target", "parameters"}
+        assert set(entry) >= {"name", "calls_model", "readable", "takes_target"} | {
+            "sized_by",
+            "parameters",
+        }
         missing = [name for name, about in entry["parameters"].items() if not about["description"]]
         assert not missing, (entry["name"], missing)
 

@@ -5,8 +5,9 @@ from typing import Any
 
 import pytest
 
+from compression_eval.compressors.budget import KNOBS
 from compression_eval.errors import DataError
-from compression_eval.sweeping.arms import KNOBS, Arm, sweep_arms
+from compression_eval.sweeping.arms import Arm, sweep_arms
 from compression_eval.sweeping.settings import SweepSettings
 from tests.e2e import small
 from tests.sweeping.commanding import run

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 import yaml
 
-from compression_eval.sweeping.arms import KNOBS
+from compression_eval.compressors.budget import KNOBS
 from tests.e2e.command import ROOT
 from tests.sweeping.commanding import run
 

@@ -85,3 +85,9 @@ def test_a_wrong_option_is_named(arguments: list[str], said: str, tiny: Path) ->
     ended = run("sweep", *given, *arguments, "--log-dir", str(tiny.parent / "logs"))
     assert ended.code != 0
     assert said in ended.errors
+
+
+@pytest.mark.parametrize("command", ["sweep", "estimate"])
+def test_help_says_what_budgets_do_to_strategies_without_a_target(command: str) -> None:
+    said = " ".join(run(command, "--help").output.split())
+    assert "strategies without it are fitted by a parameter of their own" in said
