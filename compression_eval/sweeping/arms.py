@@ -83,6 +83,7 @@ def sweep_arms(settings: SweepSettings) -> list[Arm]:
         DataError: An arm is invalid or given twice, or every state of it must fail: no argument
             gives the size of any budget, or its target has no room for what always stays.
     """
+    checked(TaskArguments(**settings.task_arguments()))  # what no arm is to blame for
     arms: list[Arm] = []
     for each in settings.arms:
         named = each if isinstance(each, ArmSettings) else ArmSettings(compressor=each)
@@ -101,10 +102,10 @@ def sweep_arms(settings: SweepSettings) -> list[Arm]:
         labels.add(arm.label)
     controls = _controls(settings, arms) if settings.controls else ()
     added = {arm.key: arm for arm in controls if arm.key not in seen}
-    return list(_with_room([*added.values(), *arms]))
+    return list(_with_room([*added.values(), *arms], settings.budgets))
 
 
-def _with_room(arms: Sequence[Arm]) -> Iterator[Arm]:
+def _with_room(arms: Sequence[Arm], budgets: Sequence[int]) -> Iterator[Arm]:
     """Yield the arms, with a note if a target cannot hold the head of every conversation."""
     known: dict[int, list[int]] = {}
     for arm in arms:
@@ -121,7 +122,8 @@ def _with_room(arms: Sequence[Arm]) -> Iterator[Arm]:
             f"{max(over, default=0):,} tokens"
         )
         if over and len(over) == len(known[tokens]):
-            raise DataError(f"arms: {arm.label}: {why}")
+            setting = "budgets" if target in budgets else "arms"
+            raise DataError(f"{setting}: {arm.label}: {why}")
         failing = f"{len(over)} of {len(known[tokens])} histories cannot be compressed: {why}"
         yield replace(arm, note=failing) if over else arm
 

@@ -10,7 +10,7 @@ from compression_eval.errors import DataError
 from compression_eval.sweeping.arms import Arm, sweep_arms
 from compression_eval.sweeping.settings import SweepSettings
 from tests.e2e import small
-from tests.sweeping.commanding import run
+from tests.sweeping.commanding import run, settings_file
 
 
 def labels(fixture: Path, arms: list[Any], **given: Any) -> list[str]:
@@ -183,7 +183,10 @@ def test_a_target_that_cannot_hold_the_system_prompt_is_told_beforehand(tmp_path
     for command in (["sweep"], ["sweep", "--dry-run"], ["estimate"]):
         code, output, errors = said(command, files[1])
         assert code != 0
-        assert f"arms: tail (target_tokens=300): {alone}" in errors
+        assert f"budgets: tail (target_tokens=300): {alone}" in errors
+    own = [{"compressor": "anchored", "args": {"target_tokens": 300}}]
+    ended = run("estimate", str(settings_file(tmp_path, files[1], arms=own, budgets=[4000])))
+    assert f"arms: anchored (target_tokens=300): {alone}" in ended.errors
     assert not (tmp_path / "logs").exists()
 
 

@@ -25,7 +25,7 @@ from tests.sweeping.commanding import run, settings_file
         ({"generate": {"temprature": 1}}, "temprature"),
         ({"budgets": [0]}, "sweep.yaml: budgets: each is a number of tokens"),
         ({"arms": ["summary"], "budgets": [2000]}, "summary: not fitted: no argument of it"),
-        ({"fixtures": ["no-such-fixture"]}, "no-such-fixture"),
+        ({"fixtures": ["no-such-fixture"]}, "Error: fixtures: unknown name 'no-such-fixture'"),
         ({"cut": 100_000}, "100000"),
         ({"shard": "3/2"}, "shard: '3/2' is not a part"),
         ({"log_dir": "s3://bucket/logs"}, "a sweep needs a folder on this machine"),
