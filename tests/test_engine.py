@@ -33,6 +33,8 @@ from compression_eval.fixtures.finding_files import shipped_fixtures
 from compression_eval.fixtures.loading import find_sources
 from compression_eval.fixtures.parquet_files import ParquetFixtures
 from compression_eval.sweeping.folder import locked, log_folder
+from compression_eval.sweeping.planning import SweepPlan, sweep_plan
+from compression_eval.sweeping.settings import SweepSettings
 from tests.buckets import empty_bucket
 from tests.e2e import small
 from tests.fixtures.building import assistant, fixture_data, user
@@ -379,6 +381,46 @@ def test_one_sweep_at_a_time_runs_in_a_folder(
     said = rf"{holder}; if it was killed, remove {folder}/\.s"
     assert re.search(said, done.stderr), done.stderr
     assert not folder.exists()
+
+
+@pytest.mark.usefixtures("here")
+def test_a_bank_that_no_worker_finds_is_told_and_its_samples_are_taken_up(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    files = [small.write(Path("data"), f"tiny-{number}") for number in range(3)]
+    bank, without = (file.with_name(f"{file.stem}.probes.json") for file in files[1:])
+    without.unlink()
+    settings = settings_file(
+        tmp_path,
+        files[0],
+        fixtures=[str(file) for file in files],
+        epochs=1,
+        arms=[{"compressor": "edit", "args": {"keep_tool_uses": 1}}],
+        models=[EMBEDDED],
+        roles={"grader": EMBEDDED},
+    )
+    sweep = ["sweep", str(settings), "--engine", "ray", "--part", "1", "--log-dir", "logs"]
+    with monkeypatch.context() as patch:
+
+        def hidden(given: SweepSettings) -> SweepPlan:
+            bank.rename("hidden")
+            try:
+                found = sweep_plan(given)
+                assert found.samples
+                return found
+            finally:
+                Path("hidden").rename(bank)
+
+        patch.setattr("compression_eval.sweeping.spreading.sweep_plan", hidden)
+        done = run(*sweep)
+    assert done.exit_code == 1
+    assert f"the command planned {small.PROBES} samples, and a worker finds 0: it" in done.stderr
+    assert done.stderr.count("a worker finds") == 1
+    assert len(answers("logs")) == small.PROBES
+    done = run(*sweep)
+    assert done.exit_code == 0, done.output
+    assert len(answers("logs")) == 2 * small.PROBES
 
 
 def answers(folder: str) -> Counter[str]:

@@ -1,7 +1,7 @@
 """Turn settings into tasks: every arm with every model."""
 
 import os
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextvars import Context
 from dataclasses import dataclass
 from functools import cached_property
@@ -13,6 +13,7 @@ from inspect_ai.model import GenerateConfig, Model
 from compression_eval.arguments import TaskArguments
 from compression_eval.dataset import PlannedDataset, dataset_of
 from compression_eval.errors import DataError, PassedOverError, shorten
+from compression_eval.fixtures.loading import FixtureSource
 from compression_eval.inspect_models import EMBEDDED_MODEL
 from compression_eval.sweeping.arms import Arm, TaskKey, sweep_arms
 from compression_eval.sweeping.settings import SweepSettings
@@ -53,7 +54,12 @@ class SweepPlan:
 
         They differ if an arm skips fixtures that others take, as ``recorded`` does.
         """
-        return {label: size for label, (size, _) in self._found.items()}
+        return {label: sum(sizes.values()) for label, (sizes, _) in self._found.items()}
+
+    def size_of(self, arm: Arm, sources: Iterable[FixtureSource]) -> int:
+        """Return the samples of an arm and one model in one epoch, from some of the fixtures."""
+        sizes, _ = self._found[arm.label]
+        return sum(sizes.get(source.origin, 0) for source in sources)
 
     @property
     def widest(self) -> Arm:
@@ -82,15 +88,15 @@ class SweepPlan:
         ]
 
     @cached_property
-    def _found(self) -> dict[str, tuple[int, list[PassedOverError]]]:
-        """Number of samples, and skipped fixtures, by the label of the arm."""
-        by_label: dict[str, tuple[int, list[PassedOverError]]] = {}
-        usual: tuple[int, list[PassedOverError]] | None = None
+    def _found(self) -> dict[str, tuple[dict[str, int], list[PassedOverError]]]:
+        """Number of samples by fixture, and skipped fixtures, by the label of the arm."""
+        by_label: dict[str, tuple[dict[str, int], list[PassedOverError]]] = {}
+        usual: tuple[dict[str, int], list[PassedOverError]] | None = None
         for arm in self.arms:
             own = arm.spec.compressor.unsupported is not None
             if own or usual is None:
                 dataset = self.dataset(arm)
-                by_label[arm.label] = len(dataset.samples), dataset.passed_over
+                by_label[arm.label] = dataset.sizes, dataset.passed_over
                 usual = usual if own else by_label[arm.label]
             else:
                 by_label[arm.label] = usual

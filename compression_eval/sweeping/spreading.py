@@ -15,10 +15,11 @@ from typing import Any
 
 from inspect_ai.log import EvalLog, read_eval_log_sample_summaries
 
+from compression_eval.arguments import TaskArguments, checked
 from compression_eval.engine import MAX_SHOWN, Engine
 from compression_eval.errors import DataError, PassedOverError, one_line
 from compression_eval.fixtures.digests import digest
-from compression_eval.fixtures.loading import find_sources
+from compression_eval.fixtures.loading import find_sources, shards
 from compression_eval.grading.failures import RunFailures, run_failures
 from compression_eval.inspect_models import EMBEDDED_MODEL
 from compression_eval.sweeping.arms import Arm, TaskKey, task_key
@@ -44,6 +45,8 @@ class _Unit:
 
     settings: SweepSettings
     folder: str
+    samples: int
+    """In one epoch, as the command has planned them."""
 
 
 def in_parts(plan: SweepPlan, size: int) -> SweepPlan:
@@ -75,9 +78,14 @@ def spread(plan: SweepPlan, folder: Path, options: RunOptions, engine: Engine) -
     with locked(folder), engine.connected():
         refuse_other_work(plan, folder)
         shares = _shares(plan, engine.cores())
+        sources = checked(TaskArguments(**plan.widest.arguments)).sources
         units = [
-            _Unit(_settings(plan, arm, model, part, shares), _place(plan, folder, arm, model, part))
-            for part in range(plan.parts)
+            _Unit(
+                _settings(plan, arm, model, part, shares),
+                _place(plan, folder, arm, model, part),
+                plan.size_of(arm, own),
+            )
+            for part, own in enumerate(shards(sources, plan.parts))
             for arm in plan.arms
             for model in plan.settings.models
         ]
@@ -176,10 +184,23 @@ def _run(options: RunOptions, unit: _Unit) -> str:
     """Run a unit; returns why it could not be, or nothing."""
     try:
         plan = sweep_plan(unit.settings)
-        success, logs = run_sweep(plan, log_folder(unit.folder), options)
+        found = sum(plan.sizes.values())
     except DataError as error:
         # Of some parts no fixture has a probe that is asked for.
-        return "" if isinstance(error.__cause__, PassedOverError) else str(error)
+        if not any(isinstance(each, PassedOverError) for each in (error, error.__cause__)):
+            return str(error)
+        found = 0
+    if found != unit.samples:
+        return (
+            f"the command planned {unit.samples:,} samples, and a worker finds {found:,}: it "
+            "cannot read all fixtures and banks, or they have changed"
+        )
+    if not found:
+        return ""
+    try:
+        success, logs = run_sweep(plan, log_folder(unit.folder), options)
+    except DataError as error:
+        return str(error)
     return "" if success else "; ".join(map(_reason, logs)) or "it was stopped"
 
 
