@@ -9,7 +9,7 @@ import os
 import socket
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from importlib.resources import files
@@ -22,6 +22,7 @@ from zipfile import BadZipFile
 import click
 from inspect_ai.log import (
     EvalLog,
+    EvalSampleSummary,
     list_eval_logs,
     read_eval_log,
     read_eval_log_sample_summaries,
@@ -30,6 +31,7 @@ from inspect_ai.model import GenerateConfig
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from compression_eval._version import __version__
+from compression_eval.analysis.logs import reading
 from compression_eval.compressors.tokens import token_counter
 from compression_eval.compressors.user_supplied.adapting import source_digest
 from compression_eval.conversations.stores import Store
@@ -301,9 +303,22 @@ class FolderLog:
     modified: float
     header: EvalLog
 
+    def summaries(self) -> list[EvalSampleSummary]:
+        """Return the summaries of its samples.
+
+        Raises:
+            DataError: They cannot be read.
+        """
+        with reading(str(self.path)):
+            return read_eval_log_sample_summaries(str(self.path))
+
 
 def folder_logs(folder: Path) -> list[FolderLog]:
-    """Return the readable logs in a folder, oldest first."""
+    """Return the logs in a folder, oldest first, without half-written ones.
+
+    Raises:
+        DataError: A log cannot be read for another reason.
+    """
     logs = [log for _, log in _listed(folder) if log is not None]
     return sorted(logs, key=lambda log: log.modified)
 
@@ -314,7 +329,7 @@ def finished_samples(folder: Path) -> Counter[TaskKey]:
     return Counter(
         task_key(log.header.eval)
         for log in latest.values()
-        for summary in read_eval_log_sample_summaries(str(log.path))
+        for summary in log.summaries()
         if summary.error is None and summary.completed
     )
 
@@ -356,14 +371,14 @@ def log_folder(text: str) -> Path:
 def _listed(folder: Path) -> Iterator[tuple[Path, FolderLog | None]]:
     if not folder.is_dir():
         return
-    for info in list_eval_logs(str(folder)):
-        path = log_folder(info.name)
-        try:
-            header = read_eval_log(info, header_only=True)
-        except (ValueError, OSError, KeyError, EOFError, BadZipFile):
-            yield path, None
-        else:
-            yield path, FolderLog(path, info.mtime or 0.0, header)
+    with reading(str(folder), "cannot be listed ({})"):
+        found = list_eval_logs(str(folder))
+    for info in found:
+        path, log = log_folder(info.name), None
+        # What the system or a store refuses says nothing about the log, which may be whole.
+        with reading(str(path)), suppress(ValueError, KeyError, EOFError, BadZipFile):
+            log = FolderLog(path, info.mtime or 0.0, read_eval_log(str(path), header_only=True))
+        yield path, log
 
 
 def _set_aside(path: Path) -> None:

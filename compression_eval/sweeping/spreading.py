@@ -24,6 +24,7 @@ from compression_eval.grading.failures import RunFailures, run_failures
 from compression_eval.inspect_models import EMBEDDED_MODEL
 from compression_eval.sweeping.arms import Arm, TaskKey, task_key
 from compression_eval.sweeping.folder import (
+    FolderLog,
     folder_logs,
     locked,
     log_folder,
@@ -108,13 +109,13 @@ def spread(plan: SweepPlan, folder: Path, options: RunOptions, engine: Engine) -
 
 def failures_of(plan: SweepPlan, folder: Path) -> dict[str, RunFailures]:
     """Return what failed in each arm and model, over all parts, by a name for people."""
-    logs: dict[TaskKey, list[str]] = defaultdict(list)
+    logs: dict[TaskKey, list[FolderLog]] = defaultdict(list)
     for log in folder_logs(folder):
-        logs[task_key(log.header.eval)].append(str(log.path))
+        logs[task_key(log.header.eval)].append(log)
     several = len(plan.settings.models) > 1
     found: dict[str, RunFailures] = {}
     for key, arm in plan.by_task.items():
-        summaries = chain.from_iterable(map(read_eval_log_sample_summaries, logs[key]))
+        summaries = chain.from_iterable(map(FolderLog.summaries, logs[key]))
         if failures := run_failures(summaries):
             found[f"{arm.label} [{key[1]}]" if several else arm.label] = failures
     return found

@@ -1,16 +1,28 @@
 """What a kill leaves in a folder is told from what counts, and nothing is lost."""
 
+import errno
 import shutil
 from pathlib import Path
 
 import pytest
 from inspect_ai import eval_retry
-from inspect_ai.log import read_eval_log
+from inspect_ai.log import EvalLog, read_eval_log
 
 from compression_eval.analysis.logs import find_logs
-from compression_eval.sweeping.folder import folder_logs, fresh_folder, repair, settle
+from compression_eval.errors import DataError
+from compression_eval.sweeping.folder import (
+    finished_samples,
+    folder_logs,
+    fresh_folder,
+    repair,
+    settle,
+)
 from tests.e2e import small
 from tests.e2e.scripted import ANSWERS, Call, Scripts, proper_answer
+
+
+class OddError(Exception):
+    """What a store raises that knows errors of its own."""
 
 
 @pytest.fixture
@@ -76,6 +88,27 @@ def test_half_a_log_is_set_aside_before_a_run(retried: Path) -> None:
     assert not (retried / ".eval-set-id").exists()
     assert len(folder_logs(retried)) == 2
     assert read_eval_log(str(whole)).samples
+
+
+@pytest.mark.parametrize(
+    "refusal", [OSError(errno.EMFILE, "Too many open files"), TimeoutError(), OddError("denied")]
+)
+def test_a_log_that_cannot_be_read_now_is_named_and_left_where_it_is(
+    refusal: Exception, retried: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    before = sorted(retried.iterdir())
+    first = folder_logs(retried)[0].path
+
+    def refuses(place: str, header_only: bool) -> EvalLog:
+        if place.endswith(first.name):
+            raise refusal
+        return read_eval_log(place, header_only=header_only)
+
+    monkeypatch.setattr("compression_eval.sweeping.folder.read_eval_log", refuses)
+    for asks in (repair, settle, finished_samples):
+        with pytest.raises(DataError, match=rf"{first}: cannot be read \({type(refusal).__name__}"):
+            asks(retried)
+    assert sorted(retried.iterdir()) == before
 
 
 def test_a_fresh_folder_lies_beside(tmp_path: Path) -> None:
