@@ -322,13 +322,15 @@ def is_folder(path: str) -> bool:
 
 
 def names_in(folder: str) -> list[str]:
-    """Return the addresses of a folder's logs, those of the folders in it too, the oldest first.
+    """Return the paths or addresses of a folder's logs, the oldest first, with the folders in it.
 
     Raises:
         DataError: It cannot be listed.
     """
     try:
-        return [info.name for info in list_eval_logs(folder, descending=False)]
+        # Inspect reads a name with file:// as if it were quoted, which those of a listing are not.
+        found = list_eval_logs(folder, descending=False)
+        return [info.name.removeprefix("file://") for info in found]
     except Exception as error:  # a file system may raise anything
         reason = " ".join(str(error).split())[:200] or type(error).__name__
         raise DataError(f"{folder}: cannot be listed: {reason}") from error

@@ -2,6 +2,7 @@
 
 import csv
 import json
+import shutil
 from collections import Counter
 from pathlib import Path
 
@@ -173,6 +174,16 @@ def test_a_run_that_ended_early_is_read_and_named(folder: Path, tmp_path: Path) 
     assert done.exit_code == 0
     assert done.stderr == f"{path}: the run ended early (cancelled)\n"
     assert done.stdout.startswith("1 fact in 1 state")
+
+
+@pytest.mark.parametrize("name", ["a#b", "a?b", "a%41b"])
+def test_a_folder_is_read_whatever_its_name(folder: Path, tmp_path: Path, name: str) -> None:
+    place = tmp_path / name
+    place.mkdir()
+    shutil.copy(one_log(folder, "tiny"), place)
+    done = run(place)
+    assert done.exit_code == 0, done.stderr
+    assert done.stdout == run(one_log(folder, "tiny")).stdout
 
 
 def test_an_export_that_cannot_be_written(folder: Path, tmp_path: Path) -> None:
