@@ -6,6 +6,7 @@ sweep can be writing it, so a log that a later attempt has continued is set asid
 
 import json
 import os
+import re
 import socket
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping
@@ -56,6 +57,9 @@ FORMAT = 1
 SET_ASIDE = "superseded"
 _LOCK = ".sweep.lock"
 _ID_FILE = ".eval-set-id"
+
+_QUOTED = re.compile("[#?]|%[0-9A-Fa-f]{2}")
+"""In a path: what Inspect reads as part of an address."""
 
 _BESIDE_RESULTS = (
     "max_retries",
@@ -221,7 +225,12 @@ def write_manifest(folder: Path, manifest: Manifest) -> None:
 
 
 def refuse_other_work(plan: SweepPlan, folder: Path, way_out: str = "") -> None:
-    """Raise if a folder was not made from a plan."""
+    """Raise if a folder was not made from a plan, or Inspect could not read its logs."""
+    place = str(folder) if is_address(str(folder)) else str(folder.absolute())
+    if match := _QUOTED.search(place):
+        raise DataError(
+            f"log_dir: {place}: Inspect cannot read logs in a folder with {match[0]!r} in its path"
+        )
     earlier = read_manifest(folder)
     way_out = way_out or (
         f"Put this into a fresh folder: --fresh takes {fresh_folder(folder)}, or name one with "

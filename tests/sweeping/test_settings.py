@@ -5,6 +5,7 @@ from typing import Any
 
 import pytest
 
+from compression_eval.engine import Engine
 from tests.sweeping.commanding import run, settings_file
 
 
@@ -91,3 +92,19 @@ def test_a_wrong_option_is_named(arguments: list[str], said: str, tiny: Path) ->
 def test_help_says_what_budgets_do_to_strategies_without_a_target(command: str) -> None:
     said = " ".join(run(command, "--help").output.split())
     assert "strategies without it are fitted by a parameter of their own" in said
+
+
+@pytest.mark.parametrize("mark", ["#", "?", "%41"])
+def test_a_folder_whose_logs_inspect_could_not_read_is_refused(
+    mark: str, tiny: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    file, folder = str(settings_file(tmp_path, tiny)), tmp_path / f"a{mark}b"
+    folder.mkdir()
+    monkeypatch.chdir(folder)
+    monkeypatch.setattr("compression_eval.sweeping.commands.engine_of", lambda *_: Engine())
+    for name in ("logs", str(folder), f"memory://bucket/a{mark}b/logs"):
+        ended = run("sweep", file, "--log-dir", name)
+        assert ended.code == 1
+        assert f"a{mark}b" in ended.errors
+        assert f"Inspect cannot read logs in a folder with '{mark}' in its path" in ended.errors
+    assert not list(folder.iterdir())
