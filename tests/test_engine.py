@@ -1,5 +1,6 @@
 """Work over the machines of a Ray cluster gives what one process gives, whoever dies on the way."""
 
+import errno
 import json
 import os
 import re
@@ -25,7 +26,8 @@ from inspect_ai.log import list_eval_logs, read_eval_log
 
 from compression_eval.cli import main
 from compression_eval.conversations import pipeline, sharded_import
-from compression_eval.conversations.scrubbing import AuditFinding, TextPasses
+from compression_eval.conversations.pipeline import ImportWorker
+from compression_eval.conversations.scrubbing import AuditFinding, TextPasses, Vocabulary
 from compression_eval.conversations.stores import Store
 from compression_eval.engine import Engine
 from compression_eval.errors import DataError
@@ -595,6 +597,42 @@ def test_copies_fail_with_the_longest(
         assert said in done.stdout
     assert "1 fixture in fixtures" in done.stdout
     assert done.stderr.endswith("Error: 2 could not be imported; see above\n")
+
+
+@pytest.mark.usefixtures("here")
+@pytest.mark.parametrize("duplicates", ["all", "longest"])
+@pytest.mark.parametrize("engine", [[], ["--engine", "ray"]])
+def test_what_was_not_read_ahead_as_it_is_now_is_refused(
+    engine: list[str], duplicates: str, sessions: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    names = ["10.json", "11.json"]  # of those that give the name away
+    stale = names[:1]
+    opened, vocabulary = Path.open, ImportWorker.taught
+
+    def open_later(path: Path, *arguments: Any, **options: Any) -> Any:
+        if path.name in stale:
+            stale.remove(path.name)
+            raise OSError(errno.ESTALE, "Stale file handle")
+        return opened(path, *arguments, **options)
+
+    def taught(worker: ImportWorker) -> Vocabulary:
+        path = sessions / "deeper" / names[1]
+        path.write_text(path.read_text().replace("uid=501", "uid=502"))
+        return vocabulary(worker)
+
+    monkeypatch.setattr(Path, "open", open_later)
+    monkeypatch.setattr(ImportWorker, "taught", taught)
+    monkeypatch.setattr(pipeline, "MAX_KEPT_MESSAGES", 0)
+    command = ["import", "in", "--scrub", "default", "--duplicates", duplicates, *engine]
+    done = run(*command)
+    assert done.exit_code == 1, done.output
+    for name in names:
+        said = f"deeper/{name}: not what it was when all was read ahead; give the command again"
+        assert said in done.stdout
+    assert done.stderr.endswith("Error: 2 could not be imported; see above\n")
+    texts = [source.read_fixture().messages[0].text for source in find_sources("./fixtures")]
+    assert not any("/home/" in text for text in texts)
+    assert "10 fixtures" in done.stdout
 
 
 @pytest.mark.usefixtures("here")

@@ -43,6 +43,7 @@ from compression_eval.conversations.scrubbing import (
 )
 from compression_eval.conversations.sources import Input, readable, source_file
 from compression_eval.errors import DataError, shorten
+from compression_eval.fixtures.digests import digest
 from compression_eval.fixtures.finding_files import PARQUET_SUFFIX
 from compression_eval.fixtures.models import Fixture
 from compression_eval.fixtures.parquet_files import ParquetWriter, safe_stem
@@ -112,6 +113,10 @@ class _Built:
     format: str
     built: Built
 
+    @property
+    def digest(self) -> str:
+        return digest(self.built.fixture.model_dump_json())
+
 
 @dataclass(frozen=True)
 class ReadConversation:
@@ -139,6 +144,8 @@ class Defect:
         where = f"{last.name}, line {last.lineno} of {Path(last.filename).name}"
         return cls(f"{what} failed (please report this): {type(error).__name__} in {where}")
 
+
+_CHANGED = Defect("not what it was when all was read ahead; give the command again")
 
 _Read = Recognised | _Built | Defect | str
 
@@ -174,6 +181,8 @@ class ImportWorker:
         self._options = options
         self._taught = TextPasses(*options.scrubbing) if options.scrubbing else None
         self._left_out: Container[Key] = ()
+        self.learnt: dict[Key, str] = {}
+        """Digests of the conversations that were read ahead."""
         self._kept: dict[Input, list[_Read]] = {}
         self._room = MAX_KEPT_MESSAGES
 
@@ -191,6 +200,7 @@ class ImportWorker:
                 continue
             key = (item.place, number)
             try:
+                self.learnt[key] = outcome.digest
                 if self._taught:
                     self._taught.learn_from(outcome.built.fixture)
                 if self._options.duplicates == "longest":
@@ -202,24 +212,39 @@ class ImportWorker:
         """Return what this worker learnt."""
         return self._taught.vocabulary if self._taught else Vocabulary()
 
-    def prepare(self, taught: Sequence[Vocabulary], without: Container[Key]) -> None:
-        """Take what all workers learnt, and which conversations to leave out."""
+    def prepare(
+        self,
+        taught: Sequence[Vocabulary],
+        without: Container[Key],
+        learnt: Mapping[Key, str] | None = None,
+    ) -> None:
+        """Take what all workers learnt, which conversations to leave out, and what was read."""
         self._left_out = without
+        self.learnt |= learnt or {}
         if self._taught:
             self._taught.vocabulary = Vocabulary.of(taught)
 
     def read(self, item: Input) -> Iterator[Outcome]:
         """Yield the conversations in a file, scrubbed, or why one cannot be imported."""
+        number = -1
         for number, outcome in self._outcomes(item):
-            if isinstance(outcome, _Built) and (item.place, number) not in self._left_out:
+            key = (item.place, number)
+            if isinstance(outcome, Recognised | Defect):
+                yield outcome
+            elif key in self._left_out:
+                yield ""
+            elif isinstance(outcome, str):
+                yield _CHANGED if key in self.learnt else outcome
+            else:
                 try:
-                    yield self._finished(outcome, item.place)
+                    known = not self._options.reads_twice or self.learnt.get(key) == outcome.digest
+                    yield self._finished(outcome, item.place) if known else _CHANGED
                 except DataError as error:
                     yield str(error)
                 except Exception as error:
                     yield Defect.of(error, "the import")
-            else:
-                yield "" if isinstance(outcome, _Built) else outcome
+        if (item.place, number + 1) in self.learnt:
+            yield _CHANGED
         self._kept.pop(item, None)
 
     def _finished(self, read: _Built, place: str) -> ReadConversation:

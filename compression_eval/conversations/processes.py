@@ -240,7 +240,9 @@ class Workers(Generic[_Worker]):
         passes: int = 1,
         imports: Sequence[str] = (),
     ) -> None:
-        size = sum(item.size for item in items)
+        # As they are now: a file that grows meanwhile may not come to another process.
+        self._sizes = {item.place: item.size for item in items}
+        size = sum(self._sizes[item.place] for item in items)
         count = min(jobs or min(cores(), size // MIN_BYTES), len(items))
         self._files, self._bytes = len(items), size * passes
         self._label, self._number, self._done = "", 0, 0
@@ -300,7 +302,7 @@ class Workers(Generic[_Worker]):
         load = dict.fromkeys(self._others, 0)
         for number, item in enumerate(items):
             owner = min(load, key=load.__getitem__)
-            load[owner] += item.size + 1
+            load[owner] += self._sizes[item.place] + 1
             shares[owner].append(number)
             owners.append(owner)
         for other, share in shares.items():

@@ -116,16 +116,16 @@ def _described(options: ImportOptions, explained: bool) -> dict[str, Any]:
     return described
 
 
-def _learn(options: ImportOptions, shard: Shard) -> tuple[Vocabulary, _Found]:
+def _learn(options: ImportOptions, shard: Shard) -> tuple[Vocabulary, _Found, dict[Key, str]]:
     worker = ImportWorker(options)
     found = [each for item in shard.items for each in worker.read_ahead(item)]
-    return worker.taught(), found
+    return worker.taught(), found, worker.learnt
 
 
 def _together(shards: Sequence[Shard]) -> _Learnt:
     taught, read = Vocabulary(), _Found()
     for shard in shards:
-        vocabulary, found = shard.result("learn")
+        vocabulary, found, _ = shard.result("learn")
         taught = Vocabulary.of((taught, vocabulary))
         read += found
     return taught, left_out(read)
@@ -138,7 +138,7 @@ def _read(
     worker = ImportWorker(options)
     if taught:
         vocabulary, without = taught.get()
-        worker.prepare([vocabulary], without)
+        worker.prepare([vocabulary], without, shard.result("learn")[2])
     with staged(shard, "read") as writer:
 
         def noted(outcome: Outcome) -> Outcome:
