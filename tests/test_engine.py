@@ -1,6 +1,5 @@
 """Work over the machines of a Ray cluster gives what one process gives, whoever dies on the way."""
 
-import errno
 import json
 import os
 import re
@@ -20,6 +19,7 @@ from types import SimpleNamespace
 from typing import Any
 from uuid import uuid4
 
+import fsspec
 import pytest
 from click.testing import CliRunner, Result
 from inspect_ai.log import list_eval_logs, read_eval_log
@@ -605,34 +605,75 @@ def test_copies_fail_with_the_longest(
 def test_what_was_not_read_ahead_as_it_is_now_is_refused(
     engine: list[str], duplicates: str, sessions: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    names = ["10.json", "11.json"]  # of those that give the name away
-    stale = names[:1]
-    opened, vocabulary = Path.open, ImportWorker.taught
-
-    def open_later(path: Path, *arguments: Any, **options: Any) -> Any:
-        if path.name in stale:
-            stale.remove(path.name)
-            raise OSError(errno.ESTALE, "Stale file handle")
-        return opened(path, *arguments, **options)
+    first, second = sessions / "deeper" / "10.json", sessions / "deeper" / "11.json"
+    whole, learnt = first.read_text(), ImportWorker.taught  # both give the name away
+    first.write_text(whole[:-20])
 
     def taught(worker: ImportWorker) -> Vocabulary:
-        path = sessions / "deeper" / names[1]
-        path.write_text(path.read_text().replace("uid=501", "uid=502"))
-        return vocabulary(worker)
+        first.write_text(whole)
+        second.write_text(second.read_text().replace("uid=501", "uid=502"))
+        return learnt(worker)
 
-    monkeypatch.setattr(Path, "open", open_later)
     monkeypatch.setattr(ImportWorker, "taught", taught)
     monkeypatch.setattr(pipeline, "MAX_KEPT_MESSAGES", 0)
     command = ["import", "in", "--scrub", "default", "--duplicates", duplicates, *engine]
     done = run(*command)
     assert done.exit_code == 1, done.output
-    for name in names:
-        said = f"deeper/{name}: not what it was when all was read ahead; give the command again"
+    for path in (first, second):
+        said = f"deeper/{path.name}: not what it was when all was read ahead; give the command"
         assert said in done.stdout
     assert done.stderr.endswith("Error: 2 could not be imported; see above\n")
     texts = [source.read_fixture().messages[0].text for source in find_sources("./fixtures")]
     assert not any("/home/" in text for text in texts)
     assert "10 fixtures" in done.stdout
+
+
+class UnreachableError(Exception):
+    """What the package of a store raises."""
+
+
+@pytest.mark.usefixtures("here")
+@pytest.mark.parametrize("at", ["first", "second"])
+@pytest.mark.parametrize("place", ["in", "memory://in"])
+@pytest.mark.parametrize("engine", [[], ["--engine", "ray"]])
+def test_a_file_that_cannot_be_read_this_time_is_read_again_or_fails(
+    engine: list[str], place: str, at: str, sessions: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (sessions / "deeper" / "10.json").unlink()  # now only the next gives a name away
+    store = fsspec.filesystem("memory")
+    store.put(str(sessions), "/in", recursive=True)
+    owner, name = (type(store), "get_file") if "://" in place else (Path, "open")
+    error = UnreachableError("no route") if "://" in place else OSError(5, "I/O error")
+    works, prepare, failing = getattr(owner, name), ImportWorker.prepare, [at == "first"]
+
+    def fails(*given: Any, **options: Any) -> Any:
+        if failing[0] and "11.json" in str(given):
+            raise error
+        return works(*given, **options)
+
+    def prepared(*given: Any) -> None:
+        failing[0] = at == "second"
+        prepare(*given)
+
+    command = ["import", place, "--scrub", "default", *engine]
+    with monkeypatch.context() as patch:
+        patch.setattr(owner, name, fails)
+        patch.setattr(ImportWorker, "prepare", prepared)
+        patch.setattr(pipeline, "MAX_KEPT_MESSAGES", 0)
+        done = run(*command)
+    assert done.exit_code == 1, done.output
+    said = rf"in/deeper/11\.json: cannot be read: .*{error.args[-1]}"
+    if engine:
+        assert re.search(said, done.stderr)
+        done = run(*command)
+        assert done.exit_code == 0, done.output
+    else:
+        assert re.search(said, done.stdout)
+        assert done.stderr.endswith("Error: 1 could not be imported; see above\n")
+    store.rm("/in", recursive=True)
+    assert f"{11 - (not engine)} fixtures" in done.stdout
+    texts = str([source.read_fixture().messages for source in find_sources("./fixtures")])
+    assert ("mmuster" in texts) == (not engine and at == "first"), "as without that file"
 
 
 @pytest.mark.usefixtures("here")

@@ -116,8 +116,9 @@ def import_command(
     format is told by content. Every line of the input is accounted for.
 
     Exits with 1 if nothing was imported, or if a file that was named by itself, or by a pattern,
-    could not be, or a longest copy of others, or by a defect of this command. Other files in a
-    folder are skipped by name, and so is what lies in --out.
+    could not be, or a longest copy of others, or by a defect of this command, or if a file could
+    not be fetched or opened. Other files in a folder are skipped by name, and so is what lies in
+    --out.
     """
     if format_name != "auto" and format_name not in formats():
         known = ", ".join(formats())

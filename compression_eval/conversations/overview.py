@@ -33,7 +33,7 @@ class Overview:
     skipped: list[tuple[str, str]] = field(default_factory=list)
     """Files and conversations that nothing was made of, with the reason."""
     failed: int = 0
-    """How many of those were named by themselves, met by a defect, or lost with a longer copy."""
+    """How many were named by themselves, not to be read, met by a defect, or lost with a copy."""
 
     @classmethod
     def of(cls, fixture: Fixture, account: Account, format_name: str, place: str) -> "Overview":

@@ -1,5 +1,6 @@
 """One import from end to end: read, name, cut, scrub, audit, write; one conversation at a time."""
 
+import errno
 from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field, replace
@@ -145,6 +146,11 @@ class Defect:
         return cls(f"{what} failed (please report this): {type(error).__name__} in {where}")
 
 
+@dataclass(frozen=True)
+class Unread(Defect):
+    """Why a file was not read, of which its content knows nothing: another time it may be."""
+
+
 _CHANGED = Defect("not what it was when all was read ahead; give the command again")
 
 _Read = Recognised | _Built | Defect | str
@@ -196,9 +202,11 @@ class ImportWorker:
             read = (outcome.built.fixture for outcome in kept if isinstance(outcome, _Built))
             self._room -= sum(len(fixture.messages) for fixture in read)
         for number, outcome in self._outcomes(item):
-            if not isinstance(outcome, _Built):
-                continue
             key = (item.place, number)
+            if not isinstance(outcome, _Built):
+                if isinstance(outcome, Unread):
+                    yield key, outcome
+                continue
             try:
                 self.learnt[key] = outcome.digest
                 if self._taught:
@@ -436,9 +444,10 @@ def _read(item: Input, options: ImportOptions) -> Iterator[_Read]:
 
     Nothing is raised for what is wrong with one: a corpus is not given up for one file.
     """
-    path = item.path
+    path, here = item.path, False
     try:
         with item.local() as path:
+            here = True
             format_name, seen, conversations = _opened(item, path, options)
             yield Recognised(format_name, seen)
             for conversation in conversations:
@@ -450,7 +459,10 @@ def _read(item: Input, options: ImportOptions) -> Iterator[_Read]:
                 except Exception as error:  # the others of the file can still be built
                     yield Defect.of(error, "the import")
     except (DataError, OSError, MemoryError, RecursionError) as error:
-        yield why_not(error, item, path)
+        text, ours = why_not(error, item, path), isinstance(error, DataError)
+        cause = error.__cause__ if ours else error
+        unread = _is_outside(cause) or (ours and cause and not here)
+        yield Unread(text) if unread else text
     except Exception as error:  # a reader's defect must not end the import of a whole corpus
         yield Defect.of(error, "the reader")
 
@@ -458,7 +470,7 @@ def _read(item: Input, options: ImportOptions) -> Iterator[_Read]:
 def why_not(error: Exception, item: Input, path: Path) -> str:
     """Return why a file cannot be read, without its name, which is shown anyway."""
     if not isinstance(error, DataError):
-        return f"cannot be read: {type(error).__name__}"
+        return f"cannot be read: {getattr(error, 'strerror', None) or type(error).__name__}"
     text = str(error)
     if not item.named:
         text = text.partition(" (formats: ")[0]  # most files of a folder are none of these
@@ -466,11 +478,21 @@ def why_not(error: Exception, item: Input, path: Path) -> str:
     return "; ".join(line.removeprefix(f"{item.place}: ") for line in lines)
 
 
+def _is_outside(error: BaseException | None) -> bool:
+    """Return whether it came from the system, and not from what is in a file."""
+    if isinstance(error, OSError):
+        # Packages raise it without a number for damaged files, which may also lead to wrong seeks.
+        return error.errno not in (None, errno.EINVAL)
+    return isinstance(error, MemoryError)
+
+
 def _opened(
     item: Input, path: Path, options: ImportOptions
 ) -> tuple[str, str, Iterator[Conversation]]:
     """Return the name of a file's format, what marks it in a few words, and what is in it."""
     if not item.is_dataset and (reason := readable(path)):
+        if not path.is_symlink():  # one that leads nowhere is no file
+            path.stat()
         raise DataError(reason)
     source = None if item.is_dataset else source_file(path)
     if source is None or options.columns or source.magic.startswith(PARQUET_MAGIC):

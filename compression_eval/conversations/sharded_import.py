@@ -21,6 +21,7 @@ from compression_eval.conversations.pipeline import (
     LeftOut,
     Outcome,
     ReadConversation,
+    Unread,
     left_out,
 )
 from compression_eval.conversations.scrubbing import Vocabulary
@@ -33,6 +34,7 @@ from compression_eval.conversations.shards import (
 )
 from compression_eval.conversations.sources import Input
 from compression_eval.conversations.stores import Shared
+from compression_eval.errors import DataError
 from compression_eval.fixtures.models import Fixture
 from compression_eval.fixtures.writing import fixture_text
 
@@ -119,6 +121,10 @@ def _described(options: ImportOptions, explained: bool) -> dict[str, Any]:
 def _learn(options: ImportOptions, shard: Shard) -> tuple[Vocabulary, _Found, dict[Key, str]]:
     worker = ImportWorker(options)
     found = [each for item in shard.items for each in worker.read_ahead(item)]
+    for each in found:
+        if not isinstance(each, Copy):
+            (place, _), why = each
+            _raise_unread(place, why)
     return worker.taught(), found, worker.learnt
 
 
@@ -141,7 +147,8 @@ def _read(
         worker.prepare([vocabulary], without, shard.result("learn")[2])
     with staged(shard, "read") as writer:
 
-        def noted(outcome: Outcome) -> Outcome:
+        def noted(outcome: Outcome, place: str) -> Outcome:
+            _raise_unread(place, outcome)
             if not isinstance(outcome, ReadConversation):
                 return outcome
             fixture = outcome.fixture
@@ -155,7 +162,13 @@ def _read(
             account = outcome.account if explained else Account((), ())
             return replace(outcome, fixture=left, account=account)
 
-        return [[noted(each) for each in worker.read(item)] for item in shard.items]
+        return [[noted(each, item.place) for each in worker.read(item)] for item in shard.items]
+
+
+def _raise_unread(place: str, outcome: Outcome) -> None:
+    """Have a shard done again, of which a file could not be read this time."""
+    if isinstance(outcome, Unread):
+        raise DataError(f"{place}: {outcome.reason}")
 
 
 def _counted(outcomes: Sequence[Outcome], names: list[str | None]) -> Iterator[Outcome]:

@@ -183,8 +183,10 @@ def test_the_wrong_format_named() -> None:
 def test_what_is_no_file_is_not_opened() -> None:
     chat("in/a.json")
     os.mkfifo("in/pipe")
+    Path("in/link").symlink_to("nothing")
     done = run("in")
     assert done.exit_code == 0
+    assert "in/link: cannot be read: No such file" in done.stdout
     assert "in/pipe: not a regular file" in done.stdout
 
 
