@@ -28,6 +28,7 @@ from compression_eval.cli import main
 from compression_eval.conversations import pipeline, sharded_import
 from compression_eval.conversations.pipeline import ImportWorker
 from compression_eval.conversations.scrubbing import AuditFinding, TextPasses, Vocabulary
+from compression_eval.conversations.shards import Corpus
 from compression_eval.conversations.stores import Store
 from compression_eval.engine import Engine
 from compression_eval.errors import DataError
@@ -698,6 +699,43 @@ def test_an_output_below_what_is_read_is_left_out(sessions: Path) -> None:
     assert anew.exit_code == 0, anew.output
     assert "in/out/part-000000.parquet: it lies in --out\n" in anew.stdout
     assert rows(*parts(Path("in/out"))) == before
+
+
+@pytest.mark.usefixtures("here")
+@pytest.mark.parametrize("place", ["", "memory://bucket/"])
+def test_what_is_not_whole_is_not_taken_for_done(
+    place: str, sessions: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    out = f"{place}out"
+    store = Store(out)
+    command = ["import", str(sessions), "--engine", "ray", *SHARD, "--out", out]
+    assert run(*command).exit_code == 0
+    whole = {name: store.read(name) for name in store.names()}
+    system, root = store._filesystem()
+    for end in range(1, len(whole), 3):
+        left = iter(range(end))
+
+        def remove(path: str, left: Iterator[int] = left) -> None:
+            if next(left, None) is None:
+                raise KeyboardInterrupt
+            type(system).rm_file(system, path)
+
+        with monkeypatch.context() as patch:
+            patch.setattr(system, "rm_file", remove, raising=False)
+            assert run(*command, "--force").exit_code == 1
+        assert 1 <= len(store.names()) < len(whole)
+        assert f"--out: {out} holds part-" in run(*command).stderr
+        assert run(*command, "--force").exit_code == 0
+        assert {name: store.read(name) for name in store.names()} == whole
+    system.rm_file(f"{root}/part-000001.parquet")
+    says = "part-000001.parquet' is missing, manifest.jsonl says "
+    assert f"--out: {out}: '{says}" in run(*command).stderr
+    assert run(*command, "--force").exit_code == 0
+    with monkeypatch.context() as patch:
+        patch.setattr(Corpus, "finish", lambda *_: 1 / 0)
+        run(*command, "--force")
+    system.rm_file(f"{root}/part-000001.parquet")
+    assert f"--out: {out}: '{says}" in run(*command).stderr
 
 
 @pytest.mark.usefixtures("here")

@@ -27,7 +27,7 @@ from compression_eval.engine import Engine, engine_of, engine_options
 from compression_eval.errors import DataError, PassedOverError
 from compression_eval.fixtures.addresses import is_address, remote_files
 from compression_eval.fixtures.digests import digest
-from compression_eval.fixtures.finding_files import PARQUET_SUFFIX
+from compression_eval.fixtures.finding_files import MANIFEST, PARQUET_SUFFIX, corpus_fault
 from compression_eval.fixtures.loading import FixtureSource, FoundBank, find_sources, parsed
 from compression_eval.fixtures.models import Fixture
 from compression_eval.fixtures.parquet_files import ParquetFixtures, ParquetWriter
@@ -35,9 +35,6 @@ from compression_eval.fixtures.writing import fixture_text
 
 SHARD_MB = 64
 """Millions of bytes of input for each shard: some minutes of work, which a death may cost."""
-
-MANIFEST = "manifest.jsonl"
-"""Not .json, which would be taken for a fixture."""
 
 UNFINISHED = ".unfinished"
 """Ends the name of the folder beside the output with what is done so far."""
@@ -192,8 +189,10 @@ class Corpus:
             given: By the numbers of the shards that it is to be called with, if not all, what it
                 gets beside the shard.
         """
-        # Only now: without a cluster nothing is begun, and nothing that is there is lost.
-        for store, pattern in self._ours if self._anew else ():
+        # Only now: without a cluster nothing is begun, and nothing that is there is lost. The
+        # manifests first: whatever ends this, nothing is taken for whole that is not.
+        manifests = [(store, re.escape(MANIFEST)) for store in (self._out, self._unfinished)]
+        for store, pattern in (*manifests, *self._ours) if self._anew else ():
             store.remove(pattern)
         self._anew = False
         if not self._goes_on:
@@ -220,10 +219,16 @@ class Corpus:
         return Shared(self._unfinished, name, digest(content))
 
     def finish(self, parts: Sequence[Mapping[str, Any]], failed: str = "") -> None:
-        """Write the manifest, by which the output is complete, and what of it failed."""
+        """Write the manifest, by which the output is complete, and what of it failed.
+
+        Raises:
+            DataError: A file of the output is not there as it was written.
+        """
         lines = [self._plan | ({"failed": failed} if failed else {}), *parts]
+        manifest = b"".join(map(self._line, lines))
+        self._refuse_fault(manifest)  # somebody may have removed what was done before
         self._out.remove(_TORN)
-        self._out.write(MANIFEST, b"".join(map(self._line, lines)))
+        self._out.write(MANIFEST, manifest)
         self._unfinished.remove(_DONE)
 
     @property
@@ -243,8 +248,14 @@ class Corpus:
                 f"--out: {store.root} was made by another command, of other files or by another "
                 "version; --force makes it anew"
             )
+        if store is self._out:
+            self._refuse_fault(content)
         self._failed = json.loads(begun).get("failed", "")
         return True
+
+    def _refuse_fault(self, manifest: bytes) -> None:
+        if fault := corpus_fault(self._out.sizes(), manifest):
+            raise DataError(f"--out: {self._out.root}: {fault}; --force makes it anew")
 
     @staticmethod
     def _refuse_others(store: Store, pattern: str, expected: Set[str] = frozenset()) -> None:

@@ -74,9 +74,16 @@ class Store:
 
     def names(self) -> set[str]:
         """Return the names of all files that are there."""
+        return set(self.sizes())
+
+    def sizes(self) -> dict[str, int]:
+        """Return the bytes of all files that are there, by their names."""
         with self._named(""):
-            found = self._system.find(self._root) if self._system.exists(self._root) else []
-            return {path.removeprefix(self._root).lstrip("/") for path in found}
+            system, root = self._filesystem()
+            found = system.find(root, detail=True) if system.exists(root) else {}
+            return {
+                path.removeprefix(root).lstrip("/"): info["size"] for path, info in found.items()
+            }
 
     def remove(self, pattern: str) -> None:
         """Remove files whose names match a regular expression, and the folder if it is empty."""
