@@ -727,9 +727,17 @@ def test_what_is_not_whole_is_not_taken_for_done(
         assert f"--out: {out} holds part-" in run(*command).stderr
         assert run(*command, "--force").exit_code == 0
         assert {name: store.read(name) for name in store.names()} == whole
+    named = out if place else f"./{out}"
+    assert find_sources(named)
     system.rm_file(f"{root}/part-000001.parquet")
     says = "part-000001.parquet' is missing, manifest.jsonl says "
     assert f"--out: {out}: '{says}" in run(*command).stderr
+    assert f"fixtures: {out}: '{says}" in run("audit", named, "--engine", "ray").stderr
+    assert find_sources(f"{named}/part-000002.parquet")
+    system.rm_file(f"{root}/manifest.jsonl")
+    for other in (["audit"], ["scrub", "--out", "scrubbed"]):
+        done = run(*other, named, "--engine", "ray")
+        assert f"fixtures: {out}: without manifest.jsonl its files are not all" in done.stderr
     assert run(*command, "--force").exit_code == 0
     with monkeypatch.context() as patch:
         patch.setattr(Corpus, "finish", lambda *_: 1 / 0)
