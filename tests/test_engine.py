@@ -497,6 +497,9 @@ def test_nothing_that_is_read_or_foreign_is_removed(
     assert "one.parquet: with --engine expected a folder" in refused(
         "import", "in", *engine, "one.parquet"
     )
+    for out in ("memory://corpus", "memory://corpus//"):  # OUT.unfinished would be another bucket
+        said = refused("import", "in", *engine, out)
+        assert f"--out: {out}: expected a folder in it, as memory://corpus/corpus" in said
     here.is_initialized = lambda: False
     for out in ("corpus", "other"):
         said = refused("import", "in", *engine, out, "--address", "127.0.0.1:1")

@@ -25,7 +25,7 @@ from compression_eval.conversations.sources import Input
 from compression_eval.conversations.stores import Shared, Store, load
 from compression_eval.engine import Engine, engine_of, engine_options
 from compression_eval.errors import DataError, PassedOverError
-from compression_eval.fixtures.addresses import is_address, remote_files
+from compression_eval.fixtures.addresses import is_address, local_path, remote_files
 from compression_eval.fixtures.digests import digest
 from compression_eval.fixtures.finding_files import MANIFEST, PARQUET_SUFFIX, corpus_fault
 from compression_eval.fixtures.loading import FixtureSource, FoundBank, find_sources, parsed
@@ -141,6 +141,8 @@ class Corpus:
     ) -> None:
         if out.endswith(PARQUET_SUFFIX):
             raise DataError(f"--out: {out}: with --engine expected a folder or the address of one")
+        if is_address(local_path(out)) and "/" not in out.rstrip("/").partition("://")[2]:
+            raise DataError(f"--out: {out}: expected a folder in it, as {out.rstrip('/')}/corpus")
         self._engine, self._out = sharding.engine, Store(out.rstrip("/"))
         self._unfinished = Store(out.rstrip("/") + UNFINISHED)
         for store in (self._out, self._unfinished):
