@@ -6,6 +6,7 @@ import signal
 from pathlib import Path
 from typing import Any
 
+import anyio
 import pytest
 from click.testing import CliRunner, Result
 from inspect_ai.log import list_eval_logs, read_eval_log
@@ -125,6 +126,7 @@ def test_what_was_interrupted_is_gone_on_with(
 
     async def stop(*_: Any, **__: Any) -> None:
         signal.raise_signal(signal.SIGINT)
+        await anyio.sleep_forever()
 
     with monkeypatch.context() as patched:
         patched.setattr(EmbeddedAPI, "generate", stop)
