@@ -750,6 +750,20 @@ def test_what_is_not_whole_is_not_taken_for_done(
 
 
 @pytest.mark.usefixtures("here")
+@pytest.mark.parametrize("place", ["in", "memory://in"])
+def test_names_may_hold_what_fsspec_takes_for_a_chain(place: str, sessions: Path) -> None:
+    Path("in/deeper/03.json").rename("in/deeper/memory::03.json")
+    store = fsspec.filesystem("memory")
+    store.put(str(sessions), "/in", recursive=True)
+    for _ in range(2):
+        done = run("import", place, "--engine", "ray", "--out", "run::1")
+        assert done.exit_code == 0, done.output
+    store.rm("/in", recursive=True)
+    assert len(rows(*parts(Path("run::1")))) == SESSIONS
+    assert sorted(path.name for path in Path().iterdir()) == ["in", "run::1"]
+
+
+@pytest.mark.usefixtures("here")
 def test_what_failed_or_is_not_written_is_told_again(sessions: Path) -> None:
     engine = ["--engine", "ray", "--out"]
     broken = str(sessions / "deeper" / "40-broken.json")

@@ -328,12 +328,8 @@ def fixture_files(named: Sequence[str]) -> list[Input]:
         DataError: As `find_sources`.
     """
     places = dict.fromkeys(source.place for source in find_sources(list(named)))
-    remote = {place for place in places if is_address(place)}
-    listed = {place: remote_files(place)[0] for place in remote}
     return [
-        Input(place, True, listed[place].size, listed[place].version)
-        if place in remote
-        else Input(place, named=True)
+        Input(place, named=True, remote=remote_files(place)[0] if is_address(place) else None)
         for place in places
     ]
 

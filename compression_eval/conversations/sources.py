@@ -72,10 +72,8 @@ class Input:
     """As it is shown and opened."""
     named: bool
     """Whether it was named by itself; others lay in a folder that was named."""
-    remote_size: int = 0
-    """Bytes of a file at an address."""
-    remote_version: str = ""
-    """What its store tells contents of a file at an address apart by."""
+    remote: RemoteFile | None = None
+    """A file at an address, as its store listed it."""
 
     @property
     def is_dataset(self) -> bool:
@@ -85,7 +83,7 @@ class Input:
     @property
     def is_remote(self) -> bool:
         """Whether it is a file at an address."""
-        return is_address(self.place) and not self.is_dataset
+        return self.remote is not None
 
     @property
     def path(self) -> Path:
@@ -96,7 +94,7 @@ class Input:
     def size(self) -> int:
         """Bytes of the file; of what is none, 0."""
         try:
-            return self.remote_size if is_address(self.place) else self.path.stat().st_size
+            return self.remote.size if self.remote else self.path.stat().st_size
         except OSError:
             return 0
 
@@ -104,8 +102,7 @@ class Input:
     def version(self) -> str:
         """What changes with the content: the time of a file's last change, or as its store says."""
         try:
-            remote = is_address(self.place)
-            return self.remote_version if remote else str(self.path.stat().st_mtime_ns)
+            return self.remote.version if self.remote else str(self.path.stat().st_mtime_ns)
         except OSError:
             return ""
 
@@ -116,13 +113,10 @@ class Input:
         Raises:
             DataError: It cannot be fetched.
         """
-        if not self.is_remote:
+        if self.remote is None:
             yield self.path
             return
-        import fsspec
-
-        system, place = fsspec.core.url_to_fs(self.place)
-        file = RemoteFile(system, place, self.place)
+        file = self.remote
         parts = [part for part in file.path.split("/") if part]
         if {".", ".."} & set(parts):
             raise DataError("the address holds a part that leads elsewhere")
@@ -183,7 +177,7 @@ def _inputs(text: str) -> Iterator[Input]:
         for file in remote_files(text, deep=True):
             place = file.system.unstrip_protocol(file.path)
             named = glob.has_magic(text) or place == text
-            yield Input(place, named, file.size, file.version)
+            yield Input(place, named, file)
     elif path.is_dir():
         # By name; links to folders are not followed.
         for place, folders, files in os.walk(path):

@@ -134,6 +134,9 @@ class Store:
     def _filesystem(self) -> tuple[Any, str]:
         import fsspec
 
+        if not self._remote:  # fsspec would take a path with :: in it apart
+            path = os.path.abspath(local_path(self.root))  # noqa: PTH100 - of links, too
+            return fsspec.filesystem("file"), path.rstrip("/")
         # Others write meanwhile; a kept listing would hide it, even from reading a file.
         system, root = fsspec.core.url_to_fs(self.root, use_listings_cache=False)
         return system, str(root).rstrip("/")
