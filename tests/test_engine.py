@@ -764,6 +764,18 @@ def test_names_may_hold_what_fsspec_takes_for_a_chain(place: str, sessions: Path
 
 
 @pytest.mark.usefixtures("here")
+def test_the_output_may_be_links(sessions: Path) -> None:
+    for name in ("out", "out.unfinished"):
+        Path("elsewhere", name).mkdir(parents=True)
+        Path(name).symlink_to(Path("elsewhere", name))
+    for force in ([], ["--force"]):
+        done = run("import", sessions, "--engine", "ray", "--out", "out", *force)
+        assert done.exit_code == 0, done.output
+    assert len(rows(*parts(Path("elsewhere/out")))) == SESSIONS
+    assert list(Path("elsewhere/out.unfinished").iterdir()) == []
+
+
+@pytest.mark.usefixtures("here")
 def test_what_failed_or_is_not_written_is_told_again(sessions: Path) -> None:
     engine = ["--engine", "ray", "--out"]
     broken = str(sessions / "deeper" / "40-broken.json")

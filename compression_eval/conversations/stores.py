@@ -7,7 +7,7 @@ import os
 import pickle
 import re
 from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
@@ -91,7 +91,8 @@ class Store:
             for name in filter(re.compile(pattern).fullmatch, self.names()):
                 self._system.rm_file(self._path(name))
             if not self._remote and Path(self._root).is_dir() and not self.names():
-                Path(self._root).rmdir()
+                with suppress(OSError):  # a link to a folder, or what is mounted there
+                    Path(self._root).rmdir()
 
     def held(self, places: Iterable[str]) -> set[str]:
         """Return the paths and addresses that lie in it, or are it; links are followed."""
