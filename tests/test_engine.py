@@ -1,5 +1,6 @@
 """Work over the machines of a Ray cluster gives what one process gives, whoever dies on the way."""
 
+import io
 import json
 import os
 import re
@@ -773,6 +774,29 @@ def test_the_output_may_be_links(sessions: Path) -> None:
         assert done.exit_code == 0, done.output
     assert len(rows(*parts(Path("elsewhere/out")))) == SESSIONS
     assert list(Path("elsewhere/out.unfinished").iterdir()) == []
+
+
+@pytest.mark.usefixtures("here")
+def test_a_disk_that_was_full_at_the_start_stops_nothing_later(
+    sessions: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    class Full(io.BytesIO):
+        def write(self, *_: object) -> int:
+            raise OSError(28, "No space left on device")
+
+    def full(path: Path, mode: str = "r", **options: Any) -> Any:
+        if mode == "xb":
+            path.touch()
+        return Full() if mode == "xb" else works(path, mode, **options)
+
+    works = Path.open
+    command = ["import", str(sessions), "--engine", "ray", "--out", "out"]
+    with monkeypatch.context() as patch:
+        patch.setattr(Path, "open", full)
+        assert "manifest.jsonl: OSError: [Errno 28] No space left" in run(*command).stderr
+    assert list(Path("out.unfinished").iterdir()) == []
+    Path("out.unfinished/manifest.jsonl").touch()  # a kill in that instant
+    assert run(*command).exit_code == 0
 
 
 @pytest.mark.usefixtures("here")

@@ -239,10 +239,11 @@ class Corpus:
 
     def _begun(self, store: Store) -> bool:
         content = store.read(MANIFEST)
-        if content is None:
+        if not content:
             # Files of the output are only this command's if it has begun.
-            goes_on = store is self._out and self._unfinished.read(MANIFEST) is not None
-            self._refuse_others(store, _TORN, set(map(part_name, self.shards if goes_on else ())))
+            goes_on = store is self._out and bool(self._unfinished.read(MANIFEST))
+            ours = {MANIFEST, *map(part_name, self.shards if goes_on else ())}
+            self._refuse_others(store, _TORN, ours)
             return False
         begun = content.split(b"\n")[0]
         if not begun.startswith(self._line(self._plan).rstrip(b"}\n")):

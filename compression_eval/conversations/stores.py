@@ -57,6 +57,8 @@ class Store:
     def create(self, name: str, content: bytes) -> bool:
         """Write a file unless it is there, whoever else tries; returns whether it was written.
 
+        One that is empty is none.
+
         Raises:
             DataError: It cannot be written.
         """
@@ -65,11 +67,18 @@ class Store:
                 return self._put(name, content)
             path = Path(self._path(name))
             path.parent.mkdir(parents=True, exist_ok=True)
+            if path.is_file() and not path.stat().st_size:
+                path.unlink()  # of one that was killed before it wrote
             try:
-                with path.open("xb") as file:
-                    file.write(content)
+                file = path.open("xb")
             except FileExistsError:
                 return False
+            try:
+                with file:
+                    file.write(content)
+            except OSError:
+                path.unlink()
+                raise
         return True
 
     def names(self) -> set[str]:
