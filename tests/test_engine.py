@@ -777,6 +777,27 @@ def test_the_output_may_be_links(sessions: Path) -> None:
 
 
 @pytest.mark.usefixtures("here")
+@pytest.mark.parametrize("gone", ["learn-000000", "taught.shared", "read-000000", "read-.*parquet"])
+def test_what_another_command_has_removed_is_no_damage(
+    gone: str, sessions: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    write = Store.write
+
+    def written(store: Store, name: str, content: bytes) -> None:
+        write(store, name, content)
+        if store.root == "out.unfinished" and name.startswith(gone[:5]):
+            store.remove(gone)
+
+    monkeypatch.setattr(Store, "write", written)
+    done = run("import", sessions, "--scrub", "default", "--engine", "ray", "--out", "out")
+    assert re.search(
+        r"out\.unfinished: another command has ended or begun anew there meanwhile; give this one "
+        r"again$",
+        done.stderr,
+    )
+
+
+@pytest.mark.usefixtures("here")
 def test_a_disk_that_was_full_at_the_start_stops_nothing_later(
     sessions: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

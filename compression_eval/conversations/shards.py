@@ -22,7 +22,7 @@ import click
 
 from compression_eval._version import __version__
 from compression_eval.conversations.sources import Input
-from compression_eval.conversations.stores import Shared, Store, load
+from compression_eval.conversations.stores import Shared, Store, left, load
 from compression_eval.engine import Engine, engine_of, engine_options
 from compression_eval.errors import DataError, PassedOverError
 from compression_eval.fixtures.addresses import is_address, local_path, remote_files
@@ -297,7 +297,7 @@ def take_over(shard: Shard, names: Sequence[str | None], *, stage: str) -> dict[
     Returns:
         The line of the manifest.
     """
-    content = shard.unfinished.read(shard.name(stage, ".parquet")) or b""
+    content = left(shard.unfinished, shard.name(stage, ".parquet"))
     with TemporaryDirectory() as folder:
         source, path = Path(folder, "staged.parquet"), Path(folder, "part.parquet")
         source.write_bytes(content)

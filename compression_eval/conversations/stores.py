@@ -165,15 +165,29 @@ class Store:
             raise DataError(f"{place}: {type(error).__name__}: {plain_error(error)}") from error
 
 
+def left(store: Store, name: str) -> bytes:
+    """Return the content of a file that was left in a store.
+
+    Raises:
+        DataError: It is gone, or cannot be read.
+    """
+    if (content := store.read(name)) is None:
+        raise DataError(
+            f"{store.root}: another command has ended or begun anew there meanwhile; "
+            "give this one again"
+        )
+    return content
+
+
 def load(store: Store, name: str) -> Any:
     """Return an object that this package has left in a store.
 
     Raises:
         DataError: It is gone or damaged, or holds anything but values of this package.
     """
-    content = store.read(name)
+    content = left(store, name)
     try:
-        return _OwnValues(io.BytesIO(content or b"")).load()
+        return _OwnValues(io.BytesIO(content)).load()
     except (EOFError, pickle.UnpicklingError, AttributeError, ValueError) as error:
         raise DataError(f"{store.root}/{name}: cannot be used, remove it: {error}") from error
 
