@@ -26,7 +26,7 @@ from compression_eval.conversations.stores import Shared, Store, left, load
 from compression_eval.engine import Engine, engine_of, engine_options
 from compression_eval.errors import DataError, PassedOverError
 from compression_eval.fixtures.addresses import is_address, local_path, remote_files
-from compression_eval.fixtures.digests import digest
+from compression_eval.fixtures.digests import digest, shown
 from compression_eval.fixtures.finding_files import MANIFEST, PARQUET_SUFFIX, corpus_fault
 from compression_eval.fixtures.loading import FixtureSource, FoundBank, find_sources, parsed
 from compression_eval.fixtures.models import Fixture
@@ -42,8 +42,9 @@ UNFINISHED = ".unfinished"
 _TORN = r"\.[^/]*\.tmp"
 """Names of what was being written when a worker died."""
 
+_PLAN = "(-[0-9a-f]{12})?"
 _PART = rf"part-\d{{6}}\.parquet|{re.escape(MANIFEST)}|{_TORN}"
-_DONE = rf"[a-z]+(-\d{{6}}(\.parquet)?|\.shared)|{re.escape(MANIFEST)}|{_TORN}"
+_DONE = rf"[a-z]+(-\d{{6}}{_PLAN}(\.parquet)?|{_PLAN}\.shared)|{re.escape(MANIFEST)}|{_TORN}"
 """Names of everything in an output, and in the folder beside it; nothing else is ever removed."""
 
 
@@ -92,10 +93,13 @@ class Shard:
     items: tuple[Input, ...]
     unfinished: Store
     out: Store
+    plan: str
+    """Of the command: one that began anew takes nothing for its own that workers of the one before
+    still write, perhaps without scrubbing."""
 
     def name(self, stage: str, suffix: str = "") -> str:
-        """Return the name of what a stage makes of it."""
-        return f"{stage}-{self.number:06}{suffix}"
+        """Return the name of what a stage makes of it, until all is done."""
+        return f"{stage}-{self.number:06}-{self.plan}{suffix}"
 
     def result(self, stage: str) -> Any:
         """Return what a stage gave that was done."""
@@ -148,20 +152,22 @@ class Corpus:
         for store in (self._out, self._unfinished):
             if store.held(item.place for item in items):
                 raise DataError(f"--out: {store.root} is read from; choose another folder")
-        self.shards = [
-            Shard(number, tuple(part), self._unfinished, self._out)
-            for number, part in enumerate(parts(items, sharding.shard_bytes))
-        ]
         # Paths and names may tell who somebody is: only their digest is left in the output.
         files = ((each.place, each.size, each.version) for each in items)
         everything = [*sorted(made_by.items()), *files]
+        whole = digest(json.dumps([sharding.shard_bytes, everything], default=str))
+        self._name = shown(whole)
+        self.shards = [
+            Shard(number, tuple(part), self._unfinished, self._out, self._name)
+            for number, part in enumerate(parts(items, sharding.shard_bytes))
+        ]
         self._plan = {
             "format": 1,
             "compression_eval": __version__,
             "command": made_by["command"],
             "inputs": len(items),
             "shards": len(self.shards),
-            "digest": digest(json.dumps([sharding.shard_bytes, everything], default=str)),
+            "digest": whole,
         }
         self._anew = force
         for store, pattern in self._ours if force else ():
@@ -213,7 +219,7 @@ class Corpus:
 
     def shared(self, name: str, make: Callable[[], Any]) -> Shared:
         """Return where all shards find what was made of the results of a stage, at most once."""
-        name = f"{name}.shared"
+        name = f"{name}-{self._name}.shared"
         content = self._unfinished.read(name)
         if content is None:
             content = pickle.dumps(make())
@@ -273,7 +279,7 @@ class Corpus:
 
 def part_name(shard: Shard) -> str:
     """Return the name of a shard's file in the output."""
-    return shard.name("part", ".parquet")
+    return f"part-{shard.number:06}.parquet"
 
 
 @contextmanager
