@@ -124,8 +124,11 @@ def test_what_was_interrupted_is_gone_on_with(
         done = run(sessions)
     assert "imported before, see compression-quickstart/import.txt" in done.stdout
 
+    once = iter([signal.SIGINT])
+
     async def stop(*_: Any, **__: Any) -> None:
-        signal.raise_signal(signal.SIGINT)
+        for number in once:
+            signal.raise_signal(number)
         await anyio.sleep_forever()
 
     with monkeypatch.context() as patched:

@@ -6,6 +6,7 @@ from collections import Counter
 from pathlib import Path
 from typing import Any
 
+import anyio
 import pytest
 from inspect_ai.log import list_eval_logs, read_eval_log
 
@@ -85,8 +86,12 @@ def test_ctrl_c_stops_a_sweep_and_the_same_command_goes_on(
 ) -> None:
     file, folder = str(settings_file(tmp_path, tiny)), tmp_path / "sweep"
 
+    once = iter([signal.SIGINT])
+
     async def stop(*_: Any, **__: Any) -> None:
-        signal.raise_signal(signal.SIGINT)
+        for number in once:
+            signal.raise_signal(number)
+        await anyio.sleep_forever()
 
     with monkeypatch.context() as patched:
         patched.setattr(EmbeddedAPI, "generate", stop)
