@@ -200,6 +200,6 @@ def _ray() -> ModuleType:
     try:
         import ray
     except ImportError as error:
-        raise lacking("--engine ray", ["ray"], "ray") from error
+        raise lacking("--engine ray", "ray") from error
     module: ModuleType = ray
     return module

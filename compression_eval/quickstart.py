@@ -174,8 +174,8 @@ def quickstart_command(
     left out, with its reason. The embedded model needs no key and costs nothing; with --model
     the cost is estimated, and asked for, first. Given again, the command goes on where it was.
     """
-    if missing := [name for name in NEEDED if find_spec(name) is None]:
-        raise lacking("quickstart", missing, "analysis,scrub")
+    if not all(map(find_spec, NEEDED)):
+        raise lacking("quickstart", "analysis", "scrub")
     _check_models(models)
     wanted = Selection(
         paths=[os.path.abspath(Path(path).expanduser()) for path in paths],  # noqa: PTH100 - patterns

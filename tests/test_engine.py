@@ -920,5 +920,5 @@ def test_without_ray_one_line_says_what_to_install(
     result = run("import", sessions, "--engine", "ray")
     assert result.exit_code == 1
     assert result.stderr.count("\n") == 1
-    assert "pip install -e '.[ray]'" in result.stderr
+    assert "--engine ray needs the extra ray: pip install -e '.[ray]'" in result.stderr
     assert list(Path().iterdir()) == [Path("in")]

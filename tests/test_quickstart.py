@@ -3,6 +3,7 @@
 import json
 import os
 import signal
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -198,6 +199,14 @@ def test_wrong_arguments_are_refused_before_anything_is_made(
     refused(run(tmp_path / "nowhere"), "no such file or folder", exit_code=2)
     assert not (tmp_path / quickstart.DEFAULT_OUT).exists()
     assert [path.name for path in foreign.iterdir()] == ["a.txt"]
+
+
+def test_without_an_extra_both_are_named(sessions: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "english_words", None)
+    said = (
+        "Error: quickstart needs the extras analysis and scrub: pip install -e '.[analysis,scrub]'"
+    )
+    refused(run(sessions), said)
 
 
 def test_a_folder_begun_with_other_sessions_is_refused(sessions: Path) -> None:

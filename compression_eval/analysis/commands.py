@@ -351,10 +351,9 @@ def require_for_report() -> None:
     Raises:
         DataError: One is missing.
     """
-    _require("a report", "jinja2", "matplotlib", "scipy")
+    _require("report", "jinja2", "matplotlib", "scipy")
 
 
 def _require(what: str, *packages: str) -> None:
-    missing = [name for name in packages if find_spec(name) is None]
-    if missing:
-        raise lacking(what, missing, "analysis")
+    if not all(map(find_spec, packages)):
+        raise lacking(what, "analysis")

@@ -15,7 +15,7 @@ from compression_eval.compressors.errors import CompressionError
 from compression_eval.compressors.strategy import Strategy, Text, strategy
 from compression_eval.errors import lacking
 
-_EXTRA = ("compressor: langchain", ["langchain"], "langchain")
+_EXTRA = ("compressor: langchain", "langchain")
 
 
 @strategy

@@ -299,7 +299,7 @@ def _require_scipy() -> None:
     try:
         import scipy.stats  # noqa: F401
     except ImportError as error:
-        raise lacking("what a design can detect", ["scipy"], "analysis") from error
+        raise lacking("estimate", "analysis") from error
 
 
 def smallest_difference(

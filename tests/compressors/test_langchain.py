@@ -23,7 +23,9 @@ def test_without_the_package_it_is_refused_before_anything_runs(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setitem(sys.modules, "langchain", None)
-    with pytest.raises(DataError, match=r"needs langchain, .*pip install -e '\.\[langchain\]'"):
+    with pytest.raises(
+        DataError, match=r"needs the extra langchain: pip install -e '\.\[langchain\]'"
+    ):
         compressor_spec("langchain")
 
 

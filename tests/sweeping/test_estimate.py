@@ -271,6 +271,6 @@ def test_without_scipy_the_way_to_get_it_is_said(
     ended = run("estimate", str(settings_file(tmp_path, tiny)))
     assert ended.code != 0
     assert (
-        "pip install -e '.[analysis]' in its folder, or pip install 'WHEEL[analysis]'"
-        in ended.errors
+        "estimate needs the extra analysis: pip install -e '.[analysis]' in the folder of "
+        "compression_eval, or pip install 'WHEEL[analysis]'" in ended.errors
     )

@@ -134,9 +134,9 @@ def yaml_file(name: str) -> Any:
     return yaml.safe_load((files(__package__) / f"{name}.yaml").read_text(encoding="utf-8"))
 
 
-def missing(package: str) -> DataError:
+def missing() -> DataError:
     """Return the error that a package of the extra ``scrub`` is not there."""
-    return lacking("the scrubber", [package], "scrub")
+    return lacking("scrubbing", "scrub")
 
 
 @cache
@@ -201,7 +201,7 @@ def dictionary() -> frozenset[str]:
     try:
         from english_words import get_english_words_set
     except ImportError as error:
-        raise missing("english-words") from error
+        raise missing() from error
     web2 = get_english_words_set(["web2"])
     gcide = get_english_words_set(["gcide"], lower=True)
     return frozenset(word for word in web2 if word in gcide or not word.islower())

@@ -167,5 +167,5 @@ def scanner() -> "Scanner":
     try:
         from kingfisher_sdk import Rules, Scanner
     except ImportError as error:
-        raise missing("kingfisher-secret-scanner") from error
+        raise missing() from error
     return Scanner(Rules(confidence="medium"), base64=False)

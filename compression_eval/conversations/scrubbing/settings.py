@@ -108,7 +108,7 @@ class ScrubSettings:
                 try:
                     used.append(f"{package} {version(package)}")
                 except PackageNotFoundError as error:
-                    raise missing(package) from error
+                    raise missing() from error
         return f"compression_eval {RULES_VERSION} ({', '.join(used)})"
 
 

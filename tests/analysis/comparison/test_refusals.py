@@ -224,6 +224,6 @@ def test_without_scipy_the_way_to_it_is_named(monkeypatch: pytest.MonkeyPatch) -
     monkeypatch.setattr("compression_eval.analysis.commands.find_spec", lambda _: None)
     error = refused(compared("a.eval", "--to", "b.eval"))
     assert error == (
-        "compare needs scipy, which an extra of compression_eval brings: "
-        "pip install -e '.[analysis]' in its folder, or pip install 'WHEEL[analysis]'"
+        "compare needs the extra analysis: pip install -e '.[analysis]' in the folder of "
+        "compression_eval, or pip install 'WHEEL[analysis]'"
     )

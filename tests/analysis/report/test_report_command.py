@@ -395,7 +395,7 @@ def test_a_missing_extra_is_named(
 ) -> None:
     monkeypatch.setattr(commands, "find_spec", lambda name: None if name == "jinja2" else object())
     error = refused(logs, "--out", tmp_path / "out")
-    assert error.startswith("a report needs jinja2, which an extra of compression_eval brings: ")
+    assert error.startswith("report needs the extra analysis: pip install")
 
 
 def test_nothing_is_nan_in_the_figures(made: Path) -> None:

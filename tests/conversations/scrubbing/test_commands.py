@@ -172,7 +172,7 @@ def test_without_a_package_of_the_extra_nothing_is_scrubbed_and_no_audit_passes(
 
     monkeypatch.setattr(settings, "version", missing)
     path = dirty_pair(tmp_path / "in")
-    needed = f"the scrubber needs {package}, which an extra of compression_eval brings: pip install"
+    needed = "scrubbing needs the extra scrub: pip install -e '.[scrub]'"
     assert needed in refused(run("scrub", path, "--out", tmp_path / "out"))
     assert not (tmp_path / "out").exists()
     assert needed in refused(run("audit", path))
