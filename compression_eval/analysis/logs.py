@@ -131,14 +131,23 @@ class Log:
         return self._grading([metadata for _, metadata in graded], *graders)
 
     def samples(self) -> Iterator[EvalSample]:
-        """Yield the samples without what no table is made of, which is most of a log."""
+        """Yield the samples without what no table is made of, which is most of a log.
+
+        Raises:
+            DataError: There are fewer than were completed.
+        """
+        read = 0
         gradings: list[Mapping[str, Any]] = []
         graders: list[Any] = []
         for sample in self._read():
             for _, metadata in _graded([sample]):
                 gradings.append({key: metadata[key] for key in _SETTINGS if key in metadata})
                 graders = graders or [metadata.get("graders")]
+            read += 1
             yield sample
+        results, logged = self.header.results, self.header.eval.config.log_samples is not False
+        if results and logged and self.complete and read < results.completed_samples:
+            raise DataError(f"only {read} of {results.completed_samples} samples are left in it")
         self.grading = self._grading(gradings, *graders)
 
     def _read(self) -> Iterator[EvalSample]:

@@ -6,6 +6,7 @@ from pathlib import Path
 from zipfile import ZipFile
 
 import pytest
+from click.testing import CliRunner
 from inspect_ai.log import read_eval_log, write_eval_log
 
 from compression_eval.analysis import (
@@ -18,6 +19,7 @@ from compression_eval.analysis import (
 from compression_eval.analysis.columns import FOLDED, SAMPLE_COLUMNS
 from compression_eval.analysis.frames import read_rows
 from compression_eval.analysis.logs import UNUSED, find_logs
+from compression_eval.cli import main
 from compression_eval.errors import DataError
 from compression_eval.grading.rubric import structure
 from tests.analysis.embedded import TAIL, embedded
@@ -168,6 +170,23 @@ def test_a_damaged_sample_is_named_by_its_log(folder: Path, tmp_path: Path, dama
         path.write_bytes(data)
     with pytest.raises(DataError, match=r"damaged\.eval: cannot be read \(\w+: "):
         samples_frame(path)
+
+
+def test_a_log_that_has_lost_samples_is_refused(folder: Path, tmp_path: Path) -> None:
+    whole, path = next(folder.glob("*anchored*.eval")), tmp_path / "lost.eval"
+    with ZipFile(whole) as source, ZipFile(path, "w") as target:
+        for each in source.infolist():
+            if not each.filename.endswith("_epoch_2.json"):
+                target.writestr(each, source.read(each))
+    kept, all_ = small.PROBES, 2 * small.PROBES
+    done = CliRunner().invoke(main, ["report", str(path), "--out", str(tmp_path / "report")])
+    assert done.exit_code == 1
+    said = f"lost.eval: cannot be read (only {kept} of {all_} samples are left in it)"
+    assert said in done.stderr
+    log = read_eval_log(str(path))
+    log.eval.config.log_samples = False
+    write_eval_log(log, str(path))
+    assert len(samples_frame(path)) == kept, "what was not to be logged is not lost"
 
 
 @pytest.mark.parametrize("recorded", [True, False])
