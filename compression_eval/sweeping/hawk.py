@@ -43,10 +43,16 @@ _HERE = ("file://", "local://", "memory://")
 _WORDS = (
     "(?i:key|keys|token|secrets?|password|passwd|authorization|credentials?|headers|signature|sig)"
 )
-_SECRET = re.compile(f"{_WORDS}(?![a-z])")
+_LAST = (
+    "(?i:passphrase|passcode|pwd|cookies?|bearer)"
+    "|(?<![A-Za-z])(?i:o?auth|pat)|(?<=[a-z])(?:Auth|Pat|PAT)"
+)
+"""What is a key at the end of a name only; ``auth_type``, ``author`` and ``compat`` are none."""
+
+_SECRET = re.compile(f"{_WORDS}(?![a-z])|(?:{_LAST})$")
 """In a name of what may be a key; ``max_tokens`` and ``tokenizer`` are none."""
 
-_WHOLE = re.compile(rf"^(?!.*(?i:page|next|continuation)[-_]?(?i:token)$).*{_WORDS}$")
+_WHOLE = re.compile(rf"^(?!.*(?i:page|next|continuation)[-_]?(?i:token)$).*(?:{_WORDS}|{_LAST})$")
 """A whole name of what is a key; ``token_count`` and ``page_token`` are none."""
 
 _LOGIN = re.compile(r"(?i)https?://[^/?#\s@]*@|://[^/?#\s@:]*:[^/?#\s@]*@")

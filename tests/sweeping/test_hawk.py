@@ -177,6 +177,16 @@ PRESIGNED = "b.s3.amazonaws.com/own.json?X-Amz-Expires=60&X-Amz-Signature=00ff"
         (["-M", "api_key=x"], "model_args: api_key: Hawk takes no keys"),
         (["-M", "accessToken=x"], "model_args: accessToken: Hawk"),
         (["-M", "default_headers={Authorization: x}"], "model_args: default_headers: Hawk"),
+        (["-M", "db_passphrase=x"], "model_args: db_passphrase: Hawk"),
+        (["-M", "passcode=1"], "model_args: passcode: Hawk"),
+        (["-M", "PWD=x"], "model_args: PWD: Hawk"),
+        (["-M", "client={cookies: {a: b}}"], "model_args: client: cookies: Hawk"),
+        (["-M", "cookie=x"], "model_args: cookie: Hawk"),
+        (["-M", "bearer=x"], "model_args: bearer: Hawk"),
+        (["-M", "auth=[me, x]"], "model_args: auth: Hawk"),
+        (["-M", "proxyAuth=x"], "model_args: proxyAuth: Hawk"),
+        (["-M", "github_pat=x"], "model_args: github_pat: Hawk"),
+        (["--model-base-url", "https://h.example/v1?pwd=x"], "model_base_url: a key in"),
         (["-M", "options={login: {password: x}}"], "model_args: options: login: password: Hawk"),
         (["-G", "extra_headers={a: b}"], "generate: extra_headers: Hawk"),
         (["--model-base-url", "https://me:x@h.example/v1"], "model_base_url: a user or password"),
@@ -232,6 +242,13 @@ def test_a_key_in_a_prompt_is_not_written(
     assert done.code
     assert f"compressor_args: prompt: {said}: Hawk takes no keys" in done.errors
     assert done.output == ""
+
+
+def test_names_that_only_resemble_those_of_keys_are_written() -> None:
+    names = ("auth_type", "author", "compat", "cookie_policy", "path", "pattern")
+    options = [part for name in names for part in ("-M", f"{name}=n")]
+    written = exported("--arms", "none", "--models", "openai/a", *options)
+    assert written.models[0].items[0].args == dict.fromkeys(names, "n")
 
 
 def test_a_prompt_may_speak_of_keys(tmp_path: Path) -> None:
