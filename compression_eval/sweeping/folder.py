@@ -29,7 +29,7 @@ from inspect_ai.log import (
     read_eval_log_sample_summaries,
 )
 from inspect_ai.model import GenerateConfig
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator
 
 from compression_eval._version import __version__
 from compression_eval.analysis.logs import reading
@@ -74,6 +74,9 @@ _BESIDE_RESULTS = (
 )
 """Generation options that change how calls are made but not their results."""
 
+_MAY_BE_SECRET = ("extra_headers", "extra_body")
+"""Generation options that are written as digests."""
+
 _KINDS = {
     "fixtures": "fixture",
     "banks": "probe bank of",
@@ -117,6 +120,15 @@ class Manifest(BaseModel):
     """Strategy and effective arguments by label; long texts as digests."""
     code: dict[str, str] = Field(default_factory=dict)
     """Digest of a user's own compressor by label."""
+
+    @field_validator("generate")
+    @classmethod
+    def _digested(cls, value: dict[str, Any]) -> dict[str, Any]:
+        # Manifests of earlier versions hold them as they are.
+        return {
+            name: _digest(each) if name in _MAY_BE_SECRET and isinstance(each, dict) else each
+            for name, each in value.items()
+        }
 
     def changes_since(self, earlier: "Manifest") -> list[str]:
         """Describe the changes since an earlier manifest, except added arms, models and epochs."""
@@ -169,10 +181,7 @@ def manifest_of(plan: SweepPlan) -> Manifest:
             json.dumps({k: v for k, v in shared.items() if k not in ("fixtures", "probes")})
         ),
         generate=generate.model_dump(mode="json", exclude_none=True, exclude=set(_BESIDE_RESULTS)),
-        model_args={
-            name: shown(digest(json.dumps(value, sort_keys=True, default=str)))
-            for name, value in settings.model_args.items()
-        },
+        model_args={name: _digest(value) for name, value in settings.model_args.items()},
         roles={role: list(names) for role, names in settings.roles.items()},
         fixtures={n: shown(p.digests["fixture"]) for n, p in zip(names, probes, strict=True)},
         banks={n: shown(p.digests["bank"]) for n, p in zip(names, probes, strict=True)},
@@ -187,6 +196,10 @@ def manifest_of(plan: SweepPlan) -> Manifest:
         arms={arm.label: _described(arm) for arm in plan.arms},
         code={arm.label: shown(code) for arm in plan.arms if (code := source_digest(arm.spec))},
     )
+
+
+def _digest(value: Any) -> str:
+    return shown(digest(json.dumps(value, sort_keys=True, default=str)))
 
 
 def _described(arm: Arm) -> dict[str, Any]:

@@ -1,6 +1,8 @@
 """What a kill leaves in a folder is told from what counts, and nothing is lost."""
 
 import errno
+import json
+import re
 import shutil
 from pathlib import Path
 
@@ -11,6 +13,7 @@ from inspect_ai.log import EvalLog, read_eval_log
 from compression_eval.analysis.logs import find_logs
 from compression_eval.errors import DataError
 from compression_eval.sweeping.folder import (
+    MANIFEST,
     finished_samples,
     folder_logs,
     fresh_folder,
@@ -19,6 +22,7 @@ from compression_eval.sweeping.folder import (
 )
 from tests.e2e import small
 from tests.e2e.scripted import ANSWERS, Call, Scripts, proper_answer
+from tests.sweeping.commanding import run, settings_file
 
 
 class OddError(Exception):
@@ -109,6 +113,24 @@ def test_a_log_that_cannot_be_read_now_is_named_and_left_where_it_is(
         with pytest.raises(DataError, match=rf"{first}: cannot be read \({type(refusal).__name__}"):
             asks(retried)
     assert sorted(retried.iterdir()) == before
+
+
+def test_headers_are_not_written_and_those_that_were_still_count(
+    tiny: Path, tmp_path: Path
+) -> None:
+    arms = [{"compressor": "edit", "args": {"keep_tool_uses": 1}}]
+    file = str(settings_file(tmp_path, tiny, epochs=1, arms=arms))
+    given = {"extra_headers": {"X-Key": "s3cr3t"}, "extra_body": {"user": {"pin": "s3cr3t"}}}
+    options = [part for each in given.items() for part in ("-G", "{}={}".format(*each))]
+    assert run("sweep", file, *options).code == 0
+    manifest = tmp_path / "sweep" / MANIFEST
+    content = json.loads(manifest.read_text("utf-8"))
+    assert set(content["generate"]) == {*given}
+    assert "s3cr3t" not in manifest.read_text("utf-8")
+    manifest.write_text(json.dumps(content | {"generate": given}), "utf-8")
+    assert not run("sweep", file, *options, "--dry-run").errors
+    other = run("sweep", file, *options, "-G", "extra_headers={X-Key: another}", "--dry-run")
+    assert re.search(r"generation option extra_headers: \w{12}, now \w{12}\n", other.errors)
 
 
 def test_a_fresh_folder_lies_beside(tmp_path: Path) -> None:
