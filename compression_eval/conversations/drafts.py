@@ -25,6 +25,8 @@ REPLACED_BYTES = "bytes that are not UTF-8 were replaced"
 NO_SYSTEM_PROMPT = "the file does not hold the system prompt"
 NO_TOOLS = "the file does not hold the definitions of the tools"
 RECORDED = "a compaction, recorded beside the messages"
+ENTERED_APART = "are entered one by one"
+"""Ends the reason for an entry that only holds others."""
 SUMMARY_STANDS_IN = "earlier messages are not in the file: a summary stands in their place"
 
 

@@ -5,12 +5,12 @@ from collections import Counter
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass, field
 
-from compression_eval.conversations.drafts import Account
+from compression_eval.conversations.drafts import ENTERED_APART, Account
 from compression_eval.fixtures.models import Fixture
 from compression_eval.terminal import aligned
 
 _HEADS = (
-    *("fixture", "messages", "calls", "results", "compactions", "cuts", "skipped lines"),
+    *("fixture", "messages", "calls", "results", "compactions", "cut at", "skipped lines"),
     "begins with",
 )
 _MAX_FILES = 10
@@ -49,7 +49,10 @@ class Overview:
             results - missing,
             len(fixture.recorded_compactions),
             " ".join(map(str, fixture.cuts)) or "-",
-            sum(entry.fate == "skipped" for entry in account.entries),
+            sum(
+                entry.fate == "skipped" and not entry.reason.endswith(ENTERED_APART)
+                for entry in account.entries
+            ),
             # The first words of the user, by which people know a conversation.
             printable(" ".join(words), _MAX_TITLE_CHARACTERS),
         )
@@ -81,7 +84,7 @@ class Overview:
         """
         if self.rows:
             yield ""
-            right = set(_HEADS) - {"fixture", "cuts", "begins with"}
+            right = set(_HEADS) - {"fixture", "cut at", "begins with"}
             yield from aligned([_HEADS, *self.rows], right)
         if self.unsettled:
             yield "\nLines that the reader does not know; nothing of them is in a fixture:"

@@ -69,7 +69,8 @@ def test_a_file_becomes_a_fixture_that_loads() -> None:
         message["content"] for message in plain_messages()
     ]
     assert (fixture.name, fixture.cuts) == (path.stem, [9])
-    assert row(done, "openai-chat") == ["9", "2", "2", "0", "9", "1"]
+    assert "  cut at  skipped lines  " in done.stdout
+    assert row(done, "openai-chat") == ["9", "2", "2", "0", "9", "0"]
     assert done.stdout.splitlines()[-3:] == [
         "1 fixture in fixtures; nothing was scrubbed (no --scrub)",
         "Go on with:",
@@ -194,7 +195,7 @@ def test_an_unanswered_call_and_a_stray_result_are_told() -> None:
     messages = [user("Go."), assistant("", call("c1")), user("Stop."), result("c9", "late")]
     done = run(chat("a.json", messages), "--explain")
     assert done.exit_code == 0, done.output
-    assert row(done, "openai-chat") == ["4", "1", "0", "0", "4", "2"]
+    assert row(done, "openai-chat") == ["4", "1", "0", "0", "4", "1"]
     assert "message 2 was added: the file holds no result of the call" in done.stdout
     assert "skipped: a result whose call is not in the file" in done.stdout
 

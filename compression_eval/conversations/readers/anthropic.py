@@ -11,6 +11,7 @@ from itertools import islice
 from typing import Any
 
 from compression_eval.conversations.drafts import (
+    ENTERED_APART,
     NO_SYSTEM_PROMPT,
     NO_THINKING,
     Content,
@@ -285,7 +286,7 @@ class _Thread(Reader):
             self._message(value.value, line)
             return
         line.merge(*self._read)
-        line.skip("its parts are entered one by one")
+        line.skip(f"its parts {ENTERED_APART}")
         if any(key not in _OWN_FIELDS for key in request):
             line.leave_out("settings", "only the system prompt, the tools and the model are kept")
         known = len(self._keys)

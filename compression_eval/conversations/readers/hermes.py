@@ -13,7 +13,13 @@ from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from compression_eval.conversations.drafts import REPLACED_BYTES, Conversation, Draft, Line
+from compression_eval.conversations.drafts import (
+    ENTERED_APART,
+    REPLACED_BYTES,
+    Conversation,
+    Draft,
+    Line,
+)
 from compression_eval.conversations.fields import Json, from_json, tool_definitions
 from compression_eval.conversations.readers.base import Format, head_of, records, with_asides
 from compression_eval.conversations.readers.hermes_history import (
@@ -42,7 +48,7 @@ _MESSAGE = ("role", "content", "tool_call_id", "tool_calls", *_ASIDE, "active", 
 _EXPORTED = ("end_reason", "parent_session_id", "lineage_session_ids", "started_at")
 _SNAPSHOT = ("session_start", "last_updated", "message_count", "platform")
 _DESCRIBES = "it describes the session"
-_AROUND = "what stands around its messages, which are entered one by one"
+_AROUND = f"what stands around its messages, which {ENTERED_APART}"
 
 
 class _Session:
@@ -294,7 +300,7 @@ def _conversations(source: SourceFile) -> Iterator[Conversation | Value]:
             trajectory = Conversation(FORMAT.name, "Hermes trajectory", session, part=part)
             trajectory.model = content.text("model")
             line = trajectory.ledger.enter_value(value, "trajectory")
-            line.skip("what stands around its turns, which are entered one by one")
+            line.skip(f"what stands around its turns, which {ENTERED_APART}")
             add_turns(trajectory, content["conversations"], f"{value.place}, turn")
             yield trajectory
         elif _is_session(content):

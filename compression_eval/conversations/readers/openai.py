@@ -7,6 +7,7 @@ from collections import defaultdict
 from typing import Any, ClassVar, get_args
 
 from compression_eval.conversations.drafts import (
+    ENTERED_APART,
     REPLACED_BYTES,
     CompactionKind,
     Content,
@@ -207,7 +208,7 @@ class _Thread(ValueThread):
         self.say(line, *self._messages.read(line, entry))
 
     def take_frame(self, line: Line, frame: Json, value: Value) -> None:
-        line.skip("what stands around the messages, which are entered one by one")
+        line.skip(f"what stands around the messages, which {ENTERED_APART}")
         # A request may stand with its response.
         choices = (frame.entry("response") or frame).entries("choices")[:1]
         answers = filter(None, (choice.entry("message") for choice in choices))

@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
-from compression_eval.conversations.drafts import REPLACED_BYTES, Conversation
+from compression_eval.conversations.drafts import ENTERED_APART, REPLACED_BYTES, Conversation
 from compression_eval.conversations.fields import (
     Json,
     as_text,
@@ -95,7 +95,7 @@ class _Thread(Conversation):
 
     def take(self, request: _Request, sent: list[Any], keys: list[str], back: list[Any]) -> None:
         line = self.ledger.enter(request.place, "request")
-        line.skip("a request; the messages that it adds are entered one by one")
+        line.skip(f"a request; the messages that it adds {ENTERED_APART}")
         if request.replaced:
             line.leave_out("bytes", REPLACED_BYTES)
         if len(request.listed(_OUTPUT)) > 1:

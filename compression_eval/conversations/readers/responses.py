@@ -8,6 +8,7 @@ and its calls, parallel ones included.
 from typing import Any
 
 from compression_eval.conversations.drafts import (
+    ENTERED_APART,
     NO_THINKING,
     Content,
     Conversation,
@@ -262,7 +263,7 @@ class _Thread(ItemReader, ValueThread):
             self.caveat("some tools are named without a schema")
         instructions = frame.text("instructions")
         if not instructions.strip() or instructions == self._instructions:
-            line.skip("settings; its items are entered one by one")
+            line.skip(f"settings; its items {ENTERED_APART}")
         elif not self._instructions:
             self._instructions = instructions
             self.drafts.insert(0, line.became(Draft("system", [instructions])))
