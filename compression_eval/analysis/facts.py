@@ -44,6 +44,15 @@ STAGES: Mapping[Stage, str] = {
 }
 """What became of a fact, for people."""
 
+_COLUMNS = {
+    "region": "parts of the state that hold it",
+    "read": "what the reader says of the state",
+    "ago": "messages from its first evidence to the cut (of the history)",
+    "cycles": "compressions it has been through",
+    "instead": "superseded values and variants that the state gives in its place",
+}
+"""Columns of a listing that do not speak for themselves."""
+
 
 @dataclass(frozen=True)
 class FactRow:
@@ -171,11 +180,8 @@ def rows_as_json(rows: Sequence[FactRow]) -> str:
 
 
 def listing(rows: Sequence[FactRow]) -> str:
-    """Return the rows themselves as a table, the columns that tell most."""
-    heads = (
-        *("fixture", "probe", "fact", "epoch", "stage", "region", "read"),
-        *("ago", "cycles", "instead"),
-    )
+    """Return the rows themselves as a table, the columns that tell most, and what these mean."""
+    heads = ("fixture", "probe", "fact", "epoch", "stage", *_COLUMNS)
     lines = [
         (
             *(row.fixture, row.probe, row.fact, str(row.epoch), row.stage, row.region),
@@ -184,9 +190,18 @@ def listing(rows: Sequence[FactRow]) -> str:
             "" if row.cycles is None else str(row.cycles),
             ", ".join(row.instead),
         )
-        for row in rows
+        for row in sorted(rows, key=lambda row: (row.log, row.fixture, row.probe))
     ]
-    return "\n".join(table_lines(Table(heads, lines, names=len(heads)), whole=True))
+    columns = [column for column in zip(heads, *lines, strict=True) if any(column[1:])]
+    heads, *lines = zip(*columns, strict=True)
+    legend = [(name, meaning) for name, meaning in _COLUMNS.items() if name in heads]
+    return "\n".join(
+        [
+            *table_lines(Table(heads, lines, names=len(heads)), whole=True),
+            "",
+            *table_lines(Table(("column", "of the fact"), legend, texts=(1,)), longest=80),
+        ]
+    )
 
 
 def totals(rows: Sequence[FactRow], arms: Mapping[str, str]) -> str:

@@ -104,6 +104,15 @@ def test_the_tail_is_told_from_the_summary(folder: Path) -> None:
     listed = [line for line in done.stdout.splitlines() if line.startswith("tail ")]
     stages = {line.split()[2]: line for line in listed}
     assert "  tail  " in stages["docs/retry.md"]
+    table, legend, _ = done.stdout.split("\n\n", 2)
+    head, *_ = table.splitlines()
+    # No reader was asked, and nothing was superseded.
+    shown = ["region", "ago", "cycles"]
+    assert head.split() == ["fixture", "probe", "fact", "epoch", "stage", *shown]
+    assert [line.split()[0] for line in legend.splitlines()] == ["column", *shown]
+    assert "ago     messages from its first evidence to the cut (of the history)\n" in legend
+    probes = [line.split()[1] for line in listed]
+    assert probes == sorted(probes)
     # A strategy that calls no model cannot have fed it anything.
     assert " lost " in stages["E4401"]
     assert "never_fed" not in done.stdout
