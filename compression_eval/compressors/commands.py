@@ -11,12 +11,11 @@ from pydantic_core import to_jsonable_python
 from compression_eval.compressors.artifacts import SUFFIX
 from compression_eval.compressors.budget import KNOBS
 from compression_eval.compressors.hermes.interpreter import DEFAULT_VERSION
-from compression_eval.compressors.registry import COMPRESSORS, find_compressor
+from compression_eval.compressors.registry import COMPRESSORS, find_compressor, unknown_strategy
 from compression_eval.compressors.spec import Compressor
-from compression_eval.errors import DataError, shorten
-from compression_eval.terminal import CleanGroup, aligned
+from compression_eval.terminal import CleanGroup, aligned, examples
 
-_COLUMNS = ("name", "calls a model", "state can be read", "sized by", "parameters")
+_COLUMNS = ("name", "calls a model", "state can be read", "sized by")
 
 
 @click.group(cls=CleanGroup)
@@ -24,7 +23,12 @@ def compressors() -> None:
     """List the strategies, and prepare what some of them need."""
 
 
-@compressors.command("list")
+@compressors.command(
+    "list",
+    epilog=examples(
+        "compressors list", "compressors list anchored codex", "compressors list mine.py@keep_ends"
+    ),
+)
 @click.argument("names", nargs=-1, metavar="[NAME]...")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 def list_command(names: Sequence[str], as_json: bool) -> None:
@@ -46,13 +50,17 @@ def list_command(names: Sequence[str], as_json: bool) -> None:
     else:
         rows = [_COLUMNS, *map(_row, about)]
         click.echo("\n".join(aligned(rows)))
-        click.echo(
-            "\nYours: module:name, path/file.py@name (their parameters are those of the code)"
-        )
+        click.echo("\nWhat the parameters mean: compression-eval compressors list NAME")
+        click.echo("Yours: module:name, path/file.py@name (their parameters are those of the code)")
         click.echo(f"With an index of the files: NAME{SUFFIX}")
 
 
-@compressors.command("install")
+@compressors.command(
+    "install",
+    epilog=examples(
+        "compressors install hermes", "compressors install hermes --python ~/venv/bin/python"
+    ),
+)
 @click.argument("name", type=click.Choice(["hermes"]))
 @click.option("--version", default=DEFAULT_VERSION, show_default=True, help="Version to install.")
 @click.option(
@@ -75,7 +83,7 @@ def install_command(name: str, version: str, python: Path | None) -> None:  # no
 def _named(name: str) -> Compressor:
     compressor = find_compressor(name)
     if compressor is None:
-        raise DataError(f"unknown strategy {shorten(name)}, there are {', '.join(COMPRESSORS)}")
+        raise unknown_strategy(name)
     return compressor
 
 
@@ -105,15 +113,14 @@ def _data(compressor: Compressor) -> dict[str, Any]:
 
 def _row(about: dict[str, Any]) -> tuple[str, ...]:
     answers = (about["calls_model"], about["readable"])
-    parameters = ", ".join(f"{name}{_default(each)}" for name, each in about["parameters"].items())
     told = ("yes" if answer else "no" for answer in answers)
-    return about["name"], *told, about["sized_by"] or "-", parameters or "-"
+    return about["name"], *told, about["sized_by"] or "-"
 
 
 def _details(about: dict[str, Any]) -> Iterator[str]:
     """Yield a strategy's summary and a line or two for each of its parameters."""
     yield f"{about['name']}: {about['summary']}"
-    for heading, cell in zip(_COLUMNS[1:-1], _row(about)[1:-1], strict=True):
+    for heading, cell in zip(_COLUMNS[1:], _row(about)[1:], strict=True):
         yield f"  {heading}: {cell}"
     for name, each in about["parameters"].items():
         yield f"  {name}{_default(each)}"

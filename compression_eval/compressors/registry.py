@@ -82,6 +82,16 @@ def find_compressor(name: str) -> Compressor | None:
     return with_artifacts(strategy) if strategy and inner != name else strategy
 
 
+def unknown_strategy(name: str) -> DataError:
+    """Return the error for a name that no strategy has."""
+    suffix = SUFFIX if name.endswith(SUFFIX) else ""
+    return DataError(
+        f"unknown strategy {shorten(name)}, expected one of "
+        + ", ".join(COMPRESSORS)
+        + did_you_mean(name, [known + suffix for known in COMPRESSORS])
+    )
+
+
 def compressor_spec(name: str, arguments: Mapping[str, Any] | None = None) -> CompressorSpec:
     """Return a checked spec.
 
@@ -94,12 +104,7 @@ def compressor_spec(name: str, arguments: Mapping[str, Any] | None = None) -> Co
     """
     strategy = find_compressor(name)
     if strategy is None:
-        suffix = SUFFIX if name.endswith(SUFFIX) else ""
-        raise DataError(
-            f"compressor: unknown strategy {shorten(name)}, expected one of "
-            + ", ".join(COMPRESSORS)
-            + did_you_mean(name, [known + suffix for known in COMPRESSORS])
-        )
+        raise DataError(f"compressor: {unknown_strategy(name)}")
     try:
         spec = CompressorSpec(strategy, strategy.arguments.model_validate(dict(arguments or {})))
         spec.build()  # raises here, before anything is paid for, if it cannot be built

@@ -21,11 +21,13 @@ def test_every_strategy_has_a_line_that_says_what_it_is() -> None:
     assert set(COMPRESSORS) <= set(rows)
     tail = rows["tail"]
     assert tail.split()[1:4] == ["no", "yes", "target_tokens"]
-    assert "head_tokens=0, tail_tokens=2000, target_tokens=null" in tail
+    assert max(map(len, lines)) <= 80
     assert rows["anchored"].split()[1:4] == ["yes", "yes", "target_tokens"]
-    assert rows["trim"].split()[1:] == ["no", "yes", "preserve", "preserve=0.2"]
-    assert rows["full"].split()[1:] == ["no", "yes", "-", "-"]
-    assert "keep_tool_inputs=true" in rows["edit"]
+    assert rows["trim"].split()[1:] == ["no", "yes", "preserve"]
+    assert rows["full"].split()[1:] == ["no", "yes", "-"]
+    edit = listed("edit")
+    for default in ("keep_tool_uses=3", "keep_tool_inputs=true", "exclude_tools=null"):
+        assert f"  {default}\n" in edit
 
 
 def test_a_named_strategy_is_explained_parameter_by_parameter() -> None:
@@ -56,8 +58,19 @@ def test_ones_own_is_explained_by_its_signature(tmp_path: Path) -> None:
 
 
 def test_an_unknown_name_is_one_clean_line() -> None:
-    for name, says in (("nope", "unknown strategy 'nope'"), ("no_such:x", "no module 'no_such'")):
+    for name, says in (
+        ("nope", "unknown strategy 'nope'"),
+        ("tial", "; did you mean 'tail'?\n"),
+        ("tial+artifacts", "; did you mean 'tail+artifacts'?\n"),
+        ("no_such:x", "no module 'no_such'"),
+    ):
         result = CliRunner().invoke(main, ["compressors", "list", name])
         assert result.exit_code == 1
         assert says in result.output
         assert "Traceback" not in result.output
+
+
+def test_help_has_examples() -> None:
+    for command in ("list", "install"):
+        result = CliRunner().invoke(main, ["compressors", command, "--help"])
+        assert f"Examples:\n    compression-eval compressors {command}" in result.output
