@@ -2,12 +2,10 @@
 
 import json
 import os
-import signal
 import sys
 from pathlib import Path
 from typing import Any
 
-import anyio
 import pytest
 from click.testing import CliRunner, Result
 from inspect_ai.log import list_eval_logs, read_eval_log
@@ -16,7 +14,7 @@ from compression_eval import quickstart, states_frame
 from compression_eval.authoring import making
 from compression_eval.cli import main
 from compression_eval.conversations import pipeline
-from compression_eval.embedded.provider import EmbeddedAPI
+from compression_eval.sweeping import running
 from tests.authoring import story
 from tests.fixtures.building import Json, assistant, system, user
 
@@ -125,15 +123,9 @@ def test_what_was_interrupted_is_gone_on_with(
         done = run(sessions)
     assert "imported before, see compression-quickstart/import.txt" in done.stdout
 
-    once = iter([signal.SIGINT])
-
-    async def stop(*_: Any, **__: Any) -> None:
-        for number in once:
-            signal.raise_signal(number)
-        await anyio.sleep_forever()
-
     with monkeypatch.context() as patched:
-        patched.setattr(EmbeddedAPI, "generate", stop)
+        # So an eval set returns after Ctrl-C.
+        patched.setattr(running, "eval_set", lambda *_, **__: (True, []))
         done = run(sessions)
     refused(done, "Stopped. The same command goes on in compression-quickstart.")
     assert "Error" not in done.output

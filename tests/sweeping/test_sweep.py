@@ -1,19 +1,19 @@
 """A sweep runs each arm once, goes on where it was, and refuses a folder made from other things."""
 
 import json
-import signal
+import subprocess
+import sys
 from collections import Counter
 from pathlib import Path
 from typing import Any
 
-import anyio
 import pytest
 from inspect_ai.log import list_eval_logs, read_eval_log
 
 from compression_eval.analysis import samples_frame
-from compression_eval.embedded.provider import EmbeddedAPI
 from compression_eval.sweeping.folder import locked
 from tests.e2e import small
+from tests.e2e.command import ROOT, TIME_LIMIT, environment
 from tests.e2e.scripted import ANSWERS, COMPRESSES, Call, Scripts, proper_answer
 from tests.sweeping.commanding import (
     EMBEDDED,
@@ -26,6 +26,24 @@ from tests.sweeping.commanding import (
 pytestmark = pytest.mark.slow
 
 EPOCHS = 2
+
+INTERRUPTED = """
+import signal, sys
+import anyio
+from compression_eval.cli import main
+from compression_eval.embedded.provider import EmbeddedAPI
+
+once = iter([signal.SIGINT])
+
+async def stop(*args, **kwargs):
+    for number in once:
+        signal.raise_signal(number)
+    await anyio.sleep_forever()
+
+EmbeddedAPI.generate = stop
+main(["sweep", *sys.argv[1:]])
+"""
+"""A sweep that gets Ctrl-C at its first call of a model."""
 
 
 def keys(folder: Path) -> Counter[tuple[str, str, int]]:
@@ -81,24 +99,19 @@ def test_no_other_grader_stands_in_for_a_second_sweep_of_one_process(
     assert [each or {} for each in roles] == [{}, {}]
 
 
-def test_ctrl_c_stops_a_sweep_and_the_same_command_goes_on(
-    tiny: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_ctrl_c_stops_a_sweep_and_the_same_command_goes_on(tiny: Path, tmp_path: Path) -> None:
     file, folder = str(settings_file(tmp_path, tiny)), tmp_path / "sweep"
-
-    once = iter([signal.SIGINT])
-
-    async def stop(*_: Any, **__: Any) -> None:
-        for number in once:
-            signal.raise_signal(number)
-        await anyio.sleep_forever()
-
-    with monkeypatch.context() as patched:
-        patched.setattr(EmbeddedAPI, "generate", stop)
-        ended = run("sweep", file)
-    assert ended.code == 1
-    assert ended.errors.endswith(f"\nStopped. The same command goes on in {folder}.\nAborted!\n")
-    assert "Error" not in ended.errors
+    ended = subprocess.run(
+        [sys.executable, "-c", INTERRUPTED, file],
+        env=environment(tmp_path / "logs", PYTHONPATH=str(ROOT)),
+        capture_output=True,
+        text=True,
+        timeout=TIME_LIMIT,
+        check=False,
+    )
+    assert ended.returncode == 1
+    assert ended.stderr.endswith(f"\nStopped. The same command goes on in {folder}.\nAborted!\n")
+    assert "Error: " not in ended.stderr
     assert run("sweep", file).code == 0
     assert len(samples(folder)) == 2 * small.PROBES * EPOCHS
 
