@@ -219,7 +219,7 @@ def test_a_grader_that_always_fails_leaves_no_scores(tmp_path: Path) -> None:
     said = f"Without a usable reply: {len(scores)} of {len(scores)} gradings (not_json)\n"
     assert said in shown.stdout
     assert "kappa" not in shown.stdout
-    assert (shown.exit_code, shown.stderr) == (2, "Error: no answer was graded\n")
+    assert (shown.exit_code, shown.stderr) == (1, "Error: no answer was graded\n")
 
 
 def test_without_context(tmp_path: Path) -> None:
