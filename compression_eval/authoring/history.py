@@ -1,12 +1,13 @@
 """A conversation up to a cut, as those who write probes need it."""
 
+import json
 import re
 from bisect import bisect_right
-from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Container, Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import accumulate, pairwise
-from typing import Literal
+from typing import Any, Literal
 
 from compression_eval.compressors.budget import split
 from compression_eval.compressors.tokens import token_counter
@@ -26,6 +27,16 @@ _MAX_COMMAND = 20_000
 _MAX_LABEL = 90
 _MIN_LABEL_WORDS = 3
 _MIN_REQUEST_WORDS = 4
+_LITERAL = r'"(?:[^"\\\n]|\\.)*"'
+_SCRIPTED = {
+    "exec_command": ("cmd", re.compile(rf'\{{\s*"?cmd"?\s*:\s*({_LITERAL})')),
+    "apply_patch": ("input", re.compile(rf"((?=\"[*]{{3}} Begin Patch){_LITERAL})")),
+}
+"""What a script of Codex's code mode calls: the name of its argument, and where it stands."""
+_DRIVE = re.compile(r"([A-Za-z]):[\\/]+(?=[^\s\"']*$)")
+_CALLED = re.compile(r"\btools\.(\w+)\(")
+_FOLDER = re.compile(rf'"?workdir"?\s*:\s*({_LITERAL})')
+_SCRIPT_DONE = re.compile(r"\AScript completed\nWall time .*\nOutput:\n+")
 _WORDS = re.compile(r"[^\W\d_]{2,}")
 _UNQUOTABLE = re.compile(r"[`“”「」]|https?://|^'?/|^[^\w\s(#'\"@¿¡]")
 
@@ -83,7 +94,7 @@ class History:
     @cached_property
     def calls(self) -> list[Call]:
         """The tool calls before the cut, with their results."""
-        return calls_of_fixture(self.messages)
+        return [_posix(_unwrapped(call)) for call in calls_of_fixture(self.messages)]
 
     @cached_property
     def reading(self) -> Reading:
@@ -143,9 +154,9 @@ class History:
             if 0 <= index < self.cut and self.texts[index].has_any(wanted):
                 yield index
 
-    def comes_up(self, form: str, besides: int = -1) -> bool:
-        """Return whether a message, other than one, states a form."""
-        texts = [text for index, text in enumerate(self.texts) if index != besides]
+    def comes_up(self, form: str, besides: Container[int] = ()) -> bool:
+        """Return whether a message, other than some, states a form."""
+        texts = [text for index, text in enumerate(self.texts) if index not in besides]
         # Other notations take long to look for, and most names come up as they are.
         return any(t.spells(form) for t in texts) or any(t.has_any([form]) for t in texts)
 
@@ -187,6 +198,41 @@ def _label(text: str) -> str:
     wide = not line.isascii() and len(line) > 2 * _MIN_LABEL_WORDS
     told = wide or len(_WORDS.findall(line)) >= _MIN_LABEL_WORDS
     return line if told and line.isprintable() and not _UNQUOTABLE.search(line) else ""
+
+
+def _unwrapped(call: Call) -> Call:
+    """Return the one call that a script of Codex's code mode makes; any other call as it is.
+
+    A patch that cannot be read comes back as a call without arguments.
+    """
+    script = call.arguments.get("input")
+    called = _CALLED.findall(script) if isinstance(script, str) else []
+    if not isinstance(script, str) or _SCRIPTED.keys().isdisjoint(called):
+        return call
+    tool = "apply_patch" if "apply_patch" in called else called[0]
+    arguments: dict[str, Any] = {}
+    if len(called) == 1:
+        key, pattern = _SCRIPTED[tool]
+        try:
+            literals = {key: pattern.search(script), "workdir": _FOLDER.search(script)}
+            arguments = {name: json.loads(found[1]) for name, found in literals.items() if found}
+        except ValueError:
+            pass
+    if not arguments and tool != "apply_patch":
+        return call
+    result = call.result and _SCRIPT_DONE.sub("", call.result)
+    return Call(call.message, tool, arguments, result, call.error)
+
+
+def _posix(call: Call) -> Call:
+    """Return a call with absolute paths of Windows as its shells for Unix write them."""
+    given = {key: value for key, value in call.arguments.items() if isinstance(value, str)}
+    changed = {
+        key: f"/{drive[1].lower()}/{value[drive.end() :]}".replace("\\", "/")
+        for key, value in given.items()
+        if "\n" not in value and (drive := _DRIVE.match(value))
+    }
+    return replace(call, arguments={**call.arguments, **changed}) if changed else call
 
 
 def command_line(call: Call) -> str:

@@ -1,13 +1,12 @@
-"""Probes that need no model: what the tool calls, the texts and the recorded continuation tell.
+"""Probes that need no model: what the tool calls and the texts tell, if two signs agree on it.
 
 What was done to files and by commands is read by `mechanical_files` and `mechanical_commands`;
 here stands what was said, planned and chosen. The questions are rows of ``mechanical.yaml``.
 """
 
 import json
-import posixpath
 import re
-from collections.abc import Container, Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import chain
 from typing import Any, Literal
@@ -20,25 +19,25 @@ from compression_eval.authoring.asking import (
     wording,
 )
 from compression_eval.authoring.candidates import Candidate, Dropped, Harvest, faults, warnings
-from compression_eval.authoring.history import History, command_line
+from compression_eval.authoring.history import History, Turn, command_line
 from compression_eval.authoring.mechanical_commands import about_commands, about_git
 from compression_eval.authoring.mechanical_files import about_files
 from compression_eval.file_ops.calls import Call, file_outcome
 from compression_eval.file_ops.naming import mentioned_files
-from compression_eval.fixtures.models import leaves
 from compression_eval.text.matching import normalise
 
 _MAX_NAMED = 5
 _MAX_REQUEST = 2_000
 """Characters of a request; a longer one brings instructions and material along."""
-_MAX_SHORT = 400
-"""Characters of an argument that is no file's text."""
+_MAX_OF_A_KIND = 4
+"""Probes of one kind at one cut."""
 _MAX_READ = 40_000
 _MAX_CALLS_LATER = 15
 """Calls after which a list that was not written again no longer tells what is open."""
 _MAX_TASK = 200
 _MAX_QUESTION = 300
 _FENCED = re.compile(r"```.*?(?:```|\Z)", re.DOTALL)
+_TAG = re.compile(r"<(?P<end>/?)(?P<name>[a-z][\w-]*)(?: [^<>]*)?>")
 _PASTED = re.compile(r":\d+:\d+|^\s*at \S+|^ {4,}\S|^\s*[➜$>%#] |^[+-] ?\d+ ")
 _HASH = re.compile(r"[0-9a-f-]{7,}")
 """A hash that somebody pasted says nothing to go on with."""
@@ -53,24 +52,23 @@ _REPLACED = re.compile(
     rf"(?P<old>{_THING}) (?:to|with|by) (?:the )?(?P<new>{_THING})",
     re.IGNORECASE,
 )
-_USES = re.compile(r"\b(?:I(?:'ll| will)?|I've) (?:now )?use[ds]? (?:the )?$")
-_NUMBER = (
-    r"#[0-9a-fA-F]{6}|\d+(?:\.\d+)? ?(?:ms|s|secs?|seconds|minutes?|min|h|hours?"
-    r"|days?|%|px|[KMG]i?B|tokens?|rows?|lines?|requests?|times)\b|v?\d+(?:\.\d+)+|\d{3,}"
-)
-_GIVEN = re.compile(
-    r"(?<![\w./:@#-])(?P<key>[A-Za-z][\w-]+(?: [A-Za-z][\w-]+){0,3})"
-    r"(?: (?:is|are|should be|must be|at|to|of|=)|:) "
-    rf"(?P<value>{_NUMBER})(?![\w.:/])"
-)
-_ARTICLE = re.compile(r".*\b(?:the|an?|our|your|its|their) ", re.IGNORECASE)
-_NO_KEY = frozenset([
-    "it", "that", "this", "which", "there", "they", "we", "you", "line", "lines", "and", "or",
-    "but", "want", "put", "set", "make", "use", "keep", "have", "get", "be", "so", "if", "at",
-    "of", "to", "is",
-])  # fmt: skip
+_SENTENCE = re.compile(r"(?<=[.!?])\s+|(?<=[。！？])|\n")
+_BULLET = re.compile(r"^\s*(?:[-*•>#]+|\d+[.)])\s+")
+_WHOLE = re.compile(r"[.!。！]$")
+_WELL_KNOWN = re.compile(r"(?:SHA|UTF|ISO|RFC|AES|TLS|HTTP|ES)[ -]?\d+")
+_MIN_RULE, _MAX_RULE = 25, 240
+_UNQUOTED = re.compile(r"[“”「」?？]|https?://|\*\*")
+_CODE = re.compile(r"`([^`]{3,60})`")
+_GAP = "____"
 _NOT_LETTER = re.compile(r"[^a-z]")
-_ASKS = ("askuserquestion", "requestuserinput", "askuser", "clarify", "askfollowupquestion")
+_ADVISED = re.compile(
+    r"\s*[(（](?:recom|empf|suggested|推|おすすめ|추천)[^()（）]*[)）]$", re.IGNORECASE
+)
+_PROCEDURE = re.compile(
+    r"\b(?:commit|merge|push)\b|커밋|머지|푸시|提交|推送|合并|コミット|マージ|プッシュ",
+    re.IGNORECASE,
+)
+"""Questions about one step, whose answer is used up with it."""
 TaskState = Literal["open", "current", "done"]
 _TASK_STATES: dict[TaskState, tuple[str, ...]] = {
     "open": ("pending", "todo", "open", "notstarted"),
@@ -85,87 +83,86 @@ _TASK_NUMBER = re.compile(r"#(\w+)")
 def mechanical(history: History) -> Harvest:
     """Return what can be asked about a history without a model; the same for the same history."""
     harvest = Harvest()
-    again = set(used_again(history))
     # Of each type those come first that are the most telling.
     answers = chain(
         _tasks(history),
         about_commands(history),
-        _said(history, again),
+        _said(history),
         about_files(history),
         _choices(history),
         about_git(history),
     )
-    for asked, template in questions(history, answers):
-        probe = asked
-        first, *more = (item.forms for item in probe.expected_facts)
-        needed = not more and not again.isdisjoint(first) and not history.kept(first)
-        if needed and probe.type in ("recall", "artifact"):
-            # What an agent really needed again is the best evidence that it has to be kept.
-            question = wording("future", history.language) + probe.question
-            changes = {"question": question, "origin": "mechanical:future"}
-            probe = probe.model_copy(update={"type": "continuation", **changes})
+    found: dict[str, list[Candidate]] = {}
+    for probe, kind in questions(history, answers):
         # Nobody reads these before they are used, so a doubt is enough.
         if wrong := faults(probe, history) or warnings(probe, history):
             harvest.dropped.append(Dropped.of(probe, wrong))
         else:
-            harvest.candidates.append(Candidate.of(probe, history, template))
+            found.setdefault(kind, []).append(Candidate.of(probe, history, kind))
+    for same in found.values():
+        # Of many, the latest, and others at equal distances before it.
+        few = min(len(same), _MAX_OF_A_KIND)
+        harvest.candidates.extend(same[len(same) * n // few - 1] for n in range(1, few + 1))
     return harvest
 
 
-def used_again(history: History) -> list[str]:
-    """Return the names that calls after the cut used before anything showed them.
-
-    A name is shown by a tool result or a user's message. A symbol that stands only in written
-    text is left out: it may be of the language, not of the project.
-    """
-    shown: list[str] = []
-    told: dict[str, bool] = {}
-    known: dict[str, bool] = {}
-    for message in history.continuation:
-        if message.role in ("tool", "user"):
-            shown.append(message.text.casefold())
-        given = [value for call in message.calls for value in call.function.parsed().values()]
-        for argument in chain.from_iterable(map(leaves, given)):
-            for name in identifiers_in(argument):
-                if name not in known:
-                    bare = posixpath.basename(name).casefold()
-                    known[name] = not any(bare in text for text in shown)
-                if known[name]:
-                    telling = len(argument) <= _MAX_SHORT or not name.isidentifier()
-                    told[name] = told.get(name, False) or telling
-    return [history.project_path(name) for name, telling in told.items() if telling]
-
-
-def _said(history: History, used: Container[str]) -> Iterator[Answer]:
-    """Yield what the user and the agent said: names, values, and what was to be replaced."""
+def _said(history: History) -> Iterator[Answer]:
+    """Yield what the user asked for, wanted instead, and laid down, where the agent used it."""
     spoken = [(turn, _prose(history.messages[turn.message].typed)) for turn in history.turns]
     for turn, prose in [(turn, prose) for turn, prose in spoken if turn.request][-1:]:
-        if len(prose) <= _MAX_REQUEST:
-            for name in _names(history, prose, turn.message, used):
-                yield Answer("last_request", name, [turn.message])
-    yield from _instead(history)
-    for turn, prose in spoken:  # values, each by the words before it
-        for match in chain.from_iterable(map(_GIVEN.finditer, prose.split("\n"))):
-            words = _ARTICLE.split(match["key"])[-1].split()
-            if len(words) > 1 and not _NO_KEY.intersection((words[0], words[-1])):
-                values = {"name": " ".join(words)}
-                yield Answer("user_value", match["value"], [turn.message], values)
+        for name in _names(history, prose, turn.message):
+            yield Answer("last_request", name, [turn.message])
+    yield from _instead(history, spoken)
+    yield from _rules(history, spoken)
+
+
+def _rules(history: History, spoken: Sequence[tuple[Turn, str]]) -> Iterator[Answer]:
+    """Yield the one thing that a rule of the user names, if the agent went on to use it.
+
+    The rule is quoted with a gap in its place, so that the question has one answer.
+    """
+    rule = re.compile(wording("rule", history.language), re.IGNORECASE)
     for turn, prose in spoken:
-        for name in _names(history, prose, turn.message, used) if turn.label else ():
-            if mentioned_files(name):
-                yield Answer("user_files", name, [turn.message], {"asked": turn.label})
+        for sentence in _SENTENCE.split(prose):
+            said = " ".join(_BULLET.sub("", sentence).split())
+            fits = _MIN_RULE <= len(said) <= _MAX_RULE and said.isprintable()
+            if not fits or not _WHOLE.search(said) or _UNQUOTED.search(said):
+                continue
+            if not rule.search(said):
+                continue
+            things = dict.fromkeys([*_CODE.findall(said), *identifiers_in(said)])
+            if len(things) != 1:
+                continue
+            (thing,) = things
+            telling = tells(thing) and not _WELL_KNOWN.fullmatch(thing)
+            if telling and said.count(thing) == 1 and _used(history, thing, turn.message):
+                gap = said.replace(f"`{thing}`", thing).replace(thing, _GAP)
+                yield Answer("user_rule", thing, [turn.message], {"sentence": gap})
 
 
 def _prose(text: str) -> str:
     """Return what somebody wrote, without code and what looks pasted from a terminal."""
-    lines = _FENCED.sub(" ", text[:_MAX_READ]).split("\n")
+    lines = _untagged(_FENCED.sub(" ", text[:_MAX_READ])).split("\n")
     return "\n".join(line for line in lines if not _PASTED.search(line))
 
 
-def _names(history: History, text: str, message: int, used: Container[str]) -> list[str]:
-    """Return the files and tickets in a text, or else its telling names, by the project's paths.
+def _untagged(text: str) -> str:
+    """Return a text without elements, which a client, a skill or a tool put in."""
+    parts: list[str] = []
+    inside, start = "", 0
+    for tag in _TAG.finditer(text):
+        if not inside and not tag["end"]:
+            parts.append(text[start : tag.start()])
+            inside, start = tag["name"], tag.start()
+        elif tag["end"] and tag["name"] == inside:
+            inside, start = "", tag.end()
+    return " ".join([*parts, text[start:]])
 
-    All or none: one of them at least has to come up again, or they are examples.
+
+def _names(history: History, text: str, message: int) -> list[str]:
+    """Return the files and tickets that a request names, or else its telling names.
+
+    All or none, and none of a long request: it brings instructions and material along.
     """
     names = [history.project_path(name) for name in mentioned_files(text)]
     names += _TICKET.findall(text)
@@ -173,32 +170,30 @@ def _names(history: History, text: str, message: int, used: Container[str]) -> l
         found = identifiers_in(text)
         names = [name for name in found if tells(name) and not _HASH.fullmatch(name)]
     names = list(dict.fromkeys(names))
-    again = any(name in used or history.comes_up(name, besides=message) for name in names)
-    return names if again and len(names) <= _MAX_NAMED else []
+    fits = len(text) <= _MAX_REQUEST and len(names) <= _MAX_NAMED
+    return names if fits and all(_used(history, name, message) for name in names) else []
 
 
-def _instead(history: History) -> Iterator[Answer]:
-    """Yield what was to stand in the place of something."""
+def _used(history: History, form: str, since: int) -> bool:
+    """Return whether a message that makes calls after another has a form."""
+    later = (call.message for call in history.calls if call.message > since)
+    return any(True for _ in history.stating([form], later))
+
+
+def _instead(history: History, spoken: Sequence[tuple[Turn, str]]) -> Iterator[Answer]:
+    """Yield what the user wanted in the place of something, if the agent went on to use it."""
     found: list[Answer] = []
-    unclear: set[tuple[str, str]] = set()
-    for index in history.compressed:
-        message = history.messages[index]
-        text = message.typed if message.role == "user" else message.text
-        if message.role not in ("user", "assistant") or not text:
-            continue
-        prose = _prose(text)
+    unclear: set[str] = set()
+    for turn, prose in spoken:
         for match in chain(_INSTEAD.finditer(prose), _REPLACED.finditer(prose)):
-            done = re.match(r"\w+ed\b", match[0]) or _USES.search(prose[: match.start()])
-            if message.role == "assistant" and not done:
-                continue  # what it describes, or proposes
             if not (_is_thing(match["old"]) and _is_thing(match["new"])):
                 continue
-            row = "user_instead" if message.role == "user" else "agent_instead"
             old, new = _bare(match["old"]), _bare(match["new"])
-            found.append(Answer(row, new, [index], {"old": old}))
+            if _used(history, new, turn.message):
+                found.append(Answer("user_instead", new, [turn.message], {"old": old}))
             if normalise(new) in normalise(old) or normalise(old) in normalise(new):
-                unclear.add((row, old))
-    yield from (one for one in found if (one.row, one.values["old"]) not in unclear)
+                unclear.add(old)
+    yield from (one for one in found if one.values["old"] not in unclear)
 
 
 def _bare(thing: str) -> str:
@@ -222,14 +217,12 @@ def _tasks(history: History) -> Iterator[Answer]:
     committed = any(re.search(r"\bgit\b.*\bcommit\b", command_line(call)) for call in later)
     if committed or len(later) > _MAX_CALLS_LATER:
         return
-    for row in ("tasks_open", "task_current") if len(left) > 1 else ("tasks_open",):
-        for task in left:
-            if row == "tasks_open" or task.state == "current":
-                # A name in a task that no other task has stands for it as well.
-                elsewhere = " ".join(other.text for other in tasks if other != task)
-                names = [name for name in identifiers_in(task.text) if name not in elsewhere]
-                forms = [task.other] if task.other else []
-                yield Answer(row, task.text, written, forms=forms, also=names)
+    for task in left:
+        # A name in a task that no other task has stands for it as well.
+        elsewhere = " ".join(other.text for other in tasks if other != task)
+        names = [name for name in identifiers_in(task.text) if name not in elsewhere]
+        forms = [task.other] if task.other else []
+        yield Answer("tasks_open", task.text, written, forms=forms, also=names)
 
 
 @dataclass(frozen=True)
@@ -319,14 +312,14 @@ def _plain(value: object) -> str:
 def _choices(history: History) -> Iterator[Answer]:
     """Yield which options the user chose, from tools that put questions to them."""
     for call in history.calls:
-        if _NOT_LETTER.sub("", call.name.lower()) not in _ASKS or not call.result:
-            continue
-        questions = list(_questions(call.arguments))
+        questions = list(_questions(call.arguments)) if call.result else []
         for asked, options in questions:
-            chosen = _chosen(asked, options, call.result, alone=len(questions) == 1)
-            if chosen is not None and len(asked) <= _MAX_QUESTION and asked.isprintable():
+            chosen = _chosen(asked, options, call.result or "", alone=len(questions) == 1)
+            lasting = len(asked) <= _MAX_QUESTION and not _PROCEDURE.search(asked)
+            if chosen is not None and lasting and asked.isprintable():
                 places = history.with_results(call.message)
-                yield Answer("option_chosen", chosen, places, {"asked": asked})
+                plain = _ADVISED.sub("", chosen)
+                yield Answer("option_chosen", plain, places, {"asked": asked}, also=[chosen])
 
 
 def _questions(arguments: Mapping[str, Any]) -> Iterator[tuple[str, list[str]]]:

@@ -1,58 +1,89 @@
-"""What commands tell: what they reported, how they ended, what is failing still."""
+"""What commands tell about the state of the work: how the checks stand, and what git was told.
+
+A check is known by its program and by the form in which its output ends. What it found counts only
+where the exit status, or what the agent said next, agrees with the output.
+"""
 
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
+from typing import Literal
 
-from compression_eval.authoring.asking import Answer, tells
+from compression_eval.authoring.asking import Answer
 from compression_eval.authoring.history import History, command_line
 from compression_eval.file_ops.calls import Call, Outcome, command_outcome
-from compression_eval.file_ops.naming import mentioned_files
 from compression_eval.file_ops.tools import deed_of
+
+Kind = Literal["tests", "linter"]
 
 _MAX_COMMAND = 110
 _MAX_READ = 20_000
-_MAX_SAID = 60
-_LAST_LINES = 12
-_ENTERS = re.compile(r"^cd \S+ ?&& ?")
+_MAX_FAILING = 6
+_MIN_TESTS = 5
+"""Tests below which a count tells nothing."""
+_SAID_WITHIN = 4
+"""Messages after a result in which the agent may say what came out."""
+_PARTS = re.compile(r"\s*(?:&&|\|\||;|\n)\s*")
 _TRIMS = re.compile(
     r"\s*(?:2>&1|\|\s*(?:tail|head|cat|grep|sed|awk|sort|uniq|cut|wc|less|tee)\b.*)\s*$"
 )
-_SEVERAL = ("&&", "||", ";", "<<", "`", "\n", "“", "”")
-_ERROR = re.compile(
-    r"^(?:[\w./-]+:\d+(?::\d+)?:? ?)?(?:E +)?"
-    r"(?P<kind>(?:[A-Za-z_][\w.]*\.)?[A-Z]\w*(?:Error|Exception)"
-    r"|(?:fatal )?error(?:\[E\d+\]| TS\d+)?|ERR_\w+|fatal|panic): (?P<said>\S.{2,300})$",
-    re.MULTILINE,
+_UNQUOTABLE = ("<<", "`", "“", "”", "|", " &")
+_PIPED = re.compile(r"(?<!\|)\|(?!\|)")
+_READS = re.compile(
+    r"(?:sudo )?(?:ps|pgrep|rg|grep|ls|cat|find|diff|which|head|tail|sed|awk|less|echo|printf|git"
+    r"|gh|curl|ssh|docker logs|kubectl)\b"
 )
-_CHAINED = re.compile(
-    r"During handling of the above exception|exception was the direct cause of the following"
-)
-_TELLING = re.compile(r"\w+(?:Error|Exception)$|E\d+|TS\d+|ERR_\w+")
-_QUOTED = re.compile(r"[\"'`‘“]([^\"'`’”\n]{3,60})[\"'`’”]")
-_COUNT = re.compile(
-    r"(?<![\w.])(\d+) "
-    r"(passed|failed|skipped|xfailed|failures?|errors?|issues?|problems?|warnings?)\b"
-)
-_RAN = re.compile(r"^Ran (\d+) tests?\b", re.MULTILINE)
-_CHECKS = re.compile(
-    r"\b(?:pytest|unittest|tox|nox|ctest|jest|vitest|mocha|rspec|phpunit|mypy|pyright|ruff|eslint|tsc"
-    r"|flake8|pylint|golangci-lint|clippy)\b|\b(?:go|cargo|npm|pnpm|yarn|make|mise|gradlew?|mvn|dotnet)"
-    r"(?: run| -\S+)* (?:test|check|lint|build|vet|typecheck|verify)\b|-m tests\b"
-)
-_KINDS = {
+"""Programs that show what others printed, or only name them."""
+_KINDS: dict[Kind, re.Pattern[str]] = {
     "tests": re.compile(
-        r"\b(?:pytest|unittest|tox|nox|ctest|jest|vitest|mocha|rspec|phpunit|tests?)\b"
+        r"\b(?:pytest|unittest|tox|nox|ctest|jest|vitest|mocha|rspec|phpunit|playwright"
+        r"|gotestsum|tests?|specs?)\b"
     ),
     "linter": re.compile(
-        r"\b(?:lint|ruff|eslint|golangci-lint|clippy|flake8|pylint|mypy|pyright|tsc|typecheck|vet)\b"
+        r"\b(?:lint|ruff|eslint|golangci-lint|mypy|pyright|tsc|typecheck|type-check|biome|checks?)\b"
     ),
 }
+_ENDS: dict[Kind, tuple[str, ...]] = {
+    "tests": (
+        # pytest
+        r"^(?:=+ )?(?=\d+ [a-z])(?:(?P<failed>\d+) failed)?(?:, )?(?:(?P<passed>\d+) passed)?"
+        r"(?:(?:, )?\d+ (?:skipped|deselected|xfailed|xpassed|warnings?|reruns?))*"
+        r"(?:, (?P<errors>\d+) errors?)? in \d[\d.]*s\b",
+        # unittest, gotestsum
+        r"^Ran (?P<total>\d+) tests? in .*\n+(?:OK|FAILED \((?:failures=(?P<failed>\d+))?)",
+        r"^DONE (?P<total>\d+) tests(?:, \d+ skipped)?(?:, (?P<failed>\d+) failures?)? in ",
+        # Jest, Vitest, Mocha, Playwright
+        r"^Tests: +(?:(?P<failed>\d+) failed, )?(?:\d+ (?:skipped|todo), )*"
+        r"(?:(?P<passed>\d+) passed, )?\d+ total$",
+        r"^ *Tests +(?:(?P<failed>\d+) failed(?: \| )?)?(?:(?P<passed>\d+) passed)?.*\(\d+\)$",
+        r"^ +(?P<passed>\d+) passing \(.+\)$(?:\n+ +\d+ pending$)?"
+        r"(?:\n+ +(?P<failed>\d+) failing$)?",
+        r"^ +(?P<passed>\d+) passed \([\d.]+m?s?\)$",
+        # Cargo, Bun, Node, Deno
+        r"^test result: \w+\. (?P<passed>\d+) passed; (?P<failed>\d+) failed;",
+        r"^ *(?P<passed>\d+) pass\n(?: *\d+ (?:skip|todo)\n)* *(?P<failed>\d+) fail$",
+        r"^(?:#|ℹ) pass (?P<passed>\d+)\n(?:#|ℹ) fail (?P<failed>\d+)$",
+        r"^(?:ok|FAILED) \| (?P<passed>\d+) passed.*?\| (?P<failed>\d+) failed",
+        # RSpec, PHPUnit, .NET, CTest
+        r"^(?P<total>\d+) examples?, (?P<failed>\d+) failures?",
+        r"^OK \((?P<total>\d+) tests?, \d+ assertions?\)",
+        r"\bFailed: +(?P<failed>\d+), Passed: +(?P<passed>\d+)",
+        r"tests passed, (?P<failed>\d+) tests? failed out of (?P<total>\d+)",
+    ),
+    "linter": (
+        r"^Found (?P<failed>\d+) errors?\b",  # Ruff, mypy, tsc, Biome
+        r"^(?:All checks passed!|Success: no issues found)",
+        r"^(?P<failed>\d+) errors?, \d+ warnings?\b",  # Pyright
+        r"^✖ (?P<failed>\d+) problems? \(",  # ESLint
+        r"^(?P<failed>\d+) issues?[.:]",  # golangci-lint
+    ),
+}
+"""How a check ends its output, in a line of a known form."""
 _CONVENTION = re.compile(
     r"(?:python3? -m |npx |uv run |bundle exec )?"
     r"(?:pytest|unittest|mypy|pyright|ruff|flake8|tsc|eslint|jest|vitest|mocha|rspec)\b"
-    r"|(?:npm|pnpm|yarn|make)(?: run)? (?:test|lint|check|typecheck)(?![\w:])"
+    r"|(?:npm|pnpm|yarn|bun|make|just)(?: run)? (?:test|lint|check|typecheck)(?![\w:])"
     r"|(?:go|cargo) (?:test|vet|clippy|build|check)\b"
 )
 """Commands that anybody would try first."""
@@ -62,37 +93,27 @@ _FAILED_TEST = re.compile(
     r"(?: \(?\d+ ?m?s\)?)?$",
     re.MULTILINE,
 )
-_FINDING = re.compile(
-    r"^(?:\S+ )?((?:[\w@.-]+/)*[\w@-][\w@.-]*\.\w{1,5}):\d+(?::\d+)?[: ]", re.MULTILINE
-)
-_RULE = re.compile(
-    r"^\S*\w:\d+(?::\d+)?: .*?(?:\((\w[\w-]{2,30})\)|\[([a-z]+(?:-[a-z]+)+)\])$"
-    r"|:\d+:\d+:? ([A-Z]{1,4}\d{3,4})\b|error (TS\d{4}):"
-    r"|^ +\d+:\d+ +(?:error|warning) .*? {2,}([@\w/-]+)$",
+_COMMITTED = re.compile(
+    r"^\[(?P<branch>[\w./#-]+)(?: \(root-commit\))? (?P<hash>[0-9a-f]{7,40})\] "
+    r"(?P<subject>\S.{0,150})$",
     re.MULTILINE,
 )
-_GIVEN = {
-    "packages": re.compile(
-        r"\b(?:(?:pip3?|uv pip|npm|pnpm|apt(?:-get)?|brew|cargo|gem) install"
-        r"|(?:uv|poetry|pnpm|yarn|cargo) add"
-        r"|go get|npm i)((?: +-{1,2}[\w-]+| +[\w@./:=~^<>\[\]-]+)+)"
-    ),
-    "branch": re.compile(r"\bgit (?:checkout -b|switch -c|switch --create) +([\w./-]{3,80})"),
-    "port": re.compile(r"\b(?:localhost|127\.0\.0\.1|0\.0\.0\.0):(\d{4,5})\b"),
-}
-"""What a command that succeeded tells by itself, by the row that asks for it."""
-_NO_PACKAGE = re.compile(r"^(?:-|\.|/|e$)|^(?:requirements|package)|\.txt$")
-_MAX_ADDRESS = 120
-_SEARCH = re.compile(
-    r"(?:rg|grep|git grep)(?: +-[\w-]+)* +(?P<quote>[\"']?)(?P<pattern>[\w\\.()]+)(?P=quote)"
-    r"(?: +-[\w-]+)*(?: +(?P<within>[^|;&<>]+?))?\s*$"
+_COMMITS = re.compile(r"\bgit\b[^|;&\n]*\bcommit\b")
+_MOVES_HEAD = re.compile(
+    r"\bgit\b[^|;&\n]*\b(?:reset|rebase|revert|cherry-pick|merge|pull|am|stack)\b"
 )
-_HIT = re.compile(r"^(?:\./)?((?:[\w@.-]+/|/)*[\w@.-]+?)(?::\d+:.*|:.*)?$", re.MULTILINE)
-_LOOKS = re.compile(r"(?:grep|rg|ls|cat|find|diff|test|which|head|tail|sed|awk|stat|wc)\b")
-"""Programs whose exit code says no more than that nothing was there."""
-_COMMITTED = re.compile(
-    r"^\[[\w./#-]+(?: \(root-commit\))? ([0-9a-f]{7,40})\] (\S.{0,150})$", re.MULTILINE
+_TAKES_BACK = re.compile(r"\bgit\b[^|;&\n]*\b(?:reset|revert|rebase -i|rebase --interactive)\b")
+_MIN_SUBJECT_WORDS = 2
+_MAX_COMMITS = 8
+_BRANCHES = re.compile(r"\bgit (?:checkout -[bB]|switch (?:-[cC]|--create)) +([\w./-]{3,80})")
+_ON_BRANCH = re.compile(
+    r"^(?:On branch |Switched to (?:a new )?branch '|## |\[)(?P<name>[\w./#-]{3,80}?)"
+    r"(?:'|\.\.\.\S+|(?: \(root-commit\))? [0-9a-f]{7,40}\] .*)?(?: \[.*\])?$",
+    re.MULTILINE,
 )
+_USUAL_BRANCHES = frozenset({"main", "master", "develop", "dev", "trunk", "HEAD", "staging"})
+_SWITCHES = re.compile(r"\b(?:git (?:checkout|switch|worktree)|gh pr checkout|gh stack)\b")
+_RESTORES = re.compile(r"\bgit checkout (?:\S+ )*-- ")
 _OPENS = re.compile(
     r"\b(?:gh pr|glab mr|hub pull-request|tea pr)\b.{0,40}\bcreate\b|hub pull-request"
 )
@@ -101,25 +122,27 @@ _REQUEST = re.compile(r"https?://\S+/(?:pull|pulls|merge_requests)/(\d{1,7})\b")
 
 @dataclass(frozen=True)
 class Run:
-    """One command that was run and that a question can quote."""
+    """One run of a check, whose output ends in a known form."""
 
+    kind: Kind
     command: str
     """The command without what only changed the folder or shortened the output."""
+    given: str
+    """The command as it was given."""
     outcome: Outcome
+    counts: dict[str, int]
+    """What the last line counts: ``passed``, ``failed``, ``errors``, ``total``."""
+    message: int
     places: Sequence[int]
     """The message of the call and its results: where evidence may be."""
-    only: bool
-    """Whether no other call ran the command as a part of something longer."""
-    latest: bool
-    """Whether no later call did."""
+    history: History
+    marked: bool
+    """Whether the agent's results name exit codes, so that one without any succeeded."""
 
-    @cached_property
-    def counts(self) -> dict[str, str]:
-        """What the last lines of the output count: noun to number."""
-        end = "\n".join(self.outcome.text.rstrip().splitlines()[-_LAST_LINES:])
-        found = {noun: number for number, noun in _COUNT.findall(end)}
-        ran = _RAN.search(end)
-        return found | {"tests": ran[1]} if ran else found
+    @property
+    def failures(self) -> int:
+        """How many tests failed, or how much a linter found."""
+        return self.counts.get("failed", 0) + self.counts.get("errors", 0)
 
     @cached_property
     def failed_tests(self) -> list[str]:
@@ -129,184 +152,166 @@ class Run:
         return [n for n in names if not any(other.startswith(f"{n}/") for other in names)]
 
     @cached_property
-    def error(self) -> list[str]:
-        """What tells the error: its kind and what it names; empty if not just one is reported."""
-        text = self.outcome.text
-        matches = list(_ERROR.finditer(text))
-        # Tracebacks that follow from one another end with the error that came out.
-        chained = len(_CHAINED.findall(text)) + 1
-        traced = text.count("Traceback (most recent")
-        several = traced > chained or (not traced and len({match[0] for match in matches}) > 1)
-        if not matches or several:
-            return []
-        said = matches[-1]["said"].strip()
-        kind, quoted = _TELLING.search(matches[-1]["kind"]), _QUOTED.search(said)
-        if kind and kind[0] == "AssertionError":
-            kind = quoted = None  # every failed test has one, and it may quote anything
-        forms = [kind[0]] if kind else []
-        if quoted:
-            forms.append(quoted[1])
-        elif len(said) <= _MAX_SAID:
-            forms.append(said)
-        return list(dict.fromkeys(forms))
+    def agrees(self) -> bool:
+        """Whether the exit status, or else the agent, says what the last line says."""
+        known = self.outcome.exit_code is not None or self.marked
+        if known and not _PIPED.search(self.given):
+            return bool(self.outcome.exit_code) == bool(self.failures)
+        said = self.failures or self.counts.get("passed") or self.counts.get("total")
+        after = range(
+            self.places[-1] + 1, min(self.places[-1] + 1 + _SAID_WITHIN, self.history.cut)
+        )
+        spoken = (self.history.messages[i] for i in after)
+        texts = [message.text for message in spoken if message.role == "assistant"]
+        return said is not None and any(re.search(rf"\b{said}\b", text) for text in texts)
 
 
 def about_commands(history: History) -> Iterator[Answer]:
-    """Yield what commands tell, the most telling first."""
-    commands: dict[str, list[Run]] = {}
-    for run in _runs(history):
-        commands.setdefault(run.command, []).append(run)
-    for command, runs in commands.items():
-        values, run = {"command": command}, runs[-1]
-        failed = [one for one in runs if one.outcome.failed or one.error]
-        if len(failed) == 1 and failed[0].only:
-            row = "command_error" if len(failed[0].error) > 1 else "command_error_one"
-            yield from (Answer(row, form, failed[0].places, values) for form in failed[0].error)
-        for noun, number in run.counts.items() if run.latest else ():
-            shown, *forms = _count_forms(noun, number)
-            earlier = (one.counts.get(noun, number) for one in runs[:-1])
-            old = [_count_forms(noun, other)[0] for other in earlier if other != number]
-            yield Answer("summary_counts", shown, run.places, values, forms, superseded=old)
-        code = run.outcome.exit_code
-        if len(runs) == 1 and run.only and code not in (None, 0, 1) and not _LOOKS.match(command):
-            words = ("exit code", "exit code:", "code", "status", "exited with")
-            shown, *forms = [f"{word} {code}" for word in words]
-            if history.stated_in([shown, *forms], run.places):
-                yield Answer("exit_code", shown, run.places, values, forms)
-    yield from _checks(history, commands)
-    yield from _given(history)
-    yield from _searches(history)
-
-
-def _runs(history: History) -> Iterator[Run]:
-    """Yield the single commands before the cut, in their order."""
-    shells = [call for call in history.calls if deed_of(call.name) == "shell"]
-    given = [(call, line, _quotable(line)) for call in shells for line in [command_line(call)]]
-    for call, _, command in given:
-        if command is None or call.result is None:
+    """Yield how the checks stand, and by which command the project runs them."""
+    runs = list(_runs(history))
+    for kind in _KINDS:
+        latest = [run for run in runs if run.kind == kind][-1:]
+        if not latest or _ran_later(history, latest[0]):
             continue
-        within = [o.message for o, line, quoted in given if command in line and quoted != command]
-        outcome = command_outcome(call.result, call.error)
-        if len(outcome.text) > 2 * _MAX_READ:
-            text = f"{outcome.text[:_MAX_READ]}\n{outcome.text[-_MAX_READ:]}"
-            outcome = replace(outcome, text=text)
-        latest = all(message < call.message for message in within)
-        yield Run(command, outcome, history.with_results(call.message), not within, latest)
-
-
-def _quotable(command: str) -> str | None:
-    """Return a command as a question can quote it; None if it is long or several commands."""
-    text = _ENTERS.sub("", command.strip())
-    while (shorter := _TRIMS.sub("", text)) != text:
-        text = shorter
-    fits = text and len(text) <= _MAX_COMMAND and text.isprintable()
-    return text if fits and not any(part in text for part in _SEVERAL) else None
-
-
-def _count_forms(noun: str, number: str) -> list[str]:
-    if noun == "tests":
-        return [f"{number} tests", f"Ran {number} test", f"{number} test"]
-    if noun in ("passed", "failed", "skipped"):
-        return [f"{number} {noun}", f"{number} tests {noun}", f"{number} test {noun}"]
-    stem = noun.rstrip("s")
-    return [f"{number} {noun}", f"{number} {stem}", f"{number} {stem}s"]
-
-
-def _checks(history: History, commands: dict[str, list[Run]]) -> Iterator[Answer]:
-    """Yield what tests and linters found, and by which command the project runs them."""
-    checks = {name: runs for name, runs in commands.items() if _CHECKS.search(name)}
-    failing = [runs[-1] for runs in checks.values() if runs[-1].outcome.failed]
-    if len(failing) == 1 and failing[0].latest:
-        (run,) = failing
-        said = [[form] for form in run.error] or [
-            forms
-            for noun, number in run.counts.items()
-            if noun.startswith(("fail", "error", "issue", "problem"))
-            and history.stated_in(forms := _count_forms(noun, number), run.places)
-        ]
-        row = "check_failing" if said else "check_failing_one"
-        for shown, *forms in [[run.command], *said]:
-            yield Answer(row, shown, run.places, forms=forms)
-    for command, runs in checks.items():  # in the first run that has failed tests
-        failed = [run for run in runs if run.failed_tests]
-        if failed and failed[0].only:
-            row = "tests_failed_one" if len(failed) == 1 else "tests_failed_first"
-            for name in failed[0].failed_tests:
-                also = [name.split("::")[-1]]
-                yield Answer(row, name, failed[0].places, {"command": command}, also=also)
-    for command, runs in commands.items():  # the first time that a linter found anything
-        # What a test or a build prints of places is not what it is run for.
-        linted = _KINDS["linter"].search(command)
-        found = [run for run in runs if linted and _FINDING.search(run.outcome.text)]
-        if found and not found[0].failed_tests:
-            text, places, values = found[0].outcome.text, found[0].places, {"command": command}
-            for path in _FINDING.findall(text):
-                yield Answer("found_in", history.project_path(path), places, values)
-            for groups in _RULE.findall(text):
-                yield Answer("found_rules", "".join(groups), places, values)
-    for kind, words in _KINDS.items():
-        names = [name for name in checks if words.search(name)]
-        if len(names) != 1 or _CONVENTION.match(names[0]):
+        (run,) = latest
+        if run.agrees and run.failures:
+            names = run.failed_tests
+            named = kind == "tests" and len(names) == run.failures <= _MAX_FAILING
+            yield Answer("check_failing", run.command, run.places)
+            count = [
+                _count_forms(noun, number)
+                for noun, number in run.counts.items()
+                if noun in ("failed", "errors") and number
+            ]
+            for shown, *forms in [[n, n.split("::")[-1]] for n in names] if named else count:
+                yield Answer("check_failing", shown, run.places, forms=forms)
+        elif run.agrees and kind == "tests":
+            for noun, number in run.counts.items():
+                if noun in ("passed", "total") and number >= _MIN_TESTS:
+                    shown, *forms = _count_forms(noun, number)
+                    values = {"command": run.command}
+                    yield Answer("test_counts", shown, run.places, values, forms)
+    for kind in _KINDS:
+        of_kind = [run for run in runs if run.kind == kind]
+        names = list(dict.fromkeys(run.command for run in of_kind))
+        if not names or _CONVENTION.match(names[0]):
             continue
-        ran = [line for call in history.calls if words.search(line := command_line(call))]
-        if not any(_CHECKS.search(line) and names[0] not in line for line in ran):
-            places = [place for run in checks[names[0]] for place in run.places]
+        parts = (part for call in history.calls for part in _PARTS.split(command_line(call)))
+        ran = [part for part in parts if _runs_check(part, kind)]
+        if len(of_kind) > 1 and all(names[0] in part for part in ran):
+            places = [place for run in of_kind for place in run.places]
             yield Answer(f"command_{kind}", names[0], places)
 
 
-def _given(history: History) -> Iterator[Answer]:
-    """Yield installed packages, the branch that was made, the port, what was fetched."""
-    for call in history.calls:
-        line = command_line(call)
-        if command_outcome(call.result or "", call.error).failed:
-            continue
-        for row, pattern in _GIVEN.items():
-            for text in pattern.findall(line):
-                packages = [name for name in text.split() if not _NO_PACKAGE.search(name)]
-                for item in packages if row == "packages" else [text]:
-                    yield Answer(row, item, [call.message])
-        url = call.arguments.get("url")
-        if isinstance(url, str) and len(url) <= _MAX_ADDRESS and url.startswith("http"):
-            yield Answer("fetched", url, [call.message])
+def _runs(history: History) -> Iterator[Run]:
+    """Yield the runs of checks before the cut, in their order."""
+    given = [(call, line) for call in history.calls if (line := command_line(call)) and call.result]
+    outcomes = [command_outcome(call.result or "", call.error) for call, _ in given]
+    marked = any(outcome.exit_code for outcome in outcomes)
+    for (call, line), outcome in zip(given, outcomes, strict=True):
+        end = outcome.text[-_MAX_READ:]
+        for kind in _KINDS:
+            commands = [part for part in _PARTS.split(line.strip()) if _runs_check(part, kind)]
+            ends = [match for form in _ENDS[kind] for match in re.finditer(form, end, re.MULTILINE)]
+            # Of several, nobody knows which output is whose.
+            if len(commands) == len(ends) == 1 and (command := _quotable(commands[0])):
+                found = ends[0].groupdict()
+                counts = {noun: int(number) for noun, number in found.items() if number}
+                places = history.with_results(call.message)
+                yield Run(
+                    kind, command, line, outcome, counts, call.message, places, history, marked
+                )
 
 
-def _searches(history: History) -> Iterator[Answer]:
-    """Yield the files in which a search for a name found it, where it was searched for once."""
-    searches: list[tuple[str, Call]] = []
-    texts: dict[int, str] = {}
-    for call in history.calls:
-        line = command_line(call)
-        pattern = call.arguments.get("pattern") or call.arguments.get("query")
-        within = call.arguments.get("path") or ""
-        texts[id(call)] = f"{call.arguments.get('pattern')} {call.arguments.get('query')} {line}"
-        if match := _SEARCH.match(_ENTERS.sub("", line)):
-            pattern, within = match["pattern"], match["within"] or ""
-        if isinstance(pattern, str) and isinstance(within, str):
-            name = pattern.strip("\\b^$").removesuffix("\\(").removeprefix("func ")
-            # One file that was searched is no find.
-            if tells(name) and name.isidentifier() and not mentioned_files(within):
-                searches.append((name, call))
-    for name, call in searches:
-        if any(name in text for other, text in texts.items() if other != id(call)):
-            continue  # it was searched for again, among others, or in other ways
-        places = history.with_results(call.message)
-        for path in _HIT.findall((call.result or "")[:_MAX_READ]):
-            if "." in path:
-                yield Answer("searched", history.project_path(path), places, {"name": name})
+def _runs_check(command: str, kind: Kind) -> bool:
+    """Return whether a command runs a check, and does not only show what another printed."""
+    return bool(_KINDS[kind].search(command)) and not _READS.match(command)
+
+
+def _ran_later(history: History, run: Run) -> bool:
+    """Return whether a later call may have run the check in a way that is not understood."""
+    later = (command_line(call) for call in history.calls if call.message > run.message)
+    return any(_runs_check(part, run.kind) for line in later for part in _PARTS.split(line))
+
+
+def _quotable(command: str) -> str | None:
+    """Return a command as a question can quote it; None if it is long or not whole."""
+    text = command.strip()
+    while (shorter := _TRIMS.sub("", text)) != text:
+        text = shorter
+    fits = text and len(text) <= _MAX_COMMAND and text.isprintable()
+    whole = text.count('"') % 2 == text.count("'") % 2 == 0
+    return text if fits and whole and not any(part in text for part in _UNQUOTABLE) else None
+
+
+def _count_forms(noun: str, number: int) -> list[str]:
+    """Return how a count can be given, the shown form first."""
+    words = {
+        "passed": ("passed", "tests passed", "pass", "passing"),
+        "failed": ("failed", "tests failed", "fail", "failing", "failures", "errors", "problems"),
+        "errors": ("error", "errors") if number == 1 else ("errors", "error"),
+        "total": ("tests", "test", "examples"),
+    }[noun]
+    forms = [f"{number} {word}" for word in words]
+    return [*forms, f"{words[0]}: {number}", f"{words[-1]}={number}", f"Ran {number} test"]
 
 
 def about_git(history: History) -> Iterator[Answer]:
-    """Yield commits and pull requests, from what git and its hosts print."""
+    """Yield the branch, the last commit and the pull request, from what git and its hosts print."""
+    lines = [(call, command_line(call)) for call in history.calls if call.result is not None]
+    shell = [(call, line) for call, line in lines if deed_of(call.name) == "shell"]
+    yield from _branch(history, shell)
+    yield from _commits(history, shell)
     opened: list[Answer] = []
-    for call in history.calls:
-        if deed_of(call.name) != "shell" or not call.result:
-            continue
-        places = history.with_results(call.message)
-        text = call.result[:_MAX_READ]
-        for commit, subject in _COMMITTED.findall(text):
-            if subject.isprintable():
-                yield Answer("commit_hash", commit, places, {"subject": subject.strip()})
-        for match in _REQUEST.finditer(text) if _OPENS.search(command_line(call)) else ():
+    for call, line in shell:
+        for match in (
+            _REQUEST.finditer((call.result or "")[:_MAX_READ]) if _OPENS.search(line) else ()
+        ):
             forms = [f"#{match[1]}", f"pull/{match[1]}"]
-            opened.append(Answer("pull_request", match[0], places, also=forms))
+            places = history.with_results(call.message)
+            if any(history.comes_up(form, places) for form in (match[0], f"#{match[1]}")):
+                opened.append(Answer("pull_request", match[0], places, also=forms))
     yield from opened
+
+
+def _branch(history: History, shell: Sequence[tuple[Call, str]]) -> Iterator[Answer]:
+    """Yield the branch at the cut, if two calls name it and none after them may have left it."""
+    seen: list[tuple[int, str]] = []
+    for call, line in shell:
+        names = [match["name"] for match in _ON_BRANCH.finditer((call.result or "")[:_MAX_READ])]
+        if not command_outcome(call.result or "", call.error).failed:
+            names += _BRANCHES.findall(line)
+        if names and "git" in line:
+            if len(set(names)) > 1 or (seen and seen[-1][1] != names[0]):
+                seen = []
+            seen.append((call.message, names[-1]))
+        elif _SWITCHES.search(line) and not _RESTORES.search(line):
+            seen = []
+    if len({message for message, _ in seen}) > 1 and seen[-1][1] not in _USUAL_BRANCHES:
+        yield Answer("branch", seen[-1][1], history.with_results(*(message for message, _ in seen)))
+
+
+def _commits(history: History, shell: Sequence[tuple[Call, str]]) -> Iterator[Answer]:
+    """Yield the commits and the last of them, if the commands and git give the same subjects."""
+    found: list[Answer] = []
+    whole = last = True
+    for call, line in shell:
+        if _COMMITS.search(line):
+            made = list(_COMMITTED.finditer((call.result or "")[:_MAX_READ]))
+            told = " ".join(line.split())
+            places = history.with_results(call.message)
+            read = [
+                Answer("last_commit", match["subject"].strip(), places, also=[match["hash"]])
+                for match in made
+                if match["subject"].isprintable() and match["subject"].strip() in told
+            ]
+            last = bool(made) and len(read) == len(made)
+            whole = whole and last and "--amend" not in line
+            found += read
+        elif _MOVES_HEAD.search(line):
+            last = False
+            whole = whole and not _TAKES_BACK.search(line)
+    if found and last and len(found[-1].text.split()) >= _MIN_SUBJECT_WORDS:
+        yield found[-1]
+    if whole and 1 < len(found) <= _MAX_COMMITS:
+        yield from (replace(answer, row="commits") for answer in found)

@@ -1,4 +1,8 @@
-"""What tool calls did to files, and to the names and values in them."""
+"""What tool calls did to files, and to the values in them.
+
+Of a file, a call and its result or another message have to say that it was changed; a value has to
+stand somewhere beside the edits.
+"""
 
 import posixpath
 import re
@@ -10,8 +14,8 @@ from itertools import pairwise
 
 from compression_eval.authoring.asking import Answer, tells, wording
 from compression_eval.authoring.history import History, command_line
-from compression_eval.file_ops.calls import Call, file_outcome
-from compression_eval.file_ops.ledger import FileEvent, Status
+from compression_eval.file_ops.calls import Call
+from compression_eval.file_ops.ledger import FileEvent
 from compression_eval.file_ops.tools import (
     NEW_KEYS,
     OLD_KEYS,
@@ -23,25 +27,38 @@ from compression_eval.file_ops.tools import (
     text_of,
 )
 
-_MAX_READ = 20_000
 _MAX_SOURCE = 200_000
-_MAX_RENAMED_WORDS = 5_000
+_MAX_FILES = 8
+"""Files up to which all are asked for; of more, those of the folders with the most."""
+_MAX_FOLDERS = 3
+_MIN_PLACES = 2
+"""Messages that have to name a file: the call alone may have done something else."""
+_MIN_LABEL_WORDS = 3
+_LAST_TURNS = 4
+"""Requests whose changes are asked for: of earlier ones nobody needs it apart."""
 _UNSURE = frozenset({"path", "git", "code", "syntax", "tool", "unanswered", "outcome"})
 """Kinds of calls that may have touched files nobody can name; then no list is complete.
 
 Programs of the project stay out: the questions are about what the agent itself did to files.
 """
 _TEMPORARY = ("/tmp/", "/private/tmp/", "/var/tmp/", "/private/var/folders/", "/var/folders/")  # noqa: S108
-"""Where files are nobody's work; the wordings leave them out."""
+"""Where files are nobody's work."""
+_AGENT_FOLDER = re.compile(r"/\.(?:claude|codex|pi|gemini|cursor|opencode|hermes|factory|copilot)/")
+"""Where agents keep plans, notes and settings of their own."""
+_NO_FILE = re.compile(r"\\|^\w+:")
+"""Addresses of other things, and what commands of Windows name."""
 _EDITING = ("write", "edit", "editor", "patch")
 """What calls do whose arguments show what became of each line."""
+_SAYS_DONE = re.compile(
+    r"\b(?:updated|success\w*|applied|created|wrote|written|edited|replaced|saved)\b|^\{\}$", re.I
+)
+_MAX_SAID = 300
 _PATCHED_FILE = re.compile(r"^(?:\*\*\* (?:Update|Add) File: |\+\+\+ (?:b/)?)(\S.*?)\s*$")
 _PUTS_BACK = re.compile(r"\bgit\b[^|;&\n]*\b(?:checkout|restore)\b")
 _COMMITS = re.compile(r"\bgit\b[^|;&\n]*\bcommit\b")
 _SETTLES = re.compile(r"\bgit\b[^|;&\n]*\b(?:commit|stash|checkout|restore|reset)\b")
 _COMMITTED = re.compile(r"^\[[\w./#-]+ [0-9a-f]{7,40}\] ", re.MULTILINE)
-_NOT_THERE = re.compile(r"does not exist|no such file|file not found|ENOENT", re.IGNORECASE)
-_TEST = re.compile(r"(?:^|[_.-])(?:tests?|specs?)[_.-]|Tests?\.\w+$")
+_TEST = re.compile(r"(?:^|[_./-])(?:tests?|specs?)[_./-]|Tests?\.\w+$")
 _START = r"^(?:[ ]{0,4}|\t)"
 _SCRIPT = _START + (
     r"(?:export\s+)?(?:default\s+)?(?:abstract\s+)?(?:async\s+)?"
@@ -75,38 +92,24 @@ _MIN_TELLING_VALUE = 3
 def about_files(history: History) -> Iterator[Answer]:
     """Yield what was done to files, the most telling first."""
     edits = list(_edits(history))
-    yield from _definitions(history, edits)
+    yield from _uncommitted(history)
     yield from _changed_lists(history)
-    events = history.reading.events
-    first = next((event.message for event in events if event.action != "read"), None)
-    if first is not None and not _Span(history, 0, first).unsure:
-        read = (event.path for event in events if event.message < first and not event.folder)
-        for path in dict.fromkeys(read):
-            yield Answer("read_first", path, _touching(history, path))
     for state in history.inventory.states.values():
-        if state.status == "renamed" and state.original and not state.folder:
-            places = _touching(history, state.path)
-            yield Answer("file_renamed", state.path, places, {"old": state.original})
+        old, new = state.original, state.path
+        if state.status == "renamed" and old and not state.folder and _is_work(new):
+            events = [e for e in history.reading.events if new in (e.path, e.to)]
+            moved = history.with_results(*{e.message for e in events if e.to == new})
+            if history.comes_up(new, moved):
+                places = history.with_results(*{e.message for e in events})
+                yield Answer("file_renamed", new, places, {"old": old})
     yield from _defining(history, edits)
-    for call in history.calls:  # what the agent looked for in vain
-        given = paths_of(call.arguments)
-        if deed_of(call.name) == "read" and len(given) == 1 and call.result:
-            outcome = file_outcome(call.result, call.error, shows_content=True)
-            if outcome.failed and _NOT_THERE.search(outcome.text[:_MAX_READ]):
-                yield Answer("files_missing", history.project_path(given[0]), [call.message])
-    # What was changed after the last commit, if git did nothing to the files since.
-    lines = [(call, command_line(call)) for call in history.calls]
-    settled = [call for call, line in lines if _SETTLES.search(line)]
-    committed = [
-        call
-        for call, line in lines
-        if _COMMITS.search(line) and _COMMITTED.search(call.result or "")
-    ]
-    if committed and committed[-1].message == settled[-1].message:
-        span = _Span(history, committed[-1].message + 1, history.cut)
-        yield from span.answers("uncommitted", span.written)
-    yield from _renamed(edits)
     yield from _settled(history, edits)
+
+
+def _is_work(path: str) -> bool:
+    """Return whether a path is in the project: plans, notes and settings of agents are not."""
+    outside = path.startswith(("~", "../", *_TEMPORARY)) or _AGENT_FOLDER.search(f"/{path}")
+    return not outside and not _NO_FILE.search(path)
 
 
 @dataclass(frozen=True)
@@ -127,22 +130,29 @@ class _Span:
 
     @cached_property
     def written(self) -> list[FileEvent]:
-        """What was written; if there is a doubt, by editing tools only."""
+        """What was written in the project; if there is a doubt, by editing tools only."""
+        history = self.history
         given: defaultdict[int, list[str]] = defaultdict(list)
         patched: set[int] = set()
-        for call in self.history.calls if self.unsure else ():
-            deed = deed_of(call.name)
-            if deed in _EDITING:
-                given[call.message].extend(paths_of(call.arguments))
-            if deed == "patch":
+        for call in history.calls if self.unsure else ():
+            if deed_of(call.name) not in _EDITING:
+                continue
+            given[call.message].extend(paths := paths_of(call.arguments))
+            if not paths:
                 patched.add(call.message)
+            if not call.arguments and self.start <= call.message < self.end:
+                return []  # a change that nobody can read
+        outside = history.reading.root  # with a root, what is absolute lies elsewhere
+        events = [e for e in history.reading.events if self.start <= e.message < self.end]
+        if not self.unsure and any(_NO_FILE.search(event.path) for event in events):
+            return []
         return [
             event
-            for event in self.history.reading.events
-            if self.start <= event.message < self.end
-            and event.action in ("created", "modified")
+            for event in events
+            if event.action in ("created", "modified")
             and not event.folder
-            and not event.path.startswith(_TEMPORARY)
+            and _is_work(event.path)
+            and not (outside and event.path.startswith("/"))
             and (
                 not self.unsure
                 or event.message in patched
@@ -150,50 +160,76 @@ class _Span:
             )
         ]
 
+    @cached_property
+    def _said_done(self) -> set[int]:
+        """The messages with an editing call whose result says that it was carried out."""
+        return {
+            call.message
+            for call in self.history.calls
+            if deed_of(call.name) in _EDITING and _SAYS_DONE.search((call.result or "")[:_MAX_SAID])
+        }
+
     def answers(self, row: str, events: Sequence[FileEvent], **values: str) -> Iterator[Answer]:
-        """Yield the files of some of the events."""
-        only = wording("only_tools", self.history.language) if self.unsure else ""
+        """Yield those files of some events that are still there, if two signs say so of each.
+
+        The call is one; the other is a result that says so, or another message with the path.
+        """
+        history = self.history
+        only = wording("only_tools", history.language) if self.unsure else ""
         created = {event.path for event in events if event.action == "created"}
-        for event in events:
+        there = [event for event in events if history.still_there(event.path)]
+        done = {event.path for event in there if event.message in self._said_done}
+        doubtful = {event.path for event in there} - done
+        if any(len(history.stated_in([path])) < _MIN_PLACES for path in doubtful):
+            return
+        for event in there:
             key = "files_created" if event.path in created else "files_modified"
-            places = self.history.with_results(event.message)
+            places = history.with_results(event.message)
             yield Answer(row, event.path, places, {"only": only, **values}, key=key)
 
 
-def _touching(history: History, path: str) -> list[int]:
-    """Return the messages whose calls touched a file under its last path, with their results."""
-    events = history.reading.events
-    return history.with_results(*{e.message for e in events if path in (e.path, e.to)})
+def _tells_request(label: str) -> bool:
+    """Return whether the beginning of a message says what it is about."""
+    words = set(re.findall(r"[^\W\d_]{3,}", label))
+    return bool(label) and (not label.isascii() or len(words) >= _MIN_LABEL_WORDS)
+
+
+def _uncommitted(history: History) -> Iterator[Answer]:
+    """Yield what was changed after the last commit, if git did nothing to the files since."""
+    lines = [(call, command_line(call)) for call in history.calls]
+    settled = [call for call, line in lines if _SETTLES.search(line)]
+    committed = [
+        call
+        for call, line in lines
+        if _COMMITS.search(line) and _COMMITTED.search(call.result or "")
+    ]
+    if committed and committed[-1].message == settled[-1].message:
+        span = _Span(history, committed[-1].message + 1, history.cut)
+        yield from span.answers("uncommitted", span.written)
 
 
 def _changed_lists(history: History) -> Iterator[Answer]:
-    """Yield what was changed after each request, in all, in one folder, and of the tests."""
-    for turn in history.turns if len(history.turns) > 1 else ():
-        if turn.label and turn.end <= history.tail_start:
-            span = _Span(history, turn.message, turn.end)
-            yield from span.answers("turn_changed", span.written, asked=turn.label)
+    """Yield what was changed in all, in one folder, and after each request."""
     span = _Span(history, 0, history.cut)
-    if span.unsure:
+    changing = {event.message for event in span.written}
+    calls = [call for call in history.calls if call.message in changing]
+    if any(_PUTS_BACK.search(command_line(call)) for call in calls):
+        return
+    paths = dict.fromkeys(event.path for event in span.written)
+    if len(paths) <= _MAX_FILES:
         yield from span.answers("files_changed", span.written)
     else:
-        # A file that git put back was changed, and is not changed any more.
-        events = history.reading.events
-        modified = {event.message for event in events if event.action == "modified"}
-        changing = [command_line(call) for call in history.calls if call.message in modified]
-        put_back = any(map(_PUTS_BACK.search, changing))
-        statuses: tuple[Status, ...] = ("modified", "created", "deleted", "read")
-        for status in statuses[1:] if put_back else statuses:
-            for path in history.inventory.with_status(status):
-                if not path.startswith(_TEMPORARY):
-                    yield Answer(f"files_{status}", path, _touching(history, path))
-    paths = dict.fromkeys(event.path for event in span.written)
-    for folder, number in Counter(map(posixpath.dirname, paths)).items():
-        if folder and 1 < number < len(paths):
-            inside = [event for event in span.written if posixpath.dirname(event.path) == folder]
-            yield from span.answers("folder_changed", inside, folder=f"{folder}/")
-    tests = [event for event in span.written if _TEST.search(posixpath.basename(event.path))]
-    if 1 < len({event.path for event in tests}) < len(paths):
-        yield from span.answers("tests_changed", tests)
+        folders = Counter(posixpath.dirname(path) for path in paths if history.still_there(path))
+        for folder, number in folders.most_common(_MAX_FOLDERS):
+            if folder and number > 1:
+                inside = [e for e in span.written if posixpath.dirname(e.path) == folder]
+                yield from span.answers("folder_changed", inside, folder=f"{folder}/")
+    turns = [turn for turn in history.turns if turn.end <= history.tail_start]
+    spans = [(turn, _Span(history, turn.message, turn.end)) for turn in turns]
+    for turn, span in [(turn, span) for turn, span in spans if span.written][-_LAST_TURNS:]:
+        whole = paths.keys() <= {event.path for event in span.written}
+        if turn.request and _tells_request(turn.label) and not whole:
+            yield from span.answers("turn_changed", span.written, asked=turn.label)
 
 
 @dataclass(frozen=True)
@@ -264,35 +300,11 @@ def _defined(path: str, text: str) -> list[str]:
     return [name for name in dict.fromkeys(names) if tells(name)]
 
 
-def _definitions(history: History, edits: Sequence[Edit]) -> Iterator[Answer]:
-    """Yield which functions and types were added to a file, or taken out of it."""
-    before: defaultdict[str, set[str]] = defaultdict(set)
-    new: dict[str, dict[str, list[int]]] = {}  # by file and name: the messages that wrote it
-    gone: dict[str, dict[str, list[int]]] = {}
-    for edit in edits:
-        path, old = edit.path, edit.defined_before
-        for name in edit.defined:
-            taken_back = gone.get(path, {}).pop(name, None) is not None
-            if name not in old and not taken_back and name not in before[path]:
-                new.setdefault(path, {}).setdefault(name, []).append(edit.message)
-        for name in old:
-            if name not in edit.defined and new.get(path, {}).pop(name, None) is None:
-                gone.setdefault(path, {}).setdefault(name, []).append(edit.message)
-        before[path].update(old)
-    for row, found in (("names_added", new), ("names_removed", gone)):
-        for path, names in found.items():
-            if not history.still_there(path) or path.startswith(_TEMPORARY):
-                continue
-            events = [e for e in history.reading.events if path in (e.path, e.to)]
-            written = {event.message for event in events if event.action != "read"}
-            # A command that wrote to it as well may have added others.
-            edited = written <= {edit.message for edit in edits if edit.path == path}
-            for name, at in names.items() if edited else ():
-                yield Answer(row, name, at, {"path": path})
-
-
 def _defining(history: History, edits: Sequence[Edit]) -> Iterator[Answer]:
-    """Yield where a function or type was written, if in one file only, which is still there."""
+    """Yield where a new function or type was written, if in one file that is still there.
+
+    It has to come up elsewhere; tests and what is only used where it stands are nobody's question.
+    """
     places: dict[str, set[str]] = {}
     written: defaultdict[str, list[int]] = defaultdict(list)
     for edit in edits:
@@ -300,33 +312,18 @@ def _defining(history: History, edits: Sequence[Edit]) -> Iterator[Answer]:
             if name not in edit.defined:
                 places.pop(name, None)  # taken out again
         for name in edit.defined:
-            places.setdefault(name, set()).add(edit.path)
-            written[name].append(edit.message)
+            if name in written or name not in edit.defined_before:
+                places.setdefault(name, set()).add(edit.path)
+                written[name].append(edit.message)
     asked: set[str] = set()
     for name, paths in places.items():
         path = min(paths)
-        there = history.still_there(path) and not path.startswith(_TEMPORARY)
-        if len(paths) == 1 and there and path not in asked:
+        there = history.still_there(path) and _is_work(path) and not _TEST.search(path)
+        if len(paths) != 1 or not there or path in asked:
+            continue
+        if history.comes_up(name, history.with_results(*written[name])):
             asked.add(path)
             yield Answer("file_defines", path, written[name], {"name": name})
-
-
-def _renamed(edits: Sequence[Edit]) -> Iterator[Answer]:
-    """Yield the new names of what an edit renamed and changed in no other way."""
-    renamed: defaultdict[tuple[str, str], dict[str, int]] = defaultdict(dict)
-    for edit in edits:
-        before, after = (re.findall(r"\w+|[^\w\s]", text) for text in (edit.old, edit.new))
-        if len(before) == len(after) <= _MAX_RENAMED_WORDS:
-            pairs = {(a, b) for a, b in zip(before, after, strict=True) if a != b}
-            if len(pairs) == 1:
-                ((old, name),) = pairs
-                if tells(old) and tells(name):
-                    renamed[edit.path, old][name] = edit.message
-    for (path, old), names in renamed.items():
-        ((name, at), *more) = names.items()
-        later = " ".join(edit.new for edit in edits if edit.path == path and edit.message > at)
-        if not more and not re.search(rf"\b{re.escape(old)}\b", later):
-            yield Answer("name_changed", name, [at], {"old": old, "path": path})
 
 
 def _settled(history: History, edits: Sequence[Edit]) -> Iterator[Answer]:
@@ -354,9 +351,13 @@ def _settled(history: History, edits: Sequence[Edit]) -> Iterator[Answer]:
         followed = all(later[1] == earlier[2] for earlier, later in pairwise(steps))
         if not followed or value == steps[0][1]:
             continue  # one name in two places of a file, or a change that was taken back
-        if not history.still_there(path) or max(by_git, hidden.get(path, -1)) > message:
+        there = history.still_there(path) and _is_work(path)
+        if not there or max(by_git, hidden.get(path, -1)) > message:
             continue
         text, *forms = _forms(name, value)
+        edited = history.with_results(*(step[0] for step in steps))
+        if not any(history.comes_up(form, edited) for form in (text, *forms)):
+            continue
         # An old value is looked for in the spelling that the history has it in.
         spellings = [_forms(name, old) for _, old, _ in steps if old != value]
         stated = [list(filter(history.comes_up, each)) for each in spellings]

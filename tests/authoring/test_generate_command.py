@@ -58,15 +58,15 @@ def test_a_bank_lies_beside_the_fixture_and_passes_the_checks(fixture: Path) -> 
     pair = load_pair(fixture)
     assert pair.bank_path == fixture.with_name("story.probes.json")
     assert Counter(probe.type for probe in pair.bank.probes) == {
-        "recall": 2,
-        "artifact": 4,
-        "continuation": 4,
-        "decision": 2,
+        "recall": 1,
+        "artifact": 1,
+        "continuation": 2,
+        "decision": 1,
     }
     assert [probe.id for probe in pair.bank.probes[:3]] == [
         "recall-c22-01",
-        "recall-c22-02",
         "artifact-c22-01",
+        "continuation-c22-01",
     ]
     assert {probe.cut for probe in pair.bank.probes} == {story.CUT}
     assert all(probe.origin.startswith("mechanical:") for probe in pair.bank.probes)
@@ -76,8 +76,8 @@ def test_a_bank_lies_beside_the_fixture_and_passes_the_checks(fixture: Path) -> 
 
 def test_the_output_says_what_there_is_and_why_not_more(fixture: Path) -> None:
     found = generate(fixture)
-    assert "recall 2, artifact 4, continuation 4, decision 2; early " in found.stdout
-    assert "recall: 2 of 3: nothing more was found" in found.stdout
+    assert "recall 1, artifact 1, continuation 2, decision 1; early " in found.stdout
+    assert "recall: 1 of 3: nothing more was found" in found.stdout
     assert "reading 9 tool calls" in found.stderr
 
 
@@ -145,6 +145,33 @@ def test_probes_of_several_cuts_stand_in_one_bank(fixture: Path) -> None:
     )
 
 
+@pytest.mark.parametrize(
+    ("command", "output"),
+    [
+        ("ps -ef | rg 'bun|tsc|biome|worker-robin'", "dev 4411 bun run build"),
+        ("curl -v http://10.1.2.3:4000/refresh", "* connect from 10.1.2.9 port 43078 failed: no"),
+        ('npx markdownlint-cli2 "docs/x.md"', "docs/x.md:22:121 error MD013/line-length Too long"),
+        ("bd update rows-1 --claim --json", '{"notes": "0/2 passed quality, 0 execution errors."}'),
+        ("go test ./... && golangci-lint run ./...", "ok  \texample/rows\t0.4s\n0 issues."),
+        ("node verify_changes.js", "Found 8 error events\nAll modifications verified"),
+        ("npm run dev", "> next dev\nError: read ECONNRESET\n at async (src/lib/rows.ts:1:2)"),
+    ],
+)  # fmt: skip
+def test_what_only_looks_like_a_count_or_a_check_is_not_asked(
+    tmp_path: Path, command: str, output: str
+) -> None:
+    messages = [
+        system(),
+        user("Look into why the import of the partner export drops rows."),
+        assistant("", call("c1", command=command)),
+        result("c1", output),
+        user(f"This is what I get:\n{output}"),
+        assistant("I looked at it. " * 20),
+    ]
+    fixture = write(tmp_path / "x.json", {"name": "x", "messages": messages})
+    refused(generate(fixture), "nothing to ask was found")
+
+
 def test_no_probe_is_answered_by_the_kept_tail_alone(fixture: Path) -> None:
     """The report says where the tail begins, so that anyone can check."""
     report = fixture.with_name("report.json")
@@ -156,9 +183,8 @@ def test_no_probe_is_answered_by_the_kept_tail_alone(fixture: Path) -> None:
     assert sum(cut["spread"].values()) == len(cut["probes"]) == sum(cut["by_type"].values())
     texts = "\n".join(str(m) for m in story.messages()[18 : story.CUT])
     assert all(any(fact not in texts for fact in probe["facts"]) for probe in cut["probes"])
-    reasons = [item["reasons"][0] for item in cut["dropped"] if item["origin"] == "mechanical:todo"]
-    assert all("kept verbatim" in reason for reason in reasons)
-    assert len(reasons) == 2
+    reasons = {item["origin"]: item["reasons"][0] for item in cut["dropped"]}
+    assert "kept verbatim" in reasons["mechanical:tasks_open"]
 
 
 def test_a_conversation_that_is_kept_whole_gets_no_bank(fixture: Path) -> None:
@@ -215,13 +241,17 @@ def test_what_a_conversation_holds_is_only_data(tmp_path: Path) -> None:
     """Places of a template, control characters and endless lines come out as they went in."""
     messages = story.messages()
     messages[1]["content"] += "\nThe {facts} of {line} \x1b[31m are in FER-512." + "x " * 100_000
+    messages[16]["tool_calls"][0]["function"]["arguments"] = json.dumps(
+        {"command": "git commit -am 'Keep {facts} and {gap} without a note'"}
+    )
     messages[17]["content"] = "[main 4f3c2a1] Keep {facts} and {gap} without a note"
     fixture = story.story_file(tmp_path, messages=messages)
     found = generate(fixture)
     assert found.exit_code == 0, found.output
-    questions = [probe.question for probe in load_pair(fixture).bank.probes]
-    assert "Which hash did the commit “Keep {facts} and {gap} without a note” get?" in questions
-    assert all(text.isprintable() and len(text) < 1000 for text in questions)
+    probes = load_pair(fixture).bank.probes
+    facts = [item.fact for probe in probes for item in probe.expected_facts]
+    assert "Keep {facts} and {gap} without a note" in facts
+    assert all(probe.question.isprintable() and len(probe.question) < 1000 for probe in probes)
 
 
 def test_a_real_session(tmp_path: Path) -> None:

@@ -1,5 +1,7 @@
 """What is not asked without a model, since it has no answer or more than one."""
 
+import json
+
 import pytest
 
 from compression_eval.authoring.mechanical import mechanical
@@ -36,11 +38,15 @@ EDITED = turn(
 )
 
 
+SAID = user("So TIMEOUT_S = 900 it is.")
+
+
 def test_a_value_is_asked_while_only_edits_follow() -> None:
     other = {"old_string": "RETRIES = 101", "new_string": "RETRIES = 202"}
     later = turn("c2", "Edited config/app.py", "edit_file", path="config/app.py", **other)
-    assert asked(*EDITED)["value_set"] == ["TIMEOUT_S = 900"]
-    assert "value_set" in asked(*EDITED, *later)
+    assert asked(*EDITED, SAID)["value_set"] == ["TIMEOUT_S = 900"]
+    assert "value_set" in asked(*EDITED, SAID, *later)
+    assert "value_set" not in asked(*EDITED, *later)
 
 
 @pytest.mark.parametrize(
@@ -55,42 +61,7 @@ def test_a_value_is_asked_while_only_edits_follow() -> None:
     ],
 )
 def test_a_value_that_a_command_may_have_changed_is_not_asked(command: str) -> None:
-    assert "value_set" not in asked(*EDITED, *turn("c2", "", command=command))
-
-
-@pytest.mark.parametrize(
-    ("command", "listed"),
-    [("git checkout -- config/app.py", False), ("git diff config/app.py", True)],
-)
-def test_files_that_git_put_back_make_no_list_of_changed_ones(command: str, listed: bool) -> None:
-    assert ("files_modified" in asked(*EDITED, *turn("c2", "", command=command))) is listed
-
-
-TRACEBACK = "Traceback (most recent call last):\n  ...\n"
-
-
-@pytest.mark.parametrize(
-    ("output", "error"),
-    [
-        (f"{TRACEBACK}KeyError: 'delivery_note'\nexit code: 1", ["KeyError", "delivery_note"]),
-        (f"{TRACEBACK}KeyError: 'note'\n\n{TRACEBACK}TypeError: bad operand\nexit code: 1", None),
-        (
-            f"{TRACEBACK}KeyError: 'note'\n\nDuring handling of the above exception, another "
-            f"exception occurred:\n\n{TRACEBACK}LookupError: no such thing\nexit code: 1",
-            ["LookupError", "no such thing"],
-        ),
-        ("a.py:1: error: Name 'alpha' is not defined\nexit code: 1", ["alpha"]),
-        (
-            "a.py:1: error: Name 'alpha' is not defined\n"
-            "b.py:2: error: Name 'beta' is not defined\nexit code: 1",
-            None,
-        ),
-    ],
-)
-def test_an_error_is_asked_for_only_where_there_is_one(
-    output: str, error: list[str] | None
-) -> None:
-    assert asked(*turn("c1", output, command="python run.py")).get("command_error") == error
+    assert "value_set" not in asked(*EDITED, SAID, *turn("c2", "", command=command))
 
 
 @pytest.mark.parametrize(
@@ -106,13 +77,20 @@ def test_an_error_is_asked_for_only_where_there_is_one(
         ),
         (f'User has answered: "{ASKED}"="Not Postgres, use DuckDB". Go on.', None),
         ("There was no answer; one of the options was Postgres", None),
+        (f"{ASKED} -> MariaDB (Recommended)", ["MariaDB"]),
     ],
 )
 def test_an_option_counts_if_it_stands_for_itself(said: str, chosen: list[str] | None) -> None:
-    options = [{"label": "Postgres"}, {"label": "MariaDB"}]
-    question = {"question": ASKED, "options": options}
-    found = asked(*turn("c1", said, "AskUserQuestion", questions=[question]))
+    maria = "MariaDB (Recommended)" if "Recommended" in said else "MariaDB"
+    question = {"question": ASKED, "options": [{"label": "Postgres"}, {"label": maria}]}
+    found = asked(*turn("c1", said, "mcp__tools__ask", questions=[question]))
     assert found.get("option_chosen") == chosen
+
+
+def test_a_question_about_one_step_is_used_up_with_it() -> None:
+    question = {"question": "Shall I commit this now?", "options": [{"label": "Amend it"}, "No"]}
+    said = 'User has answered: "Shall I commit this now?"="Amend it". Go on.'
+    assert "option_chosen" not in asked(*turn("c1", said, "ask", questions=[question]))
 
 
 def test_an_answer_to_one_of_several_questions_is_not_taken_for_another() -> None:
@@ -172,19 +150,14 @@ def test_a_task_list_is_stale_once_the_work_has_moved_on(later: list[Json], open
 
 
 REQUEST = "Compare the two drafts that lie in this folder, please."
+USED = turn("u1", "ok", command="python -m orjson data/rows.json --max_rows 3 --ruff_lint")
 
 
 @pytest.mark.parametrize("injected", [False, True])
 def test_nobody_is_said_to_have_written_what_the_agent_put_in(injected: bool) -> None:
-    said = "Look at the way in which limits are kept in this large service. It is in limits/rows.py"
-    message = {
-        **user(f"Hello again. {said}; use `ruff_lint` instead of `old_lint`."),
-        "injected": injected,
-    }
-    read = turn("c1", "rows", "read_file", path="limits/rows.py")
-    found = asked(message, *read, user(REQUEST))
-    assert ("user_instead" in found) is not injected
-    assert ("user_files" in found) is not injected
+    said = "Look at the limits. Never run `old_lint` there; use `ruff_lint` instead of `old_lint`."
+    message = {**user(said), "injected": injected}
+    assert ("user_instead" in asked(message, *USED, user(REQUEST))) is not injected
 
 
 @pytest.mark.parametrize(
@@ -193,12 +166,29 @@ def test_nobody_is_said_to_have_written_what_the_agent_put_in(injected: bool) ->
         ("Please use `orjson` instead of `ujson` there.", ["orjson"]),
         ("Rename `row_limit` to `max_rows`, please.", ["max_rows"]),
         ("Use orjson instead of ujson. No: use simplejson instead of ujson.", None),
+        ("Please use `simplejson` instead of `ujson` there.", None),  # the agent never did
         ("Please use this instead of that.", None),
         ("Do it well instead of fast.", None),
     ],
 )
 def test_what_the_user_wants_instead(said: str, wanted: list[str] | None) -> None:
-    assert asked(user(said)).get("user_instead") == wanted
+    assert asked(user(said), *USED).get("user_instead") == wanted
+
+
+@pytest.mark.parametrize(
+    ("said", "ruled"),
+    [
+        ("Keep `--max_rows` as the only limit of the importer.", ["--max_rows"]),
+        ("- You must never write to data/rows.json in a test.", ["data/rows.json"]),
+        ("Should we never write to data/rows.json in a test?", None),
+        ("Never write to data/rows.json or to data/columns.json.", None),
+        ("Never write to data/columns.json in any of the tests.", None),  # never used
+        ("I looked at data/rows.json and at the limits of it.", None),
+        ("<skill>Never write to data/rows.json in a test.</skill>", None),
+    ],
+)
+def test_a_rule_of_the_user_is_quoted_with_a_gap(said: str, ruled: list[str] | None) -> None:
+    assert asked(user(said), *USED).get("user_rule") == ruled
 
 
 @pytest.mark.parametrize(
@@ -207,100 +197,179 @@ def test_what_the_user_wants_instead(said: str, wanted: list[str] | None) -> Non
         ("limits/rows.py", "parse_rows", False),
         ("limits/reader.py", "parse_rows", True),
         ("limits/main.py", "parse_rows", False),
-        ("tests/test_rows.py", "RowsTest", False),
+        ("tests/test_reader.py", "parse_rows", False),
+        ("limits/reader.py", "unused_rows", False),
     ],
 )
-def test_a_file_whose_name_can_be_guessed_is_not_asked_for(
+def test_where_a_definition_stands_is_asked_if_it_is_used_and_cannot_be_guessed(
     path: str, name: str, asked_for: bool
 ) -> None:
     other = turn("c0", "created", "write_file", path="limits/other.py", content="x = 1\n")
-    content = f"class {name}:\n    pass\n"
-    made = turn("c1", "created", "write_file", path=path, content=content)
-    assert (asked(*other, *made).get("file_defines") == [path]) is asked_for
+    made = turn("c1", "created", "write_file", path=path, content=f"class {name}:\n    pass\n")
+    used = turn("c2", "3", command="python -c 'parse_rows()'")
+    assert (asked(*other, *made, *used).get("file_defines") == [path]) is asked_for
 
 
-def test_functions_are_added_only_while_they_are_there() -> None:
-    def edit(identifier: str, old: str, new: str) -> list[Json]:
-        arguments = {"path": "limits/rows.py", "old_string": old, "new_string": new}
-        return turn(identifier, "Edited limits/rows.py", "edit_file", **arguments)
-
-    first, second = "def first_row(x):\n    pass\n", "def last_row(x):\n    pass\n"
-    added = edit("c1", "x = 1\n", f"x = 1\n{first}{second}")
-    assert asked(*added)["names_added"] == ["first_row", "last_row"]
-    assert asked(*added, *edit("c2", second, ""))["names_added"] == ["first_row"]
-    swapped = asked(*edit("c1", first, second))
-    assert swapped["names_added"] == ["last_row"]
-    assert swapped["names_removed"] == ["first_row"]
-    quoted = edit("c1", "x = 1\n", f'x = """\n{first}"""\n{second}')
-    assert asked(*quoted)["names_added"] == ["last_row"]
-    assert "names_added" not in asked(*added, *turn("c2", "", command="sed -i d limits/rows.py"))
-
-
-def test_a_name_that_an_edit_replaced() -> None:
-    arguments = {"old_string": "fetch_rows(fetch_rows)", "new_string": "load_rows(load_rows)"}
-    replaced = turn("c1", "Edited limits/x.py", "edit_file", path="limits/x.py", **arguments)
-    assert asked(*replaced)["name_changed"] == ["load_rows"]
-
-
-def test_tests_that_failed_and_what_a_linter_found() -> None:
-    output = (
-        "tests/test_rows.py:4: error\nFAILED tests/test_rows.py::test_limits - assert 3 == 4\n"
-        "1 failed, 2 passed in 0.2s\nexit code: 1"
-    )
-    lint = "limits/rows.py:4:1: F401 unused\nlimits/x.py:9:2: E741 name\nexit code: 1"
-    found = asked(
-        *turn("c1", output, command="python -m pytest tests"),
-        *turn("c2", lint, command="mise run lint"),
-    )
-    assert found["tests_failed_one"] == ["tests/test_rows.py::test_limits"]
-    assert found["found_in"] == ["limits/rows.py", "limits/x.py"]
-    assert found["found_rules"] == ["F401", "E741"]
-    assert found["command_linter"] == ["mise run lint"]
-    assert "command_tests" not in found  # anybody would try pytest
-    marked = "Usage\n  ✗ not allowed here\nexit code: 1"
-    assert "tests_failed_one" not in asked(*turn("c1", marked, command="limits --help"))
+PYTEST = "nix run .#check-tests"
 
 
 @pytest.mark.parametrize(
-    ("command", "template", "fact"),
+    ("command", "output", "expected"),
     [
-        ("pip install -q orjson", "packages", "orjson"),
-        ("git checkout -b rows/limits", "branch", "rows/limits"),
-        ("curl -s http://localhost:8231/rows", "port", "8231"),
+        (PYTEST, "=== 12 passed in 0.2s ===\nexit code: 0", {"test_counts": ["12 passed"]}),
+        (PYTEST, "=== 12 passed in 0.2s ===\nexit code: 1", {}),
+        (PYTEST, "=== 12 passed in 0.2s ===", {}),  # nothing else says so
+        (f"cd x && {PYTEST}", "12 passed in 0.2s\nexit code: 0", {"test_counts": ["12 passed"]}),
+        (f"{PYTEST}; {PYTEST}", "12 passed in 0.2s\nexit code: 0", {}),
+        (f"cat a.log # {PYTEST}", "12 passed in 0.2s\nexit code: 0", {}),
+        (
+            PYTEST,
+            "FAILED tests/test_x.py::test_limits - x\n1 failed, 2 passed in 0.2s\nexit code: 1",
+            {"check_failing": [PYTEST, "tests/test_x.py::test_limits"]},
+        ),
+        (PYTEST, "Found 8 error events\n12 passed\nexit code: 0", {}),
+        ("npx eslint src", "✖ 3 problems (3 errors, 0 warnings)\nexit code: 1",
+         {"check_failing": ["npx eslint src", "3 failed"]}),
     ],
-)
-def test_what_one_command_tells(command: str, template: str, fact: str) -> None:
-    assert asked(*turn("c1", "done", command=command))[template] == [fact]
-    assert template not in asked(*turn("c1", "exit code: 1", command=command))
+)  # fmt: skip
+def test_what_a_check_found_counts_if_its_exit_code_agrees(
+    command: str, output: str, expected: dict[str, list[str]]
+) -> None:
+    assert asked(*turn("c1", output, command=command)) == expected
 
 
-def test_a_search_that_was_made_once() -> None:
-    hits = "limits/rows.py:4:parse_rows(x)\nlimits/x.py:9:parse_rows(y)"
-    once = turn("c1", hits, "Grep", pattern="parse_rows")
-    assert asked(*once)["searched"] == ["limits/rows.py", "limits/x.py"]
-    again = turn("c2", hits, command="rg 'parse_rows|read_rows'")
-    assert "searched" not in asked(*once, *again)
+def test_a_count_that_the_agent_repeats_counts_and_a_later_run_takes_it_back() -> None:
+    ran = turn("c1", "12 passed in 0.2s", command=f"{PYTEST} | tail -3")
+    said = assistant("All 12 pass.")
+    assert asked(*ran, said)["test_counts"] == ["12 passed"]
+    assert "test_counts" not in asked(*ran, said, *turn("c2", "?", command=f"time {PYTEST} | wc"))
+
+
+def test_the_command_of_the_tests_is_asked_if_there_is_one_that_nobody_would_guess() -> None:
+    def runs(*commands: str) -> dict[str, list[str]]:
+        each = [turn(f"c{n}", "12 passed in 0.2s", command=c) for n, c in enumerate(commands)]
+        return asked(*(message for messages in each for message in messages))
+
+    assert runs(PYTEST, f"{PYTEST} --all")["command_tests"] == [PYTEST]
+    assert "command_tests" not in runs(PYTEST)
+    assert "command_tests" not in runs(PYTEST, "make test")
+    assert "command_tests" not in runs("python -m pytest", "python -m pytest")
+
+
+def test_a_branch_is_asked_if_git_names_it_again_and_nothing_left_it() -> None:
+    made = turn("c1", "Switched to a new branch 'x'", command="git checkout -b rows/limits")
+    again = turn("c2", "On branch rows/limits\nnothing to commit", command="git status")
+    assert asked(*made, *again)["branch"] == ["rows/limits"]
+    assert "branch" not in asked(*again)
+    assert "branch" not in asked(*made, *again, *turn("c3", "", command="git checkout -"))
+    assert "branch" not in asked(*again, *turn("c3", "On branch main", command="git status"))
+
+
+def commit(identifier: str, subject: str, told: str = "") -> list[Json]:
+    output = f"[main 4f3c2a{identifier[-1]}] {told or subject}"
+    return turn(identifier, output, command=f"git commit -m '{subject}'")
+
+
+def test_commits_are_asked_for_if_the_command_and_git_say_the_same() -> None:
+    first, second = commit("c1", "Add row limits"), commit("c2", "Check the limits")
+    found = asked(*first, *second)
+    assert found["last_commit"] == ["Check the limits"]
+    assert found["commits"] == ["Add row limits", "Check the limits"]
+    unclear = asked(*first, *commit("c2", "Check the limits", "Another subject"))
+    assert not {"last_commit", "commits"} & unclear.keys()
+    reset = asked(*first, *second, *turn("c3", "", command="git reset --hard HEAD~1"))
+    assert not {"last_commit", "commits"} & reset.keys()
+
+
+def written(identifier: str, path: str, output: str = "created") -> list[Json]:
+    return turn(identifier, output, "write_file", path=path, content="x = 1\n")
 
 
 def test_files_are_asked_for_by_the_request_that_they_were_changed_for() -> None:
-    def write(identifier: str, path: str) -> list[Json]:
-        return turn(identifier, "created", "write_file", path=path, content="x = 1\n")
-
     found = asked(
-        *write("c1", "limits/first.py"),
+        *written("c1", "limits/first.py"),
         user("Now the second half of it, if you like."),
-        *write("c2", "limits/rows.py"),
-        *write("c3", "limits/columns.py"),
+        *written("c2", "limits/rows.py"),
+        *written("c3", "limits/columns.py"),
         user(REQUEST),
     )
     assert found["turn_changed"] == ["limits/rows.py", "limits/columns.py"]
-    assert found["files_created"] == ["limits/first.py", "limits/rows.py", "limits/columns.py"]
+    assert found["files_changed"] == ["limits/first.py", "limits/rows.py", "limits/columns.py"]
+
+
+def test_of_many_files_those_of_a_folder_are_asked_for() -> None:
+    paths = [f"limits/part{n}.py" for n in range(3)] + [f"d{n}/x{n}.py" for n in range(6)]
+    found = asked(*(m for n, path in enumerate(paths) for m in written(f"c{n}", path)))
+    assert found == {"folder_changed": paths[:3]}
+
+
+@pytest.mark.parametrize(
+    ("path", "output", "work"),
+    [
+        ("/home/dev/shop/limits/rows.py", "created", True),
+        ("/home/dev/.claude/plans/brave-heron.md", "created", False),
+        ("/tmp/rows-probe.py", "created", False),  # noqa: S108
+        ("/home/dev/shop/limits/columns.py", "?", False),  # nothing says that it was done
+    ],
+)
+def test_plans_and_what_nothing_confirms_are_not_still_to_commit(
+    path: str, output: str, work: bool
+) -> None:
+    found = asked(*commit("c1", "Add row limits"), *written("c2", path, output))
+    assert ("uncommitted" in found) is work
+
+
+def test_windows_paths_are_those_of_the_project() -> None:
+    def made(n: int, name: str) -> list[Json]:
+        path = f"C:\\Users\\dev\\shop\\limits\\{name}"
+        return written(f"c{n}", path, f"File created successfully at: {path}")
+
+    plan = written("c9", "C:\\Users\\dev\\.claude\\plans\\x-heron.md")
+    entered = turn("c8", "", command="cd /c/Users/dev/shop && ls")
+    found = asked(*entered, *made(1, "rows.py"), *made(2, "columns.py"), *plan)
+    assert found["files_changed"] == ["limits/rows.py", "limits/columns.py"]
+
+
+def test_scripts_of_code_mode_are_the_call_that_they_make() -> None:
+    patch = "*** Begin Patch\n*** Add File: /home/dev/shop/limits/rows.py\n+x = 1\n*** End Patch"
+    scripts = [
+        f"const patch = {json.dumps(patch)};\ntext(await tools.apply_patch(patch));",
+        f"const r = await tools.exec_command({{cmd:{json.dumps(PYTEST)},workdir:'x'}});",
+    ]
+    outputs = ["{}", "12 passed in 0.2s\nexit code: 0"]
+    calls = [
+        turn(f"c{n}", f"Script completed\nWall time 0.1 seconds\nOutput:\n\n{output}", "exec",
+             input=script)
+        for n, (script, output) in enumerate(zip(scripts, outputs, strict=True))
+    ]  # fmt: skip
+    found = asked(*calls[0], *calls[1])
+    assert found["files_changed"] == ["/home/dev/shop/limits/rows.py"]
+    assert found["test_counts"] == ["12 passed"]
+    unread = turn("c3", "{}", "exec", input="text(await tools.apply_patch(patch + more));")
+    assert "files_changed" not in asked(*calls[0], *unread)
+
+
+def test_few_of_a_kind_are_asked() -> None:
+    questions = [
+        {"question": f"Which limit shall table{n} have?", "options": ["low mark", "high mark"]}
+        for n in range(9)
+    ]
+    said = ", ".join(f'"{q["question"]}"="high mark"' for q in questions)
+    history = story.history(
+        messages=[system(), user(REQUEST), *turn("c1", said, "ask", questions=questions),
+                  *turn("c2", "x " * 400, command="ls")],
+        cut=6, cuts=[6],
+    )  # fmt: skip
+    assert [c.template for c in mechanical(history).candidates] == ["option_chosen"] * 4
 
 
 def test_a_session_in_which_nobody_typed_anything() -> None:
-    messages = [{**user("Stop hook feedback: go on."), "injected": True}, *EDITED, assistant("Yes")]
-    history = story.history(messages=messages, cuts=[len(messages)], cut=len(messages))
-    assert [c.template for c in mechanical(history).candidates] == [
-        "files_modified",
-        "value_set",
+    messages = [
+        {**user("Stop hook feedback: go on."), "injected": True},
+        *EDITED,
+        {**SAID, "injected": True},
+        assistant("Only the weather is left to talk about now, and it is fine, all day."),
+        assistant("Yes"),
     ]
+    history = story.history(messages=messages, cuts=[len(messages)], cut=len(messages))
+    assert [c.template for c in mechanical(history).candidates] == ["files_changed", "value_set"]
