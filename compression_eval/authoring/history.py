@@ -68,8 +68,6 @@ class History:
     """Tokens of each message before the cut."""
     texts: Sequence[Text]
     """Every message before the cut, prepared for look-ups."""
-    continuation: Sequence[Message]
-    """What the recorded agent went on with, up to the next cut."""
 
     @property
     def language(self) -> Language:
@@ -262,8 +260,7 @@ async def histories(
     sizes = [counter.message(message) for message in messages[:last]]
     texts = [Text(message.searchable()) for message in fixture.messages[:last]]
     found: list[History] = []
-    for cut, end in zip(cuts, [*cuts[1:], len(fixture.messages)], strict=True):
+    for cut in cuts:
         tail = cut - len(split(messages[:cut], 0, tail_tokens).tail)
-        continuation = fixture.messages[cut:end]
-        found.append(History(fixture, cut, tail, sizes[:cut], texts[:cut], continuation))
+        found.append(History(fixture, cut, tail, sizes[:cut], texts[:cut]))
     return found

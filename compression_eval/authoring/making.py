@@ -29,8 +29,6 @@ class CutResult:
     cut: int
     compressed: range
     """The messages that are not kept verbatim."""
-    continues: bool
-    """Whether the recording goes on after the cut."""
     chosen: list[Candidate] = field(default_factory=list)
     """Those that the bank has, with their ids."""
     dropped: list[Dropped] = field(default_factory=list)
@@ -58,8 +56,6 @@ class CutResult:
             why = f"{dropped} dropped" if dropped else "nothing more was found"
             if kind == "decision" and wanted.model is None:
                 why = "tool calls tell no reasons: decisions need a model (--model)"
-            elif kind == "continuation" and wanted.model is None and not self.continues:
-                why = f"nothing is recorded after the cut; {why}"
             yield f"{kind}: {count} of {wanted.per_type}: {why}"
 
 
@@ -172,7 +168,7 @@ async def generate_bank(
     """
     cuts = cuts_of(result.fixture, wanted.cuts)
     for history in await histories(result.fixture, cuts, wanted.tail_tokens):
-        done = CutResult(history.cut, history.compressed, bool(history.continuation))
+        done = CutResult(history.cut, history.compressed)
         result.cuts.append(done)
         if not history.compressed:
             progress(f"cut {history.cut}: everything is kept")

@@ -54,18 +54,18 @@ _REPLACED = re.compile(
 )
 _SENTENCE = re.compile(r"(?<=[.!?])\s+|(?<=[。！？])|\n")
 _BULLET = re.compile(r"^\s*(?:[-*•>#]+|\d+[.)])\s+")
-_WHOLE = re.compile(r"[.!。！]$")
+_WHOLE = re.compile(r"(?![a-z]).*[.!。！]")
 _WELL_KNOWN = re.compile(r"(?:SHA|UTF|ISO|RFC|AES|TLS|HTTP|ES)[ -]?\d+")
 _MIN_RULE, _MAX_RULE = 25, 240
 _UNQUOTED = re.compile(r"[“”「」?？]|https?://|\*\*")
 _CODE = re.compile(r"`([^`]{3,60})`")
 _GAP = "____"
 _NOT_LETTER = re.compile(r"[^a-z]")
-_ADVISED = re.compile(
-    r"\s*[(（](?:recom|empf|suggested|推|おすすめ|추천)[^()（）]*[)）]$", re.IGNORECASE
-)
+_REMARK = re.compile(r"\s*[(（][^()（）]+[)）]$")
+"""What stands in brackets behind an option, such as that it is recommended."""
 _PROCEDURE = re.compile(
-    r"\b(?:commit|merge|push)\b|커밋|머지|푸시|提交|推送|合并|コミット|マージ|プッシュ",
+    r"\b(?:commit|merge|push|proceed|next step)\b|커밋|머지|푸시|진행|提交|推送|合并|下一步"
+    r"|コミット|マージ|プッシュ",
     re.IGNORECASE,
 )
 """Questions about one step, whose answer is used up with it."""
@@ -126,9 +126,8 @@ def _rules(history: History, spoken: Sequence[tuple[Turn, str]]) -> Iterator[Ans
         for sentence in _SENTENCE.split(prose):
             said = " ".join(_BULLET.sub("", sentence).split())
             fits = _MIN_RULE <= len(said) <= _MAX_RULE and said.isprintable()
-            if not fits or not _WHOLE.search(said) or _UNQUOTED.search(said):
-                continue
-            if not rule.search(said):
+            whole = _WHOLE.fullmatch(said) and said.count("(") == said.count(")")
+            if not fits or not whole or _UNQUOTED.search(said) or not rule.search(said):
                 continue
             things = dict.fromkeys([*_CODE.findall(said), *identifiers_in(said)])
             if len(things) != 1:
@@ -315,10 +314,12 @@ def _choices(history: History) -> Iterator[Answer]:
         questions = list(_questions(call.arguments)) if call.result else []
         for asked, options in questions:
             chosen = _chosen(asked, options, call.result or "", alone=len(questions) == 1)
-            lasting = len(asked) <= _MAX_QUESTION and not _PROCEDURE.search(asked)
+            lasting = len(asked) <= _MAX_QUESTION and not _PROCEDURE.search(f"{asked} {chosen}")
             if chosen is not None and lasting and asked.isprintable():
                 places = history.with_results(call.message)
-                plain = _ADVISED.sub("", chosen)
+                # A remark of its own is no part of the option; one that all have is.
+                alone = sum(bool(_REMARK.search(option)) for option in options) == 1
+                plain = _REMARK.sub("", chosen) if alone else chosen
                 yield Answer("option_chosen", plain, places, {"asked": asked}, also=[chosen])
 
 

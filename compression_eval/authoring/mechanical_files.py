@@ -59,6 +59,7 @@ _COMMITS = re.compile(r"\bgit\b[^|;&\n]*\bcommit\b")
 _SETTLES = re.compile(r"\bgit\b[^|;&\n]*\b(?:commit|stash|checkout|restore|reset)\b")
 _COMMITTED = re.compile(r"^\[[\w./#-]+ [0-9a-f]{7,40}\] ", re.MULTILINE)
 _TEST = re.compile(r"(?:^|[_./-])(?:tests?|specs?)[_./-]|Tests?\.\w+$")
+_WORD = re.compile(r"[A-Z]?[a-z]+|[A-Z]+|\d+")
 _START = r"^(?:[ ]{0,4}|\t)"
 _SCRIPT = _START + (
     r"(?:export\s+)?(?:default\s+)?(?:abstract\s+)?(?:async\s+)?"
@@ -191,7 +192,8 @@ class _Span:
 def _tells_request(label: str) -> bool:
     """Return whether the beginning of a message says what it is about."""
     words = set(re.findall(r"[^\W\d_]{3,}", label))
-    return bool(label) and (not label.isascii() or len(words) >= _MIN_LABEL_WORDS)
+    told = not label.isascii() or len(words) >= _MIN_LABEL_WORDS
+    return bool(label) and told and not label.endswith((":", "："))
 
 
 def _uncommitted(history: History) -> Iterator[Answer]:
@@ -319,11 +321,20 @@ def _defining(history: History, edits: Sequence[Edit]) -> Iterator[Answer]:
     for name, paths in places.items():
         path = min(paths)
         there = history.still_there(path) and _is_work(path) and not _TEST.search(path)
-        if len(paths) != 1 or not there or path in asked:
+        if len(paths) != 1 or not there or path in asked or _names_file(name, path):
             continue
-        if history.comes_up(name, history.with_results(*written[name])):
+        shown = (i for i in range(min(written[name])) if history.messages[i].role == "tool")
+        known = any(True for _ in history.stating([name], shown))
+        if not known and history.comes_up(name, history.with_results(*written[name])):
             asked.add(path)
             yield Answer("file_defines", path, written[name], {"name": name})
+
+
+def _names_file(name: str, path: str) -> bool:
+    """Return whether half of the words of a file's name are those of a definition in it."""
+    stem = posixpath.splitext(posixpath.basename(path))[0]
+    given, words = (set(map(str.lower, _WORD.findall(text))) for text in (name, stem))
+    return 2 * len(words & given) >= len(words)
 
 
 def _settled(history: History, edits: Sequence[Edit]) -> Iterator[Answer]:
