@@ -317,9 +317,9 @@ def _choices(history: History) -> Iterator[Answer]:
             lasting = len(asked) <= _MAX_QUESTION and not _PROCEDURE.search(f"{asked} {chosen}")
             if chosen is not None and lasting and asked.isprintable():
                 places = history.with_results(call.message)
-                # A remark of its own is no part of the option; one that all have is.
-                alone = sum(bool(_REMARK.search(option)) for option in options) == 1
-                plain = _REMARK.sub("", chosen) if alone else chosen
+                plain = _REMARK.sub("", chosen)
+                if sum(option.startswith(plain) for option in options) > 1:
+                    plain = chosen
                 yield Answer("option_chosen", plain, places, {"asked": asked}, also=[chosen])
 
 
