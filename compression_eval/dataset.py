@@ -209,7 +209,9 @@ def _askable(fixture: Fixture, place: Place) -> tuple[list[Probe], list[Probe]]:
         return place.probes, tracked
     named = {probe.id for probe in place.probes if probe.cut is not None}
     early = {
-        probe.id for probe in tracked if not all(fact.evidence for fact in probe.expected_facts)
+        probe.id
+        for probe in tracked
+        if not all(fact.evidence or fact.derived for fact in probe.expected_facts)
     } - named
     return (
         [probe for probe in place.probes if probe.id not in early],
@@ -244,7 +246,8 @@ def _sample(fixture: Fixture, probe: Probe, cuts: Sequence[int], fixture_digest:
     return Sample(
         id=f"{fixture.name}/{probe.id}",
         input=probe.question,
-        target=[fact.fact for fact in probe.expected_facts],
+        target=[fact.fact for fact in probe.expected_facts]
+        or [probe.reference_answer or probe.rubric or "(unanswerable)"],
         metadata={
             "fixture": fixture.name,
             "cluster": fixture.name,

@@ -95,13 +95,14 @@ class Case:
     @cached_property
     def kept(self) -> bool:
         """Whether all facts stand in what is kept verbatim."""
-        return all(self.history.kept(fact.forms) for fact in self.probe.expected_facts)
+        facts = self.probe.expected_facts
+        return bool(facts) and all(self.history.kept(fact.forms) for fact in facts)
 
     @cached_property
     def in_system(self) -> bool:
         """Whether all facts stand in the system prompt."""
-        head = range(self.history.start)
-        return all(self.history.stated_in(f.forms, head) for f in self.probe.expected_facts)
+        facts, head = self.probe.expected_facts, range(self.history.start)
+        return bool(facts) and all(self.history.stated_in(f.forms, head) for f in facts)
 
 
 _Redactor = tuple[str, str, re.Pattern[str]]
@@ -353,7 +354,8 @@ def check_bank(pair: FixtureWithBank, tail_tokens: int) -> BankReport:
         where = f"{path}: probes[{position}] ({shorten(probe.id)})"
         for check in CHECKS:
             findings.extend(Finding("warning", where + place, text) for place, text in check(case))
-    thirds = Counter(_third(fact, case.history) for case in cases for _, fact in case.facts)
+    facts = ((fact, case.history) for case in cases for _, fact in case.facts)
+    thirds = Counter(_third(*each) for each in facts if each[0].evidence or not each[0].derived)
     for third in THIRDS if len(cases) >= _MIN_PROBES_FOR_THIRDS else ():
         if not thirds[third]:
             text = f"no fact is first said in the {third} third"

@@ -113,8 +113,8 @@ class Asked:
     digest: str = ""
     """Of the fixture, the probe and the cut as they were asked."""
     model: str = ""
-    fact_share: float = 0.0
-    """Share of the expected facts that the answer holds."""
+    fact_share: float | None = 0.0
+    """Share of the expected facts that the answer holds; None if there are none."""
     passed: bool = False
     failure: str = ""
     """Why nothing can be said; empty if the answer was judged."""
@@ -166,7 +166,7 @@ def qualify_command(
     epochs. Whether the tail alone passes is kept as its region. An answer passes if it holds every
     expected fact and gives no superseded or forbidden value as current, or with --grader by its
     scores. The verdicts are written into the banks; a probe that could not be judged gets none,
-    is named, and the command exits with 1.
+    is named, and the command exits with 1. An unanswerable probe gets none by its nature.
     """
     if options["threshold"] is not None and options["grader"] is None:
         raise DataError("--threshold: only with --grader; without one, facts are looked up")
@@ -198,7 +198,8 @@ def qualify_command(
         verdicts = {probe: verdict(items, settings) for probe, items in runs[name].items()}
         judged = {probe: v for probe, v in verdicts.items() if isinstance(v, Qualification)}
         _say_verdicts(name, verdicts)
-        failed = failed or len(judged) < len(verdicts)
+        unanswerable = {probe.id for probe in pair.bank.probes if probe.unanswerable}
+        failed = failed or not verdicts.keys() <= judged.keys() | unanswerable
         if judged:
             write_verdicts(source, judged, targets[name])
             click.echo(f"  wrote {targets[name]}")
@@ -444,8 +445,12 @@ def _asked(sample: EvalSample, condition: Condition, settings: QualifySettings) 
         return replace(asked, nothing_removed=True)
     failure = record.compression_failure or record.answer_failure
     facts = _values(sample, "fact_retention")
-    share = facts.get("fact_recall", math.nan)
-    if failure or math.isnan(share):
+    share = facts.get("fact_recall", math.nan) if found.probe.expected_facts else None
+    if found.probe.unanswerable:
+        failure = "it is unanswerable: not to know is right with nothing, too"
+    elif share is None and settings.grader is None:
+        failure = "it has no expected facts: only a --grader can judge it"
+    if failure or (share is not None and math.isnan(share)):
         return replace(asked, failure=failure or "the facts were not looked up")
     if settings.grader is None:
         violations = facts.get("fact_violations", math.nan)
@@ -497,7 +502,7 @@ def verdict(asked: Sequence[Asked], settings: QualifySettings) -> Qualification 
         return "the fixture or the probe was changed while it was put to the model"
     counted = {
         condition: QualifyingRuns(
-            fact_share=round(fmean(item.fact_share for item in items), _DIGITS),
+            fact_share=_mean_share(items),
             passed=sum(item.passed for item in items),
             runs=len(items),
         )
@@ -514,6 +519,11 @@ def verdict(asked: Sequence[Asked], settings: QualifySettings) -> Qualification 
         cut=first.cut,
         digest=first.digest,
     )
+
+
+def _mean_share(runs: Sequence[Asked]) -> float | None:
+    shares = [item.fact_share for item in runs if item.fact_share is not None]
+    return round(fmean(shares), _DIGITS) if shares else None
 
 
 def write_verdicts(

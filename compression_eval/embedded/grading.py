@@ -2,7 +2,8 @@
 
 All scores are 5 times a share, rounded to two places; ``docs/embedded-model.md`` shows the formulas
 as a table. An empty answer, an abstention and a wish to read again get 0 on every criterion but the
-two of instruction following. Wrong facts beside right ones cap accuracy at 3.
+two of instruction following; where the ground truth calls a question unanswerable, only an answer
+that says it does not know gets 5. Wrong facts beside right ones cap accuracy at 3.
 """
 
 import json
@@ -30,7 +31,9 @@ _TASK_SHARE = 0.6
 _SHORT_ANSWER = 600
 """Maximum characters of an answer that abstains or wants to read."""
 
+_UNKNOWN = "the answer says that it does not know"
 _NO_CASE = "The request holds no answer with its ground truth."
+_NO_FORMULA = "There is no mechanical formula for this criterion."
 _Outcome = tuple[float | None, str]
 """A score from 0 to 5, or None if there is none, and the reason."""
 
@@ -85,6 +88,7 @@ class _Truth(_Lenient):
     must_not_appear: list[_Fact] = []
     reference_answer: str = ""
     answer_key: AnswerKey = AnswerKey()
+    unanswerable: bool = False
     requested_format: RequestedFormat | None = None
     standing_constraint: Constraint | None = None
 
@@ -156,11 +160,15 @@ class _Case(_Lenient):
         )
 
     @cached_property
+    def spoiled(self) -> bool:
+        """Whether the answer has a forbidden fact, or a superseded one as current."""
+        forbidden = [form for fact in self.ground_truth.must_not_appear for form in fact.forms]
+        return any(map(self.text.spells, forbidden)) or any(self.stale)
+
+    @property
     def cap(self) -> float:
         """Maximum accuracy score, lower if the answer has wrong facts."""
-        forbidden = [form for fact in self.ground_truth.must_not_appear for form in fact.forms]
-        spoiled = any(map(self.text.spells, forbidden)) or any(self.stale)
-        return _CAP if spoiled else _MAX_SCORE
+        return _CAP if self.spoiled else _MAX_SCORE
 
     @cached_property
     def no_answer(self) -> str:
@@ -174,7 +182,7 @@ class _Case(_Lenient):
         if any(self.found) or len(self.model_response) > _SHORT_ANSWER:
             return ""
         if words("states", "unknown").search(self.model_response):
-            return "the answer says that it does not know"
+            return _UNKNOWN
         if words("states", "fetch").search(self.model_response):
             return "the answer asks to read again instead of answering"
         return ""
@@ -272,11 +280,12 @@ def _outcome(criterion: str, case: _Case) -> _Outcome:
     if criterion == "instruction_constraints":
         return constraint_score(case.model_response, truth.standing_constraint)
     formula = _FORMULAS.get(criterion)
-    if formula is None:
-        return None, "There is no mechanical formula for this criterion."
-    held = formula.parts(case, truth.answer_key)
-    if not held:
-        return None, formula.missing
+    if formula and truth.unanswerable:
+        right = case.no_answer == _UNKNOWN and not case.spoiled
+        return _MAX_SCORE if right else 0.0, case.no_answer or "the answer claims to know it"
+    held = formula.parts(case, truth.answer_key) if formula else []
+    if not formula or not held:
+        return None, formula.missing if formula else _NO_FORMULA
     if case.no_answer:
         return 0.0, f"0 because {case.no_answer}."
     score = _MAX_SCORE * sum(held) / len(held)

@@ -32,7 +32,8 @@ class FactRecord(BaseModel):
     fed: bool | None = None
     """Whether it reached a summarising model; None if no model call was seen."""
     in_state: bool | None = None
-    """Whether it is in the state; None if the state cannot be read."""
+    """Whether it is in the state; None if the state cannot be read, or if the fact is derived and
+    no look-up can tell."""
     regions: list[Region] = Field(default_factory=list)
     cycles: int = 0
     """Number of compressions whose input held its first evidence."""
@@ -46,7 +47,8 @@ def track(fixture: Fixture, cut: int, probes: Sequence[Probe]) -> list[Probe]:
     """Return the probes with the evidence that the history before a cut holds for each fact.
 
     Evidence that the bank names counts if it lies before the cut; without any, the history is
-    searched. A fact without evidence after that does not occur before the cut.
+    searched. A fact without evidence after that does not occur before the cut, unless it is
+    derived.
     """
     texts: list[Text] = []
 
@@ -118,13 +120,15 @@ def fact_records(
             name for name, text in by_region.items() if text.has_any(fact.forms)
         ]
         missing = readable and not in_regions
+        if fact.derived:  # what it follows from may be there in other words
+            missing, fed = False, fed or None
         return FactRecord(
             probe_id=probe.id,
             fact=fact.fact,
             evidence=fact.evidence,
-            in_history=bool(fact.evidence),
+            in_history=fact.derived or bool(fact.evidence),
             fed=fed,
-            in_state=bool(in_regions) if readable else None,
+            in_state=bool(in_regions) if readable and not fact.derived else None,
             regions=in_regions if readable else [],
             cycles=sum(1 for cut in cuts if fact.evidence and fact.evidence[0] < cut),
             superseded_in_state=stale_values(fact, claims, markers) if missing and markers else [],

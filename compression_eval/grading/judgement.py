@@ -53,6 +53,8 @@ class Judgement:
     panel: PanelGrading
     """The graders' results, before the mechanical rules."""
     abstained: bool
+    """Whether the answer says that it does not know where there is one; the graders judge it where
+    there is none."""
     wanted_tools: bool
     """Whether the model tried to call tools, that is, to fetch something again."""
     cut_off: bool
@@ -177,7 +179,7 @@ def judge(request: GradingRequest, sample: ScoredSample, panel: PanelGrading) ->
         panel: The graders' results.
     """
     texts, probe, answer = request.rubric.text, sample.probe, sample.answer.text
-    silent = abstained(answer, probe, texts.abstention)
+    silent = not probe.unanswerable and abstained(answer, probe, texts.abstention)
     wrong = violations(probe, answer, texts.values)
     form = _form(answer, probe) if silent else None
     return Judgement(

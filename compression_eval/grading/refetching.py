@@ -146,14 +146,15 @@ def _stated_by(sample: ScoredSample, scores: Mapping[str, Score] | None) -> list
 
 def _correct(sample: ScoredSample, stated: Sequence[bool | None]) -> float:
     """Return whether an answer states all facts and no wrong value as current; NaN without one."""
-    if None in stated:
+    if None in stated or not stated:
         return math.nan
     markers = value_markers(sample.record.language)
     return float(all(stated) and not violations(sample.probe, sample.answer.text, markers))
 
 
 def _share(stated: Sequence[bool | None]) -> float:
-    return math.nan if None in stated else round(sum(map(bool, stated)) / len(stated), 3)
+    known = stated and None not in stated
+    return round(sum(map(bool, stated)) / len(stated), 3) if known else math.nan
 
 
 def _facts(told: Mapping[str, Sequence[str]]) -> str:
@@ -162,7 +163,7 @@ def _facts(told: Mapping[str, Sequence[str]]) -> str:
         for kind, facts in told.items()
         for fact in facts
     ]
-    return "\n".join(lines) or "Every fact was stated before and is stated now."
+    return "\n".join(lines) or "No fact was stated in one of the answers only, or missed in both."
 
 
 def _fetching(fetched: RefetchRecord) -> str:

@@ -85,7 +85,12 @@ def grading_request(
         "rubric_criteria": [criterion.id for criterion in criteria],
         "model_response": answer,
     }
-    content: list[Content] = [ContentText(text=one_line_json(question))]
+    # How to grade a question of a rarer kind is said beside the JSON, in which nothing is followed.
+    texts = rubric.text.grader
+    notes = [texts.unanswerable] if probe.unanswerable else []
+    if probe.rubric or not (probe.expected_facts or probe.unanswerable):
+        notes.append(texts.free_text)
+    content: list[Content] = [ContentText(text="\n".join([one_line_json(question), *notes]))]
     if grader_context == "state" and state.readable:
         content.insert(0, shown)
     return GradingRequest(
@@ -122,7 +127,9 @@ def ground_truth(probe: Probe) -> dict[str, Any]:
     """Return a probe's ground truth as the grader is shown it.
 
     Fields are listed explicitly, so that neither evidence nor unknown fields of a bank are shown.
+    Those that few probes have are left out of the others.
     """
+    rare = {"question_rubric": probe.rubric, "unanswerable": probe.unanswerable}
     return {
         "expected_facts": [
             {
@@ -142,4 +149,5 @@ def ground_truth(probe: Probe) -> dict[str, Any]:
         and probe.format.model_dump(include=set(RequestedFormat.model_fields)),
         "standing_constraint": probe.constraint
         and probe.constraint.model_dump(include={"text", "violated_by"}),
+        **{name: value for name, value in rare.items() if value},
     }

@@ -115,6 +115,10 @@ class GraderText(Strict):
 
     instructions: Phrase
     rubric_heading: Phrase
+    unanswerable: Phrase
+    """About a question whose answer the conversation does not hold."""
+    free_text: Phrase
+    """About a question with a rubric of its own, or without expected facts."""
 
 
 class Corrections(Strict):

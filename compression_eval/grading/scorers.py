@@ -141,8 +141,9 @@ def fact_retention(state_facts: StateFacts | None = None) -> Scorer:
     ``fact_recall`` is the share of the probe's facts that the answer holds, ``fact_survival`` the
     share that the state holds (both 0 to 1), ``fact_violations`` the number of superseded or
     forbidden values that the answer gives as current. What cannot be known is NaN: recall and
-    violations without an answer, survival in a state that cannot be read, violations where the
-    probe names no such value. A failed compression leaves the sample unscored.
+    violations without an answer, survival in a state that cannot be read or of derived facts,
+    recall and survival of a probe without facts, violations where the probe names no such value.
+    A failed compression leaves the sample unscored.
 
     Beside them stand the words of language models: ``fact_survival_read`` is the share of the facts
     that a reader says the state holds, stated or derivable; ``fact_recall_read`` the share that the
@@ -209,6 +210,7 @@ async def _reading(
     """Return what a reader says of the sample's state, and whether it was asked for this sample."""
     state = sample.state
     asked_of_nobody = state_facts == "match" or sample.compression_failure or not state.readable
+    asked_of_nobody = asked_of_nobody or not sample.probe.expected_facts
     if asked_of_nobody or not any(message.text for message in sample.context):
         return None, False
     reader, *_ = graders_for(sample.answer.model)

@@ -424,3 +424,23 @@ def test_a_row_of_a_parquet_file_is_qualified_into_a_bank_of_its_own(
     assert qualify(corpus, "--epochs", 1, "--out", tmp_path / "out").exit_code == 0
     found = {probe.id: probe for probe in load_bank(tmp_path / "out" / "tiny.probes.json").probes}
     assert passed(found["code"]) == (1, 0, 0)
+
+
+def test_probes_without_facts_need_a_grader_and_unanswerable_ones_get_no_verdict(
+    path: Path,
+) -> None:
+    data = bank()
+    data["probes"] = [
+        {**data["probes"][0], "expected_facts": [], "reference_answer": "E4401"},
+        {"id": "none", "type": "recall", "question": "Who asked?", "unanswerable": True},
+    ]
+    path.with_name("tiny.probes.json").write_text(json.dumps(data), encoding="utf-8")
+    without = qualify(path, "--epochs", 1)
+    assert without.exit_code == 1
+    assert "--grader" in without.stdout
+    graded = qualify(path, "--epochs", 1, "--grader", f"scripted/{GRADES}")
+    assert graded.exit_code == 0, graded.output
+    verdicts = {name: probe.qualification for name, probe in probes(path).items()}
+    assert verdicts["none"] is None
+    assert verdicts["code"] is not None
+    assert verdicts["code"].full.fact_share is None

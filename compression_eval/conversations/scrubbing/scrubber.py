@@ -139,7 +139,7 @@ def scrub_bank(bank: ProbeBank, scrubbed: Scrubbed) -> ProbeBank:
     for probe in data["probes"]:
         if probe.get("cut") is not None:
             probe["cut"] = max(1, moved_count(scrubbed.moved, probe["cut"]))
-        for part in (probe.get("constraint"), *probe["expected_facts"]):
+        for part in (probe.get("constraint"), *probe.get("expected_facts", [])):
             if part and part.get("evidence"):
                 evidence = [scrubbed.moved.get(index) for index in part["evidence"]]
                 part["evidence"] = [index for index in evidence if index is not None]
