@@ -1,9 +1,11 @@
-"""Have a model propose probes, check each, and have it mend what can be mended.
+"""Have a model propose probes, mend what fails a check, and drop what can be guessed.
 
-What it is told stands in ``prompts``. All requests about one part of a history begin alike and
-differ only in their last lines, so that a provider's prompt cache serves three of four. A message
-of the history is JSON on a line of its own, where nothing in it can end its line, between marks
-whose code is made from the whole material, so that no message can contain it.
+What it is told stands in ``prompts``. A history is shown in one request if that can be done by
+shortening what tools returned, else in parts. The model lists what whoever goes on needs and asks
+about nothing else; what fails a check goes back to it. Then it answers all questions once without
+the conversation: a probe whose facts it guesses tells nothing. A message of the history is JSON on
+a line of its own, where nothing in it can end its line, between marks whose code is made from the
+whole material, so that no message can contain it.
 """
 
 import hashlib
@@ -14,7 +16,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cache
 from importlib.resources import files
-from typing import Any
+from typing import Any, Literal, TypeVar, get_args
 
 import anyio
 from inspect_ai.model import (
@@ -34,6 +36,7 @@ from pydantic import BaseModel, Field, ValidationError
 
 from compression_eval.authoring.asking import draft, fact, wording
 from compression_eval.authoring.candidates import (
+    BY_MODEL,
     TYPES,
     Candidate,
     Dropped,
@@ -42,12 +45,14 @@ from compression_eval.authoring.candidates import (
     faults,
     warnings,
 )
-from compression_eval.authoring.history import THIRDS, History
+from compression_eval.authoring.history import History
+from compression_eval.errors import shorten
 from compression_eval.fixtures.banks import AnswerKey, Probe, ProbeType
-from compression_eval.fixtures.models import BROKEN_TEXT, broken_text
+from compression_eval.fixtures.models import BROKEN_TEXT, Message, broken_text
+from compression_eval.fixtures.tokens import text_counter
 from compression_eval.grading.asking import list_schema, object_schema, objects_with
 from compression_eval.inspect_models import refused, stop_reason
-from compression_eval.sharing import prefix_first
+from compression_eval.text.matching import Text
 from compression_eval.text.printable import one_line_json
 
 logger = logging.getLogger(__name__)
@@ -58,13 +63,25 @@ REPAIRS = 2
 CHUNK_TOKENS = 60_000
 """Tokens of history in one request, by default."""
 
+NeedKind = Literal["request", "constraint", "rejection", "state", "reason", "dead_end"]
+
+_TOOL_TEXTS = (12_000, 4_000, 1_500, 500)
+"""Characters of a tool's result, and of the arguments of a call, that are shown; the first with
+which a history fits into one request. Evidence further inside is not asked for."""
+
+_MAX_TEXT = 12_000
+"""The same for what the user and the agent wrote."""
+
+_MAX_BETWEEN = 1_500
+"""The same for what the user wrote after the part that is shown."""
+
 _CUT_OFF = ("max_tokens", "model_length")
-_MAX_ECHO = 40_000
+_MAX_ECHO = 80_000
 _MAX_CANDIDATES = 60
 _MAX_REASON = 300
 _MAX_QUESTION_SHOWN = 100
-_MAX_TEXT = 12_000
-"""Characters of one message that are shown; evidence further inside is not asked for."""
+_MAX_KEY = 80
+ModelT = TypeVar("ModelT", bound=BaseModel)
 _PLACE = re.compile(r"\{(\w+)\}")
 
 
@@ -72,10 +89,18 @@ class ReplyError(ValueError):
     """A reply without anything that can be read; the text is fit to be told to the model."""
 
 
+class Need(BaseModel):
+    """Something that whoever goes on has to know, as a model gives it."""
+
+    id: str = Field(min_length=1)
+    kind: NeedKind
+    what: str = Field(min_length=1)
+
+
 class ProposedFact(BaseModel):
     """A fact as a model gives it."""
 
-    fact: str = Field(min_length=1)
+    fact: str = Field(min_length=1, max_length=_MAX_KEY)
     any_of: list[str] = Field(default_factory=list, max_length=20)
     superseded: list[str] = Field(default_factory=list, max_length=20)
     evidence: list[int] = Field(min_length=1, max_length=50)
@@ -84,19 +109,23 @@ class ProposedFact(BaseModel):
 class Proposal(BaseModel):
     """A probe as a model gives it."""
 
+    need: str
+    type: ProbeType
+    shown_by: Literal["conversation", "workspace"]
     question: str = Field(min_length=1)
-    facts: list[ProposedFact] = Field(min_length=1, max_length=20)
+    facts: list[ProposedFact] = Field(min_length=1, max_length=2)
     reference_answer: str = Field(min_length=1)
+    other_answers: list[str] = Field(min_length=2, max_length=5)
     reasons: list[str] = Field(default_factory=list, max_length=20)
     open_tasks: list[str] = Field(default_factory=list, max_length=20)
 
-    def probe(self, history: History, kind: ProbeType, origin: str) -> Probe:
+    def probe(self, history: History, origin: str) -> Probe:
         """Return the proposal as a probe of a history."""
         keys = {
             "decision": {"reasons": _filled(self.reasons)},
             "continuation": {"open_tasks": _filled(self.open_tasks)},
         }
-        lists = {name: texts for name, texts in keys.get(kind, {}).items() if texts}
+        lists = {name: texts for name, texts in keys.get(self.type, {}).items() if texts}
         key = AnswerKey.model_validate(lists) if lists else None
         facts = [
             fact(
@@ -108,7 +137,7 @@ class Proposal(BaseModel):
             for item in self.facts
         ]
         question, answer = self.question.strip() or "?", self.reference_answer.strip()
-        return draft(history, kind, question, facts, answer, origin, key)
+        return draft(history, self.type, question, facts, answer, origin, key)
 
 
 def _filled(values: Sequence[str]) -> list[str]:
@@ -121,16 +150,6 @@ class Usage:
 
     calls: int = 0
     total: ModelUsage = field(default_factory=ModelUsage)
-
-
-@dataclass(frozen=True)
-class _Request:
-    """One request for candidates of one type from one part of a history."""
-
-    kind: ProbeType
-    messages: tuple[ChatMessage, ...]
-    prefix_key: str
-    """Equal for requests that begin alike."""
 
 
 @dataclass
@@ -154,200 +173,335 @@ class ModelGenerator:
     async def generate(self, history: History) -> Harvest:
         """Return candidates about a history, and what was dropped, in a fixed order of requests.
 
-        Each part of the history is asked about once for each type. Half as many again as are
-        needed are asked for, since some are dropped.
+        Half as many again as are needed are asked for, since some are dropped.
         """
-        parts = history.chunks(self.chunk_tokens)
+        parts, tool_text = _parts(history, self.chunk_tokens)
         count = max(1, -(-3 * self.per_type // (2 * len(parts))))
-        requests = [_request(history, part, kind, count) for part in parts for kind in TYPES]
-        harvests = [Harvest() for _ in requests]
-        self.requests += len(requests)
+        harvests = [Harvest() for _ in parts]
         done = 0
 
-        async def ask(number: int) -> None:
+        async def write(number: int) -> None:
             nonlocal done
-            await self._ask(history, requests[number], harvests[number])
+            request = _request(history, parts[number], count, tool_text)
+            written = _Written(history, f"{BY_MODEL}{self.model}", harvests[number])
+            failure = await self._ask(request, _writing_schema(), written.take)
+            written.give_up(failure)
             done += 1
-            self.progress(f"cut {history.cut}: {done} of {len(requests)} requests answered")
+            self.progress(f"cut {history.cut}: {done} of {len(parts)} requests answered")
 
         async with anyio.create_task_group() as group:
-            for number in range(len(requests)):
-                group.start_soon(ask, number)
+            for number in range(len(parts)):
+                group.start_soon(write, number)
         result = Harvest()
         for harvest in harvests:
             result.add(harvest)
+        if result.candidates:
+            await self._drop_guessed(history, result)
         return result
 
-    async def _ask(self, history: History, request: _Request, harvest: Harvest) -> None:
-        """Ask once, and again for what cannot be used, at most `REPAIRS` times."""
-        messages = list(request.messages)
-        config = GenerateConfig(response_schema=response_schema())
-        pending = [Dropped(request.kind, f"model {self.model}", "", ("no answer",))]
+    async def _drop_guessed(self, history: History, harvest: Harvest) -> None:
+        """Have all questions answered without the conversation, and drop what is guessed."""
+        questions = [
+            one_line_json({"number": number, "question": item.probe.question})
+            for number, item in enumerate(harvest.candidates, 1)
+        ]
+        guesses: dict[int, list[Text]] = {}
+
+        def take(output: ModelOutput) -> str:
+            for item in _listed(output, "answers"):
+                entry = item if isinstance(item, dict) else {}
+                number, said = entry.get("number"), entry.get("guesses")
+                if isinstance(number, int) and isinstance(said, list):
+                    guesses[number] = [Text(guess) for guess in said if isinstance(guess, str)]
+            return ""
+
+        system = ChatMessageSystem(content=_prompt("blind"))
+        request = (system, ChatMessageUser(content="\n".join(questions)))
+        if failure := await self._ask(request, _guessing_schema(), take):
+            harvest.notes.append(f"not answered without the conversation: {failure}")
+            return
+        kept: list[Candidate] = []
+        for number, item in enumerate(harvest.candidates, 1):
+            right = (
+                guess
+                for guess in guesses.get(number, ())
+                if all(guess.has_any(each.forms) for each in item.probe.expected_facts)
+            )
+            if (guess := next(right, None)) is None:
+                kept.append(item)
+                continue
+            reason = f"guessed without the conversation: {shorten(guess.source)}"
+            harvest.dropped.append(Dropped.of(item.probe, [reason]))
+        guessed = len(harvest.candidates) - len(kept)
+        self.progress(
+            f"cut {history.cut}: {guessed} of {len(questions)} guessed without the conversation"
+        )
+        harvest.candidates = kept
+
+    async def _ask(
+        self,
+        request: Sequence[ChatMessage],
+        schema: ResponseSchema,
+        take: Callable[[ModelOutput], str],
+    ) -> str:
+        """Ask once, and again for what cannot be used, at most `REPAIRS` times.
+
+        Args:
+            request: The messages; a correction comes after them.
+            schema: For providers that can hold a model to one.
+            take: Keeps what a reply says, and returns what to tell the model about the rest;
+                raises `ReplyError` if nothing can be read.
+
+        Returns:
+            Why the last reply could not be read; empty if it could.
+        """
+        self.requests += 1
+        messages, failure = list(request), ""
+        config = GenerateConfig(response_schema=schema)
         for _ in range(1 + REPAIRS):
             try:
-                async with prefix_first(request.prefix_key, self.model):
-                    output = await self.model.generate(messages, config=config)
-                self.usage.calls += 1
-                if output.usage:
-                    self.usage.total = self.usage.total + output.usage
-                proposals = _proposals(output)
-            except ReplyError as error:
-                pending = _again(pending, str(error))
-                messages = _after(request, output, "unreadable", str(error))
-                continue
+                output = await self.model.generate(messages, config=config)
             except Exception as error:
                 # The schema may be what the provider refuses; the reply can be read without.
                 logger.info("%s: %s: %s", self.model, type(error).__name__, error)
-                self.failure = f"the call failed: {type(error).__name__}: {error}"[:_MAX_REASON]
-                pending = _again(pending, self.failure)
-                config = GenerateConfig()
+                failure = f"the call failed: {type(error).__name__}: {error}"[:_MAX_REASON]
+                self.failure, config = failure, GenerateConfig()
                 continue
-            # A repair that leaves some out leaves them as they were.
-            harvest.dropped.extend(item for item in pending[len(proposals) :] if item.question)
-            pending = []
-            told: list[str] = []
-            for number, proposal in enumerate(proposals, 1):
-                if wrong := self._take(history, request.kind, proposal, harvest):
-                    pending.append(wrong)
-                    question = wrong.question[:_MAX_QUESTION_SHOWN]
-                    told.append(f"{number}. {question!r}: {'; '.join(wrong.reasons)}")
-            if not pending:
-                return
-            messages = _after(request, output, "correction", "\n".join(told))
-        harvest.dropped.extend(pending)
+            self.usage.calls += 1
+            if output.usage:
+                self.usage.total = self.usage.total + output.usage
+            try:
+                wrong, failure = take(output), ""
+            except ReplyError as error:
+                failure = str(error)
+                wrong = _prompt("unreadable", fault=failure)
+            if not wrong:
+                break
+            text = output.completion.strip()[:_MAX_ECHO]
+            echo = [ChatMessageAssistant(content=text)] if text else []
+            messages = [*request, *echo, ChatMessageUser(content=wrong)]
+        return failure
 
-    def _take(
-        self, history: History, kind: ProbeType, proposal: Proposal | str, harvest: Harvest
-    ) -> Dropped | None:
+
+@dataclass
+class _Written:
+    """What a model's replies to one request give."""
+
+    history: History
+    origin: str
+    harvest: Harvest
+    needs: dict[str, Need] = field(default_factory=dict)
+    pending: list[Dropped] | None = None
+    """Candidates that are to be mended; None before a reply was read."""
+
+    def take(self, output: ModelOutput) -> str:
+        """Take what is fit, and return what the model is told about the rest."""
+        listed = _listed(output, "candidates")[:_MAX_CANDIDATES]
+        for reply in objects_with(output.completion, "candidates"):
+            needs = reply.get("needs")
+            for item in needs if isinstance(needs, list) else ():
+                if isinstance(need := _validated(Need, item), Need):
+                    self.needs[need.id] = need
+        # A repair that leaves some out leaves them as they were.
+        self.harvest.dropped.extend((self.pending or [])[len(listed) :])
+        pending: list[Dropped] = []
+        self.pending = pending
+        told: list[str] = []
+        for number, item in enumerate(listed, 1):
+            if wrong := self._take(_validated(Proposal, item)):
+                pending.append(wrong)
+                question = wrong.question[:_MAX_QUESTION_SHOWN]
+                told.append(f"{number}. {question!r}: {'; '.join(wrong.reasons)}")
+        return _prompt("correction", fault="\n".join(told)) if told else ""
+
+    def give_up(self, failure: str) -> None:
+        """Drop what was not mended; all of it if no reply could be read."""
+        if self.pending is None:
+            self.pending = [Dropped("", self.origin, "", (failure or "no answer",))]
+        elif failure:
+            self.pending = [
+                replace(item, reasons=(*item.reasons, failure)) for item in self.pending
+            ]
+        self.harvest.dropped.extend(self.pending)
+
+    def _take(self, proposal: "Proposal | str") -> Dropped | None:
         """Take a candidate; return it with what is wrong if it is not fit."""
-        origin = f"model {self.model}"
         if isinstance(proposal, str):
-            return Dropped(kind, origin, "", (proposal,))
-        probe = proposal.probe(history, kind, origin)
-        wrong = faults(probe, history)
-        twin = duplicate(probe, [taken.probe for taken in harvest.candidates])
-        if wrong or twin:
-            return Dropped.of(probe, wrong or [str(twin)])
-        doubts = warnings(probe, history)
-        harvest.candidates.append(Candidate.of(probe, history, "model", doubts))
+            return Dropped("", self.origin, "", (proposal,))
+        probe = proposal.probe(self.history, self.origin)
+        need = self.needs.get(proposal.need)
+        wrong = faults(probe, self.history)
+        if need is None:
+            wrong.append(f"need: {shorten(proposal.need)} is not among your needs")
+        for number, answer in enumerate(map(Text, proposal.other_answers)):
+            wrong.extend(
+                f"other_answers[{number}]: no form of {shorten(item.fact)} stands in "
+                f"{shorten(answer.source)}: give a shorter fact, or add such wordings to any_of"
+                for item in probe.expected_facts
+                if not answer.has_any(item.forms)
+            )
+        if proposal.type == "continuation":
+            wrong.extend(
+                f"{shorten(item.fact)} stands in results of tools only: what is open is what "
+                "somebody said"
+                for item in probe.expected_facts
+                if not self._said(item.forms)
+            )
+        taken = [candidate.probe for candidate in self.harvest.candidates]
+        if not wrong and (twin := duplicate(probe, taken)):
+            wrong.append(twin)
+        if wrong or need is None:
+            return Dropped.of(probe, wrong)
+        doubts = warnings(probe, self.history)
+        candidate = Candidate.of(probe, self.history, f"model:{need.kind}", doubts)
+        workspace = proposal.shown_by == "workspace"
+        self.harvest.candidates.append(replace(candidate, need=need.what, workspace=workspace))
         return None
 
-
-def _again(pending: list[Dropped], reason: str) -> list[Dropped]:
-    """Return what is lost if no better reply comes: with the reason why this one was none."""
-    return [
-        replace(item, reasons=(*item.reasons, reason) if item.question else (reason,))
-        for item in pending
-    ]
+    def _said(self, forms: Sequence[str]) -> bool:
+        """Return whether the user or the agent states one of the forms, in text or in a call."""
+        among = (at for at, each in enumerate(self.history.messages) if each.role != "tool")
+        return any(True for _ in self.history.stating(forms, among))
 
 
-def _after(request: _Request, output: ModelOutput, name: str, fault: str) -> list[ChatMessage]:
-    """Return the next request: the first, the reply, and what is wrong with it."""
-    text = output.completion.strip()[:_MAX_ECHO]
-    echo = [ChatMessageAssistant(content=text)] if text else []
-    return [*request.messages, *echo, ChatMessageUser(content=_prompt(name, fault=fault))]
+def _listed(output: ModelOutput, key: str) -> list[Any]:
+    """Return the list that a reply gives under a key.
 
-
-def _proposals(output: ModelOutput) -> list[Proposal | str]:
-    """Return what a reply proposes, in its order; for what is malformed, what is wrong with it."""
+    Raises:
+        ReplyError: There is none.
+    """
     if output.error:
         raise ReplyError(f"the model failed: {output.error}")
     if refused(output):
         raise ReplyError("it is a refusal")
     text = output.completion
-    reply = next(objects_with(text, "candidates"), None)
-    listed = reply["candidates"] if reply else None
+    reply = next(objects_with(text, key), None)
+    listed = reply[key] if reply else None
     if isinstance(listed, list):
-        return [_proposal(item) for item in listed[:_MAX_CANDIDATES]]
+        return listed
     if stop_reason(output) in _CUT_OFF:
-        raise ReplyError("it was cut off before its end; give fewer candidates")
+        raise ReplyError("it was cut off before its end; write less")
     if not text.strip():
         raise ReplyError("it is empty")
     if reply is None:
-        raise ReplyError("it holds no JSON object with a key `candidates`")
-    raise ReplyError("`candidates` is not a list")
+        raise ReplyError(f"it holds no JSON object with a key `{key}`")
+    raise ReplyError(f"`{key}` is not a list")
 
 
-def _proposal(item: object) -> Proposal | str:
+def _validated(model: type[ModelT], item: object) -> ModelT | str:
+    """Return a part of a reply; what is wrong with it if it is malformed."""
     if (place := broken_text(item)) is not None:
         return f"{place.lstrip('.')}: {BROKEN_TEXT}"
     try:
-        return Proposal.model_validate(item)
+        return model.model_validate(item)
     except ValidationError as error:
         detail = error.errors(include_url=False, include_input=False, include_context=False)[0]
         where = ".".join(str(part) for part in detail["loc"]) or "the candidate"
         return f"{where}: {detail['msg']}"
 
 
-def response_schema() -> ResponseSchema:
-    """Return the form of a reply, for providers that can hold a model to one; the same for all."""
+def _writing_schema() -> ResponseSchema:
+    """Return the form of a reply with probes; the same for all."""
     text = JSONSchema(type="string")
     texts = JSONSchema(type="array", items=text)
     numbers = JSONSchema(type="array", items=JSONSchema(type="integer"))
-    candidates = list_schema(
-        question=text,
-        facts=list_schema(fact=text, any_of=texts, superseded=texts, evidence=numbers),
-        reference_answer=text,
-        reasons=texts,
-        open_tasks=texts,
+
+    def one_of(names: Sequence[str]) -> JSONSchema:
+        return JSONSchema(type="string", enum=list(names))
+
+    schema = object_schema(
+        needs=list_schema(id=text, kind=one_of(get_args(NeedKind)), what=text),
+        candidates=list_schema(
+            need=text,
+            type=one_of(TYPES),
+            shown_by=one_of(("conversation", "workspace")),
+            question=text,
+            facts=list_schema(fact=text, any_of=texts, superseded=texts, evidence=numbers),
+            reference_answer=text,
+            other_answers=texts,
+            reasons=texts,
+            open_tasks=texts,
+        ),
     )
-    schema = object_schema(candidates=candidates)
     return ResponseSchema(name="probe_candidates", json_schema=schema, strict=True)
 
 
-def _request(history: History, part: range, kind: ProbeType, count: int) -> _Request:
-    """Build a request for some probes of a type about a part of the messages."""
-    shown = _lines(history, part)
-    kept = _lines(history, range(history.tail_start, history.cut))
-    code = hashlib.sha256(f"{shown}\n{kept}".encode("utf-8", "surrogatepass")).hexdigest()[:16]
-    span = f"{part.start} to {part.stop - 1}"
-    material = _prompt("material", range=span, code=code, history=shown, kept=kept)
-    task = _prompt(kind, count=str(count), language=wording("language_name", history.language))
-    if thirds := _thirds(history, part):
-        task = f"{task}\n{_prompt('thirds', **thirds)}"
-    system = ChatMessageSystem(content=_prompt("instructions"))
-    user = ChatMessageUser(
-        content=[ContentText(text=material, cache_breakpoint=True), ContentText(text=task)]
+def _guessing_schema() -> ResponseSchema:
+    """Return the form of a reply with guesses."""
+    texts = JSONSchema(type="array", items=JSONSchema(type="string"))
+    answers = list_schema(number=JSONSchema(type="integer"), guesses=texts)
+    return ResponseSchema(name="guesses", json_schema=object_schema(answers=answers), strict=True)
+
+
+def _parts(history: History, budget: int) -> tuple[list[range], int]:
+    """Return the parts that a history is shown in, and how much of what tools returned.
+
+    A reader of a part cannot see what came of things later, so as much is shortened as is needed
+    to show all at once.
+    """
+    count = text_counter().count
+    for tool_text in _TOOL_TEXTS:
+        size = sum(count(_line(history, index, tool_text)) for index in history.compressed)
+        if size <= budget:
+            break
+    number = -(-size // budget)
+    whole = sum(history.sizes[index] for index in history.compressed)
+    return history.chunks(max(1, -(-whole // max(1, number)))), tool_text
+
+
+def _request(history: History, part: range, count: int, tool_text: int) -> list[ChatMessage]:
+    """Build a request for some probes of each type about a part of the messages."""
+    shown = "\n".join(_line(history, index, tool_text) for index in part)
+    after = "\n".join(
+        [
+            *(
+                _line(history, index, tool_text, _MAX_BETWEEN)
+                for index in range(part.stop, history.tail_start)
+                if history.messages[index].typed.strip()
+            ),
+            *(_line(history, index, tool_text) for index in range(history.tail_start, history.cut)),
+        ]
     )
-    return _Request(kind, (system, user), f"generate:{code}")
+    code = hashlib.sha256(f"{shown}\n{after}".encode("utf-8", "surrogatepass")).hexdigest()[:16]
+    material = _prompt(
+        "material",
+        range=f"{part.start} to {part.stop - 1}",
+        code=code,
+        history=shown,
+        after=after,
+        kept_from=str(history.tail_start),
+        count=str(count),
+        language=wording("language_name", history.language),
+    )
+    return [
+        ChatMessageSystem(content=_prompt("instructions")),
+        ChatMessageUser(content=[ContentText(text=material, cache_breakpoint=True)]),
+    ]
 
 
-def _lines(history: History, part: range) -> str:
-    """Return messages as JSON, a line each."""
-    lines = []
-    for index in part:
-        message = history.messages[index]
-        text = _clipped(message.text)
-        line: dict[str, Any] = {"index": index, "role": message.role, "text": text}
-        for call in message.calls:
-            arguments: Any = call.function.parsed()
-            text = json.dumps(arguments, ensure_ascii=False)
-            if len(text) > _MAX_TEXT:
-                arguments = _clipped(text)
-            shown = {"name": call.function.name, "arguments": arguments}
-            line.setdefault("calls", []).append(shown)
-        lines.append(one_line_json(line))
-    return "\n".join(lines)
+def _line(history: History, index: int, tool_text: int, text: int = _MAX_TEXT) -> str:
+    """Return a message as JSON on one line."""
+    message: Message = history.messages[index]
+    longest = tool_text if message.role == "tool" else text
+    shown: dict[str, Any] = {
+        "index": index,
+        "role": message.role,
+        "text": _clipped(message.text, longest),
+    }
+    for call in message.calls:
+        arguments: Any = call.function.parsed()
+        written = json.dumps(arguments, ensure_ascii=False)
+        if len(written) > tool_text:
+            arguments = _clipped(written, tool_text)
+        shown.setdefault("calls", []).append({"name": call.function.name, "arguments": arguments})
+    return one_line_json(shown)
 
 
-def _clipped(text: str) -> str:
-    if len(text) <= _MAX_TEXT:
+def _clipped(text: str, longest: int) -> str:
+    if len(text) <= longest:
         return text
-    half = _MAX_TEXT // 2
+    half = longest // 2
     return f"{text[:half]} [… {len(text) - 2 * half} characters …] {text[-half:]}"
-
-
-def _thirds(history: History, part: range) -> dict[str, str]:
-    """Return the message numbers of beginning, middle and end of a part that is long enough."""
-    total = max(sum(history.sizes[index] for index in part), 1)
-    spans: dict[str, list[int]] = {third: [] for third in THIRDS}
-    passed = 0
-    for index in part:
-        spans[THIRDS[min(2, 3 * passed // total)]].append(index)
-        passed += history.sizes[index]
-    if len(part) < 2 * len(THIRDS) or not all(spans.values()):
-        return {}
-    return {third: f"{indices[0]} to {indices[-1]}" for third, indices in spans.items()}
 
 
 def _prompt(name: str, **values: str) -> str:

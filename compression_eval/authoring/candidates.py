@@ -5,7 +5,8 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from difflib import SequenceMatcher
-from typing import get_args
+from itertools import product
+from typing import Literal, get_args
 
 from compression_eval.authoring.asking import guessable
 from compression_eval.authoring.history import History, Third
@@ -16,10 +17,16 @@ from compression_eval.text.matching import Text, normalise, other_paths, paths_o
 
 TYPES: tuple[ProbeType, ...] = get_args(ProbeType)
 
+BY_MODEL = "model "
+"""Begins the origin of a probe that a model wrote; its name follows."""
+
 _MAX_QUESTION = 700
 _MAX_FACT = 300
 _MAX_FACTS = 8
 _ALIKE = 0.85
+_IN_WORKSPACE = (
+    "one look at the workspace would tell, as it does for a quarter of the probes already"
+)
 _SHORT_NUMBER = re.compile(r"\W*\d{1,2}\W*")
 _SPECIFIC = re.compile(r"[\w./:#-]*(?:[\d_/]|\w\.\w)[\w./:#-]*")
 _QUOTED = re.compile(r"[`“‘「『]([^`”’」』]+)")
@@ -37,6 +44,10 @@ class Candidate:
     """The third of the compressed part that it is about."""
     warnings: tuple[str, ...] = ()
     """What a person should look at."""
+    need: str = ""
+    """Why whoever goes on needs the answer, as the model that wrote it has it."""
+    workspace: bool = False
+    """Whether, by the same word, one look at files or git would tell."""
 
     @classmethod
     def of(
@@ -58,7 +69,8 @@ class Candidate:
 class Dropped:
     """A candidate that was not fit, and why."""
 
-    type: ProbeType
+    type: ProbeType | Literal[""]
+    """Empty where it cannot be read."""
     origin: str
     question: str
     reasons: tuple[str, ...]
@@ -75,9 +87,12 @@ class Harvest:
 
     candidates: list[Candidate] = field(default_factory=list)
     dropped: list[Dropped] = field(default_factory=list)
+    notes: list[str] = field(default_factory=list)
+    """What else there is to say."""
 
     def add(self, other: "Harvest") -> None:
         """Take over what another has."""
+        self.notes.extend(other.notes)
         self.candidates.extend(other.candidates)
         self.dropped.extend(other.dropped)
 
@@ -195,28 +210,43 @@ def duplicate(probe: Probe, taken: Sequence[Probe]) -> str | None:
     """Return which probe asks the same already; None if none does.
 
     Two ask the same if they expect the same facts, if all of several facts are asked for already,
-    or if the questions are nearly equal and name the same things.
+    or if the questions are nearly equal and name the same things. Where a model wrote one of them,
+    no fact may be in both, nor a fact of one in the question of the other.
     """
 
     def facts(asked: Probe) -> set[str]:
         return {normalise(item.fact) for item in asked.expected_facts}
-
-    def gives(asked: Probe, other: Probe) -> bool:
-        question = Text(asked.question)
-        return any(question.has_any(item.forms) for item in other.expected_facts)
 
     own, question = facts(probe), normalise(probe.question)
     for other in taken:
         said, asked = shorten(other.question), normalise(other.question)
         if own == facts(other) or (len(own) > 1 and own <= facts(other)):
             return f"asks for the facts of another probe: {said}"
-        if gives(probe, other) and gives(other, probe):
+        given = _gives(probe, other), _gives(other, probe)
+        if all(given):
             return f"its question and that of another give each other away: {said}"
+        by_model = BY_MODEL in (each.origin[: len(BY_MODEL)] for each in (probe, other))
+        if by_model and (any(given) or _share_a_fact(probe, other)):
+            return f"a fact stands in both it and another probe, asked for or given away: {said}"
         named = set(_SPECIFIC.findall(question)) == set(_SPECIFIC.findall(asked))
         named &= set(_QUOTED.findall(probe.question)) == set(_QUOTED.findall(other.question))
         if named and SequenceMatcher(None, question, asked, autojunk=False).ratio() >= _ALIKE:
             return f"nearly the question of another probe: {said}"
     return None
+
+
+def _gives(asked: Probe, other: Probe) -> bool:
+    """Return whether the question of a probe states a fact of another."""
+    question = Text(asked.question)
+    return any(question.has_any(item.forms) for item in other.expected_facts)
+
+
+def _share_a_fact(probe: Probe, other: Probe) -> bool:
+    """Return whether a fact of one probe is one of another, whole or as a part of it."""
+    return any(
+        Text(item.fact).has_any(taken.forms) or Text(taken.fact).has_any(item.forms)
+        for item, taken in product(probe.expected_facts, other.expected_facts)
+    )
 
 
 def choose(candidates: Sequence[Candidate], per_type: int) -> tuple[list[Candidate], list[Dropped]]:
@@ -225,13 +255,15 @@ def choose(candidates: Sequence[Candidate], per_type: int) -> tuple[list[Candida
     One of each type is taken in turn. Of those that are left, the one wins whose third of the
     history, then whose template, has been taken least for its type; then whose third has been taken
     least at all; then the one that came first. What a type comes short of, others make up for.
+    At most a quarter are such as one look at the workspace would tell.
 
     Args:
         candidates: Fit ones, the better first.
         per_type: How many of each type.
 
     Returns:
-        The chosen, by type; and those dropped since they ask what another asks already.
+        The chosen, by type; and those dropped since they ask what another asks already, or are
+        too many of those that the workspace tells.
     """
     left = {kind: [c for c in candidates if c.probe.type == kind] for kind in TYPES}
     chosen: list[Candidate] = []
@@ -249,6 +281,9 @@ def choose(candidates: Sequence[Candidate], per_type: int) -> tuple[list[Candida
             )
             left[kind].remove(best)
             reason = duplicate(best.probe, [item.probe for item in chosen])
+            shown = sum(item.workspace for item in chosen)
+            if reason is None and best.workspace and 4 * (shown + 1) > per_type * len(TYPES):
+                reason = _IN_WORKSPACE
             if reason is None:
                 chosen.append(best)
                 return True
@@ -263,5 +298,10 @@ def choose(candidates: Sequence[Candidate], per_type: int) -> tuple[list[Candida
         counts = Counter(item.probe.type for item in chosen)
         if not any(take(kind) for kind in sorted(TYPES, key=lambda kind: counts[kind])):
             break
+    # There may be fewer than were wanted.
+    told = [item for item in chosen if item.workspace]
+    for item in told[(len(chosen) - len(told)) // 3 :]:
+        chosen.remove(item)
+        dropped.append(Dropped.of(item.probe, [_IN_WORKSPACE]))
     chosen.sort(key=lambda item: TYPES.index(item.probe.type))
     return chosen, dropped

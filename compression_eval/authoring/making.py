@@ -34,6 +34,8 @@ class CutResult:
     dropped: list[Dropped] = field(default_factory=list)
     left_over: int = 0
     """Candidates that were fit and not needed."""
+    remarks: list[str] = field(default_factory=list)
+    """What else there is to say."""
 
     @property
     def by_type(self) -> dict[str, int]:
@@ -48,7 +50,7 @@ class CutResult:
         return {third: counts[third] for third in THIRDS}
 
     def notes(self, wanted: "Wanted") -> Iterator[str]:
-        """Yield which types have fewer probes than were wanted, and why."""
+        """Yield which types have fewer probes than were wanted, and why; then the remarks."""
         for kind, count in self.by_type.items():
             if count >= wanted.per_type:
                 continue
@@ -57,6 +59,7 @@ class CutResult:
             if kind == "decision" and wanted.model is None:
                 why = "tool calls tell no reasons: decisions need a model (--model)"
             yield f"{kind}: {count} of {wanted.per_type}: {why}"
+        yield from self.remarks
 
 
 @dataclass
@@ -112,7 +115,8 @@ class FixtureResult:
                 reason, *others = dropped.reasons
                 more = f" (and {len(others)} more)" if others else ""
                 reason = one_line(reason, len(reason))[:_MAX_REASON]
-                yield f"  dropped: {dropped.type} ({dropped.origin}){asked}: {reason}{more}"
+                kind = dropped.type or "candidate"
+                yield f"  dropped: {kind} ({dropped.origin}){asked}: {reason}{more}"
             if len(cut.dropped) > _MAX_DROPPED_SHOWN:
                 number = len(cut.dropped) - _MAX_DROPPED_SHOWN
                 yield f"  dropped: {number} more (--report FILE lists them)"
@@ -138,6 +142,7 @@ class FixtureResult:
                             "third": item.third,
                             "question": item.probe.question,
                             "facts": [fact.fact for fact in item.probe.expected_facts],
+                            "need": item.need,
                             "warnings": list(item.warnings),
                         }
                         for item in cut.chosen
@@ -182,6 +187,7 @@ async def generate_bank(
         chosen, twins = choose(harvest.candidates, wanted.per_type)
         done.left_over = len(harvest.candidates) - len(chosen) - len(twins)
         done.dropped = [*harvest.dropped, *twins]
+        done.remarks = harvest.notes
         numbers: Counter[str] = Counter()
         for item in chosen:
             kind = item.probe.type
