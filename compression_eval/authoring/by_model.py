@@ -65,9 +65,10 @@ CHUNK_TOKENS = 60_000
 
 NeedKind = Literal["request", "constraint", "rejection", "state", "reason", "dead_end"]
 
-_TOOL_TEXTS = (12_000, 4_000, 1_500, 500)
+_TOOL_TEXTS = (4_000, 1_500, 500)
 """Characters of a tool's result, and of the arguments of a call, that are shown; the first with
-which a history fits into one request. Evidence further inside is not asked for."""
+which a history fits into one request. Evidence further inside is not asked for: most of it is
+what the workspace shows."""
 
 _MAX_TEXT = 12_000
 """The same for what the user and the agent wrote."""
@@ -441,12 +442,12 @@ def _parts(history: History, budget: int) -> tuple[list[range], int]:
     """
     count = text_counter().count
     for tool_text in _TOOL_TEXTS:
-        size = sum(count(_line(history, index, tool_text)) for index in history.compressed)
-        if size <= budget:
+        sizes = [0] * history.cut
+        for index in history.compressed:
+            sizes[index] = count(_line(history, index, tool_text))
+        if sum(sizes) <= budget:
             break
-    number = -(-size // budget)
-    whole = sum(history.sizes[index] for index in history.compressed)
-    return history.chunks(max(1, -(-whole // max(1, number)))), tool_text
+    return replace(history, sizes=sizes).chunks(budget), tool_text
 
 
 def _request(history: History, part: range, count: int, tool_text: int) -> list[ChatMessage]:

@@ -108,9 +108,13 @@ def faults(probe: Probe, history: History) -> list[str]:
     found = list(_question_faults(probe, history))
     for number, item in enumerate(facts):
         found.extend(f"facts[{number}]: {fault}" for fault in _fact_faults(item, probe, history))
-    guessed = [item.fact for item in facts if guessable(item.forms, probe.question)]
-    if not found and 2 * len(guessed) > len(facts):
-        found.append(f"{shorten(guessed[0])} could be guessed, from convention or the question")
+    guessed = [
+        next((form for form in item.forms if guessable([form], probe.question)), None)
+        for item in facts
+    ]
+    named = [form for form in guessed if form is not None]
+    if not found and 2 * len(named) > len(facts):
+        found.append(f"{shorten(named[0])} could be guessed, from convention or the question")
     answer = Text(probe.reference_answer)
     if not probe.reference_answer.strip():
         found.append("reference_answer: there is none")

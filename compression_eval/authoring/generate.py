@@ -171,9 +171,10 @@ def generate_command(
     FIXTURE is a name, a file, a folder, a pattern, a Parquet file or an address. Without --model,
     probes come from what needs none: tool calls, task lists, and what the recorded agent went on
     to use after the cut. Every probe is checked against the conversation, and at least one of its
-    facts is in nothing that is kept verbatim; what fails is dropped, with its reason. Cuts are
-    those of the fixture, else the end. A fixture that has a bank already, or that no probe can be
-    made for, is passed over and named; exits with 1 if all are.
+    facts is in nothing that is kept verbatim; what fails is dropped, with its reason, and so is
+    what the model guesses when it sees its questions alone. Cuts are those of the fixture, else
+    the end. A fixture that has a bank already, or that no probe can be made for, is passed over
+    and named; exits with 1 if all are.
     """
     if model is None and (given := [name for name, value in options.items() if value]):
         raise DataError(f"{', '.join(given)}: only with --model")

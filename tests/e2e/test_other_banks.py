@@ -102,7 +102,10 @@ def test_an_answer_to_what_has_none_is_wrong(
     tmp_path: Path, log_dir: Path, scripts: Scripts
 ) -> None:
     scripts[ANSWERS].reply = lambda call: f"They asked for {WRONG}."
-    found = run(tmp_path, log_dir)["unanswerable"]
+    # None of them names evidence, and all are put at an earlier cut too.
+    all_of_them = run(tmp_path, log_dir, cut=6)
+    assert len(all_of_them) == len(bank()["probes"])
+    found = all_of_them["unanswerable"]
     assert small.values(found, "fact_retention")["fact_violations"] == 1
     assert found.target == ["(unanswerable)"]
 
