@@ -253,10 +253,12 @@ BANKS: dict[str, tuple[Edit, Sequence[str]]] = {
     "no probes": (field("probes", []), ["probes", "at least 1"]),
     "unknown type": (probe(type="memory"), ["probes[1].type", "'recall', 'artifact'"]),
     "no question": (probe(question=""), ["probes[1].question", "at least 1"]),
-    "no facts": (probe(expected_facts=[]), ["probes[1].expected_facts", "at least 1"]),
+    "no facts": (probe(expected_facts=[]), ["probes[1]: expected_facts", "needed"]),
     "misspelt field": (
-        lambda data: data["probes"][1].update(fact=data["probes"][1].pop("expected_facts")),
-        ["probes[1].expected_facts", "required"],
+        lambda data: data["probes"][1].update(
+            expected_fact=data["probes"][1].pop("expected_facts")
+        ),
+        ["probes[1]: expected_facts", "needed", "expected_fact'"],
     ),
     "id that names no file": (probe(id="a\0b"), ["probes[1].id", "printable"]),
     "cut out of range": (probe(cut=40), ["probes[1].cut", "40", "11 messages"]),
