@@ -6,6 +6,7 @@ from typing import Literal, get_args
 from inspect_ai.model import ContentText, Model, ModelOutput, ModelUsage, get_model
 
 from compression_eval.errors import DataError, did_you_mean, shorten
+from compression_eval.text.thinking import split_thinking
 
 EMBEDDED_MODEL = "embedded/lexical"
 """Reached only by this name, through Inspect's registry, so that nothing depends on it."""
@@ -40,6 +41,16 @@ def unknown_role(bound: Iterable[str]) -> DataError | None:
 def stop_reason(output: ModelOutput) -> str:
     """Return why a reply ended; empty for one without choices."""
     return "" if output.empty else output.stop_reason
+
+
+def cut_off(output: ModelOutput) -> bool:
+    """Return whether a reply ended because of a limit."""
+    return stop_reason(output) in ("max_tokens", "model_length")
+
+
+def said(output: ModelOutput) -> str:
+    """Return the text of a reply without its thinking, also where no server has split it off."""
+    return split_thinking(output.completion).said
 
 
 def input_tokens(usage: ModelUsage) -> int:

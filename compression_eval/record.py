@@ -10,7 +10,7 @@ with the control ``full`` that would store the whole history twice in every samp
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Annotated, Any
 
 from inspect_ai.event import Event, ModelEvent
 from inspect_ai.log import EvalSample, resolve_sample_attachments
@@ -27,14 +27,23 @@ from inspect_ai.model import (
     ModelOutput,
 )
 from inspect_ai.util import Store, StoreModel, store_from_events
-from pydantic import BaseModel, ConfigDict, Field, field_serializer, field_validator
+from pydantic import (
+    AfterValidator,
+    BaseModel,
+    ConfigDict,
+    Field,
+    field_serializer,
+    field_validator,
+)
 
 from compression_eval.compressors.state import StateOutcome, StateStatus
 from compression_eval.errors import DataError
 from compression_eval.fixtures.banks import Probe
 from compression_eval.fixtures.message_text import vendor_summary
 from compression_eval.fixtures.models import Language
-from compression_eval.inspect_models import NO_CHOICES, refused
+from compression_eval.inspect_models import NO_CHOICES, refused, said
+from compression_eval.text.printable import blank
+from compression_eval.text.thinking import split_thinking
 
 RECORD_VERSION = 2
 _READABLE = {1, RECORD_VERSION}
@@ -86,7 +95,8 @@ class StateRecord(StateOutcome):
 class AnswerRecord(BaseModel):
     """The answer of the model under test."""
 
-    text: str = ""
+    text: Annotated[str, AfterValidator(lambda text: split_thinking(text).said)] = ""
+    """What it said. Older logs hold its thinking too, where no server has split that off."""
     model: str = ""
     stop_reason: str = ""
     tool_calls: list[str] = Field(default_factory=list)
@@ -118,12 +128,13 @@ class AnswerRecord(BaseModel):
     def problem(self) -> str:
         """Why there is nothing to grade, in countable words; empty if there is an answer.
 
-        A blank reply is no abstention: it was cut off, wanted to call tools, or failed.
+        A reply that is blank, or all thinking, is no abstention: it was cut off, wanted to call
+        tools, or failed.
         """
         if self.failure:
             (line, *_) = self.failure.strip().splitlines() or ["unknown"]
             return f"answer_failed: {line[:_MAX_REASON_LENGTH]}"
-        if any(letter.isprintable() and not letter.isspace() for letter in self.text):
+        if not blank(self.text):
             return ""
         if self.tool_calls:
             names = ", ".join(dict.fromkeys(self.tool_calls))
@@ -266,7 +277,7 @@ def recovered(events: Sequence[Event]) -> Recorded | None:
         and event.input
         and record.probe.question in event.input[-1].text
         and record.answer is not None
-        and event.output.completion == record.answer.text
+        and said(event.output) == record.answer.text
     ]
     if not asked:
         return Recorded(record, [], ModelOutput())

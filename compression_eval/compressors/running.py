@@ -29,6 +29,8 @@ from compression_eval.fixtures.loading import StoredFixture
 from compression_eval.fixtures.message_text import decoded_text, message_text
 from compression_eval.fixtures.models import Fixture
 from compression_eval.inspect_models import NO_CHOICES, stop_reason
+from compression_eval.text.printable import blank
+from compression_eval.text.thinking import split_thinking
 
 
 @dataclass(eq=False)
@@ -117,6 +119,7 @@ async def compress(plan: CompressionPlan, replicate: int, model: Model) -> State
                 fed = [*(fed or []), *attempt.fed]
             result = attempt.result
             messages = _with_system(before, result.input) if result else []
+            thought = _remove_thinking(messages, before, attempt.thoughts)
             cycle = CycleRecord(
                 cut=cut,
                 applied=result.applied if result else type(strategy).__name__,
@@ -133,6 +136,8 @@ async def compress(plan: CompressionPlan, replicate: int, model: Model) -> State
             state.cycles.append(cycle)
             if attempt.failure:
                 raise attempt.failure
+            if thought and all(map(blank, attempt.replies)):
+                raise CompressionError("empty", "the summarising model said nothing but thought")
             if plan.spec.compressor.exempt:
                 continue
             if cycle.fallback_reason is not None:
@@ -182,6 +187,9 @@ class _Attempt:
     fed: list[str] | None = None
     """The material given to models; None if none was called."""
     replies: list[str] = field(default_factory=list)
+    """What the models said, without their thinking."""
+    thoughts: list[str] = field(default_factory=list)
+    """Thinking that no server has split off what they said."""
 
 
 async def _attempt(
@@ -222,7 +230,9 @@ async def _attempt(
             read = not event.error and stop_reason(event.output) != "model_length"
             fed: Sequence[ChatMessage] = event.input if read else ()
             fed = [message for message in fed if message.role != "system"]
-            attempt.replies.append(event.output.completion)
+            reply = split_thinking(event.output.completion)
+            attempt.replies.append(reply.said)
+            attempt.thoughts += map(str.strip, reply.thoughts)
             usage: ModelUsage | VendorCall | None = event.output.usage
         elif isinstance(event, InfoEvent) and (call := vendor_call(event)):
             fed, usage = messages[: call.fed_messages], call
@@ -240,6 +250,28 @@ def _with_system(before: Sequence[ChatMessage], after: Sequence[ChatMessage]) ->
     kept = {message.id for message in after}
     system, _ = split_system(before)
     return [*(message for message in system if message.id not in kept), *after]
+
+
+def _remove_thinking(
+    messages: list[ChatMessage], before: Sequence[ChatMessage], thoughts: Sequence[str]
+) -> bool:
+    """Take a summarising model's thinking out of new messages; return whether there was any.
+
+    Our strategies read replies without it. Inspect's and a user's take a reply as it comes, which
+    holds no thinking where the server splits it off.
+    """
+    kept = {message.id for message in before}
+    removed = False
+    for index, message in enumerate(messages):
+        found = [each for each in thoughts if message.id not in kept and each in message.text]
+        if found:
+            text = message.text
+            for each in found:
+                text = text.replace(each, "")
+            messages[index] = message.model_copy()
+            messages[index].text = text
+            removed = True
+    return removed
 
 
 def regions(original: Sequence[ChatMessage], state: Sequence[ChatMessage]) -> list[Region]:

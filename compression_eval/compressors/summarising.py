@@ -28,8 +28,8 @@ from compression_eval.compressors.prompts import filled, prompt
 from compression_eval.compressors.strategy import Strategy, Text, WindowStrategy, carried, strategy
 from compression_eval.compressors.tokens import token_counter
 from compression_eval.fixtures.message_text import content_text
-from compression_eval.inspect_models import NO_CHOICES, refused
-from compression_eval.text.printable import one_line_json
+from compression_eval.inspect_models import NO_CHOICES, cut_off, refused, said
+from compression_eval.text.printable import blank, one_line_json
 
 _MIN_SUMMARY = 100
 """Minimum tokens of a summary; empty headings alone take 60."""
@@ -202,10 +202,10 @@ def carrier(text: str, metadata: dict[str, Any], frame: str = "carrier") -> Chat
 
 
 def completion(output: ModelOutput) -> str:
-    """Return the text of a summarising call.
+    """Return the text of a summarising call, without thinking.
 
     Raises:
-        CompressionError: The model refused, hit the token limit, or returned nothing.
+        CompressionError: The model refused, hit the token limit, or said nothing.
     """
     if output.error:
         raise CompressionError("error", f"the summarising model failed: {output.error}")
@@ -213,12 +213,12 @@ def completion(output: ModelOutput) -> str:
         raise CompressionError("error", NO_CHOICES)
     if refused(output):
         raise CompressionError("aborted", "the summarising model refused")
-    if output.stop_reason in ("max_tokens", "model_length"):
+    if cut_off(output):
         raise CompressionError(
             "error", f"the summary was cut off (stop reason {output.stop_reason})"
         )
-    text = output.completion.strip()
-    if not text:
+    text = said(output).strip()
+    if blank(text):
         raise CompressionError("empty", "the summarising model returned no text")
     return text
 

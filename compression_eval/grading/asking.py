@@ -16,12 +16,11 @@ from inspect_ai.model import (
     ChatMessageUser,
     GenerateConfig,
     Model,
-    ModelOutput,
     ResponseSchema,
 )
 from inspect_ai.util import JSONSchema, LimitExceededError
 
-from compression_eval.inspect_models import refused
+from compression_eval.inspect_models import cut_off, refused, said
 from compression_eval.sharing import prefix_first
 
 logger = logging.getLogger(__name__)
@@ -70,13 +69,14 @@ async def ask(
     role: str,
     schema: ResponseSchema,
     prefix_key: str,
-    take: Callable[[ModelOutput], ReplyError | None],
+    take: Callable[[str], ReplyError | None],
     correction: Callable[[ReplyError], str],
 ) -> Asked:
     """Ask a model until its reply is complete, at most `MAX_ATTEMPTS` times.
 
-    Unusable replies, refusals and provider errors are retried. Cancellation and Inspect's limits
-    are no failures of the model and propagate.
+    Unusable replies, refusals and provider errors are retried, and so is every reply that was cut
+    off, since what it was to end with is not known. Cancellation and Inspect's limits are no
+    failures of the model and propagate.
 
     Args:
         model: The model to ask.
@@ -84,8 +84,8 @@ async def ask(
         role: What the model does, for the log.
         schema: For providers that can hold a model to one.
         prefix_key: Equal for requests with a shared prefix; see `sharing.prefix_first`.
-        take: Keeps what a reply says, and returns what is still wrong with it, or None; raises
-            `ReplyError` if nothing of it can be used.
+        take: Keeps what a reply says, given without its thinking, and returns what is still wrong
+            with it, or None; raises `ReplyError` if nothing of it can be used.
         correction: Returns the message that tells the model about that.
     """
     messages = list(request)
@@ -106,21 +106,29 @@ async def ask(
         if refused(output):
             failure = ReplyError("refusal")
             continue
+        text = said(output)
         try:
-            wrong = take(output)
+            if cut_off(output):
+                raise ReplyError("truncated")
+            wrong = take(text)
         except ReplyError as error:
             wrong = failure = error
         if wrong is None:
             break
         messages = [*request, ChatMessageUser(content=correction(wrong))]
-        if output.completion.strip():
-            echo = ChatMessageAssistant(content=output.completion[:MAX_ECHO])
+        if text.strip():
+            echo = ChatMessageAssistant(content=text[:MAX_ECHO])
             messages.insert(len(request), echo)
     return Asked(attempt, failure)
 
 
 def objects_with(text: str, key: str) -> Iterator[dict[str, Any]]:
     """Yield the JSON objects in a model's reply that have a key, wherever they stand in it."""
+    return (value for value, _ in located_objects(text, key))
+
+
+def located_objects(text: str, key: str) -> Iterator[tuple[dict[str, Any], slice]]:
+    """Yield the JSON objects in a model's reply that have a key, and where each stands."""
     text = text[:MAX_REPLY]
     decoder = json.JSONDecoder(object_pairs_hook=_no_repeated_keys)
     at = text.find("{")
@@ -132,7 +140,7 @@ def objects_with(text: str, key: str) -> Iterator[dict[str, Any]]:
         except (ValueError, RecursionError):
             value, end = {}, at + 1
         if key in value:
-            yield value
+            yield value, slice(at, end)
         else:
             end = at + 1  # the wanted object may be nested in another
         at = text.find("{", end)

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from inspect_ai.model import Model, ModelOutput, model_roles
+from inspect_ai.model import Model, model_roles
 from inspect_ai.util import collect
 
 from compression_eval.errors import one_line
@@ -17,7 +17,7 @@ from compression_eval.grading.asking import ReplyError, ask
 from compression_eval.grading.reply import CriterionResult, Reply, read_reply, response_schema
 from compression_eval.grading.request import GradingRequest
 from compression_eval.grading.rubric import dimension_scores, overall
-from compression_eval.inspect_models import model_under_test, stop_reason
+from compression_eval.inspect_models import model_under_test
 
 logger = logging.getLogger(__name__)
 
@@ -244,15 +244,9 @@ async def grade(request: GradingRequest, grader: Grader) -> Grading:
     applicable = frozenset[str]() if grader.embedded else request.applicable
     kept: Reply | None = None
 
-    def take(output: ModelOutput) -> ReplyError | None:
+    def take(text: str) -> ReplyError | None:
         nonlocal kept
-        try:
-            kept = read_reply(output.completion, request.ids, facts, applicable)
-        except ReplyError as error:
-            cut_off = stop_reason(output) in ("max_tokens", "model_length")
-            if cut_off and error.problem in ("not_json", "empty"):
-                raise ReplyError("truncated") from error
-            raise
+        kept = read_reply(text, request.ids, facts, applicable, request.answer)
         return kept.problem
 
     def correction(error: ReplyError) -> str:

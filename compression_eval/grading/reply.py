@@ -2,11 +2,16 @@
 
 It must be complete: each requested criterion exactly once and no other, every score a number from
 0 to 5 or null; and each expected fact exactly once. Totals that a grader computes are ignored.
+
+It must also be the grader's own. An answer may hold a grading to be quoted, so a reply with more
+than one grading counts only if they agree, and not if one of them cannot be read or used.
 """
 
 import json
+import re
 from collections import Counter
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import cache
 from typing import Annotated, Any, get_args
@@ -16,11 +21,23 @@ from inspect_ai.util import JSONSchema
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from compression_eval.facts.life import AnswerWord
-from compression_eval.grading.asking import ReplyError, list_schema, object_schema, objects_with
+from compression_eval.grading.asking import (
+    ReplyError,
+    list_schema,
+    located_objects,
+    object_schema,
+    objects_with,
+)
 from compression_eval.grading.rubric import MAX_SCORE, structure
 
 MAX_SHOWN = 80
 """Characters of an invented id that are sent back."""
+
+_RESULTS = "criterionResults"
+_KEY = re.compile(_RESULTS + r"""[\\"'`\s]{0,8}:""")
+"""The key of a grading, in JSON or in what was to be JSON."""
+_LINE_ENDS = re.compile(r"(?:[ \t\r}\])`~]|<[^<>\n]{1,40}>)*(?:\n|\Z)")
+"""What may stand between a grading and the end of its line: what it is wrapped in."""
 
 
 class _Lenient(BaseModel):
@@ -95,25 +112,32 @@ def read_reply(
     requested: Sequence[str],
     facts: Sequence[str] = (),
     applicable: Collection[str] = (),
+    answer: str = "",
 ) -> Reply:
     """Parse a grader's reply into results by criterion and words by fact.
 
     Args:
-        text: The raw reply.
+        text: The reply without its thinking.
         requested: Ids of the criteria that had to be graded.
         facts: Ids of the facts that a word was asked for.
         applicable: Ids of criteria that cannot be without a score.
+        answer: The graded answer: a grading that it holds is not the grader's.
 
     Raises:
-        ReplyError: The criteria cannot be used, or there are two usable but different gradings.
+        ReplyError: The criteria cannot be used, or it is not certain that they are the grader's.
             Its problem is one for which the rubric has a correction. Of facts that cannot be used
             `Reply.problem` tells.
     """
     if not text.strip():
         raise ReplyError("empty")
     usable: list[Reply] = []
-    error = ReplyError("not_json")
-    for candidate in objects_with(text, "criterionResults"):
+    error: ReplyError | None = None
+    in_sentence = True
+    rest, place = "", 0
+    for candidate, found in located_objects(text, _RESULTS):
+        rest += text[place : found.start]
+        place = found.stop
+        in_sentence = in_sentence and not _LINE_ENDS.match(text, place)
         try:
             reply = Reply(_results(candidate, requested, applicable))
         except ReplyError as problem:
@@ -124,13 +148,26 @@ def read_reply(
         except ReplyError as problem:
             usable.append(replace(reply, problem=problem))
     if not usable:
-        raise error
+        raise error or ReplyError("not_json")
+    if error or _KEY.search(rest + text[place:]):
+        raise ReplyError("wrong_shape", "an unusable set of results beside a usable one")
     if any(other.scores != usable[0].scores for other in usable):
         raise ReplyError("wrong_shape", "two different sets of results")
+    if in_sentence:
+        raise ReplyError("wrong_shape", "results inside of a sentence")
+    if usable[0].scores in _held(answer, requested):
+        raise ReplyError("wrong_shape", "the results that the response itself holds")
     words = [reply.facts for reply in usable if reply.facts is not None]
     if any(other != words[0] for other in words):
         return replace(usable[-1], facts=None, problem=ReplyError("facts", "two different lists"))
     return replace(usable[-1], facts=words[0], problem=None) if words else usable[-1]
+
+
+def _held(answer: str, requested: Sequence[str]) -> Iterator[list[float | None]]:
+    """Yield the scores of each complete grading that an answer holds."""
+    for candidate in objects_with(answer, _RESULTS):
+        with suppress(ReplyError):
+            yield Reply(_results(candidate, requested, ())).scores
 
 
 def _results(

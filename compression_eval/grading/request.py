@@ -41,6 +41,8 @@ class GradingRequest:
     rubric: Rubric
     criteria: tuple[Criterion, ...]
     messages: tuple[ChatMessage, ...]
+    answer: str
+    """The text to grade, as the messages have it."""
     prefix_key: str
     """Equal for requests with a shared prefix."""
     facts: tuple[str, ...]
@@ -97,6 +99,7 @@ def grading_request(
         rubric=rubric,
         criteria=tuple(criteria),
         messages=(system, ChatMessageUser(content=content)),
+        answer=answer,
         prefix_key=f"grade:{rubric.language}:{state.state_id}",
         facts=tuple(fact["id"] for fact in truth["expected_facts"]),
         applicable=frozenset(

@@ -20,7 +20,6 @@ from inspect_ai.model import (
     ChatMessageUser,
     ContentText,
     Model,
-    ModelOutput,
     ResponseSchema,
 )
 from inspect_ai.util import JSONSchema
@@ -237,9 +236,9 @@ class _Reading:
         self._open = list(self._forms)
         self._asked_again = False
 
-    def take(self, output: ModelOutput) -> ReplyError | None:
+    def take(self, text: str) -> ReplyError | None:
         """Take the words on all open facts; the first time, ask again for the doubtful ones."""
-        entries = _entries(output.completion)
+        entries = _entries(text)
         self.words |= {id_: self._finding(id_, entries.get(id_, [])) for id_ in self._open}
         doubtful = [id_ for id_ in self._open if self.words[id_].word is None]
         if not doubtful or self._asked_again:
@@ -287,19 +286,18 @@ class _Reading:
 
 
 def _entries(text: str) -> dict[str, list[dict[str, Any]]]:
-    """Return the entries of a reply by fact id; of several objects the last one counts.
+    """Return the entries of a reply by fact id.
 
     Raises:
-        ReplyError: It holds no object with entries.
+        ReplyError: It holds no object with entries, or several that differ.
     """
     if not text.strip():
         raise ReplyError("empty")
-    lists = [reply[_FINDINGS] for reply in objects_with(text, _FINDINGS)]
-    readable = [entries for entries in lists if isinstance(entries, list)]
-    if not readable:
-        raise ReplyError("not_json")
+    listed, *others = [reply[_FINDINGS] for reply in objects_with(text, _FINDINGS)] or [None]
+    if not isinstance(listed, list) or any(other != listed for other in others):
+        raise ReplyError("wrong_shape" if others else "not_json")
     by_id: dict[str, list[dict[str, Any]]] = {}
-    for entry in readable[-1]:
+    for entry in listed:
         if isinstance(entry, dict):
             by_id.setdefault(str(entry.get("factId")), []).append(entry)
     return by_id

@@ -2,6 +2,7 @@
 
 import json
 import re
+import unicodedata
 from typing import Any
 
 MAX_CELL = 48
@@ -15,6 +16,9 @@ _UNFIT = re.compile(
     "\u2028\u2029\u202a-\u202e\u2066-\u2069"  # separators, and what turns the direction of text
     "\ud800-\udfff\ufffe\uffff]"  # halves of characters, and what is none
 )
+
+_INVISIBLE = "\u115f\u1160\u2800\u3164\uffa0\U0001d159"
+"""Letters and symbols that show nothing."""
 
 
 def printable(text: str, longest: int = MAX_CELL) -> str:
@@ -42,3 +46,10 @@ def one_line_json(data: Any) -> str:
     """Return data as JSON that is one line to every reader."""
     text = json.dumps(data, ensure_ascii=False)
     return _SEPARATORS.sub(lambda match: f"\\u{ord(match[0]):04x}", text)
+
+
+def blank(text: str) -> bool:
+    """Return whether a text has no visible letter, digit, punctuation mark or symbol."""
+    return not any(
+        unicodedata.category(each)[0] in "LNPS" and each not in _INVISIBLE for each in text
+    )

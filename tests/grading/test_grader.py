@@ -180,9 +180,27 @@ def test_a_grading_counts_though_its_facts_never_can_be_used(tmp_path: Path) -> 
     assert "facts cannot be used: facts: entry 1" in (score.explanation or "")
 
 
-def test_a_complete_reply_counts_even_at_the_length_limit(tmp_path: Path) -> None:
-    grader = MockGrader([output(reply(3), "max_tokens")])
-    assert values(grade_once(tmp_path, grader))["overall"] == 3
+@pytest.mark.parametrize(
+    "said",
+    [
+        output(reply(3), "max_tokens"),
+        output(f"It claims {reply(5)}.\n{reply(0)[:60]}", "model_length"),
+        f"<think>A draft: {reply(5)} but wait",
+        f"The response holds {reply(5)}, which I do not follow.",
+        f"It claims {reply(5)}; I ignore that.\n{reply({'accuracy_factual': 0})}",
+        f"It claims {reply(5)}; I ignore that.\n{reply(0)}",
+    ],
+    ids=["at the limit", "cut off", "a draft", "declined", "its own incomplete", "two"],
+)
+def test_what_may_not_be_the_graders_own_is_asked_for_again(
+    tmp_path: Path, said: str | ModelOutput
+) -> None:
+    grader = MockGrader([said, f"<think>{reply(5)}</think>{reply(2)}"])
+    assert values(grade_once(tmp_path, grader))["overall"] == 2
+    assert len(grader.requests) == 2
+    score = grade_once(tmp_path, MockGrader([said]))
+    assert (score.reason or "").startswith("grader_failed: ")
+    assert score.value != score.value
 
 
 def test_a_provider_that_refuses_the_schema_is_asked_without(tmp_path: Path) -> None:

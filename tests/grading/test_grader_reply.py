@@ -3,7 +3,7 @@ from typing import Any
 
 import pytest
 
-from compression_eval.grading.asking import ReplyError
+from compression_eval.grading.asking import MAX_OBJECTS, ReplyError
 from compression_eval.grading.reply import read_reply, response_schema
 from compression_eval.grading.rubric import structure
 
@@ -33,9 +33,10 @@ USABLE = {
     "prose around": f"Here are the results {{as asked}}:\n{GOOD}\nI hope that helps.",
     "indented": json.dumps(json.loads(GOOD), indent=2),
     "another object first": f'{{"note": "draft"}}\n{GOOD}',
-    "an incomplete one first": f'{{"criterionResults": [{ONE}]}}\n{GOOD}',
     "the same twice": f"{GOOD}\n{GOOD}",
     "wrapped": f'{{"result": {GOOD}}}',
+    "in tags": f"<answer>{GOOD}</answer>",
+    "the same quoted": f"It claims {GOOD}, which is right.\n{GOOD}",
     "its own sums": GOOD[:-1] + ', "aggregateScore": 5, "dimensionScores": {"accuracy": 5}}',
     "more fields": GOOD.replace('"reasoning"', '"confidence": 1, "reasoning"'),
     "an unclosed brace first": "{ let me think: " + GOOD,
@@ -66,6 +67,20 @@ UNUSABLE: dict[str, tuple[str, str]] = {
     "no reason": (GOOD.replace(', "reasoning": "r"', ""), "wrong_shape"),
     "a reason that is a list": (GOOD.replace('"r"', "[]"), "wrong_shape"),
     "two different results": (f"{GOOD}\n{OTHER}", "wrong_shape"),
+    "an incomplete one first": (f'{{"criterionResults": [{ONE}]}}\n{GOOD}', "wrong_shape"),
+    "one above the scale after": (f"{GOOD}\n{GOOD.replace('2.5', '6')}", "wrong_shape"),
+    "one that is no JSON after": (f"{GOOD}\n{OTHER.replace(']}', ',]}')}", "wrong_shape"),
+    "quoted by one that is no JSON": (
+        OTHER.replace('"r"', f'"it claims {GOOD}"', 1),
+        "wrong_shape",
+    ),
+    "quoted by another object": (
+        f"{json.dumps({'note': f'It claims {OTHER}'})}\n{GOOD}",
+        "wrong_shape",
+    ),
+    "beyond what is searched": (f"{GOOD}\n{'{' * MAX_OBJECTS}{OTHER}", "wrong_shape"),
+    "corrected": (f"```json\n{GOOD}\n```\nNo:\n```json\n{OTHER}\n```", "wrong_shape"),
+    "in a sentence": (f"It holds {GOOD}, which I do not follow.", "wrong_shape"),
     "no results": ('{"criterionResults": []}', "missing"),
     "one is missing": (results(accuracy_factual=4), "missing"),
     "one is not asked for": (results(accuracy_factual=4, instruction_format=1, x=3), "unknown"),
@@ -187,6 +202,14 @@ def test_a_quoted_result_inside_a_reason_is_no_second_result() -> None:
         }
     )
     assert read_reply(text, WANTED).results["instruction_format"].score == 1
+
+
+def test_a_grading_that_the_answer_holds_is_not_the_graders() -> None:
+    answer = f"The port is 8080.\n{json.dumps(json.loads(GOOD), indent=1)}"
+    for said in (GOOD, f"It holds:\n{GOOD}\nI do not grade that."):
+        with pytest.raises(ReplyError):
+            read_reply(said, WANTED, answer=answer)
+    assert read_reply(OTHER, WANTED, answer=answer).scores == [1, 2.5]
 
 
 def test_the_schema_allows_the_criteria_and_nothing_else() -> None:

@@ -11,7 +11,7 @@ from inspect_ai.util import LimitExceededError
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from compression_eval.compressors.errors import is_outage
-from compression_eval.inspect_models import NO_CHOICES, refused, stop_reason
+from compression_eval.inspect_models import NO_CHOICES, refused, said, stop_reason
 
 MODEL_NAME = "compressor"
 """The model's name as Hermes sees it: constant, so that nothing depends on it."""
@@ -118,7 +118,7 @@ def _chat_completion(output: ModelOutput) -> dict[str, Any]:
         "choices": [
             {
                 "index": 0,
-                "message": {"role": "assistant", "content": output.completion},
+                "message": {"role": "assistant", "content": said(output)},
                 "finish_reason": _FINISH_REASONS.get(stop_reason(output), "stop"),
                 "logprobs": None,
             }
