@@ -11,7 +11,7 @@ from typing import Any
 from compression_eval._version import __version__
 from compression_eval.compressors.prompts import prompts_digest
 
-COMPARABLE = 2
+COMPARABLE = 3
 """Raised when scores stop being comparable with those of earlier releases."""
 
 MADE_FROM = "made_from_"

@@ -8,7 +8,7 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 
 from compression_eval.facts.life import FactFinding, age_group
-from compression_eval.grading.judgement import CAP, Judgement
+from compression_eval.grading.judgement import Judgement
 from compression_eval.grading.rubric import FORMULA, Criterion
 from compression_eval.record import StateRecord
 from compression_eval.text.markdown import escaped, number, yes_no
@@ -123,8 +123,7 @@ def _reason(criterion: Criterion, judgement: Judgement) -> str:
     reasoning = judgement.panel.reasoning(criterion.id)
     if score == graded or math.isnan(score):
         return reasoning
-    rule = "abstained" if judgement.abstained else "wrong value given as current"
-    return f"[{rule}: {number(graded)} counts as {number(score)}] {reasoning}"
+    return f"[abstained: {number(graded)} counts as {number(score)}] {reasoning}"
 
 
 def _notes(judgement: Judgement) -> list[str]:
@@ -149,7 +148,7 @@ def _notes(judgement: Judgement) -> list[str]:
         notes.append("The answer was cut off (stop reason max_tokens): give it more --max-tokens.")
     if judgement.violations:
         values = ", ".join(escaped(value, 80) for value in judgement.violations)
-        notes.append(f"Given as current, but not so: {values}. Accuracy is at most {CAP:g}.")
+        notes.append(f"By look-up given as current, but not so: {values}.")
     if any(word for _, word in judgement.facts):
         words = Counter(word or "no word" for _, word in judgement.facts)
         counts = ", ".join(f"{n} {word}" for word, n in words.items())

@@ -16,7 +16,7 @@ from compression_eval.fixtures.finding_files import named_items, shipped_fixture
 from compression_eval.fixtures.loading import load_pair, parsed, refuse
 from compression_eval.fixtures.locations import data_folder
 from compression_eval.fixtures.models import Language, NonEmpty, Strict
-from compression_eval.grading.judgement import CAP, abstained
+from compression_eval.grading.judgement import abstained
 from compression_eval.grading.rubric import (
     OVERALL,
     dimension_scores,
@@ -171,13 +171,10 @@ def _kind_faults(item: GradedAnswer, probe: Probe, language: Language) -> Iterat
     """Yield scores that the grading rules or the answer's kind do not allow."""
     text = load_rubric(language).text
     facts = stated_facts(probe, item.answer, text.values)
-    accuracy = max(item.scores.get(name, 0) for name in _of("accuracy"))
-    if (wrong := violations(probe, item.answer, text.values)) and accuracy > CAP:
-        yield f"scores: accuracy above {CAP:g}, but it gives as current: {shorten(wrong[0])}"
     if item.kind in _WHOLE and not all(facts):
         missing = probe.expected_facts[facts.index(False)].fact
         yield f"kind: {item.kind}, but it lacks {shorten(missing)}"
-    if item.kind == "stale_value" and not wrong:
+    if item.kind == "stale_value" and not violations(probe, item.answer, text.values):
         yield "kind: stale_value, but it gives no superseded value as current"
     silent = abstained(item.answer, probe, text.abstention)
     if silent != (item.kind == "abstention") and item.kind != "recorded":

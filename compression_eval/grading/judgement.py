@@ -1,7 +1,7 @@
 """Combine the graders' scores with mechanical rules into the final scores.
 
-What can be decided without graders overrides them: an abstention scores only for its form, and an
-answer that gives a wrong value as current gets at most `CAP` for accuracy.
+What can be decided without graders overrides them: an abstention scores only for its form. Wrong
+values that an answer seems to give as current are told, and change no score.
 """
 
 import math
@@ -30,9 +30,6 @@ from compression_eval.grading.rubric import (
 from compression_eval.grading.scored_sample import ScoredSample
 from compression_eval.text.matching import Text
 
-CAP = 3.0
-"""Maximum accuracy score of an answer with a wrong value among right ones."""
-
 MAX_ABSTENTION = 600
 """An answer with more characters (in Latin script) says more than that it does not know."""
 
@@ -60,7 +57,7 @@ class Judgement:
     cut_off: bool
     """Whether the answer was cut off by the token limit."""
     violations: tuple[str, ...]
-    """Superseded or forbidden values that the answer gives as current."""
+    """Superseded or forbidden values that the answer gives as current, by look-up."""
     facts: tuple[tuple[str, AnswerWord | None], ...]
     """Each expected fact with the graders' word on the answer; None if they give none."""
 
@@ -180,18 +177,17 @@ def judge(request: GradingRequest, sample: ScoredSample, panel: PanelGrading) ->
     """
     texts, probe, answer = request.rubric.text, sample.probe, sample.answer.text
     silent = not probe.unanswerable and abstained(answer, probe, texts.abstention)
-    wrong = violations(probe, answer, texts.values)
     form = _form(answer, probe) if silent else None
     return Judgement(
         scores={
-            criterion: _final(criterion, panel.score(criterion.id), form, bool(wrong))
+            criterion: _final(criterion, panel.score(criterion.id), form)
             for criterion in (request.criteria if panel.succeeded else ())
         },
         panel=panel,
         abstained=silent,
         wanted_tools=bool(sample.answer.tool_calls),
         cut_off=sample.answer.cut_off,
-        violations=tuple(wrong),
+        violations=tuple(violations(probe, answer, texts.values)),
         facts=tuple(
             (fact.fact, panel.word(id_))
             for id_, fact in zip(request.facts, probe.expected_facts, strict=True)
@@ -208,15 +204,11 @@ def _form(answer: str, probe: Probe) -> dict[str, float]:
     }
 
 
-def _final(
-    criterion: Criterion, score: float, form: Mapping[str, float] | None, wrong: bool
-) -> float:
+def _final(criterion: Criterion, score: float, form: Mapping[str, float] | None) -> float:
     """Return the score that counts; ``form`` is that of an abstention, None of other answers."""
-    if form is not None:
-        return form[criterion.id] if criterion.dimension == FORM_DIMENSION else 0.0
-    if wrong and criterion.dimension == "accuracy" and not math.isnan(score):
-        return min(score, CAP)
-    return score
+    if form is None:
+        return score
+    return form[criterion.id] if criterion.dimension == FORM_DIMENSION else 0.0
 
 
 def abstained(answer: str, probe: Probe, abstention: Abstention) -> bool:

@@ -81,7 +81,7 @@ def test_appending_keeps_the_first_grading(log: EvalLog) -> None:
         for item in again.results.scores
         if item.name == "overall"
     }
-    assert means == {"six_dimensions": pytest.approx((4 + 19 / 5) / 2), "six_dimensions1": 2}
+    assert means == {"six_dimensions": 4, "six_dimensions1": 2}
 
 
 def test_a_vendor_model_can_grade_a_log_again(

@@ -156,25 +156,19 @@ def test_a_wish_to_call_a_tool_is_recorded(tmp_path: Path) -> None:
     assert "fetch something again" in (score.explanation or "")
 
 
-def test_a_wrong_value_caps_accuracy_and_nothing_else(tmp_path: Path) -> None:
-    score = grade(tmp_path, record(answer="It uses 3000, see gateway.toml."))
-    assert values(score)["accuracy"] == 3
-    assert values(score)["completeness"] == 5
-    assert (score.metadata or {})["violations"] == ["3000"]
-    assert (score.metadata or {})["criterionResults"][0]["graded"] == 5
-    assert "Given as current, but not so: 3000" in (score.explanation or "")
-
-
 @pytest.mark.parametrize(
-    ("answer", "graded", "accuracy", "violations"),
-    [("It uses 3000.", 1, 1, ["3000"]), ("It changed from 3000 to 8080.", 5, 5, [])],
+    ("answer", "violations"),
+    [("It uses 3000, see gateway.toml.", ["3000"]), ("It changed from 3000 to 8080.", [])],
 )
-def test_the_cap_raises_nothing_and_a_value_named_as_past_is_not_capped(
-    tmp_path: Path, answer: str, graded: float, accuracy: float, violations: list[str]
+def test_a_wrong_value_is_told_and_changes_no_score(
+    tmp_path: Path, answer: str, violations: list[str]
 ) -> None:
-    score = grade(tmp_path, record(answer=answer), reply(graded))
-    assert values(score)["accuracy"] == accuracy
-    assert (score.metadata or {})["violations"] == violations
+    score = grade(tmp_path, record(answer=answer))
+    metadata = score.metadata or {}
+    assert values(score)["accuracy"] == values(score)["completeness"] == 5
+    assert all(row["score"] == row["graded"] for row in metadata["criterionResults"])
+    assert metadata["violations"] == violations
+    assert ("3000" in (score.explanation or "")) == bool(violations)
 
 
 def test_all_criteria_on_request(tmp_path: Path) -> None:
