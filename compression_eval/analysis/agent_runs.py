@@ -589,24 +589,25 @@ def _calls(sample: EvalSample) -> tuple[int, int]:
 
 
 def _scores(sample: EvalSample) -> Iterator[tuple[str, float]]:
-    to_float = value_to_float()
     for scorer, score in (sample.scores or {}).items():
         values = score.value if isinstance(score.value, dict) else {"": score.value}
         for key, value in values.items():
-            known = isinstance(value, int | float) or (
-                isinstance(value, str) and (value.lower() in _WORDS or _is_number(value))
-            )
-            # Inspect makes 0 of any other text, which would be a score that nobody gave.
-            if known and math.isfinite(number := to_float(value)):
-                yield f"{scorer}/{key}".rstrip("/"), number
+            name, number = f"{scorer}/{key}".rstrip("/"), _score(value)
+            if math.isinf(number):
+                raise DataError(f"{sample.id}, epoch {sample.epoch}: {name}: a score is infinite")
+            if not math.isnan(number):
+                yield name, number
 
 
-def _is_number(text: str) -> bool:
-    try:
-        float(text)
-    except ValueError:
-        return False
-    return True
+def _score(value: object) -> float:
+    """Return a score's value as a number; NaN, which is Inspect's for unscored, if it is none."""
+    if isinstance(value, str) and value.lower() not in _WORDS:
+        # Inspect makes 0 of any other text, which would be a score that nobody gave.
+        try:
+            return float(value)
+        except ValueError:
+            return math.nan
+    return value_to_float()(value) if isinstance(value, int | float | str) else math.nan
 
 
 def _uncompacted(arms: Sequence[AgentArm]) -> list[str]:

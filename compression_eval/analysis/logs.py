@@ -2,6 +2,7 @@
 
 import json
 import logging
+import math
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from contextlib import contextmanager
@@ -24,10 +25,12 @@ from inspect_ai.log import (
     read_eval_log_sample,
     read_eval_log_sample_summaries,
 )
+from inspect_ai.scorer import Score
 from pydantic import ValidationError, create_model
 
-from compression_eval.errors import DataError, NotFoundError
+from compression_eval.errors import DataError, NotFoundError, shorten
 from compression_eval.grading.failures import FAILURES
+from compression_eval.grading.rubric import MAX_SCORE
 
 logger = logging.getLogger(__name__)
 
@@ -45,6 +48,11 @@ _UsedPart = create_model("_UsedPart", **_USED)
 """Made from a sample's JSON, it makes objects of these fields only."""
 
 _SETTINGS = ("criteria", "grader_context", "language", "rubric_digest")
+
+_OURS = re.compile(r"(six_dimensions|fact_retention|refetch|artifact_files|compression)-?\d*")
+"""Names of the scorers that tables read, with the number of one that was appended."""
+_SHARES = re.compile(r"(fact_)?(recall|survival|agreement|correct|artifact)_?.*")
+"""Keys of these scorers for values from 0 to 1."""
 
 _SAMPLE_FILE = re.compile(r"samples/(?P<id>.*)_epoch_(?P<epoch>\d+)\.json", re.DOTALL)
 
@@ -134,7 +142,7 @@ class Log:
         """Yield the samples without what no table is made of, which is most of a log.
 
         Raises:
-            DataError: There are fewer than were completed.
+            DataError: There are fewer than were completed, or one has a score that no scorer gives.
         """
         read = 0
         gradings: list[Mapping[str, Any]] = []
@@ -143,6 +151,9 @@ class Log:
             for _, metadata in _graded([sample]):
                 gradings.append({key: metadata[key] for key in _SETTINGS if key in metadata})
                 graders = graders or [metadata.get("graders")]
+            for name, score in (sample.scores or {}).items():
+                if match := _OURS.fullmatch(name):
+                    _check_score(f"{sample.id}, epoch {sample.epoch}: {name}", match[1], score)
             read += 1
             yield sample
         results, logged = self.header.results, self.header.eval.config.log_samples is not False
@@ -216,6 +227,40 @@ def _graded(samples: Iterable[S]) -> list[tuple[S, Mapping[str, Any]]]:
     """Return the samples that were graded, with the metadata of their first grading."""
     scores = ((sample, (sample.scores or {}).get("six_dimensions")) for sample in samples)
     return [(sample, score.metadata) for sample, score in scores if score and score.metadata]
+
+
+def _check_score(where: str, scorer: str, score: Score) -> None:
+    """Refuse a score with a value off its scale; NaN and None are values that were not graded.
+
+    Args:
+        where: The sample and the scorer, for the error.
+        scorer: The scorer's own name.
+        score: What the log holds.
+    """
+    values = score.value if isinstance(score.value, dict) else {"value": score.value}
+    for key, value in values.items():
+        on_scale = scorer == "six_dimensions" or key.startswith("knowledge")
+        most = MAX_SCORE if on_scale else 1 if _SHARES.fullmatch(key) else math.inf
+        _check_value(f"{where}: {key}", value, most)
+    if scorer != "six_dimensions":
+        return
+    metadata = score.metadata or {}
+    for graded in (metadata, *(metadata.get("graders") or ())):
+        for result in graded.get("criterionResults") or ():
+            for key in ("score", "graded"):
+                _check_value(
+                    f"{where}: {result.get('criterionId')}: {key}", result.get(key), MAX_SCORE
+                )
+
+
+def _check_value(where: str, value: object, most: float) -> None:
+    if value is None:
+        return
+    if not isinstance(value, int | float) or isinstance(value, bool):
+        raise DataError(f"{where}: {shorten(str(value))} is no number")
+    if math.isinf(value) or (most < math.inf and not (math.isnan(value) or 0 <= value <= most)):
+        scale = f"from 0 to {most:g}" if most < math.inf else "that is finite"
+        raise DataError(f"{where}: {value:g} is no number {scale}")
 
 
 def find_logs(paths: Sequence[str]) -> list[Log]:

@@ -13,7 +13,7 @@ from pydantic import BaseModel, Field
 
 from compression_eval.fixtures.banks import Probe
 from compression_eval.fixtures.models import Language, NonEmpty, Strict
-from compression_eval.grading.graded_answers import Kind, by_key
+from compression_eval.grading.graded_answers import Kind, ScoreValue, by_key
 from compression_eval.grading.rubric import (
     OVERALL,
     Criterion,
@@ -57,8 +57,18 @@ class GraderScores(BaseModel):
     parameters: dict[str, object] = Field(default_factory=dict)
     attempts: int = 0
     failure: str = ""
-    scores: dict[str, float] = Field(default_factory=dict)
+    scores: dict[str, ScoreValue] = Field(default_factory=dict)
     """By criterion id; criteria without a value are left out."""
+
+
+class LoggedScores(BaseModel):
+    """The part of a score's metadata that results are made of."""
+
+    scores: dict[str, ScoreValue] = Field(default_factory=dict)
+    """The graders' medians, by criterion id; empty if all failed."""
+    after_rules: dict[str, ScoreValue] = Field(default_factory=dict)
+    """What a real run would count."""
+    graders: list[GraderScores] = Field(default_factory=list)
 
 
 @dataclass(frozen=True)

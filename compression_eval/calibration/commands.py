@@ -10,13 +10,21 @@ from typing import Any
 
 import click
 from inspect_ai.log import EvalLog, list_eval_logs, read_eval_log
+from inspect_ai.scorer import Score
 from pydantic import ValidationError
 
 from compression_eval.analysis.logs import reading
 from compression_eval.calibration.agreement import agreement
-from compression_eval.calibration.cases import KEYS, Case, GraderScores, Reference, moved
+from compression_eval.calibration.cases import (
+    KEYS,
+    Case,
+    GraderScores,
+    LoggedScores,
+    Reference,
+    moved,
+)
 from compression_eval.calibration.task import MARK
-from compression_eval.errors import DataError, NotFoundError
+from compression_eval.errors import DataError, NotFoundError, describe_validation_error
 from compression_eval.fixtures.addresses import local_path
 from compression_eval.fixtures.writing import versioned_json
 from compression_eval.grading.rubric import OVERALL
@@ -134,16 +142,12 @@ def _logs(paths: Sequence[str]) -> Iterator[EvalLog]:
 def _results(log: EvalLog) -> Iterator[GraderResult]:
     """Yield a result for each grader of a log; for a panel its median first."""
     scored = [
-        (sample, score)
+        (sample, score, _logged(f"{log.location}: sample {sample.id}", score))
         for sample in log.samples or []
         if (score := (sample.scores or {}).get("grader_calibration")) is not None
     ]
-    gradings = [
-        [GraderScores.model_validate(each) for each in (score.metadata or {}).get("graders") or []]
-        for _, score in scored
-    ]
     # Each log has one panel: the graders have the same order in every sample.
-    panel = next(filter(None, gradings), None)
+    panel = next((logged.graders for *_, logged in scored if logged.graders), None)
     if panel is None:
         raise DataError(f"{log.location}: no answer was graded")
     version = str(log.eval.task_version)
@@ -151,7 +155,7 @@ def _results(log: EvalLog) -> Iterator[GraderResult]:
     median = GraderResult(f"median of {len(panel)} graders", log.location, {}, version)
     members = [GraderResult(each.model, log.location, each.parameters, version) for each in panel]
     results = members if alone else [median, *members]
-    for (sample, score), members_scores in zip(scored, gradings, strict=True):
+    for sample, score, logged in scored:
         try:
             reference = Reference.model_validate(sample.metadata)
         except ValidationError as error:
@@ -159,12 +163,13 @@ def _results(log: EvalLog) -> Iterator[GraderResult]:
             raise DataError(f"{where}: of another version") from error
         metadata = score.metadata or {}
         whole = results[0]
-        whole.cases.append(Case(reference, metadata.get("scores") or {}))
-        if not metadata.get("scores"):
+        whole.cases.append(Case(reference, logged.scores))
+        if not logged.scores:
             whole.failures[(score.reason or "unknown").removeprefix("grader_failed: ")] += 1
-        whole.after_rules.append(Case(reference, metadata.get("after_rules") or {}))
+        whole.after_rules.append(Case(reference, logged.after_rules))
         for number, result in enumerate([] if alone else members):
-            own = members_scores[number] if number < len(members_scores) else GraderScores(model="")
+            known = number < len(logged.graders)
+            own = logged.graders[number] if known else GraderScores(model="")
             result.cases.append(Case(reference, own.scores))
             if not own.scores:
                 result.failures[own.failure or "unknown"] += 1
@@ -174,6 +179,13 @@ def _results(log: EvalLog) -> Iterator[GraderResult]:
                 result.contexts.add(str(metadata.get("grader_context", "")))
                 result.rubrics[language] = str(metadata.get("rubric_digest", ""))
     yield from results
+
+
+def _logged(where: str, score: Score) -> LoggedScores:
+    try:
+        return LoggedScores.model_validate(score.metadata or {})
+    except ValidationError as error:
+        raise DataError(describe_validation_error(where, error)) from error
 
 
 def _lines(result: GraderResult) -> Iterator[str]:

@@ -10,7 +10,7 @@ import statistics
 from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from typing import get_args
+from typing import Annotated, get_args
 
 from inspect_ai.model import ChatMessage, ChatMessageUser
 from inspect_ai.scorer import Metric, SampleScore, Score, Value, metric
@@ -22,6 +22,7 @@ from compression_eval.fixtures.digests import digest
 from compression_eval.fixtures.models import Language
 from compression_eval.grading.graded_answers import (
     GradedAnswer,
+    ScoreValue,
     by_key,
     load_sets,
     shown_state,
@@ -99,11 +100,11 @@ class AnchorGrading(BaseModel):
     id: str
     digest: str
     """The anchor's digest; see `Anchor.digest`."""
-    expected: dict[str, float]
+    expected: dict[str, ScoreValue]
     """What it is worth, 0 to 5, by criterion id."""
-    graded: dict[str, float] = Field(default_factory=dict)
+    graded: dict[str, ScoreValue] = Field(default_factory=dict)
     """The graders' median by criterion id, criteria without a value left out."""
-    difference: dict[str, float] = Field(default_factory=dict)
+    difference: dict[str, Annotated[float, Field(ge=-5, le=5)]] = Field(default_factory=dict)
     """Graded minus expected, as ``knowledge``, ``overall`` and by dimension, over the criteria
     that were graded."""
     graders: list[str] = Field(default_factory=list)

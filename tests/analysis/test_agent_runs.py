@@ -1,6 +1,7 @@
 """Logs of another task whose agent compacted itself: what compare and report say of them."""
 
 import json
+import math
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -11,6 +12,7 @@ from inspect_ai import Task, task
 from inspect_ai import eval as run_eval
 from inspect_ai.agent import react
 from inspect_ai.dataset import Sample
+from inspect_ai.log import read_eval_log, write_eval_log
 from inspect_ai.model import (
     ChatMessage,
     CompactionEdit,
@@ -20,7 +22,7 @@ from inspect_ai.model import (
     ModelUsage,
     get_model,
 )
-from inspect_ai.scorer import includes
+from inspect_ai.scorer import Score, includes
 from inspect_ai.tool import Tool, ToolChoice, ToolInfo, tool
 
 from compression_eval import AnchoredCompaction, MaskingCompaction
@@ -231,3 +233,12 @@ def test_samples_without_a_score_are_counted_and_not_averaged(
     second = _run(tmp_path / "second", None, message_limit=6)
     result = _command("compare", limited, "--to", second)
     assert "8 of 8 samples ended by the limit of message" in result.stdout
+    log = read_eval_log(str(second))
+    assert log.samples is not None
+    for value, exit_code in ((math.nan, 0), (math.inf, 2), ("-inf", 2)):
+        log.samples[0].scores = {"includes": Score(value=value)}
+        odd = tmp_path / "odd.eval"
+        write_eval_log(log, str(odd))
+        result = _command("compare", limited, "--to", odd)
+        assert result.exit_code == exit_code, result.output
+        assert (f"{odd}: " in result.stderr) == (exit_code == 2)

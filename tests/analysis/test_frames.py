@@ -1,6 +1,7 @@
 """Frames of real logs recompute from the logs, and say what failed instead of counting it as 0."""
 
 import json
+import math
 from multiprocessing import active_children
 from pathlib import Path
 from zipfile import ZipFile
@@ -187,6 +188,43 @@ def test_a_log_that_has_lost_samples_is_refused(folder: Path, tmp_path: Path) ->
     log.eval.config.log_samples = False
     write_eval_log(log, str(path))
     assert len(samples_frame(path)) == kept, "what was not to be logged is not lost"
+
+
+@pytest.mark.parametrize(
+    ("scorer", "key", "value"),
+    [
+        ("six_dimensions", "accuracy", 7.0),
+        ("six_dimensions", "knowledge", -0.5),
+        ("six_dimensions", "overall", math.inf),
+        ("six_dimensions", "overall", "5"),
+        ("six_dimensions", "criterionResults", 50),
+        ("fact_retention", "fact_recall", 2),
+        ("fact_retention", "fact_violations", -math.inf),
+        ("compression", "tokens_retained", math.inf),
+    ],
+)
+def test_a_score_that_no_scorer_gives_is_refused(
+    folder: Path, tmp_path: Path, scorer: str, key: str, value: float | str
+) -> None:
+    log = read_eval_log(str(next(folder.glob("*anchored*.eval"))))
+    score = ((log.samples or [])[0].scores or {})[scorer]
+    if key == "criterionResults":
+        (score.metadata or {})[key][0]["score"] = value
+    else:
+        score.as_dict()[key] = value
+    path, out = tmp_path / "odd.eval", tmp_path / "out"
+    other = next(folder.glob("*tail=60_*.eval"))
+    write_eval_log(log, str(path))
+    for command in (
+        ["report", str(path), "--out", str(out)],
+        ["compare", str(path), "--to", str(other)],
+        ["facts", str(path)],
+    ):
+        done = CliRunner().invoke(main, command)
+        assert done.exit_code == (2 if command[0] == "compare" else 1)
+        assert f"{path}: " in done.stderr
+        assert scorer in done.stderr
+    assert not out.exists()
 
 
 @pytest.mark.parametrize("recorded", [True, False])

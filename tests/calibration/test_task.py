@@ -1,4 +1,5 @@
 import json
+import math
 from collections.abc import Callable
 from functools import cache
 from pathlib import Path
@@ -7,7 +8,7 @@ from typing import Any
 import pytest
 from click.testing import CliRunner
 from inspect_ai import eval as inspect_eval
-from inspect_ai.log import EvalLog
+from inspect_ai.log import EvalLog, write_eval_log
 
 from compression_eval.calibration.task import CalibrationArguments, calibration_task
 from compression_eval.cli import main
@@ -261,6 +262,18 @@ def test_logs_that_are_none(tmp_path: Path) -> None:
     (tmp_path / "broken.eval").write_bytes(b"no log")
     done = CliRunner().invoke(main, ["grader", str(tmp_path / "broken.eval")])
     assert "not a log of Inspect" in done.output
+
+
+@pytest.mark.parametrize("value", [9.0, math.nan])
+def test_a_score_off_the_scale_is_refused(tmp_path: Path, value: float) -> None:
+    log = run(tmp_path, _grader(careful), answers="cron-config")
+    score = ((log.samples or [])[0].scores or {})["grader_calibration"]
+    (score.metadata or {})["scores"]["accuracy_factual"] = value
+    write_eval_log(log)
+    done = CliRunner().invoke(main, ["grader", log.location])
+    assert done.exit_code == 1
+    assert log.location in done.output
+    assert "accuracy_factual" in done.output
 
 
 def test_the_panel_of_a_run_can_be_read_in_a_hundred_columns(tmp_path: Path) -> None:

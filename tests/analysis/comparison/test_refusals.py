@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 from inspect_ai.log import EvalLog
 
+from compression_eval.versioning import COMPARABLE
 from tests.analysis.comparison.arms import as_json, changed, compared, evaluated, refused
 from tests.e2e import scripted, small
 from tests.e2e.scripted import Script
@@ -142,7 +143,7 @@ def _older_record(log: EvalLog) -> None:
         (_status("cancelled"), "ended early, cancelled; finish it with: inspect eval-retry"),
         (_status("error"), "ended early, error"),
         (_another_rubric, "new 000000000000"),
-        (_another_release, "release (base 2, new 1)"),
+        (_another_release, f"release (base {COMPARABLE}, new 1)"),
         (_more_cycles, "cycles (base 1, new 2)"),
         (_another_preamble, "new 111111111111"),
         (_older_record, "record_version: is 0, this version of compression_eval reads 1, 2"),
