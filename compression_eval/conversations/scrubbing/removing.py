@@ -4,13 +4,12 @@ Those for single messages are functions from a message (as JSON) to the message 
 leave what they have made as it is, so that a second scrub changes nothing.
 """
 
-import re
 from collections.abc import Callable, Iterator
 from functools import cache
 from importlib.resources import files
 from typing import Any
 
-from compression_eval.conversations.scrubbing.rules import words
+from compression_eval.text.thinking import split_thinking
 
 Json = dict[str, Any]
 ORPHANS = "orphans"
@@ -20,7 +19,6 @@ MAX_OUTPUT_CHARACTERS = 2000
 
 _IMAGE_NOTE = "[image removed]"
 _TRUNCATION_NOTE = "\n[{left_out} of {total} characters left out]"
-_FENCE = re.compile(r"^[ \t]*(?:```|~~~)", re.MULTILINE)
 
 
 def changes(passes: tuple[str, ...], message: Json) -> Iterator[tuple[str, Json]]:
@@ -86,40 +84,12 @@ def _shortened(text: str) -> str:
 
 
 def without_reasoning(text: str) -> str:
-    """Return an assistant's text without its blocks of reasoning, which stand between tags.
+    """Return an assistant's text without its blocks of reasoning.
 
-    A block begins with its tag at the start of a line and ends with the closing tag, both outside
-    of fenced code. At the start of the text a block may lack one of the two: the closing tag where
-    the answer was cut off, the opening one where the prompt's template held it.
+    An opening mark without an end, after other text, may be no mark: the text stays whole.
     """
-    if "<" not in text:
-        return text
-    opening = _tag(r"(?im:^[ \t]*<(?P<tag>{})>)")
-    fences = [found.start() for found in _FENCE.finditer(text)]
-    result: list[str] = []
-    place = 0
-    while found := opening.search(text, place):
-        if sum(fence < found.start() for fence in fences) % 2:
-            result.append(text[place : found.end()])
-            place = found.end()
-            continue
-        end = re.compile(rf"(?i:</{found['tag']}>)[ \t]*\n?").search(text, found.end())
-        if end is None and text[: found.start()].strip():
-            break
-        result.append(text[place : found.start()])
-        place = len(text) if end is None else end.end()
-    kept = "".join((*result, text[place:]))
-    if lone := _tag(r"(?im:^[ \t]*</(?P<tag>{})>[ \t]*$)").search(kept):
-        head = kept[: lone.start()]
-        if "```" not in head and not opening.search(head) and f"<{lone['tag']}>" not in head:
-            kept = kept[lone.end() :]
-    return text if kept == text else kept.strip("\n")
-
-
-@cache
-def _tag(form: str) -> re.Pattern[str]:
-    tags = sorted(words("reasoning_tags"), key=len, reverse=True)
-    return re.compile(form.replace("{}", "|".join(tags)))
+    split = split_thinking(text)
+    return text if split.unclosed and split.said else split.said
 
 
 def orphans(messages: list[Json]) -> set[int]:
