@@ -51,7 +51,7 @@ from compression_eval.fixtures.banks import AnswerKey, Probe, ProbeType
 from compression_eval.fixtures.models import BROKEN_TEXT, Message, broken_text
 from compression_eval.fixtures.tokens import text_counter
 from compression_eval.grading.asking import list_schema, object_schema, objects_with
-from compression_eval.inspect_models import refused, stop_reason
+from compression_eval.inspect_models import refused, said, stop_reason
 from compression_eval.text.matching import Text
 from compression_eval.text.printable import one_line_json
 
@@ -278,7 +278,7 @@ class ModelGenerator:
                 wrong = _prompt("unreadable", fault=failure)
             if not wrong:
                 break
-            text = output.completion.strip()[:_MAX_ECHO]
+            text = said(output).strip()[:_MAX_ECHO]
             echo = [ChatMessageAssistant(content=text)] if text else []
             messages = [*request, *echo, ChatMessageUser(content=wrong)]
         return failure
@@ -298,7 +298,7 @@ class _Written:
     def take(self, output: ModelOutput) -> str:
         """Take what is fit, and return what the model is told about the rest."""
         listed = _listed(output, "candidates")[:_MAX_CANDIDATES]
-        for reply in objects_with(output.completion, "candidates"):
+        for reply in objects_with(said(output), "candidates"):
             needs = reply.get("needs")
             for item in needs if isinstance(needs, list) else ():
                 if isinstance(need := _validated(Need, item), Need):
@@ -375,7 +375,7 @@ def _listed(output: ModelOutput, key: str) -> list[Any]:
         raise ReplyError(f"the model failed: {output.error}")
     if refused(output):
         raise ReplyError("it is a refusal")
-    text = output.completion
+    text = said(output)
     reply = next(objects_with(text, key), None)
     listed = reply[key] if reply else None
     if isinstance(listed, list):
