@@ -9,7 +9,6 @@ from pathlib import Path
 from inspect_ai.dataset import Dataset, MemoryDataset, Sample
 
 from compression_eval.arguments import CheckedArguments, TaskArguments, checked
-from compression_eval.compressors.prompts import prompts_digest
 from compression_eval.compressors.running import CompressionPlan
 from compression_eval.errors import DataError, PassedOverError, nothing_left, shorten
 from compression_eval.facts.records import track
@@ -180,7 +179,7 @@ class _Planner:
             "rubric": rubric_digest(graded_in),
             "question_preamble": preamble_digest(),
             "compressor": digest(str(spec.described())),
-            "compressor_prompts": prompts_digest(),
+            "compressor_prompts": spec.texts_digest(),
         }
         self.rubrics[f"rubric {graded_in}"] = digests["rubric"]
         asked = tuple(map(AskedProbe.of, probes))

@@ -14,7 +14,6 @@ from inspect_ai.model import Model, get_model, model_roles
 from compression_eval._version import __version__
 from compression_eval.arguments import CheckedArguments, TaskArguments, checked
 from compression_eval.compressors.errors import CompressionError
-from compression_eval.compressors.prompts import prompts_digest
 from compression_eval.compressors.spec import CompressorSpec
 from compression_eval.compressors.tokens import token_counter
 from compression_eval.compressors.user_supplied.adapting import source_digest
@@ -35,7 +34,7 @@ from compression_eval.plans import preamble_digest
 from compression_eval.run_hooks import MAX_FAILED
 from compression_eval.solver import probe_solver
 from compression_eval.terminal import command_line_errors
-from compression_eval.versioning import made_from, result_version
+from compression_eval.versioning import SOURCE, TEXTS, made_from, result_version
 from compression_eval.viewer import viewer_config
 
 logger = logging.getLogger(__name__)
@@ -229,9 +228,8 @@ def _parts(spec: CompressorSpec, dataset: PlannedDataset) -> dict[str, str]:
         "text before each question": preamble_digest(),
         "token counter": token_counter().name,
         "compressor's arguments, prompt included": digest(str(spec.described())),
-        "compressor's source": source_digest(spec) or "",
-        "compression_eval": __version__,
-        "compressors' prompts": prompts_digest(),
+        SOURCE: source_digest(spec) or "",
+        TEXTS: spec.texts_digest(),
     }
 
 

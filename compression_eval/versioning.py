@@ -6,10 +6,12 @@ rubric must therefore change the version.
 
 import hashlib
 from collections.abc import Iterable, Iterator, Mapping
+from importlib.metadata import version as version_of
 from typing import Any
 
 from compression_eval._version import __version__
 from compression_eval.compressors.prompts import prompts_digest
+from compression_eval.fixtures.digests import digest
 
 COMPARABLE = 3
 """Raised when scores stop being comparable with those of earlier releases."""
@@ -22,7 +24,17 @@ new run. Only those of the first made samples.
 """
 
 MAX_LISTED = 400
-"""Files and settings that stand in a log's metadata; of more only the version is known."""
+"""Files and settings that stand in a log's metadata; of more, the files stand there as one."""
+
+TOOLS = {"inspect_ai": version_of("inspect_ai"), "compression_eval": __version__}
+"""Versions of the packages that make a log. Samples of two of them are not mixed in one log, but
+logs are of one arm all the same."""
+
+SOURCE, TEXTS = "compressor's source", "compressors' prompts"
+"""Names of the digests of a strategy's code, if it is the user's, and of the texts that it uses."""
+
+_FILES = ("fixture ", "bank of ", "continuations of ", "code base of ")
+"""Beginnings of the names of files."""
 
 
 def result_version(parts: Iterable[str]) -> str:
@@ -32,7 +44,7 @@ def result_version(parts: Iterable[str]) -> str:
         parts: Digests of everything that decides the results of one task.
     """
     whole = hashlib.sha256()
-    for part in (__version__, prompts_digest(), *parts):
+    for part in (*TOOLS.values(), prompts_digest(), *parts):
         whole.update(part.encode() + b"\0")
     return f"{COMPARABLE}-{whole.hexdigest()[:12]}"
 
@@ -44,19 +56,24 @@ def made_from(version: str, parts: Mapping[str, str]) -> dict[str, dict[str, str
         version: As of `result_version`.
         parts: Digest or name by what it is.
     """
-    listed = parts if len(parts) <= MAX_LISTED else {}
-    return {f"{MADE_FROM}{version}": {name: value[:12] for name, value in listed.items()}}
+    listed = dict(parts)
+    if len(parts) > MAX_LISTED:
+        files = {name: listed.pop(name) for name in parts if name.startswith(_FILES)}
+        listed[f"{len(files)} files {digest(str(list(files)))[:12]}"] = digest(str(files))
+    shown = {name: value[:12] for name, value in listed.items()}
+    return {f"{MADE_FROM}{version}": shown | TOOLS}
 
 
 def parts_of(version: str, metadata: Mapping[str, Any]) -> dict[str, str]:
-    """Return what a log's samples were made from; empty if its metadata does not say.
+    """Return what a log's samples were made from, but for `TOOLS`; empty if it does not say.
 
     Args:
         version: Of its task.
         metadata: Of its log.
     """
     parts = metadata.get(_first(metadata) or f"{MADE_FROM}{version}")
-    return dict(parts) if isinstance(parts, dict) else {}
+    known = parts if isinstance(parts, dict) else {}
+    return {name: value for name, value in known.items() if name not in TOOLS}
 
 
 def changed_since(version: str, metadata: Mapping[str, Any]) -> list[str] | None:

@@ -66,18 +66,31 @@ def _inspects(
     summary: str,
     *,
     calls_model: bool = False,
+    borrowed: Callable[[Arguments], str] | None = None,
 ) -> Compressor:
     def build(given: Arguments, _: Fixture | None = None) -> CompactionStrategy:
         return kind(memory=False, **dict(given))
 
-    return Compressor(name, f"Inspect's {summary}", arguments, build, calls_model)
+    return Compressor(
+        name, f"Inspect's {summary}", arguments, build, calls_model, borrowed=borrowed
+    )
+
+
+def _summary_prompt(given: Arguments) -> str:
+    """Return the prompt that Inspect uses: its own of the installed version if none is given."""
+    return CompactionSummary(memory=False, prompt=getattr(given, "prompt", None)).prompt
 
 
 INSPECTS_OWN = {
     each.name: each
     for each in (
         _inspects(
-            "summary", CompactionSummary, SummaryArguments, "CompactionSummary", calls_model=True
+            "summary",
+            CompactionSummary,
+            SummaryArguments,
+            "CompactionSummary",
+            calls_model=True,
+            borrowed=_summary_prompt,
         ),
         _inspects(
             "edit",

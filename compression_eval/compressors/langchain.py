@@ -5,7 +5,7 @@ LangChain's own, unless it is replaced.
 """
 
 from importlib.util import find_spec
-from typing import Literal
+from typing import Any, ClassVar, Literal
 
 from inspect_ai.model import ChatMessage, ChatMessageUser, Model
 from inspect_ai.tool import ToolInfo
@@ -16,6 +16,14 @@ from compression_eval.compressors.strategy import Strategy, Text, strategy
 from compression_eval.errors import lacking
 
 _EXTRA = ("compressor: langchain", "langchain")
+
+
+def _default_prompt(_: object) -> str:
+    try:
+        from compression_eval.compressors.langchain_bridge import default_prompt
+    except ImportError:
+        return ""  # the compression says so
+    return default_prompt()
 
 
 @strategy
@@ -30,6 +38,7 @@ class LangChainCompaction(Strategy):
         "LangChain's SummarizationMiddleware as it is; by default it reads the last 4,000 "
         "tokens only"
     )
+    borrowed: ClassVar[Any] = staticmethod(_default_prompt)
 
     keep: tuple[Literal["messages", "tokens"], PositiveInt] = ("messages", 20)
     """What is kept at the end: a number of messages, or of tokens as LangChain estimates them."""

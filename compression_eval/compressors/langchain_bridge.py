@@ -1,5 +1,6 @@
 """Convert between Inspect's and LangChain's messages and models; imported only when used."""
 
+import inspect
 from collections.abc import Sequence
 from typing import Any, Literal, cast
 
@@ -56,6 +57,11 @@ class _InspectModel(BaseChatModel):
         except Exception as error:
             raise _ModelFailedError(error) from error
         return ChatResult(generations=[ChatGeneration(message=AIMessage(content=text))])
+
+
+def default_prompt() -> str:
+    """Return the prompt that the middleware has if none is given."""
+    return str(inspect.signature(SummarizationMiddleware).parameters["summary_prompt"].default)
 
 
 async def middleware_result(

@@ -14,7 +14,9 @@ from inspect_ai.model import CompactionStrategy, Model
 from pydantic import BaseModel, ConfigDict, create_model
 from pydantic.fields import FieldInfo
 
+from compression_eval.compressors.prompts import prompts_digest
 from compression_eval.compressors.strategy import Strategy
+from compression_eval.fixtures.digests import digest
 from compression_eval.fixtures.models import Fixture
 
 
@@ -43,6 +45,9 @@ class Compressor:
     """Raises `CompressionError` for a model that this strategy cannot use."""
     unsupported: Callable[[Fixture, Sequence[int]], str | None] | None = None
     """Set if the strategy needs more of a fixture than its messages; see `CompressorSpec`."""
+    borrowed: Callable[[Any], str] | None = None
+    """Returns, for checked arguments, the text that it takes from another package: the prompt of
+    the version that is installed."""
 
 
 def compressor(name: str, kind: type[Strategy]) -> Compressor:
@@ -76,6 +81,7 @@ def compressor(name: str, kind: type[Strategy]) -> Compressor:
         readable=kind.readable,
         check_model=kind.check_model,
         unsupported=kind.unsupported,
+        borrowed=kind.borrowed,
     )
 
 
@@ -99,6 +105,15 @@ class CompressorSpec:
                 not used.
         """
         return self.compressor.build(self.arguments, fixture)
+
+    def texts_digest(self) -> str:
+        """Return a digest of the texts that the strategy may use beside its arguments.
+
+        These are the prompts of this package, and what it takes from another one.
+        """
+        borrowed = self.compressor.borrowed
+        own = prompts_digest()
+        return digest(f"{own} {borrowed(self.arguments)}") if borrowed else own
 
     def unsupported(self, fixture: Fixture, cuts: Sequence[int]) -> str | None:
         """Return why compressing a fixture at the cuts must fail; None if it need not.

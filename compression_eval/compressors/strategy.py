@@ -47,7 +47,8 @@ class Strategy(CompactionStrategy):
     readable: ClassVar[bool] = True
     check_model: ClassVar[Any] = None
     unsupported: ClassVar[Any] = None
-    """These five are explained by `spec.Compressor`."""
+    borrowed: ClassVar[Any] = None
+    """These six are explained by `spec.Compressor`."""
 
     threshold: int | float = 0.9
     """When an agent that uses this strategy compresses; see Inspect."""

@@ -68,7 +68,7 @@ from compression_eval.run_hooks import MAX_FAILED
 from compression_eval.task import active_model, arm_task_name, bound_roles
 from compression_eval.task import check_models as check_compressor_model
 from compression_eval.terminal import command_line_errors
-from compression_eval.versioning import made_from, result_version
+from compression_eval.versioning import SOURCE, TEXTS, made_from, result_version
 
 logger = logging.getLogger(__name__)
 
@@ -240,7 +240,8 @@ def _found(ready: CheckedArguments, given: Path | None) -> _Found:
             "agent's texts and sandbox": digest("\0".join(map(text_for_agent, _TEXTS))),
             "token counter": token_counter().name,
             "compressor's arguments, prompt included": digest(str(ready.spec.described())),
-            "compressor's source": source_digest(ready.spec) or "",
+            SOURCE: source_digest(ready.spec) or "",
+            TEXTS: ready.spec.texts_digest(),
         }
     )
     skipped: list[PassedOverError] = []

@@ -8,7 +8,7 @@ lines of JSON with us.
 import json
 from collections.abc import Mapping, Sequence
 from datetime import date
-from typing import Annotated, Any, cast
+from typing import Annotated, Any, ClassVar, cast
 
 from inspect_ai.log import transcript
 from inspect_ai.model import (
@@ -62,6 +62,11 @@ def _no_wiring(constructor: dict[str, JsonValue]) -> dict[str, JsonValue]:
     return constructor
 
 
+def _version_used(given: Any) -> str:
+    """Return the version of Hermes: an interpreter of the user's own may hold another one."""
+    return find_interpreter(given.version, given.python)[1].version
+
+
 @strategy
 class HermesCompaction(Strategy):
     """Compress with Hermes' ``ContextCompressor``.
@@ -72,6 +77,7 @@ class HermesCompaction(Strategy):
     """
 
     summary = "Hermes' own ContextCompressor, in an interpreter of its own"
+    borrowed: ClassVar[Any] = staticmethod(_version_used)
 
     version: Annotated[str, Field(pattern=VERSION_PATTERN)] = DEFAULT_VERSION
     """Version of ``hermes-agent``; each has to be installed once."""
