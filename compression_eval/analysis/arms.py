@@ -16,10 +16,13 @@ from inspect_ai.model import GenerateConfig, ModelConfig
 from compression_eval.analysis.logs import Log
 from compression_eval.compressors.spec import without_folders
 from compression_eval.fixtures.digests import digest
-from compression_eval.versioning import parts_of
+from compression_eval.versioning import TEXTS, parts_of
 
 ARGUMENT = "compressor_args."
 """Prefix of a strategy's arguments among the settings of an arm."""
+
+FITTED = "fitted"
+"""Key of a log's metadata: the ``argument`` that a sweep fitted, and the ``budgets`` for which."""
 
 _MODEL, _COMPRESSOR_MODEL, _GRADED_BY = "model", "compressor model", "graded by"
 
@@ -130,6 +133,25 @@ def arguments_of(log: Log) -> dict[str, Any]:
     return {name: _without_secrets(name, value) for name, value in given.items()}
 
 
+def fitted_to(asked: Mapping[str, Any]) -> str:
+    """Return the budgets that a strategy's argument was fitted to, for people."""
+    return " and ".join(map(str, asked.get("budgets", ())))
+
+
+def _named_by(log: Log) -> dict[str, Any]:
+    """Return the arguments that a log's arm is named by.
+
+    A sweep's budget stands for the argument that was fitted to it.
+    """
+    asked = (log.header.eval.metadata or {}).get(FITTED)
+    asked = asked if isinstance(asked, dict) else {}
+    arguments = {**arguments_of(log), "cycles": _cycles(log)}
+    if asked:
+        arguments.pop(str(asked.get("argument")), None)
+        arguments["budget"] = fitted_to(asked)
+    return arguments
+
+
 def settings_of(log: Log) -> str:
     """Return every argument of a log's strategy that has a value, for people."""
     return ", ".join(_shown(log, arguments_of(log)))
@@ -168,7 +190,7 @@ def _own_settings(log: Log) -> dict[str, str]:
 def _model_settings(model: ModelConfig) -> dict[str, str]:
     settings = _texts(decisive(_given(model.config)) | decisive(model.args))
     if model.base_url and not model.model.startswith(_START_A_SERVER):
-        settings["base_url"] = _address(model.base_url)
+        settings["base_url"] = address(model.base_url)
     return settings
 
 
@@ -180,7 +202,7 @@ def _with_settings(model: str, settings: Mapping[str, str]) -> str:
     return " ".join([model, *(f"{name}={value}" for name, value in settings.items())])
 
 
-def _address(url: str) -> str:
+def address(url: str) -> str:
     """Return an address without user, password and query, which may hold a key."""
     parts = urlsplit(url)
     try:
@@ -199,7 +221,7 @@ def _without_secrets(name: str, value: Any) -> Any:
     if isinstance(value, list | tuple):
         return [_without_secrets(name, each) for each in value]
     if isinstance(value, str) and "://" in value and not any(map(str.isspace, value)):
-        return _address(value)
+        return address(value)
     if isinstance(value, str):
         return _SECRET_TEXT.sub(lambda match: _hidden(match[0]), value)
     return value
@@ -213,7 +235,7 @@ def _with_arguments(settings: Sequence[Mapping[str, str]], logs: Sequence[Log]) 
     """Return the strategies' names with the arguments in which they differ."""
     strategies = [log.compressor or log.name for log in logs]
     names = _all_different([without_folders(name) for name in strategies], strategies)
-    described = [{**arguments_of(log), "cycles": _cycles(log)} for log in logs]
+    described = list(map(_named_by, logs))
     for name, members in _groups(names).items():
         for at in members:
             differing = _differing(described[at], [described[each] for each in members])
@@ -254,12 +276,10 @@ def _told_apart(kinds: Sequence[str], logs: Sequence[Log]) -> list[dict[str, str
     what two logs both have can differ. Versions decide where logs do not say what was edited.
     """
     differing: list[dict[str, str]] = [{} for _ in logs]
-    specs = [log.header.eval for log in logs]
-    of_log = [
-        parts_of(str(spec.task_version), spec.metadata or {}) | log.grading.rubrics
-        for spec, log in zip(specs, logs, strict=True)
-    ]
+    of_log = list(map(made_of, logs))
     versions = [{f"version on {_about(log)}": str(log.header.eval.task_version)} for log in logs]
+    if all(TEXTS in parts for parts in of_log):
+        versions = [{} for _ in logs]  # nor does the version of Inspect make an arm
     for parts in (of_log, versions):
         pairs = zip(kinds, list(differing), strict=True)
         for members in _groups([f"{kind} {known}" for kind, known in pairs]).values():
@@ -268,6 +288,14 @@ def _told_apart(kinds: Sequence[str], logs: Sequence[Log]) -> list[dict[str, str
                     if len({parts[each][key] for each in members if key in parts[each]}) > 1:
                         differing[at][key] = value
     return differing
+
+
+def made_of(log: Log) -> dict[str, str]:
+    """Return what decided a log's results beside its settings: digests, by what they are of."""
+    spec = log.header.eval
+    version = str(spec.task_version)
+    release = {"release": version.partition("-")[0]}
+    return release | parts_of(version, spec.metadata or {}) | log.grading.rubrics
 
 
 def _about(log: Log) -> str:

@@ -24,6 +24,9 @@ if TYPE_CHECKING:
     from compression_eval.analysis.comparison.sides import Side
     from compression_eval.analysis.logs import Log
 
+_SPREADING = ("--to", "--controls")
+"""Options of `compare` that take several logs at once."""
+
 MAX_COLUMNS = 140
 """Width of a comparison in a file or a pipe: room for a table of facts in one piece."""
 
@@ -55,20 +58,21 @@ class _Refusing(click.Command):
             raise _NotComparableError(refusal(error)) from error
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
-        """Let ``--to`` take every log that follows it, up to the next option."""
+        """Let ``--to`` and ``--controls`` take every log that follows, up to the next option."""
         spread: list[str] = []
-        taking = False
+        taking = ""
         for place, arg in enumerate(args):
             if arg == "--":
                 spread += args[place:]
                 break
             if not arg.startswith("-"):
-                spread += ["--to", arg] if taking else [arg]
+                spread += [taking, arg] if taking else [arg]
                 continue
-            taking = arg == "--to" or arg.startswith("--to=")
+            option = arg.partition("=")[0]
+            taking = option if option in _SPREADING else ""
             # Without a value, click reports that the option needs one.
             alone = place + 1 == len(args) or args[place + 1].startswith("-")
-            spread += [arg] if arg != "--to" or alone else []
+            spread += [arg] if arg not in _SPREADING or alone else []
         return super().parse_args(ctx, spread)
 
 
@@ -86,7 +90,7 @@ def _allowed(_ctx: click.Context, _param: click.Parameter, names: tuple[str, ...
     epilog=examples(
         "compare logs/before.eval --to logs/after.eval",
         "compare logs/main --to logs/branch --format markdown --out compare.md",
-        "compare logs/main --to logs/branch --gate --junit compare.xml",
+        "compare logs/main --to logs/branch --controls logs/controls --gate",
         "compare logs/before.eval --to logs/after.eval --regrade openai/gpt-5",
         "compare logs/sweep --base-arm tail --to logs/sweep --new-arm anchored",
     )
@@ -99,9 +103,14 @@ def _allowed(_ctx: click.Context, _param: click.Parameter, names: tuple[str, ...
 @click.option(
     *("--margin", "--threshold", "margin"),
     type=click.FloatRange(min=0, min_open=True, max=5),
-    default=0.3,
-    show_default=True,
-    help="Largest loss of knowledge (0 to 5) that is let pass; the least that counts elsewhere.",
+    help="Largest loss of knowledge (0 to 5) that is let pass; the least that counts elsewhere.  "
+    "[default: 0.3, or a tenth of the range between the controls if that is less]",
+)
+@click.option(
+    "--controls",
+    multiple=True,
+    metavar="LOGS...",
+    help="Stored logs of the arms none and full; by default those beside the compared logs.",
 )
 @click.option(
     "--allow",
@@ -138,7 +147,8 @@ def compare(
     new: tuple[str, ...],
     base_arm: str | None,
     new_arm: str | None,
-    margin: float,
+    margin: float | None,
+    controls: tuple[str, ...],
     allow: tuple[str, ...],
     gate: bool,
     form: str,
@@ -151,7 +161,9 @@ def compare(
 
     BASE and NEW are logs of this eval, or folders of logs; each side is one arm. The score
     knowledge decides, on the probes that both have: whether it is shown to be worse by less than
-    the margin. docs/statistics.md says how, and what the verdicts mean.
+    the margin. So do the facts that the states hold. Only with the controls none and full by the
+    same reader can it be told that nothing was lost. docs/statistics.md says how, and what the
+    verdicts mean.
 
     Logs of any other Inspect task, whose agent ran with different compaction, are compared by
     their first score (margin 0.1), with what compaction cost: docs/agents.md.
@@ -164,14 +176,14 @@ def compare(
     runs = [agent_logs(base), agent_logs(new)]
     if all(runs):
         used = {"--regrade": regrade, "--allow": allow, "--junit": junit, "--gate": gate}
+        used |= {"--controls": controls}
         if refused := [name for name, value in used.items() if value]:
             raise DataError(f"{', '.join(refused)}: only for logs of compression_eval")
-        given = ctx.get_parameter_source("margin") != click.core.ParameterSource.DEFAULT
-        arms = (base_arm, new_arm)
-        ctx.exit(_compare_agents(runs, arms, margin if given else None, form, out))
+        ctx.exit(_compare_agents(runs, (base_arm, new_arm), margin, form, out))
     if regrade is None and (set_options := [name for name, value in options.items() if value]):
         flags = ", ".join(f"--{name.replace('_', '-')}" for name in set_options)
         raise DataError(f"{flags}: only with --regrade")
+    from compression_eval.analysis.comparison.controls import with_controls
     from compression_eval.analysis.comparison.result import EXIT_CODES
     from compression_eval.analysis.comparison.result import compare as compared
     from compression_eval.analysis.comparison.sides import load_sides
@@ -180,6 +192,7 @@ def compare(
 
     click.echo("reading logs", err=True)
     sides = load_sides(base, new, base_arm, new_arm, scored=regrade is None)
+    sides = with_controls(sides, (*base, *new), controls, regrading=regrade is not None)
     if regrade is not None:
         sides = _regraded(sides, regrade, options, allow)
     comparison = compared(*sides, threshold=margin, allowed=allow, whole=not gate)

@@ -7,10 +7,11 @@ from typing import Any
 import pytest
 from inspect_ai import eval as inspect_eval
 from inspect_ai.log import EvalLog, read_eval_log, write_eval_log
-from inspect_ai.model import GenerateConfig, ModelConfig
+from inspect_ai.model import CompactionSummary, GenerateConfig, ModelConfig
 
 from compression_eval import compression
 from compression_eval.analysis import samples_frame
+from compression_eval.versioning import TOOLS
 from tests.analysis.comparison.arms import as_json, compared, refused
 from tests.analysis.embedded import TAIL, embedded
 from tests.e2e import scripted, small
@@ -179,6 +180,38 @@ def test_an_edited_compressor_is_another_arm(run: Path, tmp_path: Path) -> None:
     arms = set(samples_frame(tmp_path / "logs")["arm"])
     assert len(arms) == 2
     assert all("compressor's source #" in arm for arm in arms)
+
+
+def test_a_prompt_that_inspect_ships_is_part_of_the_arm_and_its_version_is_not(
+    run: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    data = run.parent.parent / "data" / "tiny.json"
+
+    def made(name: str) -> EvalLog:
+        return embedded(tmp_path / name, data, compressor="summary")
+
+    logs = [made("as it is")]
+    other_text = f"{CompactionSummary.DEFAULT_SUMMARY_PROMPT}\nBe brief."
+    monkeypatch.setattr(CompactionSummary, "DEFAULT_SUMMARY_PROMPT", other_text)
+    logs.append(made("other prompt"))
+    monkeypatch.setitem(TOOLS, "inspect_ai", "0.0.1")
+    logs.append(made("other version"))
+    assert len({log.eval.task_version for log in logs}) == 3
+    first, other, older = (log.location for log in logs)
+    assert len(set(samples_frame([first, other])["arm"])) == 2
+    done = compared(first, "--to", other)
+    assert done.exit_code == 3
+    assert "the arms differ in: compressors' prompts (" in done.stdout
+    # Another version alone is no other arm; that it is another is said.
+    assert len(set(samples_frame([other, older])["arm"])) == 1
+    written = read_eval_log(older)
+    written.eval.packages["inspect_ai"] = "0.0.1"
+    write_eval_log(written, older)
+    code, found = as_json(other, "--to", older)
+    assert (code, found["outcome"], found["same_arm"]) == (0, "the same answers", True)
+    (change,) = found["versions_changed"]
+    assert (change["name"], change["new"]) == ("inspect_ai", "0.0.1")
+    assert "-> 0.0.1)" in compared(other, "--to", older, "--gate").stdout
 
 
 def test_an_arm_of_ones_own_has_the_files_name_without_its_folder(

@@ -6,14 +6,12 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
+from inspect_ai.log import read_eval_log_sample
+
 from compression_eval.analysis.arms import ARGUMENT
-from compression_eval.analysis.comparison.sides import (
-    CONTROLS,
-    Side,
-    differences,
-    read_samples,
-    states_in,
-)
+from compression_eval.analysis.columns import Seen
+from compression_eval.analysis.comparison.sides import Side, differences, states_in
+from compression_eval.analysis.logs import reading
 from compression_eval.analysis.statistics.intervals import (
     ArmValues,
     Difference,
@@ -31,14 +29,18 @@ from compression_eval.analysis.statistics.significance import (
 )
 from compression_eval.compressors.artifacts import SUFFIX
 from compression_eval.compressors.registry import COMPRESSORS
+from compression_eval.fixtures.digests import digest
 from compression_eval.grading.rubric import KNOWLEDGE, MAX_SCORE, OVERALL, structure
+from compression_eval.record import render_messages
+from compression_eval.versioning import TEXTS
 
 if TYPE_CHECKING:
     from pandas import DataFrame, Series
 
 RECALL, SURVIVAL = "fact_recall", "fact_survival"
+SURVIVAL_READ = "fact_survival_read"
 
-SHARES = frozenset({RECALL, SURVIVAL})
+SHARES = frozenset({RECALL, SURVIVAL, SURVIVAL_READ})
 """Measures from 0 to 1; the others go from 0 to 5."""
 
 HEADLINE: tuple[str, ...] = (KNOWLEDGE, OVERALL, *structure().dimensions, RECALL, SURVIVAL)
@@ -60,6 +62,9 @@ CLOSEST = 0.5
 
 GRADER_FAILED = ("grader_failed", "not scored", "no score")
 """Prefixes of reasons that are not the arm's: its answer exists, but has no grade."""
+
+MIN_CONTROLLED = 2 / 3
+"""Share of a side's graded probes that both controls must have a grade on."""
 
 MAX_REASON = 80
 MAX_UNGRADED, MAX_UNGRADED_APART = 0.05, 0.03
@@ -319,6 +324,30 @@ def same_answers(base: Side, new: Side) -> int:
     return sum(key in shared for key in zip(first["unit"], first["sample"], strict=True))
 
 
+def same_states(base: Side, new: Side) -> bool:
+    """Return whether both sides answered from the same states, each as often, byte for byte."""
+    first, second = (_states_by_unit(side) for side in (base, new))
+    shared = first.keys() & second.keys()
+    return all(first[unit] == second[unit] for unit in shared)
+
+
+def _states_by_unit(side: Side) -> dict[str, dict[str, float]]:
+    """Return the share of each state, by its digest, among the states of each unit."""
+    rows = states_in(side.samples)[["unit", "log_path", "sample", "epoch"]]
+    found: dict[str, Counter[str]] = defaultdict(Counter)
+    for unit, path, sample, epoch in rows.itertuples(index=False, name=None):
+        with reading(path):
+            read = read_eval_log_sample(
+                path, sample, epoch, resolve_attachments=True, exclude_fields={"events"}
+            )
+        recorded = Seen(read, path).recorded
+        found[unit][digest(render_messages(recorded.context)) if recorded else ""] += 1
+    return {
+        unit: {name: count / states.total() for name, count in states.items()}
+        for unit, states in found.items()
+    }
+
+
 def unread_changes(base: Side, new: Side) -> tuple[list[str], bool]:
     """Return what differs between two arms that the embedded compressor never read.
 
@@ -335,16 +364,12 @@ def unread_changes(base: Side, new: Side) -> tuple[list[str], bool]:
         return [], False
     if not all(_embedded(each["compressor model"]) for each in settings):
         return [], False
-    unread = {"prompt", "instructions"}
+    unread = {"prompt", "instructions", TEXTS}
     if "summary_tokens" not in known.arguments.model_fields:
         unread.add("focus_topic")
     changed = [name.removeprefix(ARGUMENT) for name, _, _ in differences(base, new)]
     unread_settings = [name for name in changed if name in unread]
-    only = len(unread_settings) == len(changed)
-    shipped = [set(side.samples["prompts_digest"].dropna()) for side in (base, new)]
-    if shipped[0] != shipped[1]:
-        unread_settings.append("the strategies' own prompts")
-    return unread_settings, only
+    return unread_settings, len(unread_settings) == len(changed)
 
 
 # ----- verdicts
@@ -379,6 +404,37 @@ class Rules:
 
 Samples = tuple["DataFrame", "DataFrame"]
 """Those of base and new, with states."""
+
+
+@dataclass(frozen=True)
+class FactsKept:
+    """How many facts the states of both sides hold."""
+
+    difference: Difference
+    """Of the share of the facts in a state."""
+    read: bool
+    """Whether by a reader's word; else by look-up."""
+
+
+def facts_kept(base: Side, new: Side, rules: "Rules") -> FactsKept | None:
+    """Return how many facts the states hold, by the word of a reader.
+
+    Looked up they are only where no language model wrote a state: it may say a fact in other words.
+
+    Returns:
+        None where it is not known.
+    """
+    samples = (base.samples, new.samples)
+    if all(frame[SURVIVAL_READ].notna().any() for frame in samples):
+        difference = _difference(samples, SURVIVAL_READ)
+        return FactsKept(difference, read=True) if difference else None
+    if any(called_a_model(side) and not stands_in(side) for side in (base, new)):
+        return None
+    difference = _difference(samples, SURVIVAL)
+    if difference is None:
+        return None
+    known = known_exactly({SURVIVAL: difference}, rules.exact)[SURVIVAL]
+    return FactsKept(known, read=False)
 
 
 def primary(samples: Samples, rules: Rules, *, failed_as_zero: bool = False) -> Difference | None:
@@ -445,20 +501,23 @@ def _judged(by_key: Mapping[tuple[str, str], Difference | None], rules: Rules) -
     return [Line(measure, each, group) for (group, measure), each in judged.items()]
 
 
-def retentions(base: Side, new: Side) -> tuple[Retention | None, Retention | None] | None:
+def retentions(base: Side, new: Side) -> tuple[Retention, Retention] | None:
     """Return where both sides stand in knowledge between the arms none and full.
 
     Returns:
-        None where the logs that were named hold no such arms by the same models.
+        None without those arms by the same readers, or where they lack too many grades.
     """
     kept = []
     for side in (base, new):
-        logs = [[each for each in side.controls if each.compressor == name] for name in CONTROLS]
-        if side.regraded or not all(logs):
+        if side.controls is None:
             return None
-        read = (with_states(read_samples(own, side.arm)) for own in logs)
+        read = (with_states(each.samples) for each in (side.controls.floor, side.controls.ceiling))
         floor, ceiling = (values(samples, KNOWLEDGE) for samples in read)
-        kept.append(retention(values(side.samples, KNOWLEDGE), floor, ceiling, closest=CLOSEST))
+        own = values(side.samples, KNOWLEDGE)
+        found = retention(own, floor, ceiling, closest=CLOSEST)
+        if found is None or found.probes < MIN_CONTROLLED * len(own.by_item):
+            return None
+        kept.append(found)
     return kept[0], kept[1]
 
 

@@ -17,6 +17,7 @@ from inspect_ai.util import collect
 
 from compression_eval.analysis.arms import with_settings
 from compression_eval.analysis.columns import Regradings, Seen
+from compression_eval.analysis.comparison.controls import Controls
 from compression_eval.analysis.comparison.sides import (
     Regraded,
     Side,
@@ -56,7 +57,7 @@ class _Answer:
 def regraded(
     base: Side, new: Side, models: Sequence[Model], allowed: Collection[str]
 ) -> tuple[Side, Side]:
-    """Have the models grade the answers of both sides, blind and in random order.
+    """Have the models grade the answers of both sides and their controls, blind, in random order.
 
     Criteria and what graders are shown are those of the base. The logs stay as they are. Says on
     stderr how many calls it takes before the first one, then how far it is.
@@ -68,10 +69,13 @@ def regraded(
         DataError: The sides cannot be compared, a log cannot be read, or nothing was graded.
     """
     check_comparable(base, new, {*allowed, *MADE_EQUAL})
-    answers = [*_answers(base), *_answers(new)]
-    of_base, of_new = (sum(each.side is side for each in answers) for side in (base, new))
+    beside = [each.controls for each in (base, new) if each.controls]
+    controls = [side for each in beside for side in (each.floor, each.ceiling)]
+    sides = list({id(side): side for side in (base, new, *controls)}.values())
+    answers = [each for side in sides for each in _answers(side)]
+    counts = (f"{sum(each.side is side for each in answers)} of {side.label}" for side in sides)
     click.echo(
-        f"grading {len(answers)} answers again, {of_base} of base and {of_new} of new, by "
+        f"grading {len(answers)} answers again, {', '.join(counts)}, by "
         f"{', '.join(map(str, models))}: {len(answers) * len(models)} calls, repeated ones not "
         "counted",
         err=True,
@@ -84,11 +88,20 @@ def regraded(
     with redirect_stdout(sys.stderr):  # where Inspect and its models greet
         scores = anyio.run(partial(_graded, answers, models, **how))
     pairs = list(zip(answers, scores, strict=True))
-    first, second = (
-        _with(side, {(a.path, a.sample, a.epoch): s for a, s in pairs if a.side is side}, models)
-        for side in (base, new)
-    )
-    return first, second
+    again = {
+        id(side): _with(
+            side, {(a.path, a.sample, a.epoch): s for a, s in pairs if a.side is side}, models
+        )
+        for side in sides
+    }
+
+    def regraded_side(side: Side) -> Side:
+        if (own := side.controls) is None:
+            return again[id(side)]
+        controls = Controls(again[id(own.floor)], again[id(own.ceiling)])
+        return replace(again[id(side)], controls=controls)
+
+    return regraded_side(base), regraded_side(new)
 
 
 def _answers(side: Side) -> Iterator[_Answer]:

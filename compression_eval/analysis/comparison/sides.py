@@ -12,6 +12,7 @@ from compression_eval.analysis.arms import (
     arm_names,
     arm_settings,
     graders_of,
+    made_of,
 )
 from compression_eval.analysis.columns import (
     CRITERIA,
@@ -31,9 +32,12 @@ from compression_eval.errors import DataError
 from compression_eval.fixtures.addresses import local_path
 from compression_eval.fixtures.digests import shown
 from compression_eval.text.printable import printable
+from compression_eval.versioning import SOURCE, TEXTS, TOOLS
 
 if TYPE_CHECKING:
     from pandas import DataFrame
+
+    from compression_eval.analysis.comparison.controls import Controls
 
 CONDITIONS: Mapping[str, str] = {
     "unfinished": "the run came to its end",
@@ -63,8 +67,16 @@ _BY_COLUMN = {
 }
 """Conditions on a column of the samples."""
 
+_OF_CONTROLS = ("question", "rubric", "language", "criteria", "grader", "grader_context")
+"""Those of them that hold for a side and its controls as well."""
+
+_OF_GRADING = frozenset({"rubric", "language", "criteria", "grader", "grader_context"})
+"""Those that do not matter where everything is graded anew."""
+
 _GRADING = ("graded by", "criteria", "grader_context")
 """Settings of an arm about its grading."""
+
+_SIDES = ("base", "new")
 
 CONTROLS = ("none", "full")
 """Strategies that keep nothing and all."""
@@ -88,7 +100,7 @@ class Side:
     """The logs of one arm with their samples."""
 
     label: str
-    """``base`` or ``new``."""
+    """``base`` or ``new``; of a control its strategy."""
     arm: str
     """The arm's name in tables."""
     logs: tuple[Log, ...]
@@ -96,8 +108,12 @@ class Side:
     """As from `samples_frame`, one row per sample and epoch, with what is folded into a cell."""
     regraded: Regraded | None = None
     """None if the grades are those of the logs."""
-    controls: tuple[Log, ...] = ()
-    """Logs of the arms none and full by the same models, among all that were named."""
+    beside: tuple[Log, ...] = ()
+    """Logs of the arms none and full among all that were named."""
+    controls: "Controls | None" = None
+    """The arms none and full by the same reader."""
+    without_controls: str = ""
+    """Why there are none."""
 
     @cached_property
     def facts(self) -> "DataFrame":
@@ -129,6 +145,21 @@ class Side:
     def versions(self) -> list[str]:
         """Versions of the task: digests of everything that decides its results."""
         return sorted({str(log.header.eval.task_version) for log in self.logs})
+
+    @cached_property
+    def made_of(self) -> dict[str, str]:
+        """What decided its results beside its settings: digests, by what they are of."""
+        return {name: value for log in self.logs for name, value in made_of(log).items()}
+
+    @property
+    def tools(self) -> dict[str, str]:
+        """Versions of the packages that made the logs."""
+        specs = [log.header.eval for log in self.logs]
+        found = [spec.packages | (spec.metadata or {}) for spec in specs]
+        return {
+            name: ", ".join(sorted({str(each[name]) for each in found if name in each}))
+            for name in TOOLS
+        }
 
     @property
     def model(self) -> str:
@@ -184,16 +215,18 @@ def load_sides(
     names = dict(zip([log.path for log in every], arm_names(every), strict=True))
     chosen = {}
     for label, wanted in (("base", base_arm), ("new", new_arm)):
-        arm = _only_arm(label, {names[log.path] for log in by_label[label]}, wanted)
+        arms = {names[log.path]: log.compressor in CONTROLS for log in by_label[label]}
+        # Controls may lie beside the one arm that is meant.
+        meant = [arm for arm, is_control in arms.items() if not is_control]
+        arm = meant[0] if wanted is None and len(meant) == 1 else _only_arm(label, arms, wanted)
         chosen[label] = (arm, tuple(log for log in by_label[label] if names[log.path] == arm))
     runs = {log.header.eval.task_id for log in chosen["base"][1]}
     for log in chosen["new"][1]:
         if log.header.eval.task_id in runs:
             raise DataError(f"{local_path(log.path)}: the same run stands on both sides")
-    controls = [log for log in every if log.compressor in CONTROLS]
+    beside = tuple(log for log in every if log.compressor in CONTROLS)
     sides = []
     for label, (arm, logs) in chosen.items():
-        own = tuple(each for each in controls if _models(each) == _models(logs[0]))
         samples = read_samples(logs, arm)
         if scored and not samples["scored"].any():
             reasons = Counter(samples["failure"]).most_common(3)
@@ -202,12 +235,8 @@ def load_sides(
                 f"{label}: none of the {len(samples)} samples of {arm!r} has a score "
                 f"({listed or 'the logs are empty'})"
             )
-        sides.append(Side(label, arm, logs, samples, controls=own))
+        sides.append(Side(label, arm, logs, samples, beside=beside))
     return sides[0], sides[1]
-
-
-def _models(log: Log) -> tuple[str, str]:
-    return answered_by(log), graders_of(log)
 
 
 def read_samples(
@@ -239,17 +268,38 @@ def _only_arm(label: str, arms: Collection[str], wanted: str | None) -> str:
 
 
 def differences(base: Side, new: Side) -> list[tuple[str, str, str]]:
-    """Return the settings in which two arms differ: name, value of base, value of new."""
-    first, second = base.settings, new.settings
+    """Return in what two arms differ: name, value of base, value of new.
+
+    These are settings, and digests of the code and the texts of one strategy.
+    """
+    edited = [name for name in (SOURCE, TEXTS) if name in base.made_of and name in new.made_of]
+    first, second = (
+        side.settings | {name: side.made_of[name] for name in edited} for side in (base, new)
+    )
     names = [name for name in {**first, **second} if first.get(name) != second.get(name)]
     if "compressor" in names:  # arguments of two strategies are unrelated
-        names = [name for name in names if not name.startswith(ARGUMENT)]
+        names = [name for name in names if not name.startswith(ARGUMENT) and name not in edited]
     return [(name, first.get(name, "-"), second.get(name, "-")) for name in names]
 
 
 def same_arm(base: Side, new: Side) -> bool:
-    """Return whether both sides are runs of one arm, which differ only by noise."""
-    return not differences(base, new) and base.versions == new.versions
+    """Return whether both sides are runs of one arm, which differ only by noise.
+
+    Of logs that do not say what they were made of, the versions must be the same.
+    """
+    if differences(base, new) or base.versions == new.versions:
+        return not differences(base, new)
+    shared = base.made_of.keys() & new.made_of.keys()
+    return TEXTS in shared and all(base.made_of[name] == new.made_of[name] for name in shared)
+
+
+def tools_changed(base: Side, new: Side) -> list[tuple[str, str, str]]:
+    """Return the packages of which two sides were made with other versions, and these."""
+    return [
+        (name, old, new.tools[name])
+        for name, old in base.tools.items()
+        if old and new.tools[name] and old != new.tools[name]
+    ]
 
 
 def check_comparable(base: Side, new: Side, allowed: Collection[str]) -> dict[str, str]:
@@ -267,6 +317,30 @@ def check_comparable(base: Side, new: Side, allowed: Collection[str]) -> dict[st
             f"cannot be compared: {listed} (to compare what both have all the same: {options})"
         )
     return obstacles
+
+
+def unfit_controls(side: Side, control: Side, *, regrading: bool) -> str:
+    """Return in what a control does not fit a side; empty if it does.
+
+    Args:
+        side: The side.
+        control: A control, which may have more fixtures and probes.
+        regrading: Whether everything is graded anew.
+    """
+    both, names = (side.samples, control.samples), (side.label, control.label)
+    readers = [{answered_by(log) for log in each.logs} for each in (side, control)]
+    details = {"reader": _two(*readers, names=names)}
+    details["fixtures"] = _sets_differ(both, ["unit"], "fixture_digest", "fixture", names[:1])
+    if not details["fixtures"]:
+        keys = ["unit", "probe_id"]
+        details["probes"] = _sets_differ(both, keys, "probe_digest", "probe", names[:1])
+    for name in _OF_CONTROLS:
+        if not (regrading and name in _OF_GRADING):
+            details[name] = _per_unit(side, control, _BY_COLUMN[name])
+    if not regrading:
+        bound = [{graders_of(log) for log in each.logs} for each in (side, control)]
+        details["grader"] = details["grader"] or _two(*bound, names=names)
+    return "; ".join(f"{name} ({detail})" for name, detail in details.items() if detail)
 
 
 def _obstacles(base: Side, new: Side) -> dict[str, str]:
@@ -300,17 +374,31 @@ def _obstacles(base: Side, new: Side) -> dict[str, str]:
     return {name: details[name] for name in CONDITIONS if details[name]}
 
 
-def _sets_differ(both: "Sequence[DataFrame]", keys: Sequence[str], column: str, noun: str) -> str:
-    """Compare which things two sides have, and their digests."""
+def _sets_differ(
+    both: "Sequence[DataFrame]",
+    keys: Sequence[str],
+    column: str,
+    noun: str,
+    whole: Sequence[str] = _SIDES,
+) -> str:
+    """Compare which things two sides have, and their digests.
+
+    Args:
+        both: Samples of the two.
+        keys: Columns that name a thing.
+        column: Its digest.
+        noun: What it is.
+        whole: Labels of those of which the other must have everything.
+    """
     first, second = (_values(samples, keys, column) for samples in both)
+    only = (first.keys() - second.keys(), second.keys() - first.keys())
     changed = [
         key
         for key in first.keys() & second.keys()
         if first[key] and second[key] and first[key] != second[key]
     ]
     parts = [
-        _named(f"only in base: {noun}", first.keys() - second.keys()),
-        _named(f"only in new: {noun}", second.keys() - first.keys()),
+        *(_named(f"only in {label}: {noun}", own) for label, own in zip(whole, only, strict=False)),
         _named(f"changed: {noun}", changed),
     ]
     return ", ".join(part for part in parts if part)
@@ -329,7 +417,7 @@ def _per_unit(base: Side, new: Side, column: str) -> str:
     first, second = (_values(side.samples, ["unit"], column) for side in (base, new))
     for unit in sorted(first.keys() & second.keys()):
         if first[unit] and second[unit] and first[unit] != second[unit]:
-            return _two(first[unit], second[unit])
+            return _two(first[unit], second[unit], names=(base.label, new.label))
     return ""
 
 
@@ -348,7 +436,7 @@ def _values(
     return by_key
 
 
-def _two(first: set[str], second: set[str]) -> str:
+def _two(first: set[str], second: set[str], *, names: Sequence[str] = _SIDES) -> str:
     if first == second:
         return ""
-    return f"base {', '.join(sorted(first))}, new {', '.join(sorted(second))}"
+    return f"{names[0]} {', '.join(sorted(first))}, {names[1]} {', '.join(sorted(second))}"

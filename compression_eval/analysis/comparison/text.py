@@ -8,6 +8,7 @@ from xml.etree.ElementTree import Element, SubElement, indent, tostring
 from compression_eval._version import __version__
 from compression_eval.analysis.arms import ARGUMENT, prompt_file
 from compression_eval.analysis.comparison.changes import DRIFT, Drift, FactChange, read_on_one_side
+from compression_eval.analysis.comparison.controls import command_for
 from compression_eval.analysis.comparison.measures import (
     BREAKDOWNS,
     Failures,
@@ -21,7 +22,7 @@ from compression_eval.analysis.comparison.measures import (
     threshold_of,
 )
 from compression_eval.analysis.comparison.result import EXIT_CODES, Comparison
-from compression_eval.analysis.comparison.sides import Side
+from compression_eval.analysis.comparison.sides import Side, tools_changed
 from compression_eval.analysis.spending import SPENDING_NOTE, Spent, spending, spending_table
 from compression_eval.analysis.statistics.intervals import Difference, Spread
 from compression_eval.fixtures.digests import digest, shown
@@ -39,7 +40,8 @@ _METHOD = (
     "on these conversations: fixtures and probes fixed, the unit is the compression; it decides "
     "the verdict where conversations were compressed more than once",
     "for new conversations: the unit is the fixture, Student's t; what to expect elsewhere",
-    "knowledge decides alone, with the failures; the other tables are exploratory: p is two-sided, "
+    "knowledge decides, with the failures and the facts in the states; the other tables are "
+    "exploratory: p is two-sided, "
     "on these conversations, adjusted by Holm's method for the measures of a table",
 )
 
@@ -84,10 +86,10 @@ def _decision(comparison: Comparison) -> Iterator[str]:
     if comparison.untold:
         yield means
     else:
+        ruled_out = "" if by.loss_ruled_out else "not "
         yield (
-            f"{means}, {shown_change(seen.estimate, KNOWLEDGE, margin)}, "
-            f"p {shown_p(by.p_value)}; a loss of {margin:.2f} or more is "
-            f"{'' if by.loss_ruled_out else 'not '}ruled out, p {shown_p(by.p_margin)}"
+            f"{means}, {shown_change(seen.estimate, KNOWLEDGE, margin)}{_p(by.p_value)}; a loss of "
+            f"{margin:.2f} or more is {ruled_out}ruled out{_p(by.p_margin)}"
         )
         here, elsewhere = (_NO_INTERVAL.get(shown, shown) for shown in (here, elsewhere))
         yield f"95 % interval {_HERE}: {here}; {_ELSEWHERE}: {elsewhere}"
@@ -95,15 +97,36 @@ def _decision(comparison: Comparison) -> Iterator[str]:
         verdict = comparison.elsewhere.verdict
         said = {"fails more": "fails more", "cannot tell": "cannot be told"}.get(verdict)
         said = said or ", ".join(comparison.elsewhere.words)
-        yield f"for new conversations such as these: {said}"
-    if comparison.failing is not None and by.verdict != "fails more":
-        base, new = map(_failed, comparison.failed)
-        p_value = shown_p(by.p_failing)
-        yield f"failed: base {base}; new {new} (p that it fails more {p_value})"
+        yield f"knowledge for new conversations such as these: {said}"
     if comparison.more is not None:
         yield _what_would_tell(comparison)
+    if not comparison.untold:
+        yield from _beside(comparison)
+    if comparison.failing is not None and by.verdict != "fails more":
+        base, new = map(_failed, comparison.failed)
+        chance = "" if by.p_failing is None else f" (p that it fails more {shown_p(by.p_failing)})"
+        yield f"failed: base {base}; new {new}{chance}"
     if comparison.drift is not None and comparison.drift.warning:
         yield comparison.drift.warning
+    if tools := tools_changed(*comparison.sides):
+        listed = ", ".join(f"{name} ({old} -> {now})" for name, old, now in tools)
+        yield f"made with other versions, which may tell as well: {listed}"
+
+
+def _beside(comparison: Comparison) -> Iterator[str]:
+    """Yield how many facts the states hold, and what the reader answers from the controls."""
+    if comparison.facts_kept is None:
+        yield "facts in the states: not known, since no reader looked for them (state_facts=reader)"
+    elif not comparison.decision.facts_lost:
+        yield f"facts in the states: {comparison.facts_words}"
+    if comparison.no_controls:
+        yield f"make the controls of this reader: {command_for(comparison.base)}"
+    elif not comparison.weak_reader:
+        yield f"controls of this reader: {comparison.controls_words}"
+
+
+def _p(chance: float | None) -> str:
+    return "" if chance is None else f", p {shown_p(chance)}"
 
 
 def _spreads_of(seen: Difference) -> tuple[Spread | None, Spread | None]:
@@ -308,8 +331,8 @@ def _retention(comparison: Comparison) -> Section:
     """Say where both sides stand between the controls."""
     rows = []
     for label, kept in zip(_SIDES, comparison.retention or (), strict=True):
-        cells = ["close" if kept else "-", "-", "-"]
-        if kept is not None and kept.share is not None:
+        cells = ["close", "-", "-"]
+        if kept.share is not None:
             limits = (kept.here, kept.elsewhere)
             shown = (f"{each[0]:.0%} to {each[1]:.0%}" if each else "-" for each in limits)
             cells = [f"{kept.share:.0%}", *shown]
@@ -475,9 +498,23 @@ def as_json(comparison: Comparison, *, gate: bool = False) -> str:
             "p": by.p_value,
             "p_loss_of_margin": by.p_margin,
             "p_fails_more": by.p_failing,
+            "facts_in_states": comparison.facts_kept
+            and {
+                **_difference_data(comparison.facts_kept.difference),
+                "by": "reader" if comparison.facts_kept.read else "look-up",
+                "p": by.p_facts,
+                "lost": by.facts_lost,
+            },
+            "reader": {
+                "full": comparison.narrower and comparison.narrower.ceiling,
+                "none": comparison.narrower and comparison.narrower.floor,
+                "range": comparison.narrower and comparison.narrower.reach,
+                "unknown": comparison.no_controls or None,
+            },
             "failed_as_0": comparison.failing.cost if comparison.failing else None,
             "verdict_for_new_conversations": elsewhere.verdict if elsewhere else None,
             "same_answers": comparison.same_answers,
+            "same_states": comparison.same_states,
             "would_tell": asdict(comparison.more) if comparison.more else None,
         },
         "same_arm": comparison.same_arm,
@@ -486,10 +523,8 @@ def as_json(comparison: Comparison, *, gate: bool = False) -> str:
         "anchors": None,
         "base": _side_data(comparison.base, comparison.failed[0]),
         "new": _side_data(comparison.new, comparison.failed[1]),
-        "settings_changed": [
-            {"name": name, "base": old, "new": new}
-            for name, old, new in comparison.changed_settings
-        ],
+        "settings_changed": _changes(comparison.changed_settings),
+        "versions_changed": _changes(tools_changed(*comparison.sides)),
         "other_measures": [_line_data(line) for line in comparison.lines],
         "formula": FORMULA,
     }
@@ -513,7 +548,7 @@ def as_json(comparison: Comparison, *, gate: bool = False) -> str:
         }
     if not gate:
         data |= {
-            "retention": [each and asdict(each) for each in comparison.retention or ()] or None,
+            "retention": [asdict(each) for each in comparison.retention or ()] or None,
             "by_chance": asdict(comparison.noise) if comparison.noise else None,
             "failed_as_0": [_line_data(line) for line in comparison.bound],
             "exploratory": {
@@ -538,6 +573,10 @@ def as_json(comparison: Comparison, *, gate: bool = False) -> str:
                 for side, ways in spent.items()
             }
     return versioned_json(data)
+
+
+def _changes(of: Sequence[tuple[str, str, str]]) -> list[dict[str, str]]:
+    return [{"name": name, "base": old, "new": new} for name, old, new in of]
 
 
 def _difference_data(difference: Difference) -> dict[str, Any]:

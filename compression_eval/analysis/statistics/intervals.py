@@ -110,6 +110,11 @@ class Spread:
     """Degrees of freedom. Where nothing varied: one less than there are independent runs that all
     came out the same; infinite if they cannot come out otherwise."""
 
+    @property
+    def exact(self) -> bool:
+        """Whether nothing is random, so that there is nothing to test."""
+        return self.error == 0 and math.isinf(self.freedom)
+
     def interval(self, estimate: float, level: float = LEVEL) -> Limits:
         """Return the limits of the interval around an estimate."""
         if self.error == 0:
@@ -316,6 +321,11 @@ class Retention:
     """Limits on these conversations; None if they cannot be given."""
     elsewhere: Limits | None
     """Limits for new conversations."""
+
+    @property
+    def reach(self) -> float:
+        """The range between floor and ceiling."""
+        return self.ceiling - self.floor
 
 
 def retention(

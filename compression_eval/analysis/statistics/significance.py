@@ -10,6 +10,16 @@ from compression_eval.analysis.statistics.intervals import LEVEL, Difference, Sp
 DEFAULT_THRESHOLD = 0.3
 """The smallest difference of a score (0 to 5) that counts, and the default margin of a decision."""
 
+MIN_RANGE = 2.0
+"""The smallest range between the controls (0 to 5) by which a reader can show that nothing is lost.
+"""
+
+MARGIN_SHARE = 0.1
+"""The default margin as a share of that range, where this is less than `DEFAULT_THRESHOLD`."""
+
+FACTS_LOST = 0.08
+"""A larger loss of the share of facts in the states is a regression, if it is significant."""
+
 _CHANCE = 1 - LEVEL
 
 K = TypeVar("K", bound=Hashable)
@@ -34,6 +44,8 @@ class Finding:
     """What is shown of the difference: *at least* by the 95 % interval, *less* as `_find` says."""
     words: tuple[str, str]
     """The verdict, and what is said beside it if anything: ``better``, ``by at least …``."""
+    differs: bool = False
+    """Whether a difference is shown, of any size."""
 
 
 def _find(
@@ -82,7 +94,7 @@ def _find(
         verdict, words = "no change", (f"not {least}", "nor better")
     elif no_loss:
         verdict, words = "not worse", (f"not {least}", "whether it is better is open")
-    return Finding(verdict, extent, words)
+    return Finding(verdict, extent, words, significant)
 
 
 @dataclass(frozen=True)
@@ -93,6 +105,8 @@ class Failing:
     """One-sided, that so many more fail in the new arm by chance."""
     cost: float
     """The difference with failures counted as 0, where the new arm fails more; else 0."""
+    exact: bool = False
+    """Whether nothing is random: the p-value is 0 or 1, and is not shown."""
 
 
 @dataclass(frozen=True)
@@ -105,52 +119,97 @@ class Decision:
     over_conversations: bool
     """Whether by the spread between conversations, for want of a second compression."""
     p_value: float | None
-    """Two-sided, that there is no difference; adjusted by Holm's method if anything failed."""
+    """Two-sided, that there is no difference; adjusted by Holm's method if anything failed. None,
+    like the others, where it is not known, and where nothing is random."""
     p_margin: float | None
     """One-sided, that the new arm is worse by the margin or more."""
     p_failing: float | None
     """One-sided, that the new arm fails no more often; adjusted alike. None if nothing failed."""
+    p_facts: float | None
+    """Two-sided, that as many facts are in the states; adjusted alike."""
+    facts_lost: bool
+    """Whether facts are lost from the states."""
+    loss_ruled_out: bool
+    """Whether a loss of the margin or more is ruled out, by the scores alone."""
     words: tuple[str, str]
     """As those of a `Finding`."""
     blocked: bool = False
     """Whether only the possible cost of failures prevents *not worse*."""
 
     @property
-    def loss_ruled_out(self) -> bool:
-        """Whether a loss of the margin or more is ruled out, by the scores alone."""
-        return self.p_margin is not None and self.p_margin < _CHANCE
+    def regression(self) -> bool:
+        """Whether the new arm is shown to be worse in any way."""
+        return self.facts_lost or self.verdict in ("worse", "fails more")
+
+    def certifies(self, reach: float | None) -> bool:
+        """Return whether it shows that the new arm is no regression.
+
+        Args:
+            reach: The range between the controls, by the same reader; None if that is not known.
+                A reader that answers little even from everything shows nothing.
+        """
+        told = not self.regression and self.verdict != "cannot tell"
+        return told and reach is not None and reach >= MIN_RANGE
 
 
-def decide(difference: Difference, margin: float, failing: Failing | None = None) -> Decision:
-    """Return the decision on one measure: what the difference shows, and a test of the failures.
+def default_margin(reach: float | None) -> float:
+    """Return the margin that goes with the range between the controls, if that is known."""
+    if reach is None:
+        return DEFAULT_THRESHOLD
+    return min(DEFAULT_THRESHOLD, MARGIN_SHARE * max(reach, MIN_RANGE))
 
-    The difference and the failures are a family of two, adjusted by Holm's method, so that no more
-    than 5 % of two equal arms are told apart. The spread is that on these conversations; where each
-    was compressed only once it is that between conversations, which holds what compressions vary by
-    as well.
+
+def decide(
+    difference: Difference,
+    margin: float,
+    failing: Failing | None = None,
+    facts: Difference | None = None,
+) -> Decision:
+    """Return the decision on one measure, on the failures and on the facts in the states.
+
+    Of two equal arms no more than 5 % come out as a regression. The difference and the facts are
+    tested two-sided at 5 %, of which half is a loss; if anything failed, all tests are one family,
+    adjusted by Holm's method. The spread is that on these conversations; where each was compressed
+    only once it is that between conversations, which holds what compressions vary by as well.
 
     Args:
         difference: Of the measure.
         margin: In its unit.
         failing: The failures; None if nothing failed.
+        facts: Difference of the share of facts in the states; None if it is not known.
     """
     spread, estimate = difference.here or difference.elsewhere, difference.estimate
-    p_values = {"difference": spread.p_value(estimate)} if spread else {}
-    adjusted = _holm(p_values | ({"failures": failing.p_value} if failing else {}))
-    p_value, p_failing = adjusted.get("difference"), adjusted.get("failures")
+    tests = {"difference": difference} | ({"facts": facts} if facts else {})
+    spreads = {name: each.here or each.elsewhere for name, each in tests.items()}
+    p_values = {name: s.p_value(tests[name].estimate) for name, s in spreads.items() if s}
+    if failing is not None:
+        p_values = _holm(p_values | {"failures": failing.p_value})
+    exact = {name for name, each in spreads.items() if each and each.exact}
+    shown = {name: p_value for name, p_value in p_values.items() if name not in exact}
     p_margin = spread.tail(estimate + margin) if spread else None
     rises = failing is not None and failing.cost < 0
-    found = _find(estimate, spread, p_value, margin, rises=rises)
+    found = _find(estimate, spread, p_values.get("difference"), margin, rises=rises)
     verdict: Decided = "not worse" if found.verdict == "no change" else found.verdict
     costs = failing is not None and failing.cost < -margin
     blocked = costs and verdict not in ("worse", "cannot tell")
-    if p_failing is not None and p_failing < _CHANCE:
+    if p_values.get("failures", 1.0) < _CHANCE:
         verdict = "fails more"
     elif blocked:
         verdict = "cannot tell"
-    over_conversations = difference.here is None and spread is not None
-    chances = p_value, p_margin, p_failing
-    return Decision(verdict, found.extent, over_conversations, *chances, found.words, blocked)
+    lost = facts is not None and facts.estimate < -FACTS_LOST - _EXACTLY
+    return Decision(
+        verdict,
+        found.extent,
+        over_conversations=difference.here is None and spread is not None,
+        p_value=shown.get("difference"),
+        p_margin=None if "difference" in exact else p_margin,
+        p_failing=None if failing is None or failing.exact else shown["failures"],
+        p_facts=shown.get("facts"),
+        facts_lost=lost and p_values.get("facts", 1.0) < _CHANCE,
+        loss_ruled_out=p_margin is not None and p_margin < _CHANCE,
+        words=found.words,
+        blocked=blocked,
+    )
 
 
 @dataclass(frozen=True)
@@ -159,11 +218,14 @@ class Judged:
 
     difference: Difference
     p_value: float | None
-    """Adjusted by Holm's method for the measures that were tested with it."""
+    """Adjusted by Holm's method for the measures that were tested with it; None where it is not
+    known, and where nothing is random."""
     verdict: Verdict
     extent: Extent
     why: str
     """The verdict in words, or why there is none."""
+    differs: bool = False
+    """As that of a `Finding`."""
 
 
 def judge(
@@ -194,7 +256,8 @@ def judge(
         why = ", ".join(filter(None, found.words))
         if each.here is None:
             why = "cannot tell: on a side, each conversation was compressed only once"
-        result[name] = Judged(each, p_value, found.verdict, found.extent, why)
+        shown = None if each.here and each.here.exact else p_value
+        result[name] = Judged(each, shown, found.verdict, found.extent, why, found.differs)
     return result
 
 

@@ -27,6 +27,12 @@ def again(folder: Path) -> EvalLog:
 
 
 @pytest.fixture(scope="session")
+def controls(folder: Path) -> Path:
+    """A folder with the arms none and full, by a reader that is worth 4 from everything."""
+    return arms.controls(folder / "controls")
+
+
+@pytest.fixture(scope="session")
 def bad(folder: Path) -> EvalLog:
     """An arm whose answers are worth 2."""
     return evaluated(

@@ -103,14 +103,14 @@ def test_other_graders_are_warned_of(folder: Path, harsh: EvalLog) -> None:
 
 
 def test_grading_both_again_takes_the_grader_out(
-    lenient: EvalLog, harsh: EvalLog, again: Script
+    lenient: EvalLog, harsh: EvalLog, again: Script, controls: Path
 ) -> None:
     sides = (lenient.location, "--to", harsh.location)
     before = [Path(str(log.location)).read_bytes() for log in (lenient, harsh)]
     assert as_json(*sides)[0] == 1, "the harsher grader makes the same arm look worse"
     done = compared(*sides, "--regrade", "scripted/again", "--format", "json")
     assert done.exit_code != 1, done.stderr
-    assert f"{2 * SAMPLES} answers again, {SAMPLES} of base and {SAMPLES} of new" in done.stderr
+    assert f"{2 * SAMPLES} answers again, {SAMPLES} of base, {SAMPLES} of new" in done.stderr
     assert f"by scripted/again: {2 * SAMPLES} calls" in done.stderr
     found = json.loads(done.stdout)
     for side in ("base", "new"):
@@ -125,6 +125,11 @@ def test_grading_both_again_takes_the_grader_out(
     text = compared(*sides, "--regrade", "scripted/again").stdout
     assert "both sides graded again, together and in random order, by scripted/again" in text
     assert [Path(str(log.location)).read_bytes() for log in (lenient, harsh)] == before
+    # The controls are graded by the same model, which here finds all alike.
+    given = ("--regrade", "scripted/again", "--controls", controls, "--format", "json")
+    done = compared(*sides, *given)
+    assert f"of new, {small.PROBES} of none, {small.PROBES} of full" in done.stderr
+    assert (done.exit_code, json.loads(done.stdout)["decision"]["reader"]["range"]) == (3, 0)
 
 
 def test_the_sides_are_interleaved_and_the_grader_is_blind(

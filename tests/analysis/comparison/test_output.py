@@ -55,7 +55,7 @@ def test_json_has_no_value_that_json_has_not(good: EvalLog, again: EvalLog) -> N
         raise AssertionError(name)
 
     found = json.loads(done.stdout, parse_constant=never)
-    assert found["exit_code"] == done.exit_code == 0
+    assert found["exit_code"] == done.exit_code == 3  # without controls
     overall = found["other_measures"][0]
     low, high = overall["on_these_conversations"]
     assert low < 0 < high
@@ -269,6 +269,12 @@ def test_an_own_compressor_is_exact_where_it_came_out_alike(tmp_path: Path) -> N
     code, found = as_json(logs["three"], "--to", logs["one"])
     assert code == 1
     assert {line["verdict"] for line in found["other_measures"]} <= {"better", "worse", "no change"}
+    # Where nothing is random there is nothing to test.
+    assert found["decision"]["p"] is found["decision"]["p_loss_of_margin"] is None
+    assert {line["p_adjusted"] for line in found["other_measures"]} == {None}
+    first = compared(logs["three"], "--to", logs["one"], "--gate").stdout
+    assert "exact" in first
+    assert not re.search(r"\bp [<.\d]", first)
     assert as_json(logs["three"], "--to", logs["once"])[0] == 3
     # With a model call its prompt may have changed, which the embedded model does not read.
     assert as_json(logs["asked"], "--to", logs["asked again"])[0] == 3

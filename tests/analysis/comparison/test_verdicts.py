@@ -2,15 +2,18 @@
 
 import json
 import re
+import shlex
 from collections import Counter
 from collections.abc import Callable
+from dataclasses import replace
+from itertools import pairwise
 from pathlib import Path
 from shutil import rmtree
 from typing import Any
 
 import pytest
 from inspect_ai import eval_retry, score
-from inspect_ai.log import EvalLog, write_eval_log
+from inspect_ai.log import EvalLog, read_eval_log, write_eval_log
 
 from compression_eval.analysis import mean_score, samples_frame
 from compression_eval.analysis.comparison.measures import HEADLINE
@@ -20,8 +23,10 @@ from compression_eval.grading.scorers import six_dimensions
 from compression_eval.sharing import STATES_FOLDER
 from tests.analysis.comparison.arms import (
     BAD,
+    BEGINNINGS,
     GOOD,
     as_json,
+    changed,
     compared,
     evaluated,
     even,
@@ -30,13 +35,15 @@ from tests.analysis.comparison.arms import (
     swinging,
     verdicts,
 )
+from tests.analysis.comparison.arms import controls as controls_of
 from tests.e2e import scripted
-from tests.e2e.scripted import GRADES, Call, proper_compression
-from tests.e2e.small import ROLES
+from tests.e2e.scripted import ANSWERS, GRADES, Call, proper_compression
+from tests.e2e.small import ROLES, TASK
 
 
-def test_two_runs_of_one_arm_are_no_change(good: EvalLog, again: EvalLog) -> None:
-    code, found = as_json(good.location, "--to", again.location)
+def test_two_runs_of_one_arm_are_no_change(good: EvalLog, again: EvalLog, controls: Path) -> None:
+    sides = (good.location, "--to", again.location, "--controls", controls)
+    code, found = as_json(*sides)
     assert code == 0
     assert found["same_arm"]
     assert found["decision"]["verdict"] == "not worse"
@@ -44,7 +51,7 @@ def test_two_runs_of_one_arm_are_no_change(good: EvalLog, again: EvalLog) -> Non
     # Four compressions without any spread are too few for a sign test.
     flat = {"knowledge": "not worse", "fact_recall": "cannot tell", "fact_survival": "cannot tell"}
     assert verdicts(found) == dict.fromkeys(HEADLINE, "no change") | flat
-    text = compared(good.location, "--to", again.location)
+    text = compared(*sides)
     assert text.exit_code == 0
     first, second = text.stdout.splitlines()[:2]
     said = (
@@ -74,21 +81,25 @@ def test_a_worse_arm_is_a_regression(good: EvalLog, bad: EvalLog) -> None:
     assert changed == {"compressor_args.tail_tokens": ("60", "61")}
 
 
-def test_the_other_way_round_it_is_better(good: EvalLog, bad: EvalLog) -> None:
-    code, found = as_json(bad.location, "--to", good.location)
+def test_the_other_way_round_it_is_better(good: EvalLog, bad: EvalLog, controls: Path) -> None:
+    stored = ("--controls", controls)
+    code, found = as_json(bad.location, "--to", good.location, *stored)
     assert code == 0
     assert found["outcome"] == "no regression"
     assert verdicts(found)["knowledge"] == verdicts(found)["overall"] == "better"
     # What is shown of the margin stands beside the verdict, on the other measures as well.
-    code, found = as_json(good.location, "--to", bad.location, "--margin", "2.5")
+    code, found = as_json(good.location, "--to", bad.location, "--margin", "2.5", *stored)
     assert (code, found["margin"]) == (0, 2.5)
     small = "worse, by less than the margin"
     assert verdicts(found)["knowledge"] == verdicts(found)["overall"] == small
-    assert found == as_json(good.location, "--to", bad.location, "--threshold", "2.5")[1]
+    sides = (good.location, "--to", bad.location, *stored)
+    assert found == as_json(*sides, "--threshold", "2.5")[1]
 
 
-def test_a_report_has_the_same_verdict_in_the_same_words(good: EvalLog, bad: EvalLog) -> None:
-    _, found = as_json(bad.location, "--to", good.location)
+def test_a_report_has_the_same_verdict_in_the_same_words(
+    good: EvalLog, bad: EvalLog, controls: Path
+) -> None:
+    _, found = as_json(bad.location, "--to", good.location, "--controls", controls)
     logs = find_logs([bad.location, good.location])
     (pair,) = figures(read_frames(logs)).frontier.pairs
     assert (pair.verdict, pair.p_value) == (found["decision"]["verdict"], found["decision"]["p"])
@@ -141,35 +152,33 @@ def test_the_word_of_the_grader_says_whether_a_fact_is_there(good: EvalLog, fold
     assert (lost["E4401"]["where"], lost["E4401"]["new"]["in_answer"]) == ("answer", 0)
 
 
-def test_one_measure_decides_and_the_others_say_where_to_look(folder: Path) -> None:
+def test_one_measure_decides_and_the_others_say_where_to_look(folder: Path, controls: Path) -> None:
     """One dimension falls by 1, a quarter of that in knowledge here; form is no part of it."""
     logs = [
         evaluated(folder / f"gate{n}", grader=_falling(accuracy=fall, instruction=form))
         for n, (fall, form) in enumerate(((0.0, 0.0), (1.0, 3.0)))
     ]
     base, new = (log.location for log in logs)
-    code, found = as_json(base, "--to", new)
+    sides = (base, "--to", new, "--controls", controls)
+    code, found = as_json(*sides)
     assert (code, found["decision"]["verdict"]) == (0, "worse, by less than the margin")
     assert found["decision"]["change"] == pytest.approx(-0.25)
     assert verdicts(found)["accuracy"] == "worse"
     assert verdicts(found)["instruction_following"] == "worse"
-    done = compared(base, "--to", new, "--gate")
+    done = compared(*sides, "--gate")
     assert done.exit_code == 0
     said = "knowledge is worse by 0.25 on this conversation, by less than the margin of 0.30"
     decision = done.stdout.splitlines()
     assert decision[0] == f"no regression: {said}"
-    assert [line.partition(" ")[0] for line in decision[1:]] == ["knowledge", "95"]
-
-
-_BEGINNINGS = ("accuracy", "context", "artifact", "completeness", "continuity", "instruction")
-"""Of the names of criteria."""
+    begins = [line.partition(" ")[0] for line in decision[1:]]
+    assert begins == ["knowledge", "95", "facts", "controls"]
 
 
 def _falling(**falls: float) -> Callable[[Call], str]:
     """Return a grader that gives some dimensions less, always by as much."""
 
     def reply(call: Call) -> str:
-        results = json.loads(swinging(more=dict.fromkeys(_BEGINNINGS, 0.02))(call))
+        results = json.loads(swinging(more=dict.fromkeys(BEGINNINGS, 0.02))(call))
         for each in results["criterionResults"]:
             each["score"] -= falls.get(each["criterionId"].partition("_")[0], 0.0)
         return json.dumps(results)
@@ -183,8 +192,11 @@ def test_one_epoch_is_decided_over_conversations(folder: Path) -> None:
         evaluated(folder / f"once{n}", *names, epochs=1, grader=swinging(level))
         for n, level in enumerate((4.0, 4.0, 2.0))
     )
+    beside = controls_of(folder / "once0", *names)  # in the folder of the base
     code, found = as_json(good.location, "--to", other.location)
     assert (code, found["decision"]["verdict"]) == (0, "not worse")
+    assert found["decision"]["reader"]["range"] == 4
+    assert as_json(beside, "--to", other.location)[0] == 0, "of the one arm beside its controls"
     assert found["decision"]["decided_over_conversations"]
     assert found["decision"]["on_these_conversations"] is None
     assert found["by_chance"] is None
@@ -203,7 +215,9 @@ def test_one_compression_of_one_conversation_cannot_be_told(folder: Path) -> Non
     assert "a second and third compression (--epochs 3 in all)" in head
 
 
-def test_what_cannot_be_told_says_what_would_tell_and_more_epochs_are_added(folder: Path) -> None:
+def test_what_cannot_be_told_says_what_would_tell_and_more_epochs_are_added(
+    folder: Path, controls: Path
+) -> None:
     def wide(call: Call) -> str:
         return swinging(more=dict.fromkeys(("accuracy", "context", "continuity"), 0.25))(call)
 
@@ -225,7 +239,7 @@ def test_what_cannot_be_told_says_what_would_tell_and_more_epochs_are_added(fold
     as_json.cache_clear()
     for side in sides:
         evaluated(Path(side), epochs=wanted - 4, grader=wide)
-    code, found = as_json(sides[0], "--to", sides[1])
+    code, found = as_json(sides[0], "--to", sides[1], "--controls", controls)
     assert (code, found["decision"]["compressions"]) == (0, [wanted, wanted])
 
 
@@ -237,12 +251,139 @@ def test_the_same_answers_are_no_comparison_and_hide_no_loss(folder: Path) -> No
     )
     code, found = as_json(base, "--to", near)
     assert (code, found["outcome"]) == (0, "the same answers")
-    assert found["decision"]["same_answers"] == 12
+    assert (found["decision"]["same_answers"], found["decision"]["same_states"]) == (12, True)
     said = "nothing was compared: all 12 answers are byte for byte the same"
     assert compared(base, "--to", near).stdout.startswith(f"the same answers: {said}\n")
+    # From other states, they only show that this reader does not see what differs.
+    other = evaluated(
+        folder / "same other",
+        answer=lambda _: GOOD,
+        compresses=lambda call: proper_compression(replace(call, number=call.number + 9)),
+    ).location
+    code, found = as_json(base, "--to", other)
+    assert (code, found["decision"]["same_answers"]) == (3, 12)
+    assert "this reader does not see what differs" in found["why"]
     code, found = as_json(base, "--to", far)
     assert (code, found["decision"]["verdict"]) == (1, "worse")
     assert found["decision"]["same_answers"] == 12
+
+
+def test_without_controls_nothing_is_certified_and_one_command_makes_them(
+    good: EvalLog, again: EvalLog
+) -> None:
+    done = compared(good.location, "--to", again.location, "--gate")
+    assert done.exit_code == 3
+    assert done.stdout.startswith("cannot tell: how much this reader can answer is not known")
+    (line,) = [line for line in done.stdout.splitlines() if line.startswith("make the controls")]
+    words = shlex.split(line.partition(": ")[2])
+    assert words[:9] == [*["for", "arm", "in", "none"], "full;", "do", "inspect", "eval", TASK]
+    given = dict(pairwise(words))
+    assert given["--model"] == f"scripted/{ANSWERS}"
+    assert given["--model-role"] == f"grader={ROLES['grader']}"
+    assert given["--log-dir"].rstrip(";") == str(Path(good.location).parent)
+    fixtures = next(word for word in words if word.startswith("fixtures="))
+    assert json.loads(fixtures.partition("=")[2]) == (good.eval.task_args["fixtures"])
+
+
+def test_a_reader_that_answers_little_even_from_everything_certifies_nothing(
+    folder: Path, good: EvalLog, again: EvalLog, bad: EvalLog, controls: Path
+) -> None:
+    weak = controls_of(folder / "weak", full=4.0, none=2.5)
+    code, found = as_json(good.location, "--to", again.location, "--controls", weak)
+    assert (code, found["decision"]["verdict"]) == (3, "not worse")
+    assert "answers too little even from everything" in found["why"]
+    # A loss that it does show is one.
+    assert as_json(good.location, "--to", bad.location, "--controls", weak)[0] == 1
+    # The margin is a tenth of the range where that is less; one that is given stays.
+    middling = controls_of(folder / "middling", full=4.0, none=1.6)
+    sides = (good.location, "--to", again.location, "--controls", middling)
+    code, found = as_json(*sides)
+    assert (code, found["margin"]) == (0, pytest.approx(0.24))
+    assert as_json(*sides, "--margin", "0.3")[1]["margin"] == 0.3
+    assert (
+        as_json(good.location, "--to", again.location, "--controls", controls)[1]["margin"] == 0.3
+    )
+
+
+def test_controls_that_do_not_fit_are_refused_by_what_differs(
+    folder: Path, good: EvalLog, again: EvalLog, controls: Path
+) -> None:
+    def other_reader(log: EvalLog) -> None:
+        log.eval.model = "scripted/another"
+
+    def other_grader(log: EvalLog) -> None:
+        for sample in log.samples or []:
+            metadata = (sample.scores or {})["six_dimensions"].metadata or {}
+            metadata["graders"][0]["model"] = "scripted/another"
+
+    def other_probe(log: EvalLog) -> None:
+        for sample in log.samples or []:
+            sample.store["ProbeRecord:sample"]["probe"]["question"] += " Please."
+
+    def other_fixture(log: EvalLog) -> None:
+        for sample in log.samples or []:
+            sample.store["ProbeRecord:sample"]["digests"]["fixture"] = "1" * 64
+
+    (none,) = controls.glob("*none*")
+    full = next(iter(controls.glob("*full*")))
+    sides = (good.location, "--to", again.location)
+    for name, change in {
+        "reader": other_reader,
+        "grader": other_grader,
+        "probes": other_probe,
+        "fixtures": other_fixture,
+    }.items():
+        other = changed(read_eval_log(str(none)), folder / name, change)
+        error = refused(compared(*sides, "--controls", other, full))
+        assert error.startswith("--controls: ")
+        assert f"the runs of 'none' do not fit base: {name} (" in error
+    error = refused(compared(*sides, "--controls", none))
+    assert error.endswith("no run of the arm 'full'")
+
+
+def _reads(held: int) -> Callable[[Call], str]:
+    """Return a grader that always says the same of answers, and that states hold some facts."""
+
+    def reply(call: Call) -> str:
+        if not scripted.is_reading(call):
+            return swinging()(call)
+        found = json.loads(scripted.reading(call))["factFindings"]
+        for place, each in enumerate(found):
+            each.update(
+                {"word": "stated", "quotes": ["You are a coding agent."]}
+                if place < held
+                else {"word": "absent", "quotes": []}
+            )
+        return json.dumps({"factFindings": found})
+
+    return reply
+
+
+def test_facts_lost_from_the_states_are_a_regression_whatever_the_answers_say(
+    folder: Path, controls: Path
+) -> None:
+    logs = {
+        name: evaluated(folder / name, grader=_reads(held), state_facts="reader", epochs=6).location
+        for name, held in (("all", 3), ("all again", 3), ("fewer", 2))
+    }
+    stored = ("--controls", controls)
+    code, found = as_json(logs["all"], "--to", logs["fewer"], *stored)
+    facts = found["decision"]["facts_in_states"]
+    assert (code, found["decision"]["verdict"]) == (1, "not worse")
+    assert (facts["base"], facts["new"], facts["by"]) == (
+        1,
+        pytest.approx(2 / 3, abs=1e-3),
+        "reader",
+    )
+    assert facts["lost"]
+    assert facts["p"] < 0.05
+    done = compared(logs["all"], "--to", logs["fewer"], *stored, "--gate")
+    first = done.stdout.splitlines()[0]
+    assert first.startswith("regression: facts are lost from the states: 100.0% -> 66.7%")
+    code, found = as_json(logs["all"], "--to", logs["all again"], *stored)
+    assert (code, found["decision"]["facts_in_states"]["lost"]) == (0, False)
+    code, found = as_json(logs["fewer"], "--to", logs["all"], *stored)
+    assert (code, found["decision"]["facts_in_states"]["lost"]) == (0, False)
 
 
 def test_answers_that_come_more_often_are_not_the_same(folder: Path) -> None:
@@ -319,7 +460,8 @@ def test_an_arm_never_wins_by_failing(folder: Path) -> None:
     assert "compression_failed" in text
     assert "nothing is called better" in text
     # The one that fails less is compared on what both have, and wins nothing by it either.
-    code, found = as_json(runs["fails"], "--to", runs["holds"])
+    beside = controls_of(folder / "hard controls", "easy", "hard", data=data)
+    code, found = as_json(runs["fails"], "--to", runs["holds"], "--controls", beside)
     assert (code, verdicts(found)["overall"]) == (0, "no change")
 
 
@@ -335,13 +477,13 @@ def test_failures_decide_for_new_conversations_too(folder: Path) -> None:
     assert decision["verdict"] == decision["verdict_for_new_conversations"] == "fails more"
 
 
-def test_higher_scores_are_not_better_if_failures_rise(folder: Path) -> None:
+def test_higher_scores_are_not_better_if_failures_rise(folder: Path, controls: Path) -> None:
     def failing(call: Call) -> str:
         return "" if call.number == 0 else proper_compression(call)
 
     base = evaluated(folder / "low", answer=BAD)
     new = evaluated(folder / "high", compresses=failing)
-    code, found = as_json(base.location, "--to", new.location)
+    code, found = as_json(base.location, "--to", new.location, "--controls", controls)
     overall = found["other_measures"][0]
     assert overall["change"] == pytest.approx(1.0, abs=0.2)
     assert overall["verdict"] == "not worse"
@@ -399,7 +541,9 @@ def test_a_state_that_a_retry_made_anew_is_a_compression_of_its_own(
     assert re.search(r"(?m)^compressions +4 +5$", done)
 
 
-def test_a_log_that_was_graded_again_goes_by_its_samples(folder: Path, good: EvalLog) -> None:
+def test_a_log_that_was_graded_again_goes_by_its_samples(
+    folder: Path, good: EvalLog, controls: Path
+) -> None:
     scripts = {"proper": swinging(), "broken": lambda _: "no JSON"}
     first = {
         "broken": evaluated(folder / "ungraded", grader=scripts["broken"], status="error"),
@@ -412,7 +556,7 @@ def test_a_log_that_was_graded_again_goes_by_its_samples(folder: Path, good: Eva
         assert again.status == first[name].status
         logs[other] = folder / f"{other}.eval"
         write_eval_log(again, str(logs[other]))
-    code, found = as_json(good.location, "--to", logs["proper"])
+    code, found = as_json(good.location, "--to", logs["proper"], "--controls", controls)
     assert (code, found["new"]["failures"]["ungraded"]) == (0, 0)
     text = refused(compared(good.location, "--to", logs["broken"]))
     assert text.startswith("new: none of the 12 samples of 'anchored' has a score (12 x grader_")
