@@ -173,12 +173,16 @@ def findings(frontier: Frontier, same_answers: Sequence[Sequence[str]] = ()) -> 
         point.arm: f"{point.quality:.2f}{failed.get(point.arm, '')}" for point in frontier.points
     }
     lines = []
+    conversations = frontier.conversations[0]
+    here = "this conversation" if conversations == 1 else f"these {conversations} conversations"
     for size in frontier.sizes:
         digits = 1 - math.floor(math.log10(size.tokens)) if size.tokens >= 1 else 0
         text = (
             f"At about {round(size.tokens, digits):,.0f} tokens: {size.best} reaches a knowledge "
-            f"of {size.quality:.2f} of 5{failed.get(size.best, '')}"
+            f"of {size.quality:.2f} of 5 on {here}{failed.get(size.best, '')}"
         )
+        if size.dominated_by:
+            text += f"; dominated by {size.dominated_by} {quality[size.dominated_by]}"
         same = {arm for names in same_answers if size.best in names for arm in names}
         if alike := [arm for arm in (*size.close, *size.unclear, *size.worse) if arm in same]:
             text += f"; the same answers, byte by byte: {', '.join(alike)}"
@@ -380,14 +384,14 @@ def pairs(of: Figures) -> Table | None:
 
     def row(pair: Pair) -> list[str]:
         open_ = pair.verdict == "cannot tell"
-        certain = pair.interval is None and not open_
+        certain = pair.p_value is None and not open_
         same = any({pair.higher, pair.lower} <= set(names) for names in of.same_answers)
         return [
             pair.higher,
             pair.lower,
             shown_change(pair.change, KNOWLEDGE, DEFAULT_THRESHOLD),
             "exact" if certain else between(pair.interval) + " *" * pair.over_conversations,
-            DASH if certain else shown_p(pair.p_value).replace("-", DASH),
+            shown_p(pair.p_value).replace("-", DASH),
             "the same answers" if same else pair.why,
         ]
 

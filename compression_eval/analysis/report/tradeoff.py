@@ -112,8 +112,8 @@ class Point:
     interval: Limits | None
     """On these conversations."""
     dominated_by: str
-    """An arm that is better and keeps no more tokens, or is less than 0.3 away (shown by the
-    intervals) and keeps fewer, and fails no more often; empty if there is none."""
+    """An arm that is shown to be better, keeps no more tokens and fails no more often; empty if
+    there is none."""
     control: bool
     """Whether it is a control, which takes no part in the frontier."""
 
@@ -130,12 +130,15 @@ class Pair:
     interval: Limits | None
     """Of that, at 95 %; None if it is exact or not known."""
     p_value: float | None
-    """Adjusted by Holm's method over all pairs."""
+    """Adjusted by Holm's method over all pairs; None where nothing is random."""
     verdict: Verdict
     """Of the higher one, as `compare` gives it with the lower one as base."""
     extent: Extent
     why: str
     """The verdict in words, or why there is none."""
+    differs: bool
+    """Whether the higher arm is shown to be higher, on these conversations. Headline and standing
+    rest on this and on `extent` alone."""
     over_conversations: bool = False
     """Whether by the spread between conversations, for want of a second compression."""
 
@@ -155,6 +158,8 @@ class Size:
     worse: list[str]
     fails_less: list[str]
     """Arms that are lower, but the best one fails more often, so it is not called better."""
+    dominated_by: str = field(default="", kw_only=True)
+    """An arm with smaller states that dominates the best one."""
 
 
 @dataclass(frozen=True)
@@ -356,7 +361,7 @@ def _pairs(
         seen = each.difference
         limits = seen.here.interval(seen.estimate) if seen.here and names not in same else None
         p_value, verdict, extent = each.p_value, each.verdict, each.extent
-        pair = Pair(*names, seen.estimate, limits, p_value, verdict, extent, each.why)
+        pair = Pair(*names, seen.estimate, limits, p_value, verdict, extent, each.why, each.differs)
         pairs.append(replace(pair, over_conversations=names in once))
     return sorted(pairs, key=lambda pair: -pair.change)
 
@@ -366,18 +371,16 @@ def _dominating(
 ) -> str:
     """Return the arm that dominates another one; empty if none does.
 
-    It is better and keeps no more tokens, or is less than the margin away and keeps fewer; and it
-    fails no more often.
+    It is shown to be better, keeps no more tokens and fails no more often. Since its mean is the
+    higher one, on the same probes, no two arms can dominate each other, by way of others either.
     """
     between = {frozenset((pair.higher, pair.lower)): pair for pair in pairs}
     for other in sorted(points, key=lambda each: -each.quality):
         pair = between.get(frozenset((other.arm, point.arm)))
         if pair is None or failing[other.arm] > failing[point.arm]:
             continue
-        better = pair.verdict == "better" and pair.higher == other.arm
-        no_larger = other.tokens <= point.tokens * (1 + SAME_SIZE)
-        smaller = other.tokens < point.tokens * (1 - SAME_SIZE)
-        if (better and no_larger) or (pair.extent == "less than the margin" and smaller):
+        better = pair.differs and pair.higher == other.arm
+        if better and other.tokens <= point.tokens * (1 + SAME_SIZE):
             return other.arm
     return ""
 
@@ -402,11 +405,11 @@ def _sizes(points: Sequence[Point], pairs: Sequence[Pair]) -> list[Size]:
             place = "unclear"
             if pair is not None and pair.extent == "less than the margin":
                 place = "close"
-            elif pair is not None and pair.higher == best.arm and pair.p_value is not None:
-                # Significant, and yet not called better: `_pairs` says so of arms that fail more.
-                lower = "worse" if pair.verdict == "better" else "fails less"
-                place = lower if pair.p_value < 1 - LEVEL else "unclear"
+            elif pair is not None and pair.differs:
+                # Shown, and yet not called better: `_pairs` says so of arms that fail more.
+                place = "worse" if pair.verdict == "better" else "fails less"
             told[place].append(each.arm)
         tokens = sum(each.tokens for each in alike) / len(alike)
-        sizes.append(Size(tokens, best.arm, best.quality, *told.values()))
+        size = Size(tokens, best.arm, best.quality, *told.values())
+        sizes.append(replace(size, dominated_by=best.dominated_by))
     return sizes

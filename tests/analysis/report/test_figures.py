@@ -1,6 +1,7 @@
 """Which arms another one dominates and which differ, and by whose word facts survive."""
 
 import math
+import random
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -109,7 +110,7 @@ def test_quality_and_size_are_of_the_conversations_that_no_arm_failed_on() -> No
         "At about 90 tokens: failing ",
         "At about 200 tokens: steady ",
     ]
-    assert "4.00 of 5 (2 of 6 failed)" in findings(found)[0]
+    assert "4.00 of 5 on these 2 conversations (2 of 6 failed)" in findings(found)[0]
     # Then no conversation is left out, and nothing is told of any.
     without = made(steady=arms["steady"], other=arms["steady"])
     assert (without.probes, without.whole, without.points[0].tokens) == (3, {}, 1800)
@@ -189,12 +190,37 @@ def test_a_token_or_a_hundredth_dominates_nobody() -> None:
     assert {point.dominated_by for point in found.values()} == {""}
 
 
-def test_as_good_with_fewer_tokens_dominates() -> None:
+def test_what_dominates_is_higher_so_that_nothing_goes_round_in_circles() -> None:
     wide = {f"c{n}": 3.0 for n in range(8)}
     small, large = dict.fromkeys(wide, 100.0), dict.fromkeys(wide, 400.0)
+    # As good with fewer tokens is no more than that.
     found = points(small=(wide, small), large=(dict.fromkeys(wide, 3.05), large))
-    assert found["large"].dominated_by == "small"
-    assert found["small"].dominated_by == ""
+    assert {point.dominated_by for point in found.values()} == {""}
+    # The best of a size names the smaller arm that dominates it.
+    both = made(small=(dict.fromkeys(wide, 4.0), small), large=(wide, large))
+    assert [(size.best, size.dominated_by) for size in both.sizes] == [
+        ("small", ""),
+        ("large", "small"),
+    ]
+    assert findings(both)[1].endswith("on these 8 conversations; dominated by small 4.00.")
+    chance = random.Random(7)
+    for _ in range(20):
+        arms = {
+            f"arm {n}": (
+                {unit: chance.uniform(2.5, 3.5) for unit in wide},
+                dict.fromkeys(wide, chance.uniform(95, 110)),
+            )
+            for n in range(6)
+        }
+        drawn = made(**arms)
+        by_name = {point.arm: point for point in drawn.points}
+        dominated = [point for point in drawn.points if point.dominated_by]
+        for point in dominated:
+            other = by_name[point.dominated_by]
+            assert other.quality > point.quality
+            pair = next(p for p in drawn.pairs if {p.higher, p.lower} == {other.arm, point.arm})
+            assert pair.interval is not None
+            assert pair.interval[0] > 0
 
 
 def test_every_two_arms_have_a_verdict_and_controls_none() -> None:
@@ -217,12 +243,13 @@ def test_every_two_arms_have_a_verdict_and_controls_none() -> None:
     assert smallest == pytest.approx(3 * alone.pairs[0].p_value, rel=0.05)
     (size,) = found.sizes
     assert (size.best, size.close, size.worse) == ("alike", ["good"], ["worse"])
+    here = "of 5 on these 2 conversations"
     assert findings(found) == [
-        "At about 200 tokens: alike reaches a knowledge of 4.01 of 5; less than 0.3 away from it: "
-        "good 4.00; worse: worse 2.00."
+        f"At about 200 tokens: alike reaches a knowledge of 4.01 {here}; less than 0.3 away from "
+        "it: good 4.00; worse: worse 2.00."
     ]
     (line,) = findings(found, [["good", "alike"]])
-    assert line.endswith("of 5; the same answers, byte by byte: good; worse: worse 2.00.")
+    assert line.endswith(f"{here}; the same answers, byte by byte: good; worse: worse 2.00.")
 
 
 def test_an_arm_that_fails_more_often_is_not_better() -> None:

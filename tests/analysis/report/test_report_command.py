@@ -251,7 +251,9 @@ def test_arms_are_named_by_what_differs_and_by_prompt_files(
     found = figures(tmp_path / "out")["frontier"]
     (pair,), quality = found["pairs"], found["points"][0]["quality"]
     assert (pair["change"], pair["verdict"]) == (0, "no change")
-    said = f"{pair['higher']} reaches a knowledge of {quality:.2f} of 5; the same answers, byte by "
+    assert pair["p_value"] is None, "nothing is random"
+    where = f"reaches a knowledge of {quality:.2f} of 5 on this conversation"
+    said = f"{pair['higher']} {where}; the same answers, byte by "
     page = (tmp_path / "out" / "index.html").read_text("utf-8")
     assert f"{said}byte: {pair['lower']}.</li>" in page
     text = (tmp_path / "out" / "report.md").read_text("utf-8")
