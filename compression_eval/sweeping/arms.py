@@ -3,9 +3,9 @@
 import json
 import math
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import redirect_stdout
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +13,7 @@ import anyio
 import click
 from inspect_ai.log import EvalSpec
 
+from compression_eval.analysis.arms import fitted_to
 from compression_eval.arguments import TaskArguments, checked
 from compression_eval.compressors.artifacts import SUFFIX
 from compression_eval.compressors.budget import KNOBS, WINDOW_BUDGETS, Knob, split, split_system
@@ -64,6 +65,8 @@ class Arm:
     """A note about its size."""
     budget: int | None = None
     """The size that its states are to have, in tokens; None if it was given none."""
+    fitted: Mapping[str, Any] = field(default_factory=dict)
+    """The ``argument`` that was fitted and the ``budgets`` that it was fitted to; empty if none."""
 
     @property
     def key(self) -> str:
@@ -154,14 +157,17 @@ def _arm(settings: SweepSettings, arm: ArmSettings, *, control: bool = False) ->
         spec = checked(TaskArguments(**arguments)).spec
     except DataError as error:
         raise type(error)(f"arms: {shorten(arm.compressor)}: {error}") from error
-    shown_args = {name: _shown(value) for name, value in arm.args.items()}
+    return Arm(_label(arm, arm.args), arguments, spec, control, budget=arm.args.get(_TARGET))
+
+
+def _label(arm: ArmSettings, args: Mapping[str, Any]) -> str:
+    shown_args = {name: _shown(value) for name, value in args.items()}
     if arm.prompt is not None:
         shown_args["prompt"] = _shown(Path(arm.prompt).name)
     if arm.focus_topic is not None:
         shown_args["focus_topic"] = _shown(arm.focus_topic)
     listed = ", ".join(f"{name}={value}" for name, value in shown_args.items())
-    label = f"{arm.compressor} ({listed})" if listed else arm.compressor
-    return Arm(label, arguments, spec, control, budget=arm.args.get(_TARGET))
+    return f"{arm.compressor} ({listed})" if listed else arm.compressor
 
 
 def _shown(value: Any) -> str:
@@ -216,14 +222,19 @@ def _fitted(fitting: "_Fitting", plain: Arm) -> Iterator[Arm]:
             failures.setdefault(str(error), []).append(f"{budget:,}")
             continue
         fitted, sizes = fitting.arm_with(number), fitting.tried[number] or []
+        knob = fitting.knob
         note = (
-            f"for {budget:,} tokens: states of {min(sizes):,} to {max(sizes):,}, "
-            f"mean {sum(sizes) / len(sizes):,.0f}, rehearsed"
+            f"for {budget:,} tokens: {knob.argument}={knob.value(number)}, states of "
+            f"{min(sizes):,} to {max(sizes):,}, mean {sum(sizes) / len(sizes):,.0f}, rehearsed"
         )
         earlier = by_key.get(fitted.key)
         # Two budgets above everything that it can keep give the same arm.
         note = f"{earlier.note}; {note}" if earlier else note
-        by_key[fitted.key] = replace(fitted, note=note, budget=budget)
+        budgets = [*(earlier.fitted["budgets"] if earlier else ()), budget]
+        asked = {"argument": knob.argument, "budgets": budgets}
+        # It is called by what was asked for, and not by what that took.
+        label = _label(fitting.arm, {**fitting.arm.args, "budget": fitted_to(asked)})
+        by_key[fitted.key] = replace(fitted, label=label, note=note, budget=budget, fitted=asked)
     missing = [
         f"{_NOT_FITTED} to {' and '.join(budgets)} tokens: {why}"
         for why, budgets in failures.items()

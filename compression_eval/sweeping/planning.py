@@ -10,6 +10,7 @@ from typing import Any
 from inspect_ai import Epochs, Task, task_with
 from inspect_ai.model import GenerateConfig, Model
 
+from compression_eval.analysis.arms import FITTED, fitted_to
 from compression_eval.arguments import TaskArguments
 from compression_eval.dataset import PlannedDataset, dataset_of
 from compression_eval.errors import DataError, PassedOverError, shorten
@@ -17,7 +18,7 @@ from compression_eval.fixtures.loading import FixtureSource
 from compression_eval.inspect_models import EMBEDDED_MODEL
 from compression_eval.sweeping.arms import Arm, TaskKey, sweep_arms
 from compression_eval.sweeping.settings import SweepSettings
-from compression_eval.task import compression, with_models
+from compression_eval.task import arm_task_name, compression, with_models
 from compression_eval.terminal import named_model
 
 
@@ -112,7 +113,7 @@ class SweepPlan:
                 # In a context of its own: to one of an earlier sweep in this process Inspect would
                 # tell the task that no model was chosen, and the embedded one would grade.
                 created = Context().run(compression, **arm.arguments)
-                task = with_models(created, name, roles)
+                task = with_models(_named_by_budget(created, arm), name, roles)
                 yield task_with(task, model=model, epochs=Epochs(self.epochs, "mean"))
 
     def check_models(self) -> None:
@@ -131,6 +132,16 @@ class SweepPlan:
             config=GenerateConfig.model_validate(self.settings.generate),
             **self.settings.model_args,
         )
+
+
+def _named_by_budget(created: Task, arm: Arm) -> Task:
+    """Return a task named by the budget that was asked for, not by the argument fitted to it."""
+    if not arm.fitted:
+        return created
+    derived, budget = f"{arm.fitted['argument']}=", f"budget={fitted_to(arm.fitted)}"
+    tags = [budget if tag.startswith(derived) else tag for tag in created.tags or []]
+    metadata = {**(created.metadata or {}), FITTED: dict(arm.fitted)}
+    return task_with(created, name=arm_task_name(tags), tags=tags, metadata=metadata)
 
 
 def sweep_plan(settings: SweepSettings) -> SweepPlan:

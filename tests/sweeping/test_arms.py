@@ -128,7 +128,8 @@ def test_products_are_fitted_to_budgets_by_their_own_arguments(
         return
     assert len({getattr(arm.spec.arguments, knob) for arm in arms}) == 2
     for arm, budget in zip(arms, budgets, strict=True):
-        assert arm.note.startswith(f"for {budget:,} tokens: states of ")
+        assert arm.label == f"{name} (budget={budget})"
+        assert arm.note.startswith(f"for {budget:,} tokens: {knob}=")
         assert 0.9 * budget < mean(arm) <= budget
 
 
@@ -155,8 +156,8 @@ def test_the_commands_say_what_was_fitted(wordy: Path) -> None:
         ended = run(*command, *arguments, "--log-dir", str(wordy.parent / "none"))
         assert ended.code == 0, ended.errors
         said = " ".join(ended.output.split())
-        assert "pi (keep_recent_tokens=" in said
-        assert "for 3,000 tokens: states of " in said
+        assert "pi (budget=3000)" in said
+        assert "for 3,000 tokens: keep_recent_tokens=" in said
         assert "not fitted: no argument of it sets the size" in said
         assert all(
             len(line) <= 80 for line in ended.output.splitlines() if "tokens: states" in line
