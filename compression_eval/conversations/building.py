@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from itertools import takewhile
 from typing import Any, Literal
 
-from compression_eval.conversations.drafts import Account, Conversation, Draft, Image
+from compression_eval.conversations.drafts import NO_CALL, Account, Conversation, Draft, Image
 from compression_eval.conversations.fields import clean, json_object
 from compression_eval.errors import DataError
 from compression_eval.fixtures.markers import NO_RESULT, typed
@@ -42,6 +42,10 @@ class Built:
 
     fixture: Fixture
     account: Account
+    notes: tuple[str, ...] = ()
+    """What the import prints of it."""
+    missing: str = ""
+    """As `Ledger.missing`."""
 
 
 def build(conversation: Conversation, *, images: Images = "describe") -> Built:
@@ -62,6 +66,8 @@ def build(conversation: Conversation, *, images: Images = "describe") -> Built:
         raise DataError("an empty conversation: there is no user message")
     ids = _CallIds()
     messages = [_message(draft, images, ids) for draft in drafts]
+    if missing := conversation.ledger.missing(numbers):
+        conversation.note(missing)
     fixture = Fixture(
         name=_name(conversation, messages),
         description=f"Imported from {clean(conversation.origin)}.",
@@ -81,7 +87,8 @@ def build(conversation: Conversation, *, images: Images = "describe") -> Built:
         raise DataError("; ".join(faults[:3]))
     ledger = conversation.ledger
     added = ((numbers[draft], why) for draft, why in ledger.added.items() if draft in numbers)
-    return Built(fixture, Account(tuple(ledger.entries(numbers)), tuple(added)))
+    account = Account(tuple(ledger.entries(numbers)), tuple(added))
+    return Built(fixture, account, tuple(dict.fromkeys(conversation.notes)), missing)
 
 
 def _not_empty(conversation: Conversation) -> list[Draft]:
@@ -145,7 +152,7 @@ def _answered(drafts: list[Draft], conversation: Conversation) -> list[Draft]:
                 waiting[draft.call_id or ""] -= 1
                 ordered.append(draft)
             else:
-                ledger.dropped[draft] = "a result whose call is not in the file"
+                ledger.dropped[draft] = NO_CALL
                 orphans += 1
             continue
         close()

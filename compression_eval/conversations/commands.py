@@ -85,6 +85,11 @@ class _FormatOption(click.Option):
     help="Of several copies of a session: keep all, or only the longest (reads everything twice).",
 )
 @click.option(
+    "--allow-missing",
+    is_flag=True,
+    help="Import conversations of which more than a third of the messages is left out, too.",
+)
+@click.option(
     "--explain",
     is_flag=False,
     flag_value=_TERMINAL,
@@ -105,6 +110,7 @@ def import_command(
     images: Images,
     columns: Sequence[str],
     duplicates: Duplicates,
+    allow_missing: bool,
     explain: str | None,
     jobs: int | None,
     sharding: Sharding | None,
@@ -117,8 +123,8 @@ def import_command(
 
     Exits with 1 if nothing was imported, or if a file that was named by itself, or by a pattern,
     could not be, or a longest copy of others, or by a defect of this command, or if a file could
-    not be fetched or opened. Other files in a folder are skipped by name, and so is what lies in
-    --out.
+    not be fetched or opened, or if more than a third of a conversation would be left out. Other
+    files in a folder are skipped by name, and so is what lies in --out.
     """
     if format_name != "auto" and format_name not in formats():
         known = ", ".join(formats())
@@ -132,6 +138,7 @@ def import_command(
         cut_rules(cuts),
         scrubbing_of(profile, names, key_file),
         duplicates,
+        allow_missing,
     )
     inputs = find_inputs(paths)
     own = _own_output(inputs, paths, out.rstrip("/") if sharding else str(Path(out)))

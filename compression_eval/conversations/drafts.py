@@ -7,6 +7,7 @@ A reader enters each line or event before it looks inside, so that none can be f
 is not settled at the end is a defect of the reader and is shown as such.
 """
 
+from collections import Counter
 from collections.abc import Hashable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal
@@ -27,6 +28,9 @@ NO_TOOLS = "the file does not hold the definitions of the tools"
 RECORDED = "a compaction, recorded beside the messages"
 ENTERED_APART = "are entered one by one"
 """Ends the reason for an entry that only holds others."""
+NO_FORM = "of no known form"
+NO_CALL = "a result whose call is not in the file"
+_SPEAKERS = frozenset({"user", "assistant", "tool", "message"})
 SUMMARY_STANDS_IN = "earlier messages are not in the file: a summary stands in their place"
 
 
@@ -50,6 +54,12 @@ def image_at(url: str) -> Image:
     """Return the image at an address; its type is known if the address holds it."""
     data = url.startswith("data:")
     return Image(url[len("data:") : 100].partition(",")[0].partition(";")[0] if data else "", url)
+
+
+def looks_like_message(entry: Json) -> bool:
+    """Return whether an object, or what it holds, says that it is a message."""
+    inner = (entry, entry.entry("message"), entry.entry("payload"))
+    return any({each.text("role"), each.text("type")} & _SPEAKERS for each in inner)
 
 
 def inline_image(media_type: str, data: str) -> Image:
@@ -146,6 +156,10 @@ class Line:
 
     place: str = ""
     kind: str = ""
+    speaks: bool = False
+    """Whether it looks like a message."""
+    lost: bool = False
+    """Whether a message that it held may be missing: it is damaged, or on a branch that is left."""
     drafts: list[Draft] = field(default_factory=list)
     merged_into: list[Draft] = field(default_factory=list)
     reason: str | None = None
@@ -170,6 +184,11 @@ class Line:
     def skip(self, reason: str) -> None:
         """Say why nothing of this line is in the fixture; the reason holds no content."""
         self.reason = reason
+
+    def leave(self, reason: str) -> None:
+        """Say why a message of this line is left out, by links that may themselves be wrong."""
+        self.skip(reason)
+        self.lost = True
 
     def is_unknown(self, what: str) -> None:
         """Say that this line is of a kind that the reader does not know."""
@@ -214,9 +233,30 @@ class Ledger:
         line = self.enter(value.place, "unreadable" if value.problem else kind)
         if value.problem:
             line.skip(value.problem)
+            line.lost = value.problem != NO_FORM
         if value.replaced:
             line.leave_out("bytes", REPLACED_BYTES)
         return line
+
+    def missing(self, numbers: Mapping[Draft, int]) -> str:
+        """Return how many messages are left out though they may belong to the conversation.
+
+        Returns:
+            A text that counts them by reason; empty if they are at most a third of all.
+        """
+        kept, lost = 0, Counter[str]()
+        for line in self.lines:
+            said = [*line.drafts, *line.merged_into]
+            if any(draft in numbers for draft in said):
+                kept += 1
+            elif line.lost or (line.unknown and line.speaks):
+                lost[(line.reason or "").partition(" (")[0]] += 1
+            elif any(self.dropped.get(draft) == NO_CALL for draft in said):
+                lost[NO_CALL] += 1
+        if lost.total() * 3 <= kept + lost.total():
+            return ""
+        reasons = "; ".join(f"{count} x {why}" for why, count in lost.most_common(3))
+        return f"{lost.total()} of {kept + lost.total()} messages are left out ({reasons})"
 
     def entries(self, numbers: Mapping[Draft, int]) -> Iterator[Entry]:
         """Yield what became of every line, in order.
@@ -283,6 +323,8 @@ class Conversation:
     tools: list[ToolDefinition] = field(default_factory=list)
     caveats: list[str] = field(default_factory=list)
     """What the file lacks or what could not be carried over, in words without content."""
+    notes: list[str] = field(default_factory=list)
+    """The caveats that an import prints."""
 
     @property
     def last(self) -> Draft | None:
@@ -306,6 +348,11 @@ class Conversation:
     def caveat(self, *texts: str) -> None:
         """Say what the file lacks or what could not be carried over, in words without content."""
         self.caveats.extend(texts)
+
+    def note(self, text: str) -> None:
+        """Add a caveat that an import prints, for it is about how the file was read."""
+        self.caveats.append(text)
+        self.notes.append(text)
 
     def say_system(
         self,

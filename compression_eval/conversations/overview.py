@@ -25,6 +25,8 @@ class Overview:
     rows: list[tuple[str, ...]] = field(default_factory=list)
     unsettled: Counter[tuple[str, str, str, str]] = field(default_factory=Counter)
     """Lines that a reader does not know, by format, fate, kind and reason."""
+    first: dict[tuple[str, str, str, str], str] = field(default_factory=dict)
+    """Where the first of each stands."""
     unreadable: list[str] = field(default_factory=list)
     """The first lines that could not be read, with their file and why."""
     unreadable_count: int = 0
@@ -58,7 +60,10 @@ class Overview:
         )
         made = cls([tuple(map(str, row))])
         for entry in account.unsettled():
-            made.unsettled[format_name, entry.fate, entry.kind, entry.reason] += 1
+            kind = (format_name, entry.fate, entry.kind, entry.reason)
+            made.unsettled[kind] += 1
+            where = f"{printable(place.rpartition('/')[2], 60, end=True)}: {entry.place}"
+            made.first.setdefault(kind, where)
         for entry in account.entries:
             if entry.kind == "unreadable":
                 made.unreadable_count += 1
@@ -72,6 +77,7 @@ class Overview:
         """Take in one fixture, by the name that it got."""
         self.rows.extend((name, *row[1:]) for row in one.rows)
         self.unsettled.update(one.unsettled)
+        self.first = one.first | self.first
         self.unreadable_count += one.unreadable_count
         self.unreadable.extend(one.unreadable[: _MAX_UNREADABLE - len(self.unreadable)])
         self.left_out.update(one.left_out)
@@ -88,9 +94,12 @@ class Overview:
             yield from aligned([_HEADS, *self.rows], right)
         if self.unsettled:
             yield "\nLines that the reader does not know; nothing of them is in a fixture:"
-            for (name, fate, kind, reason), count in self.unsettled.most_common():
+            for found, count in self.unsettled.most_common():
+                name, fate, kind, reason = found
                 said = printable(reason) if reason else fate
-                yield f"  {count} x {name}, {printable(kind, 60)}: {said}"
+                where = "" if count == 1 else "first at "
+                where += self.first[found]
+                yield f"  {count} x {name}, {printable(kind, 60)}: {said} ({where})"
         if self.unreadable:
             yield f"\nLines that could not be read ({self.unreadable_count}):"
             yield from (f"  {line}" for line in self.unreadable)

@@ -75,6 +75,8 @@ class ImportOptions:
     """How conversations are scrubbed on their way; everything is then read twice."""
     duplicates: Duplicates = "all"
     """Whether only the longest copy of a session is kept; everything is then read twice."""
+    allow_missing: bool = False
+    """Whether a conversation is imported of which more than a third is left out."""
 
     @property
     def reads_twice(self) -> bool:
@@ -134,7 +136,7 @@ class ReadConversation:
 
 @dataclass(frozen=True)
 class Defect:
-    """A failure of this package at one conversation; it fails the command, but no other work."""
+    """Why a conversation is not imported, if that fails the command, wherever the file lay."""
 
     reason: str
 
@@ -258,7 +260,8 @@ class ImportWorker:
     def _finished(self, read: _Built, place: str) -> ReadConversation:
         fixture, account = read.built.fixture, read.built.account
         known = identity(fixture)
-        cuts, notes = find_cuts(fixture, self._options.cuts)
+        cuts, moved = find_cuts(fixture, self._options.cuts)
+        notes = [*read.built.notes, *moved]
         fixture = fixture.model_copy(update={"cuts": cuts})
         if self._options.scrubbing is None:
             said = Overview.of(fixture, account, read.format, place)
@@ -452,7 +455,11 @@ def _read(item: Input, options: ImportOptions) -> Iterator[_Read]:
             yield Recognised(format_name, seen)
             for conversation in conversations:
                 try:
-                    yield _Built(conversation.format, build(conversation, images=options.images))
+                    built = build(conversation, images=options.images)
+                    if built.missing and not options.allow_missing:
+                        yield Defect(f"{built.missing}; --allow-missing imports the others")
+                    else:
+                        yield _Built(conversation.format, built)
                 except DataError as error:
                     part = f" (part {conversation.part})" if conversation.part else ""
                     yield f"{error}{part}".replace(str(path), item.place)
@@ -473,7 +480,7 @@ def why_not(error: Exception, item: Input, path: Path) -> str:
         return f"cannot be read: {getattr(error, 'strerror', None) or type(error).__name__}"
     text = str(error)
     if not item.named:
-        text = text.partition(" (formats: ")[0]  # most files of a folder are none of these
+        text = text.partition(" (--format takes ")[0]  # most files of a folder are none of these
     lines = (line.replace(str(path), item.place) for line in text.splitlines())
     return "; ".join(line.removeprefix(f"{item.place}: ") for line in lines)
 
@@ -499,7 +506,7 @@ def _opened(
         if options.format != "auto":
             raise DataError("rows of a dataset are told apart by themselves; leave out --format")
         return "rows", *read_rows(item.place if source is None else str(path), options.columns)
-    found, seen = format_of(source, options.format)
+    found, seen, source = format_of(source, options.format)
     if item.is_remote and found.name == _FOLDERS and isinstance(source.document, dict):
         raise DataError("one file of a conversation in many: copy its folder to this machine first")
     return found.name, seen, found.read(source)

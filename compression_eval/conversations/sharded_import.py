@@ -112,6 +112,7 @@ def _described(options: ImportOptions, explained: bool) -> dict[str, Any]:
     described: dict[str, Any] = {"command": "import", "explained": explained}
     described |= {"format": options.format, "images": options.images, "cuts": repr(options.cuts)}
     described |= {"columns": sorted(options.columns.items()), "duplicates": options.duplicates}
+    described |= {"allow_missing": options.allow_missing}
     if options.scrubbing:
         settings, pseudonyms = options.scrubbing
         described["scrub"] = settings.described(pseudonyms)

@@ -54,6 +54,20 @@ _ZSTANDARD_MAGIC = b"\x28\xb5\x2f\xfd"
 _ZSTANDARD_METHOD = 93
 """In an archive; the standard library does not know it."""
 
+_MARKS = (
+    (codecs.BOM_UTF32_LE, "utf-32"),
+    (codecs.BOM_UTF32_BE, "utf-32"),
+    (codecs.BOM_UTF16_LE, "utf-16"),
+    (codecs.BOM_UTF16_BE, "utf-16"),
+)
+_ZEROS = {
+    (False, True) * 4: "utf-16-le",
+    (True, False) * 4: "utf-16-be",
+    (False, True, True, True) * 2: "utf-32-le",
+    (True, True, True, False) * 2: "utf-32-be",
+}
+"""By which of the first eight bytes are zero."""
+
 _HEAD_VALUES = 60
 _ENDS = 4096
 _SPACE = " \t\r\n\x00"
@@ -221,6 +235,18 @@ class SourceFile:
             return file.read(16)
 
     @cached_property
+    def encoding(self) -> str:
+        """The encoding, told by its mark or by the zeros of the first characters, as in RFC 4627.
+
+        A JSON file begins with ASCII; what is neither UTF-16 nor UTF-32 is read as UTF-8.
+        """
+        for mark, name in _MARKS:
+            if self.magic.startswith(mark):
+                return name
+        zeros = tuple(byte == 0 for byte in self.magic[:8])
+        return _ZEROS.get(zeros, "utf-8-sig")
+
+    @cached_property
     def head(self) -> list[Any]:
         """The first JSON values of a file with a value per line; empty for any other file."""
         items = [] if self._is_binary else list(islice(self.values(), _HEAD_VALUES))
@@ -248,15 +274,23 @@ class SourceFile:
         Empty lines are passed over: they hold nothing. A compressed file is decompressed.
         """
         number = 0
-        packed = self.magic.startswith(_ZSTANDARD_MAGIC)
-        stream = io.BufferedReader(_Unpacked(self.path), 2**20) if packed else None
-        with stream or self.path.open("rb") as file:
+        with self._opened() as file:
             try:
                 while raw := file.readline(MAX_LINE_BYTES + 1):
                     number += 1
                     yield from _line(file, raw, f"line {number}")
             except DamagedError as error:
                 yield Value(f"line {number + 1}", problem=str(error))
+
+    def _opened(self) -> BinaryIO:
+        """Open the file as UTF-8, decompressed."""
+        if self.magic.startswith(_ZSTANDARD_MAGIC):
+            chunks = _unpacked(self.path)
+        elif self.encoding != "utf-8-sig":
+            chunks = _recoded(self.path, self.encoding)
+        else:
+            return self.path.open("rb")
+        return io.BufferedReader(_Stream(chunks), 2**20)
 
     @property
     def _is_binary(self) -> bool:
@@ -286,16 +320,37 @@ class SourceFile:
         """Decode the file piece by piece, so that a large one that is no text is soon given up."""
         with self.path.open("rb") as file:
             pieces = iter(lambda: file.read(2**20), b"")
-            return "".join(codecs.iterdecode(pieces, "utf-8-sig", errors))
+            return "".join(codecs.iterdecode(pieces, self.encoding, errors))
 
     def _is_bracketed(self) -> bool:
         """Whether the file begins and ends as a JSON object or list: large ones are often none."""
+        if self.encoding != "utf-8-sig":
+            return True
         space = _SPACE.encode()
         with self.path.open("rb") as file:
             begin = file.read(_ENDS).removeprefix(codecs.BOM_UTF8).lstrip(space)
             file.seek(max(0, self.path.stat().st_size - _ENDS))
             end = file.read().rstrip(space)
         return begin[:1] + end[-1:] in (b"{}", b"[]")
+
+
+@dataclass(frozen=True)
+class ListedFile(SourceFile):
+    """A file that is one JSON list, read as if each of its items stood on a line."""
+
+    items: Sequence[Any]
+    replaced: bool = False
+    """Whether bytes of the file were replaced."""
+
+    @property
+    def document(self) -> Any:
+        """None: it is read by items."""
+        return None
+
+    def values(self) -> Iterator[Value]:
+        """Yield every item."""
+        for number, item in enumerate(self.items, 1):
+            yield Value(f"item {number}", item, replaced=self.replaced)
 
 
 def source_file(path: Path) -> SourceFile:
@@ -348,12 +403,12 @@ def _line(file: BinaryIO, raw: bytes, place: str) -> Iterator[Value]:
             start += 1
 
 
-class _Unpacked(io.RawIOBase):
-    """A stream of what `_unpacked` yields."""
+class _Stream(io.RawIOBase):
+    """A stream of chunks."""
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, chunks: Iterator[bytes]) -> None:
         super().__init__()
-        self._chunks = _unpacked(path)
+        self._chunks = chunks
         self._ready = memoryview(b"")
 
     def readable(self) -> bool:
@@ -365,6 +420,21 @@ class _Unpacked(io.RawIOBase):
         buffer[:count] = self._ready[:count]
         self._ready = self._ready[count:]
         return count
+
+
+def _recoded(path: Path, encoding: str) -> Iterator[bytes]:
+    """Yield a file as UTF-8; halves of surrogate pairs stay, so that they are seen as damage."""
+    decoder = codecs.getincrementaldecoder(encoding)("surrogatepass")
+    with path.open("rb") as file:
+        while chunk := file.read(2**20):
+            try:
+                text = decoder.decode(chunk)
+            except UnicodeDecodeError as error:
+                raise DamagedError(f"not {encoding.upper()} from here on") from error
+            if text:
+                yield text.encode("utf-8", "surrogatepass")
+    if decoder.getstate()[0]:
+        raise DamagedError(f"not {encoding.upper()}: the file ends within a character")
 
 
 def _unpacked(path: Path) -> Iterator[bytes]:

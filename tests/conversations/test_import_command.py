@@ -269,7 +269,7 @@ def test_lines_that_cannot_be_read_are_listed() -> None:
     lines = [json.dumps(message) for message in plain_messages()]
     lines[3:3] = ['{"role": ', *("x" * number for number in range(1, 25))]
     Path("a.jsonl").write_text("\n".join(lines) + "\n")
-    done = run("a.jsonl")
+    done = run("a.jsonl", "--allow-missing")
     assert done.exit_code == 0, done.output
     shown = done.stdout.partition("Lines that could not be read (25):\n")[2].splitlines()
     assert shown[:2] == [
@@ -499,7 +499,7 @@ def test_a_defect_of_a_reader_ends_no_import(monkeypatch: pytest.MonkeyPatch) ->
     monkeypatch.setattr(
         "compression_eval.conversations.pipeline.format_of",
         lambda source, name: (
-            (broken, "x") if source.path.name == "bad.txt" else choose(source, name)
+            (broken, "x", source) if source.path.name == "bad.txt" else choose(source, name)
         ),
     )
     for named in ((bad, good), ("in",)):

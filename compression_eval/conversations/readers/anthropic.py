@@ -21,12 +21,14 @@ from compression_eval.conversations.drafts import (
     Line,
 )
 from compression_eval.conversations.fields import Json, as_text, entries, label, tool_definitions
-from compression_eval.conversations.readers.base import Place, Reader, thread_format
+from compression_eval.conversations.readers.base import Place, Reader, prevails, thread_format
 from compression_eval.conversations.sources import SourceFile, Value
 
 _ROLES = ("user", "assistant", "system")
 _THINKING = ("thinking", "redacted_thinking")
 _CALLS = ("tool_use", "server_tool_use", "mcp_tool_use")
+_LINKS = {"tool_use": "id", "tool_result": "tool_use_id"}
+"""How calls and results name each other; those of other agents do so otherwise."""
 _RESULTS = (
     "tool_result",
     "web_search_tool_result",
@@ -394,6 +396,10 @@ def _place(value: Any, thread: _Thread | None) -> Place:
     return "belongs" if goes_on else "opens"
 
 
+def _is_linked(block: Json) -> bool:
+    return _LINKS[block.text("type")] in block
+
+
 def _recognise(source: SourceFile) -> str | None:
     for value in source.head or [source.document]:
         request = _request(value)
@@ -401,9 +407,8 @@ def _recognise(source: SourceFile) -> str | None:
             continue
         messages = request.entries("messages")
         blocks = [block for message in messages for block in message.entries("content")]
-        # Calls and results name each other; those of other agents do so otherwise.
-        links = {"tool_use": "id", "tool_result": "tool_use_id"}
-        if not all(links.get(block.text("type")) in (None, *block) for block in blocks):
+        linked = [block for block in blocks if block.text("type") in _LINKS]
+        if linked and not prevails(linked, lambda block: block.text("type"), _is_linked):
             return None
         if any(tool.entry("input_schema") for tool in request.entries("tools")):
             return "messages with tools that have an input_schema"

@@ -15,6 +15,7 @@ from typing import Any, ClassVar, Literal, TypeVar
 import yaml
 
 from compression_eval.conversations.drafts import (
+    NO_FORM,
     NO_SYSTEM_PROMPT,
     NO_TOOLS,
     REPLACED_BYTES,
@@ -24,6 +25,7 @@ from compression_eval.conversations.drafts import (
     Image,
     Line,
     inline_image,
+    looks_like_message,
 )
 from compression_eval.conversations.fields import Json, entries, label
 from compression_eval.conversations.sources import SourceFile, Value
@@ -105,6 +107,7 @@ class Reader(Conversation):
         """Enter a value of the file and take what it holds."""
         entry = Json.of(value.value)
         line = self.ledger.enter_value(value, self.name_of(entry))
+        line.speaks = looks_like_message(entry)
         if self.no_object and not (value.problem or isinstance(value.value, dict)):
             line.is_unknown(self.no_object)
         elif not value.problem:
@@ -210,7 +213,7 @@ def thread_format(
                 waiting.clear()
             if thread is None:
                 # It is named in the account of the first thread; what it holds is not needed.
-                waiting.append(Value(value.place, problem=value.problem or "of no known form"))
+                waiting.append(Value(value.place, problem=value.problem or NO_FORM))
             else:
                 thread.feed(value)
         if thread is None:
@@ -289,6 +292,27 @@ def sign(values: Iterable[Any], *signs: tuple[Callable[[Json], object], str]) ->
     """Return the words for the first sign of a format that a value bears; None if none does."""
     items = ((bears, words, Json.of(value)) for value in values for bears, words in signs)
     return next((words for bears, words, value in items if bears(value)), None)
+
+
+def prevails(
+    values: Iterable[Any], kind: Callable[[Json], str], fits: Callable[[Json], object]
+) -> bool:
+    """Return whether values are of a form, though a few of them may be damaged.
+
+    Most of them are, and so is one of each kind that occurs more than once: where no message of
+    the model is, they are another agent's.
+
+    Args:
+        values: The values.
+        kind: Says of which kind a value is; empty if of none.
+        fits: Whether a value is of the form.
+    """
+    found: dict[str, list[bool]] = defaultdict(list)
+    for value in map(Json.of, values):
+        found[kind(value)].append(bool(fits(value)))
+    every = [fit for fits_of_kind in found.values() for fit in fits_of_kind]
+    foreign = (name and len(of) > 1 and not any(of) for name, of in found.items())
+    return sum(every) * 2 > len(every) and not any(foreign)
 
 
 def message_name(entry: Json) -> str:

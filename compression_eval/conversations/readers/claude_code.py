@@ -22,7 +22,13 @@ from compression_eval.conversations.drafts import (
 )
 from compression_eval.conversations.fields import Json, as_text, entries
 from compression_eval.conversations.readers.anthropic import AssistantTurn, content_of, user_drafts
-from compression_eval.conversations.readers.base import Format, Reader, Table, marks_of
+from compression_eval.conversations.readers.base import (
+    Format,
+    Reader,
+    Table,
+    marks_of,
+    prevails,
+)
 from compression_eval.conversations.readers.claude_code_context import Context
 from compression_eval.conversations.readers.claude_code_tree import (
     LINKED,
@@ -32,6 +38,7 @@ from compression_eval.conversations.readers.claude_code_tree import (
     Record,
     Thread,
     follow,
+    link_in_order,
     match_prompts,
     preserved,
     split,
@@ -100,7 +107,10 @@ class _Session(Reader):
             first = self._drafts.get(self._links.repeats[self._at], ())
             line.merge_or_skip(first, "repeats an earlier line that is left out")
         elif self._at not in self._followed:
-            line.skip(UNDONE)
+            if self._record.speaks:
+                line.leave(UNDONE)
+            else:
+                line.skip(UNDONE)
             self._undone += 1
         elif kind in SPEAKS and not isinstance(content, str | list):
             line.is_unknown("expected the field message.content as text or blocks")
@@ -310,20 +320,25 @@ def _pieces(value: Any) -> Content:
 
 
 def _recognise(source: SourceFile) -> str | None:
-    """Claim a file by a line of the tree, unless a message is not in Anthropic's form.
+    """Claim a file by lines of the tree, unless the messages are not in Anthropic's form.
 
     Other agents took over the names of the links, with messages of their own form.
     """
-    claimed = False
-    for value in entries(source.head):
-        kind, message = value.text("type"), value.entry("message")
-        linked = value.text("uuid") and value.text("sessionId") and "parentUuid" in value
-        if not linked or kind not in LINKED:
-            continue
-        if kind in SPEAKS and (message.text("role") != kind or "content" not in message):
-            return None
-        claimed = claimed or kind in SPEAKS or "isSidechain" in value
+    linked = [
+        value
+        for value in entries(source.head)
+        if value.text("type") in LINKED and value.text("uuid") and value.text("sessionId")
+        if "parentUuid" in value or "isSidechain" in value
+    ]
+    said = [value for value in linked if value.text("type") in SPEAKS]
+    claimed = prevails(said, lambda value: value.text("type"), _is_message)
+    claimed = claimed or (not said and any("isSidechain" in value for value in linked))
     return _SEEN if claimed else None
+
+
+def _is_message(value: Json) -> bool:
+    role, content = value.text("message", "role"), value.at("message", "content")
+    return role == value.text("type") and isinstance(content, str | list)
 
 
 def read_thread(thread: Thread) -> Conversation:
@@ -336,7 +351,13 @@ def _read(source: SourceFile) -> Iterator[Conversation]:
     records = [Record(value) for value in source.values()]
     if not any(record.linked and record.speaks for record in records):
         raise DataError(f"{source.path}: expected Claude Code {_SEEN}; found no message")
-    yield from map(read_thread, split(records))
+    in_order = link_in_order(records)
+    for conversation in map(read_thread, split(records)):
+        if in_order:
+            conversation.note(
+                "no line names the one before it; the lines are read in the order of the file"
+            )
+        yield conversation
 
 
 FORMAT = Format(_Session.format, "Claude Code", _recognise, _read)

@@ -92,7 +92,8 @@ class Record:
     @property
     def root(self) -> bool:
         """Whether nothing needs to stand before the line."""
-        return not (self.parent or self.boundary or self.summary)
+        follows = self.type == "assistant" or bool(self.blocks("tool_result"))
+        return not (self.parent or self.boundary or self.summary or follows)
 
     @property
     def plan(self) -> bool:
@@ -129,6 +130,28 @@ class Thread:
     """Indices of records before which the context was cleared to carry out a plan."""
     spoken: bool = False
     """Whether anybody has said anything in it."""
+
+
+def link_in_order(records: Sequence[Record]) -> bool:
+    """Link every line to the one before it in its thread, if no message names any.
+
+    Returns:
+        Whether that was so.
+    """
+    said = [record for record in records if record.linked and record.speaks]
+    if any(record.parent for record in said) or len(said) < 2:
+        return False
+    if all(record.type == "user" and not record.blocks("tool_result") for record in said):
+        return False  # each the first message of a session, written anew
+    last: dict[tuple[str, str, bool], str] = {}
+    seen: set[str] = set()
+    for record in records:
+        if record.linked and record.uuid not in seen:
+            thread = (record.session, record.agent, record.sidechain)
+            record.parent = record.parent or last.get(thread, "")
+            last[thread] = record.uuid
+            seen.add(record.uuid)
+    return True
 
 
 _Key = tuple[Literal["main", "agent", "side"], str, int]

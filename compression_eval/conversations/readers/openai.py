@@ -17,9 +17,10 @@ from compression_eval.conversations.drafts import (
     Line,
     Role,
     image_at,
+    looks_like_message,
 )
 from compression_eval.conversations.fields import Json, as_text, entries, label, origin
-from compression_eval.conversations.readers.base import Place, Reader, thread_format
+from compression_eval.conversations.readers.base import Place, Reader, prevails, thread_format
 from compression_eval.conversations.sources import SourceFile, Value
 
 ROLES: dict[str, Role] = {
@@ -163,6 +164,7 @@ class ValueThread(Reader):
         """Enter and take messages that a value holds."""
         for number, message in enumerate(map(Json.of, messages), self.framed[2]):
             line = self.ledger.enter(f"{value.place}, {what} {number}", self.name_of(message))
+            line.speaks = looks_like_message(message)
             if value.replaced:
                 line.leave_out("bytes", REPLACED_BYTES)
             self.take(line, message)
@@ -284,12 +286,14 @@ def _place(value: Any, thread: _Thread | None) -> Place:
 def _recognise(source: SourceFile) -> str | None:
     values = source.head or [source.document]
     seen = "a message on each line"
-    if _is_frame(values[0]):
-        values, seen = values[0]["messages"], "an object with messages"
+    if frames := [value for value in values if _is_frame(value)]:
+        values, seen = frames[0]["messages"], "an object with messages"
     elif isinstance(values[0], list):
         values, seen = values[0], "a list of messages"
-    roles = {value.text("role") for value in entries(values)}
-    if not all(map(_is_chat, values)) or not roles & {"user", "assistant"}:
+    if not prevails(values, lambda value: value.text("role"), _is_chat):
+        return None
+    roles = {value.text("role") for value in entries(values) if _is_chat(value)}
+    if not roles & {"user", "assistant"}:
         return None
     return f"{seen} with role and content: {', '.join(sorted(roles))}"
 

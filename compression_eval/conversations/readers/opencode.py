@@ -19,7 +19,7 @@ from compression_eval.conversations.drafts import (
     Line,
 )
 from compression_eval.conversations.fields import Json, from_json, label, origin
-from compression_eval.conversations.readers.base import Format, Reader
+from compression_eval.conversations.readers.base import Format, Reader, prevails
 from compression_eval.conversations.readers.sqlite import (
     LONGEST,
     has_tables,
@@ -220,10 +220,13 @@ def _file(part: Json) -> str | Image:
 
 def _is_export(document: Json) -> bool:
     messages = document.entries("messages")
-    return bool(messages and document.text("info", "id")) and all(
-        isinstance(message.at("info"), dict) and isinstance(message.at("parts"), list)
-        for message in messages[:20]
+    return bool(document.text("info", "id")) and prevails(
+        messages[:20], lambda message: message.text("info", "role"), _is_whole
     )
+
+
+def _is_whole(message: Json) -> bool:
+    return isinstance(message.at("info"), dict) and isinstance(message.at("parts"), list)
 
 
 def _is_session(source: SourceFile) -> bool:

@@ -114,7 +114,9 @@ class _Session(Reader):
         if "parentSession" in self._header or "branchedFrom" in self._header:
             self.caveat("the session was forked from another one")
         for beside in {node for node in self._numbered if node is not None} - set(path):
-            if not beside.line.unknown:
+            if beside.draft is not None:
+                beside.line.leave(LEFT_BRANCH)
+            elif not beside.line.unknown:
                 beside.line.skip(LEFT_BRANCH)
         answered = {node.draft.call_id for node in path if node.draft}
         for position, node in enumerate(path):
@@ -192,24 +194,25 @@ def _draft(message: Json, line: Line) -> Draft | None:
 
 
 def _recognise(source: SourceFile) -> str | None:
-    """Claim a file by a line that only Pi writes, unless a message holds another agent's blocks.
+    """Claim a file by a line that only Pi writes, unless most messages hold another agent's blocks.
 
     Other agents write lines of type message, too, with Anthropic's blocks in them.
     """
     seen: str | None = None
+    foreign = own = 0
     for value in entries(source.head):
         kind, message = value.text("type"), value.entry("message")
         if kind == "session" and {"id", "cwd", "timestamp"} <= value.keys():
             seen = seen or "a line of type session with id, cwd and timestamp"
         elif kind == "message":
             blocks = {block.text("type") for block in message.entries("content")}
-            if blocks & {"tool_use", "tool_result"}:
-                return None
+            foreign += bool(blocks & {"tool_use", "tool_result"})
             role = message.text("role")
             answer = role == "assistant" and ("stopReason" in message or "toolCall" in blocks)
             if answer or (role == "toolResult" and "toolCallId" in message):
+                own += 1
                 seen = seen or "messages with what only Pi writes, as stopReason and toolCallId"
-    return seen
+    return None if foreign > own else seen
 
 
 FORMAT = line_format(_Session, "Pi sessions (JSONL)", _recognise)

@@ -63,7 +63,9 @@ class _Session(Reader):
         for record in self._records:
             kind, line = record.entry.text("type"), record.line
             compresses = (kind, record.entry.text("subtype")) == ("system", "chat_compression")
-            if record not in path and (kind in _SPEAKS or compresses):
+            if record not in path and kind in _SPEAKS:
+                line.leave(LEFT_BRANCH)
+            elif record not in path and compresses:
                 line.skip(LEFT_BRANCH)
             elif kind in _SPEAKS:
                 self._said(line, record.entry)

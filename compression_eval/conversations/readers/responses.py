@@ -16,7 +16,7 @@ from compression_eval.conversations.drafts import (
     Line,
     image_at,
 )
-from compression_eval.conversations.fields import Json, as_text, label, tool_definitions
+from compression_eval.conversations.fields import Json, as_text, entries, label, tool_definitions
 from compression_eval.conversations.readers.base import Place, Reader, thread_format
 from compression_eval.conversations.readers.openai import ROLES, ValueThread, content_of
 from compression_eval.conversations.sources import SourceFile, Value
@@ -318,15 +318,13 @@ def _recognise(source: SourceFile) -> str | None:
     where = "lines that are items"
     if isinstance(values[0], list):
         values, where = values[0], "a list of items"
-    elif _is_request(values[0]):
-        requests = [Json(value) for value in values if _is_request(value)]
+    elif requests := [Json(value) for value in values if _is_request(value)]:
         values = [item for each in requests for item in [*_inputs(each), *each.listed("output")]]
         where = "input or output with items"
-    known = sum(is_item(value) for value in values)
-    if not values or known * 2 < len(values) or not all(isinstance(v, dict) for v in values):
+    if sum(map(is_item, values)) * 2 < len(values):
         return None
     marks: set[str] = set()
-    for item in map(Json, values):
+    for item in entries(values):
         parts = [part.text("type") for part in item.entries("content")]
         own = [part for part in parts if part in ("input_text", "output_text", "input_image")]
         kind = item.text("type")

@@ -93,7 +93,7 @@ def test_a_first_message_that_was_written_anew_is_still_a_rewind(tmp_path: Path)
     session = planned()
     session.user("Plan timeouts instead.", parent=None)
     session.model("m2", text("Very well."))
-    (fixture,) = imported(tmp_path, session)
+    (fixture,) = imported(tmp_path, session, "--allow-missing")
     assert words(fixture) == ["Plan timeouts instead.", "Very well."]
 
 

@@ -124,7 +124,7 @@ def test_damaged_and_unknown_lines_are_named(tmp_path: Path) -> None:
         {"type": "hologram"},
         {"type": "message", "id": "y", "message": {"role": "oracle", "content": []}},
     )
-    done = imported(path, tmp_path)
+    done = imported(path, tmp_path, "--allow-missing")
     assert [entry["fate"] for entry in done.entries if entry["fate"] != "message"] == [
         "skipped", "skipped", "skipped", "unknown", "unknown", "added", "added",
     ]  # fmt: skip

@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Iterator
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -9,7 +10,7 @@ import pytest
 
 from compression_eval.conversations import sources
 from compression_eval.conversations.building import build
-from compression_eval.conversations.formats import formats
+from compression_eval.conversations.formats import format_of, formats
 from compression_eval.conversations.sources import source_file
 from compression_eval.errors import DataError
 from tests.conversations.readers.agent_sessions import BUBBLES, COMPOSER, cursor_store
@@ -130,6 +131,25 @@ def test_a_session_is_claimed_and_read_whole(tmp_path: Path, name: str) -> None:
     assert _claims(path)[0] == name
     for built in read_all(formats()[name], path):
         assert built.account.unsettled() == []
+
+
+def _with_one_more(values: list[Any]) -> Iterator[list[Any]]:
+    """Yield a session with one odd line or message behind each."""
+    for number, value in enumerate(values):
+        if len(values) > 1:
+            for odd in [*WRONG, *_variants(value)]:
+                yield [*values[: number + 1], odd, *values[number + 1 :]]
+        for key, part in value.items() if isinstance(value, dict) else ():
+            if isinstance(part, list) and len(part) > 1 and isinstance(part[0], dict):
+                for changed in _with_one_more(part):
+                    yield [*values[:number], {**value, key: changed}, *values[number + 1 :]]
+
+
+@pytest.mark.parametrize("name", SESSIONS)
+def test_one_odd_line_or_message_changes_no_format(tmp_path: Path, name: str) -> None:
+    for changed in islice(_with_one_more(SESSIONS[name]), 0, None, 17):
+        source = source_file(_written(tmp_path / "a.json", changed))
+        assert format_of(source).format.name == name, changed
 
 
 @pytest.mark.parametrize("name", SESSIONS)

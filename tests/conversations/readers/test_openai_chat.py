@@ -223,8 +223,8 @@ def test_messages_of_other_providers_are_not_taken(tmp_path: Path) -> None:
     for part in ("tool_use", "tool_result", "input_text", "thinking"):
         chat = [{"role": "user", "content": [{"type": part, "text": "x"}]}]
         assert FORMAT.recognise(source_file(json_file(tmp_path / "x.json", chat))) is None
-    header = json_lines(tmp_path / "h.jsonl", {"role": "session_meta"}, *CHAT)
-    assert FORMAT.recognise(source_file(header)) is None
+    marks = json_lines(tmp_path / "h.jsonl", {"role": "_mark"}, *CHAT, {"role": "_mark"})
+    assert FORMAT.recognise(source_file(marks)) is None
 
 
 def test_the_sample_agrees_with_its_table() -> None:

@@ -221,7 +221,7 @@ def test_damage_is_named(tmp_path: Path) -> None:
     attributes = {"gen_ai.input.messages": json.dumps(sent), "gen_ai.output.messages": "[{"}
     spans = [_span(1, attributes=_attributes(attributes)), _span(2, "GET /")]
     path = json_lines(tmp_path / "a.jsonl", _otlp(*spans), b'{"resourceSpans": [', {"x": 1})
-    done = imported(path, tmp_path)
+    done = imported(path, tmp_path, "--allow-missing")
     assert done.said == [("user", "Go.")]
     assert "1 tool results without their call were left out" in done.caveats
     assert sorted(entry["reason"] for entry in done.entries if entry["reason"]) == [
