@@ -100,6 +100,7 @@ def _unreadable(compaction: RecordedCompaction) -> str | None:
     if compaction.summary:
         return None
     if compaction.kind == "opaque":
-        # Kept messages may be known, but without the summary they are not the state.
-        return "the recorded summary is encrypted: only its vendor can read what was left"
+        # Without the summary, the kept messages are not the state.
+        kept = f"; {len(compaction.state)} messages beside it can" if compaction.state else ""
+        return f"the recorded summary cannot be read: it is encrypted, or not in the file{kept}"
     return None if compaction.state else "the recording does not hold what its compaction left"

@@ -60,7 +60,8 @@ def build(conversation: Conversation, *, images: Images = "describe") -> Built:
     Raises:
         DataError: No fixture can be made of it; the text says why, without naming a file.
     """
-    drafts = _answered(_with_results_behind_calls(_not_empty(conversation)), conversation)
+    said = _not_empty(conversation)
+    drafts = _answered(_with_results_behind_calls(said, conversation), conversation)
     numbers = {draft: index for index, draft in enumerate(drafts)}
     if not any(draft.role == "user" for draft in drafts):
         raise DataError("an empty conversation: there is no user message")
@@ -74,7 +75,7 @@ def build(conversation: Conversation, *, images: Images = "describe") -> Built:
         model=clean(conversation.model),
         context_length=conversation.context_length,
         tools=conversation.tools,
-        recorded_compactions=list(_compactions(conversation, messages, numbers, images)),
+        recorded_compactions=_compactions(conversation, messages, numbers, images),
         source=Source(
             origin=clean(conversation.origin),
             importer=IMPORTER,
@@ -106,12 +107,15 @@ def _images(draft: Draft) -> list[Image]:
     return [part for part in draft.content if isinstance(part, Image)]
 
 
-def _with_results_behind_calls(drafts: list[Draft]) -> list[Draft]:
+def _with_results_behind_calls(drafts: list[Draft], conversation: Conversation) -> list[Draft]:
     """Move every result right behind the call that it answers.
 
     What the user typed while tools ran stands between them in the file; providers accept it only
-    after the results.
+    after the results. The conversation is told of results that a compaction did not see.
     """
+    last = {compaction.after for compaction in conversation.compactions}
+    ends = [index for index, draft in enumerate(drafts) if draft in last]
+    late = 0
     results: dict[int, list[Draft]] = {}
     open_calls: dict[str, list[int]] = defaultdict(list)
     moved: set[Draft] = set()
@@ -122,8 +126,14 @@ def _with_results_behind_calls(drafts: list[Draft]) -> list[Draft]:
             open_calls[call.id] = [*same_turn, index]
         owners = open_calls[draft.call_id or ""] if draft.role == "tool" else []
         if owners:
-            results.setdefault(owners.pop(), []).append(draft)
+            owner = owners.pop()
+            results.setdefault(owner, []).append(draft)
             moved.add(draft)
+            late += any(owner <= end < index for end in ends)
+    if late:
+        conversation.note(
+            f"{late} tool results came after a compaction; they stand behind their calls, before it"
+        )
     ordered: list[Draft] = []
     for index, draft in enumerate(drafts):
         if draft not in moved:
@@ -193,13 +203,14 @@ def _compactions(
     messages: Sequence[Message],
     numbers: Mapping[Draft, int],
     images: Images,
-) -> Iterator[RecordedCompaction]:
-    """Yield what the agent compacted, at boundaries that a fixture can be cut at.
+) -> list[RecordedCompaction]:
+    """Return what the agent compacted, at boundaries that a fixture can be cut at.
 
     There are caveats for what cannot be used.
     """
     added, dropped = conversation.ledger.added, conversation.ledger.dropped
     drafts = list(numbers)
+    recorded: list[RecordedCompaction] = []
     for compaction in conversation.compactions:
         cut = 0
         if compaction.after in (known := conversation.drafts):
@@ -234,7 +245,11 @@ def _compactions(
             state = [
                 part for turn in whole for part in _in_state(turn, messages, numbers, images, ids)
             ]
-        yield RecordedCompaction(
+        before = recorded[-1] if recorded and recorded[-1].cut == cut else None
+        if before and before.summary is None and before.state is None:
+            conversation.caveat("a compaction that left nothing, before another one, is left out")
+            recorded.pop()
+        made = RecordedCompaction(
             cut=cut,
             kind=compaction.kind,
             trigger=clean(compaction.trigger),
@@ -243,6 +258,8 @@ def _compactions(
             tokens_after=compaction.tokens_after,
             state=state,
         )
+        recorded.append(made)
+    return recorded
 
 
 def _answered_turn(turn: Sequence[Draft]) -> list[Draft]:

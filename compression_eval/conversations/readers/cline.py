@@ -49,8 +49,11 @@ _CONTINUED = re.compile(
     r"|accepted the condensed conversation summary"
 )
 _FEEDBACK = "provided feedback on the condensed conversation"
-_RESULT = re.compile(r"\[([\w.-]+)[^\n]*\] Result:")
-"""How the results of tools begin: text, even where the call was none."""
+_RESULT = re.compile(r"\[([\w.-]+)(?: (?:for|in [\w ]+ mode:) '.*?|[^\n]*)\] Result:", re.DOTALL)
+"""How the results of tools begin: text, even where the call was none.
+
+What is quoted of the call, a command or a question, may have several lines.
+"""
 _WRITTEN = re.compile("<(feedback|answer|user_message)>|The user provided feedback")
 """Where a result holds what the user wrote."""
 _ENVIRONMENT = "<environment_details>"
@@ -197,8 +200,7 @@ class _Task(Reader):
                     continue
             elif (
                 before.text("type") == "tool_result"
-                and [text.rstrip()[-1:] for text in _texts(before)] == [":"]
-                and _RESULT.fullmatch(_texts(before)[0].rstrip())
+                and [_is_head(text) for text in _texts(before)] == [True]
                 and not text.startswith(_ENVIRONMENT)
             ):
                 before["content"].append(block)  # what the head was written for
@@ -350,6 +352,12 @@ class _Task(Reader):
             return None
         answers = message.value.text("role") == "assistant"
         return min(_KEPT_BEHIND_ANSWER, len(behind)) if answers else 0
+
+
+def _is_head(text: str) -> bool:
+    """Return whether a text is the head of a result, and nothing of it."""
+    head = _RESULT.match(text)
+    return head is not None and head.end() == len(text.rstrip())
 
 
 def _texts(value: Json) -> list[str]:

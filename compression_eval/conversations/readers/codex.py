@@ -166,26 +166,36 @@ class _Rollout(ItemReader):
     def compacted(self, line: Line, payload: Json) -> None:
         summary, state = payload.text("message") or self._summary, None
         history = payload.at("replacement_history")
+        announced = self._inline is not None and self._inline.after is self.last
+        sealed = announced
         if isinstance(history, list):
+            sealed |= any(item.text("type") in COMPACTIONS for item in entries(history))
             replayed = _replayed(history, line)
             start = marks_of("codex")["summary_start"]
             handed = (draft.text for draft in replayed if _begins(draft, start))
             summary = summary or next(handed, "")
             state = with_originals(replayed, self)
             if not summary:
-                self.caveat("the summary of a compaction cannot be read")
+                self.caveat(
+                    "the summary of a compaction is encrypted; only what is beside it is known"
+                    if sealed
+                    else "the file holds no summary of a compaction, only the messages that Codex "
+                    "went on with; anything else that it kept is missing"
+                )
         elif summary:
             state = self._rebuilt(summary)
             self.caveat(
                 "what was kept at a compaction is not in the file; it was worked out by the rule "
                 f"that Codex follows: the user's last {_KEPT_TOKENS:,} tokens and the summary"
             )
-        if self._inline is not None and self._inline.after is self.last:
+        if announced and self._inline is not None:
             self.compactions.remove(self._inline)
             self._fresh.remove(self._inline)
         self._summary = self._inline = None
         self.close_turn()
-        compaction = self.compact(summary)
+        compaction = self.compact(
+            summary, kind="summary" if summary or (state and not sealed) else None
+        )
         compaction.state = state
         self._new_compaction(compaction)
         line.skip("a compaction, kept as a cut" + ("" if summary else " without its summary"))

@@ -6,6 +6,7 @@ from typing import Any
 from compression_eval.conversations.building import Built
 from compression_eval.fixtures.models import Message, RecordedCompaction
 from tests.conversations.readers.claude_code_session import Session, result, text, use
+from tests.conversations.readers.importing import imported
 from tests.conversations.readers.reading import fates, said
 
 CLEARED = "[Old tool result content cleared]"
@@ -22,6 +23,11 @@ def before() -> Session:
 
 def compactions(built: Built) -> list[RecordedCompaction]:
     return built.fixture.recorded_compactions
+
+
+def caveats(built: Built) -> list[str]:
+    assert built.fixture.source is not None
+    return built.fixture.source.caveats
 
 
 def state(built: Built, number: int = 0) -> list[int | str]:
@@ -267,3 +273,31 @@ def test_a_microcompaction_may_clear_notes_and_name_what_is_not_there(tmp_path: 
     assert state(built) == [0, 1, CLEARED, 3]
     assert built.fixture.source is not None
     assert any("1 results that a compaction cleared" in c for c in built.fixture.source.caveats)
+
+
+def test_a_boundary_without_a_summary_before_another_is_none_of_its_own(tmp_path: Path) -> None:
+    session = before()
+    session.boundary(preTokens=800)
+    session.boundary()
+    session.summary("What happened so far.")
+    session.model("m3", text("Going on."))
+    built = session.read(tmp_path)
+    (compaction,) = compactions(built)
+    assert (compaction.cut, compaction.tokens_before) == (4, 900)
+    assert state(built) == ["What happened so far."]
+    assert any("left nothing" in caveat for caveat in caveats(built))
+
+
+def test_a_result_that_came_after_a_compaction_is_named(tmp_path: Path) -> None:
+    session = before()
+    session.model("m3", use("c2"))
+    session.boundary()
+    session.summary("What happened so far.")
+    session.user([result("c2", "late"), result("c9", "of nothing")])
+    session.model("m4", text("Going on."))
+    session.write(tmp_path)
+    done = imported(tmp_path / "session.jsonl", tmp_path)
+    assert done.results[-1] == ("c2", "late")
+    assert done.fixture.recorded_compactions[0].cut == 6
+    assert "1 tool results came after a compaction" in done.stdout
+    assert "1 tool results came after a compaction" in "\n".join(done.caveats)

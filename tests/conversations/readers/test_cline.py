@@ -65,6 +65,27 @@ def _opening() -> list[dict[str, Any]]:
     ]
 
 
+def test_a_label_may_have_several_lines(tmp_path: Path) -> None:
+    command = "cat <<'E' > a.txt\n\n1. one [x]\nE\ncat a.txt"
+    asked = "Which account?\n\n1. mine\n2. yours"
+    messages = [
+        *_opening()[:1],
+        _turn(_call("t1", "execute_command", command=command)),
+        _user(_text(f"[execute_command for '{command}'] Result:"), _text("1. one [x]")),
+        _turn(_call("t2", "ask_followup_question", question=asked)),
+        _user(_text(f"[ask_followup_question for '{asked}'] Result:\n<answer>\nmine\n</answer>")),
+        _turn(_call("t3", "new_task", message=asked)),
+        _user(_text(f"[new_task in code mode: '{asked}'] Result:\nBegun.")),
+        _turn(_text("Done.")),
+    ]
+    done = imported(_task(tmp_path / "t", messages), tmp_path)
+    results = dict(done.results)
+    assert list(results) == ["t1", "t2", "t3"]
+    assert results["t1"].endswith("Result:\n1. one [x]")
+    assert "mine\n</answer>" in results["t2"]
+    assert results["t3"].endswith("Begun.")
+
+
 def test_results_that_stand_in_texts_answer_the_calls(tmp_path: Path) -> None:
     done = imported(_task(tmp_path / "t", [*_opening(), _turn(_text("Done."))]), tmp_path)
     assert done.format == "cline"
