@@ -9,9 +9,10 @@ import re
 import shlex
 import sys
 import time
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from contextlib import redirect_stdout
 from dataclasses import replace
+from functools import partial
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, Literal
@@ -26,7 +27,8 @@ from compression_eval.authoring import making
 from compression_eval.authoring.generate import Wanted
 from compression_eval.compressors.recorded import unsupported
 from compression_eval.compressors.registry import compressor_spec
-from compression_eval.conversations.formats import format_of
+from compression_eval.conversations.building import names_subagent
+from compression_eval.conversations.formats import format_of, only_subagents
 from compression_eval.conversations.overview import printable
 from compression_eval.conversations.pipeline import (
     Import,
@@ -46,6 +48,7 @@ from compression_eval.errors import (
 from compression_eval.fixtures.cuts import TAIL_TOKENS, places
 from compression_eval.fixtures.finding_files import BANK_SUFFIX
 from compression_eval.fixtures.loading import load_fixture, load_pair
+from compression_eval.fixtures.parquet_files import safe_stem
 from compression_eval.fixtures.writing import fixture_text, write_whole
 from compression_eval.sweeping.commands import refuse_unfinished
 from compression_eval.sweeping.costs import read_prices
@@ -80,6 +83,12 @@ DEFAULT_OUT = "compression-quickstart"
 STATE_FILE = "quickstart.json"
 EMBEDDED = "embedded/"
 
+_RECORDED = "recorded"
+"""The arm of the agent's own compactions, which not every session has."""
+
+_SHORT_BYTES = 8 * TAIL_TOKENS
+"""Files below that hold hardly more than the tail that every strategy keeps."""
+
 MAX_SHOWN = 5
 """Reasons of a kind that are shown; the files beside hold all."""
 
@@ -98,8 +107,8 @@ class Selection(BaseModel):
     names: str | None
     sessions: list[str] = Field(default_factory=list)
     """The files that were taken."""
-    imported: bool = False
-    """Whether all of them were imported."""
+    conversations: list[str] = Field(default_factory=list)
+    """What was imported of them, sub-agents last; empty before all of them were."""
 
 
 NEEDED = ("jinja2", "matplotlib", "scipy", "kingfisher_sdk", "english_words")
@@ -111,7 +120,7 @@ NEEDED = ("jinja2", "matplotlib", "scipy", "kingfisher_sdk", "english_words")
     cls=CleanCommand,
     epilog=examples(
         "quickstart",
-        "quickstart ~/.claude/projects --limit 10 --pick newest",
+        "quickstart ~/.claude/projects --limit 10 --pick longest",
         "quickstart sessions/ --arms anchored,regenerative,claude-code --out try",
         "quickstart ~/.codex/sessions --model openai/gpt-5-mini --grader openai/gpt-5.2",
     ),
@@ -130,14 +139,14 @@ NEEDED = ("jinja2", "matplotlib", "scipy", "kingfisher_sdk", "english_words")
 @click.option(
     "--pick",
     type=click.Choice(["longest", "newest"]),
-    default="longest",
+    default="newest",
     show_default=True,
-    help="Which of them.",
+    help="Which of them; files of sub-agents are no sessions.",
 )
 @click.option(
     "--arms",
-    help="Strategies, separated by commas.  [default: anchored,masking, and "
-    "recorded if all were compacted]; the controls full, none and tail are added.",
+    help="Strategies, separated by commas.  [default: anchored,masking, and recorded on sessions "
+    "that were compacted]; the controls full, none and tail are added.",
 )
 @click.option("--model", help="Who answers; by default the embedded model, which is free.")
 @click.option("--grader", help="Who grades; by default the model that answers.")
@@ -185,18 +194,17 @@ def quickstart_command(
     )
     chosen = _selected(wanted, out)
     try:
-        _import(chosen, out)
-        asked = _probes(sorted((out / "fixtures").glob("*.json")), limit)
+        names = _import(chosen, out)
+        asked = _probes([out / "fixtures" / f"{safe_stem(name)}.json" for name in names], limit)
         if not asked:
             raise DataError(f"nothing is left to ask about; {out / 'probes.txt'} says why")
-        plan = _planned(asked, models, out)
-        folder = Path(str(plan.settings.log_dir))
-        _confirm(plan, prices, yes=yes)
-        logs = _run(plan, folder, prices)
+        plans = _planned(asked, models, out)
+        _confirm(plans, prices, yes=yes)
+        done = [_run(plan, prices) for plan in plans]
     except KeyboardInterrupt:
         click.echo(f"\nStopped. The same command goes on in {out}.", err=True)
         raise click.Abort from None
-    _conclude(ctx, plan, logs, folder)
+    _conclude(ctx, plans, done)
 
 
 def _say(step: str, text: str, dropped: Sequence[tuple[str, str]] = (), more: str = "") -> None:
@@ -259,17 +267,22 @@ def _sessions(wanted: Selection) -> list[str]:
     found = find_inputs(paths)
     skipped = {item.place: why for item in found if (why := readable(item.path))}
     inputs = [item for item in found if item.place not in skipped]
-    by = "st_size" if wanted.pick == "longest" else "st_mtime"
     taken: list[str] = []
-    for item in sorted(inputs, key=lambda item: getattr(item.path.stat(), by), reverse=True):
+    agents = 0
+    for item in sorted(inputs, key=partial(_rank, wanted.pick)):
         try:
-            format_of(source_file(item.path))
+            known = format_of(source_file(item.path))
         except (DataError, OSError, RecursionError) as error:
             skipped[item.place] = why_not(error, item, item.path)
             continue
-        taken.append(item.place)
+        if item.named or not only_subagents(known):
+            taken.append(item.place)
+        else:
+            agents += 1
         if len(taken) == wanted.limit:
             break
+    if agents and not taken:
+        raise DataError(f"only sessions of sub-agents in {', '.join(paths)}; name a file of theirs")
     if not taken:
         lines = [f"no session of a known format in {', '.join(paths)}:"]
         for place, why in list(skipped.items())[:MAX_SHOWN]:
@@ -278,11 +291,19 @@ def _sessions(wanted: Selection) -> list[str]:
             lines.append(f"  and {more} more")
         raise DataError("\n".join(lines))
     passed = f"; {len(skipped)} files are of no known format" if skipped else ""
+    passed += f"; {agents} files of sub-agents were passed over" if agents else ""
     _say(
         "sessions",
         f"the {len(taken)} {wanted.pick} of {len(inputs)} files (--limit, --pick){passed}",
     )
     return taken
+
+
+def _rank(pick: Pick, item: Input) -> tuple[bool, float]:
+    """Return what sorts files: those too short to be compressed go last."""
+    found = item.path.stat()
+    short = found.st_size < _SHORT_BYTES
+    return short, -(found.st_size if pick == "longest" else found.st_mtime)
 
 
 def _usual_places() -> list[str]:
@@ -299,11 +320,11 @@ def _usual_places() -> list[str]:
     return existing
 
 
-def _import(selection: Selection, out: Path) -> None:
-    """Import and scrub what was selected, unless that is done."""
-    if selection.imported:
+def _import(selection: Selection, out: Path) -> list[str]:
+    """Import and scrub what was selected, unless that is done; returns the conversations."""
+    if selection.conversations:
         _say("imported", f"before, see {out / 'import.txt'}")
-        return
+        return selection.conversations
     scrubbing = scrubbing_of("default", Path(selection.names) if selection.names else None, None)
     options = ImportOptions(scrubbing=scrubbing, duplicates="longest")
     messages: list[str] = []
@@ -329,13 +350,12 @@ def _import(selection: Selection, out: Path) -> None:
     )
     if not job.imported:
         raise DataError("nothing was imported")
-    _remembered(selection, out, imported=True)
+    names = sorted((row[0] for row in job.overview.rows), key=names_subagent)
+    return _remembered(selection, out, conversations=names).conversations
 
 
-def _probes(files: Iterable[Path], limit: int) -> list[Path]:
-    """Make a bank for each of the longest conversations; returns those that have one."""
-    fixtures = [path for path in files if not path.name.endswith(BANK_SUFFIX)]
-    fixtures.sort(key=lambda path: path.stat().st_size, reverse=True)
+def _probes(fixtures: Sequence[Path], limit: int) -> list[Path]:
+    """Make a bank for each of the first conversations; returns those that have one."""
     wanted = Wanted(per_type=3, tail_tokens=TAIL_TOKENS)
     asked: list[making.FixtureResult] = []
     dropped: list[tuple[str, str]] = [
@@ -367,37 +387,52 @@ def _probes(files: Iterable[Path], limit: int) -> list[Path]:
     return [Path(result.origin) for result in asked]
 
 
-def _planned(fixtures: Sequence[Path], models: dict[str, Any], out: Path) -> SweepPlan:
-    arms = _listed(models["arms"]) or ["anchored", "masking"]
-    recorded = [path for path in fixtures if not models["arms"] and _takes_recorded(path)]
-    if recorded == list(fixtures):
-        arms.append("recorded")  # arms are only comparable on the same probes
+def _planned(fixtures: Sequence[Path], models: dict[str, Any], out: Path) -> list[SweepPlan]:
+    """Plan the runs: all arms on all conversations, and `recorded` on those that have it."""
+    arms = _listed(models["arms"]) or ["anchored", "masking", _RECORDED]
+    compacted = [path for path in fixtures if _RECORDED in arms and _takes_recorded(path)]
+    others = [arm for arm in arms if arm != _RECORDED]
+    if others and len(compacted) < len(fixtures):
+        # Arms are only comparable on the same probes: a second report is of these sessions alone.
+        plans = [_plan(others, fixtures, models, out, "logs")]
+        if compacted:
+            plans.append(_plan([_RECORDED], compacted, models, out, _RECORDED, controls=False))
+    else:
+        plans = [_plan(arms, compacted or fixtures, models, out, "logs")]
+    controls = ", ".join(arm.label for arm in plans[0].arms if arm.control)
+    _say("arms", f"{', '.join(map(str, plans[0].settings.arms))}, and as controls {controls}")
+    if len(plans) > 1:
+        _say("", f"{_RECORDED} on the {len(compacted)} of these that their agent compacted")
+    for reason in plans[0].passed_over[:MAX_SHOWN]:
+        click.echo(f"{'':9}passed over {reason}")
+    return plans
+
+
+def _plan(
+    arms: Sequence[str],
+    fixtures: Sequence[Path],
+    models: dict[str, Any],
+    out: Path,
+    name: str,
+    *,
+    controls: bool = True,
+) -> SweepPlan:
     roles = {"grader": models["grader"], "compressor": models["compressor_model"]}
     settings = SweepSettings(
         arms=list(arms),
         models=[models["model"]] if models["model"] else [],
         roles={role: [name] for role, name in roles.items() if name},
         fixtures=[str(path.resolve()) for path in fixtures],
+        controls=controls,
     )
     plan = sweep_plan(settings)
-    name = re.sub(r"[^\w.-]|_", "-", plan.settings.models[0])
+    folder = out / re.sub(r"[^\w.-]|_", "-", plan.settings.models[0]) / name
     update = {
         "epochs": models["epochs"] or (1 if _is_embedded(plan) else 3),
-        "log_dir": str(out / name / "logs"),
+        "log_dir": str(folder),
     }
     plan = replace(plan, settings=plan.settings.model_copy(update=update))
-    refuse_other_work(plan, out / name / "logs", "Name another folder with --out.")
-    controls = ", ".join(arm.label for arm in plan.arms if arm.control)
-    _say("arms", f"{', '.join(arms)}, and as controls {controls}")
-    for reason in plan.passed_over[:MAX_SHOWN]:
-        click.echo(f"{'':9}passed over {reason}")
-    if recorded and "recorded" not in arms:
-        named = shlex.quote(",".join(map(str, recorded)))
-        click.echo(
-            f"{'':9}{len(recorded)} of these were compacted by their agent; what that kept, beside "
-            f"others:\n{'':11}compression-eval sweep --arms {','.join([*arms, 'recorded'])} "
-            f"--fixtures {named} --log-dir {shlex.quote(str(out / name / 'recorded'))}"
-        )
+    refuse_other_work(plan, folder, "Name another folder with --out.")
     return plan
 
 
@@ -417,46 +452,64 @@ def _is_embedded(plan: SweepPlan) -> bool:
     return all(name.startswith(EMBEDDED) for name in (*plan.settings.models, *roles))
 
 
-def _confirm(plan: SweepPlan, prices: Path | None, *, yes: bool) -> None:
-    """Say what the run costs, and ask where a model is paid."""
-    samples = f"{plan.samples:,} samples"
-    if _is_embedded(plan):
-        _say(
-            "cost",
-            f"none: {samples}, all by the embedded model; no language model is involved",
-        )
+def _confirm(plans: Sequence[SweepPlan], prices: Path | None, *, yes: bool) -> None:
+    """Say what the runs cost, and ask where a model is paid."""
+    samples = f"{sum(plan.samples for plan in plans):,} samples"
+    if _is_embedded(plans[0]):
+        _say("cost", f"none: {samples}, all by the embedded model; no language model is involved")
         return
-
-    done = finished_samples(Path(str(plan.settings.log_dir))).total()
+    done = sum(finished_samples(_folder(plan)).total() for plan in plans)
     _say("cost", f"{samples}, of which {done} are done; estimated for all:")
-    for line in role_lines(estimate(plan, read_prices(prices))):
-        click.echo(f"{'':9}{line}")
+    for plan in plans:
+        for line in role_lines(estimate(plan, read_prices(prices))):
+            click.echo(f"{'':9}{line}")
     if not yes:
         click.confirm("Go on?", abort=True)
 
 
-def _run(plan: SweepPlan, folder: Path, prices: Path | None) -> list[EvalLog]:
-    begun = time.monotonic()
+def _folder(plan: SweepPlan) -> Path:
+    return Path(str(plan.settings.log_dir))
+
+
+def _run(plan: SweepPlan, prices: Path | None) -> list[EvalLog]:
+    begun, folder = time.monotonic(), _folder(plan)
     folder.parent.mkdir(exist_ok=True)
     success, logs = run_sweep(plan, folder, RunOptions(prices=read_prices(prices)))
     refuse_unfinished(folder, success, logs)
-    _say("run", f"{len(logs)} arms in {time.monotonic() - begun:.0f} s ({folder})")
+    _say("run", f"{_counted(len(logs), 'arm')} in {time.monotonic() - begun:.0f} s ({folder})")
     return logs
 
 
-def _conclude(ctx: click.Context, plan: SweepPlan, logs: Sequence[EvalLog], folder: Path) -> None:
-    """Make the report; print the scores of each arm, and what to look at."""
-    out = folder.parent / "report"
-    remarks = ctx.invoke(report, logs=(str(folder),), out=out, step=f"{'report':<9}")
+def _conclude(
+    ctx: click.Context, plans: Sequence[SweepPlan], done: Sequence[Sequence[EvalLog]]
+) -> None:
+    """Make the reports; print what they say of these sessions, the scores, what to look at."""
+    folders = [_folder(plan) for plan in plans]
+    reports = [folders[0].parent / "report"]
+    opening, *remarks = ctx.invoke(
+        report, logs=(str(folders[0]),), out=reports[0], step=f"{'report':<9}"
+    )
+    beside: list[str] = []
+    if len(plans) > 1:
+        reports.append(folders[0].parent / "report-recorded")
+        both = tuple(map(str, folders))
+        beside = ctx.invoke(report, logs=both, out=reports[1], step=f"{'report':<9}")
     click.echo()
-    for line in outcome_lines(arm_results(plan, logs)):
+    click.echo(printable(opening, 1000))
+    if beside and beside[0]:
+        also = beside[0][:1].lower() + beside[0][1:]
+        click.echo(f"Where the agent itself compacted: {printable(also, 1000)}")
+    click.echo()
+    for line in outcome_lines(arm_results(plans[0], done[0])):
         click.echo(f"  {line}".rstrip())
     for remark in remarks:
         click.echo(f"  {printable(remark, 400)}")
     click.echo("\nLook at")
-    click.echo(f"  {out / 'index.html'}")
-    click.echo(f"  inspect view --log-dir {shlex.quote(str(folder))} --no-trust-content")
-    if _is_embedded(plan):
+    for out in reports:
+        click.echo(f"  {out / 'index.html'}")
+    viewed = folders[0] if len(plans) == 1 else folders[0].parent
+    click.echo(f"  inspect view --log-dir {shlex.quote(str(viewed))} --no-trust-content")
+    if _is_embedded(plans[0]):
         click.echo(
             "A language model answers and grades with --model NAME (--grader NAME): the same "
             "command goes on from here."

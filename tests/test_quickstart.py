@@ -16,6 +16,8 @@ from compression_eval.cli import main
 from compression_eval.conversations import pipeline
 from compression_eval.sweeping import running
 from tests.authoring import story
+from tests.conversations.readers.claude_code_session import Session, text
+from tests.conversations.readers.reading import json_lines
 from tests.fixtures.building import Json, assistant, system, user
 
 FILLER = "One more look at the worker pool, and nothing new came out of it. " * 12
@@ -53,6 +55,15 @@ def long_session() -> list[Json]:
     ]
 
 
+def compacted(path: Path) -> None:
+    """Write a session that its agent compacted at its end."""
+    messages = [*long_session(), user("Now the other one."), assistant("Gladly.")]
+    cut = len(messages) - 2
+    left = {"cut": cut, "summary": "All well.", "state": [user("All well."), cut - 2, cut - 1]}
+    data = {"messages": messages, "recorded_compactions": [left]}
+    path.write_text(json.dumps(data), encoding="utf-8")
+
+
 @pytest.fixture
 def sessions(tmp_path: Path) -> Path:
     """One session that can be used, a short one, and something else."""
@@ -71,19 +82,29 @@ def refused(done: Result, *said: str, exit_code: int = 1) -> None:
 
 @pytest.mark.slow
 def test_sessions_become_a_report_and_nothing_is_done_twice(sessions: Path, tmp_path: Path) -> None:
+    compacted(sessions / "compacted.json")
     done = run(sessions)
     assert done.exit_code == 0, done.output
     out = tmp_path / quickstart.DEFAULT_OUT
     steps = done.stdout
-    assert "sessions the 2 longest of 3 files (--limit, --pick); 1 files are of no known" in steps
-    assert "imported 2 conversations, 12 values scrubbed" in steps
-    assert " about 1 conversation, made from" in steps
+    assert "sessions the 3 newest of 4 files (--limit, --pick); 1 files are of no known" in steps
+    assert "imported 3 conversations" in steps
+    assert " about 2 conversations, made from" in steps
     assert "no probe could be made: nothing is compressed" in steps
     assert "arms     anchored, masking, and as controls full, none, tail" in steps
+    assert "recorded on the 1 of these that their agent compacted" in steps
+    first = steps.partition("\n\nOn these 2 conversations (")[2].splitlines()
+    assert "anchored keeps" in first[0]
+    assert "recorded" not in first[0]
+    assert "compacted: on this conversation (" in first[1]
+    assert "recorded keeps" in first[1]
     assert "no language model is involved" in steps
     runs = out / "embedded-lexical"
     assert f"  {runs.relative_to(tmp_path) / 'report' / 'index.html'}\n" in steps
-    assert (runs / "report" / "index.html").is_file()
+    for name in ("report", "report-recorded"):
+        line = (runs / name / "report.md").read_text("utf-8").splitlines()[2]
+        assert line.startswith("- On th")
+        assert ("recorded" in line) == (name == "report-recorded")
     assert "\nreport   wrote " in steps
     assert "report   computing\n" in done.stderr
     assert "report: " not in done.output
@@ -101,7 +122,7 @@ def test_sessions_become_a_report_and_nothing_is_done_twice(sessions: Path, tmp_
     before = {path: path.stat().st_mtime_ns for path in (runs / "logs").glob("*.eval")}
     again = run(sessions)
     assert again.exit_code == 0, again.output
-    assert "sessions the 2 that compression-quickstart was begun with" in again.stdout
+    assert "sessions the 3 that compression-quickstart was begun with" in again.stdout
     assert {path: path.stat().st_mtime_ns for path in (runs / "logs").glob("*.eval")} == before
 
 
@@ -153,16 +174,52 @@ def test_without_a_path_the_usual_places_are_looked_through(
     done = run("--arms", "masking", "--model", "mockllm/model", input="n\n")
     places = [tmp_path / "codex" / "sessions", tmp_path / "home" / ".pi" / "agent" / "sessions"]
     assert done.stdout.startswith(f"found    {places[0]}\n         {places[1]}\n")
-    assert "sessions the 2 longest of 2 files" in done.stdout
+    assert "sessions the 2 newest of 2 files" in done.stdout
 
 
-def test_the_newest_are_taken_where_asked_for(sessions: Path, tmp_path: Path) -> None:
-    for age, name in enumerate(("short.json", "notes.txt", "long.json")):
+@pytest.mark.parametrize(
+    ("options", "taken"),
+    [
+        (("--limit", "2"), ["new.json", "long.json"]),
+        (("--limit", "3"), ["new.json", "long.json", "short.json"]),
+        (("--limit", "2", "--pick", "longest"), ["long.json", "new.json"]),
+        (("--limit", "9"), ["new.json", "long.json", "short.json"]),
+    ],
+)
+def test_sessions_are_taken_the_newest_first_and_no_sub_agents(
+    sessions: Path, tmp_path: Path, options: tuple[str, ...], taken: list[str]
+) -> None:
+    chat(sessions / "long.json", [*long_session(), *long_session()])
+    chat(sessions / "new.json", [*long_session(), *long_session()][:-2])
+    agent = Session(agentId="a1", isSidechain=True)
+    agent.user("Look for it.", parent="of-the-caller")
+    agent.model("m1", text(FILLER * 40))
+    for folder in ("", "s/subagents"):
+        (sessions / folder).mkdir(parents=True, exist_ok=True)
+        json_lines(sessions / folder / "agent-a1.jsonl", *agent.lines)
+    names = ("s/subagents/agent-a1.jsonl", "agent-a1.jsonl", "short.json", "new.json", "long.json")
+    for age, name in enumerate(names):
         os.utime(sessions / name, (1e9 - age, 1e9 - age))
-    done = run(sessions, "--pick", "newest", "--limit", "1")
-    refused(done, "nothing is left to ask about", "nothing is compressed")
+    done = run(sessions, *options, "--model", "mockllm/model", input="n\n")
+    assert "2 files of sub-agents were passed over" in done.stdout or "longest" in options
     state = json.loads((tmp_path / quickstart.DEFAULT_OUT / quickstart.STATE_FILE).read_text())
-    assert [Path(path).name for path in state["sessions"]] == ["short.json"]
+    assert [Path(path).name for path in state["sessions"]] == taken
+    refused(run(sessions / "s", "--out", "only"), "only sessions of sub-agents")
+    named = run(sessions / "agent-a1.jsonl", "--out", "named")
+    assert "imported 1 conversation" in named.stdout, "it was named by itself"
+
+
+def test_recorded_runs_on_the_sessions_that_have_it(sessions: Path, tmp_path: Path) -> None:
+    compacted(sessions / "compacted.json")
+    done = run(sessions, "--model", "mockllm/model", input="n\n")
+    assert "arms     anchored, masking, and as controls" in done.stdout
+    assert "recorded on the 1 of these that their agent compacted" in done.stdout
+    done = run(sessions / "compacted.json", "--out", "all", "--model", "mockllm/model", input="n\n")
+    assert "arms     anchored, masking, recorded, and as controls" in done.stdout
+    done = run(sessions, "--out", "one", "--arms", "recorded,masking", "--model", "mockllm/model",
+               input="n\n")  # fmt: skip
+    assert "arms     masking, and as controls" in done.stdout
+    assert "recorded on the 1 of these" in done.stdout
 
 
 def test_wrong_arguments_are_refused_before_anything_is_made(
@@ -177,15 +234,13 @@ def test_wrong_arguments_are_refused_before_anything_is_made(
     notes = sessions / "notes.txt"
     said = (
         f"no session of a known format in {notes}:\n  {notes}: no known format; it is not JSON "
-        "(formats: inspect, "
+        "(--format takes inspect, "
     )
     refused(run(notes), said)
     for number in range(7):
         (tmp_path / "lists").mkdir(exist_ok=True)
         (tmp_path / "lists" / f"{number}.json").write_text("[]")
-    refused(
-        run(tmp_path / "lists"), "/0.json: no known format; it is a JSON list\n", "  and 2 more"
-    )
+    refused(run(tmp_path / "lists"), ".json: no known format; it is a JSON list\n", "  and 2 more")
     (tmp_path / "empty").mkdir()
     refused(run(tmp_path / "empty"), f"nothing to read: no file in {tmp_path / 'empty'}")
     refused(run(tmp_path / "nowhere"), "no such file or folder", exit_code=2)

@@ -346,6 +346,11 @@ def described(image: Image) -> str:
     return f"[image: {kind}]" if size is None else f"[image: {kind}, {size:,} bytes]"
 
 
+def names_subagent(name: str) -> bool:
+    """Return whether a conversation is a sub-agent's or a side chain, by the name given to it."""
+    return re.search(r"-[0-9a-f]{12}-(agent|side|subagent)\b", name) is not None
+
+
 def _name(conversation: Conversation, messages: list[Message]) -> str:
     """Return a name from the session's id, never from a path: a path may name a person.
 

@@ -337,6 +337,11 @@ class Conversation:
         return next((draft for draft in self.drafts if draft.role == "system"), None)
 
     @property
+    def is_subagent(self) -> bool:
+        """Whether another agent speaks in the user's name, by the part that it is."""
+        return self.part.partition("-")[0] in ("agent", "side", "subagent")
+
+    @property
     def called(self) -> bool:
         """Whether there is any tool call."""
         return any(draft.calls for draft in self.drafts)

@@ -87,6 +87,16 @@ def format_of(source: SourceFile, name: str = "auto") -> Found:
     )
 
 
+def only_subagents(found: Found) -> bool:
+    """Return whether a file begins with conversations of sub-agents, and none of a user."""
+    head, source = found.source.head, found.source
+    try:
+        read = found.format.read(ListedFile(source.path, head) if head else source)
+        return all(conversation.is_subagent for conversation in read)
+    except Exception:  # the import says what is wrong with it
+        return False
+
+
 def _read_by(candidate: Format, source: SourceFile) -> int:
     """Return how many messages a reader finds at the beginning of a file; 0 without an answer."""
     if source.head:

@@ -14,7 +14,13 @@ from compression_eval.analysis.report.charts import LARGE, PICTURES, chart
 from compression_eval.analysis.report.drawing import Chart, prepare
 from compression_eval.analysis.report.figures import Figures, as_json, figures, read_frames
 from compression_eval.analysis.report.html_page import html_page, page_data, viewer_of
-from compression_eval.analysis.report.sections import markdown, notes, notes_on_ranks, published
+from compression_eval.analysis.report.sections import (
+    markdown,
+    notes,
+    notes_on_ranks,
+    opening,
+    published,
+)
 from compression_eval.conversations.processes import Apart
 from compression_eval.errors import DataError
 
@@ -27,7 +33,7 @@ def report_files(
     viewer: str,
     progress: Callable[[str], None] = lambda _: None,
 ) -> tuple[dict[str, bytes], list[str]]:
-    """Return the files of a report, by name, and what it says against ranking by its table.
+    """Return the files of a report, by name, its first sentence, and what it says on ranks.
 
     Raises:
         DataError: A log cannot be read, or no sample of any of them has a score.
@@ -73,7 +79,7 @@ def report_files(
     # A lone surrogate, which UTF-8 cannot encode, becomes a question mark.
     encoded = {name: text.encode("utf-8", "replace") for name, text in texts.items()}
     images = {f"charts/{chart.name}.png": chart.png for chart in drawn}
-    return encoded | images, list(notes_on_ranks(computed))
+    return encoded | images, [opening(computed), *notes_on_ranks(computed)]
 
 
 def _drawn(

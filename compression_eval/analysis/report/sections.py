@@ -55,6 +55,9 @@ DASH = "–"
 _POINT = 1e-6
 """An interval narrower than this is one value."""
 
+MAX_OPENING = 5
+"""Arms in the first sentence."""
+
 MAX_PAIRS, MAX_MISSES = 30, 10
 """Rows of the Markdown, misses per arm; all of them are in the figures and on the page."""
 
@@ -159,6 +162,30 @@ def _capped(value: Value, probes: int) -> Cell:
 
 
 # ----- sentences
+
+
+def opening(of: Figures) -> str:
+    """Return what the arms kept of these conversations; empty if no probe is common to all."""
+    known = [
+        (arm, found[KNOWLEDGE], found.get(SURVIVAL))
+        for arm in of.arms
+        if KNOWLEDGE in (found := of.of_arm[arm.name].estimates)
+    ]
+    told = [
+        f"{arm.name} keeps {percent(kept.mean)} of the facts and reaches {knowledge.mean:.2f} of 5"
+        if kept
+        else f"{arm.name} reaches {knowledge.mean:.2f} of 5"
+        for arm, knowledge, kept in known
+        if not arm.role
+    ]
+    if not of.probes[0] or not told:
+        return ""
+    limits = [f"{arm.name} {knowledge.mean:.2f}" for arm, knowledge, _ in known if arm.role]
+    conversations = max(knowledge.fixtures for _, knowledge, _ in known)
+    here = "this conversation" if conversations == 1 else f"these {conversations} conversations"
+    text = f"On {here} ({counted(of.probes[0], 'probe')}), {'; '.join(told[:MAX_OPENING])}"
+    text += f"; and {len(told) - MAX_OPENING} more" if len(told) > MAX_OPENING else ""
+    return f"{text} ({', '.join(limits)})." if limits else f"{text}."
 
 
 def findings(frontier: Frontier, same_answers: Sequence[Sequence[str]] = ()) -> list[str]:
@@ -529,7 +556,7 @@ def digests(samples: "DataFrame") -> Table:
 def markdown(of: Figures, remarks: Iterable[str], beside: Published | None) -> str:
     """Return the report as Markdown, ready to be pasted into a pull request."""
     parts = ["## Compression report"]
-    first = findings(of.frontier, of.same_answers)
+    first = [*filter(None, [opening(of)]), *findings(of.frontier, of.same_answers)]
     parts.append("\n".join(f"- {pasted(line, 2000)}" for line in first))
     parts += [f"**{pasted(note, 400)}**" for note in remarks]
     for arm in of.arms:

@@ -221,13 +221,16 @@ def test_markdown_has_the_form_to_paste(made: Path) -> None:
 
 
 def test_the_first_lines_say_what_the_arms_come_to(made: Path) -> None:
-    first = (made / "report.md").read_text("utf-8").splitlines()[2]
+    opening, first = (made / "report.md").read_text("utf-8").splitlines()[2:4]
     quality = figures(made)["frontier"]["points"]
     tail = next(point for point in quality if point["arm"] == "tail")
     assert first.startswith("- At about ")
     assert f"tail reaches a knowledge of {tail['quality']:.2f} of 5" in first
+    assert opening.startswith("- On this conversation (3 probes), tail keeps ")
+    assert f"reaches {tail['quality']:.2f} of 5 (full 5.00, none 0.00)." in opening
     page = (made / "index.html").read_text("utf-8")
     assert first.removeprefix("- ") in page
+    assert opening.removeprefix("- ") in page
     # Nothing varies here: no interval is drawn, and none spoken of.
     assert "Knowledge: 0 to 5; every arm on" in page
     assert "<figcaption>Means. Hollow marks" in page
