@@ -40,6 +40,7 @@ from compression_eval.fixtures.checking import (
 )
 from compression_eval.fixtures.cuts import TAIL_TOKENS, resolve_cut
 from compression_eval.fixtures.digests import digest
+from compression_eval.fixtures.finding_files import SHIPPED
 from compression_eval.fixtures.loading import FixtureWithBank, find_sources
 from compression_eval.fixtures.models import Fixture, Language
 from compression_eval.terminal import examples, say_passed_over
@@ -432,7 +433,7 @@ def check_command(paths: tuple[str, ...], probes: Path | None, tail_tokens: int)
     are passed over. Exits with 1 if there are errors, or no bank at all; warnings alone do not
     fail.
     """
-    sources = find_sources(list(paths) or "all", probes)
+    sources = find_sources(list(paths) or SHIPPED + "all", probes)
     findings: list[Finding] = []
     without: list[PassedOverError] = []
     for number, source in enumerate(sources, 1):

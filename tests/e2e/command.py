@@ -37,7 +37,7 @@ def start(
     return subprocess.Popen(
         [str(program), *arguments],
         cwd=cwd,
-        env=environment(log_dir, PWD=str(cwd), **more),
+        env=environment(log_dir, **more),
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,

@@ -18,7 +18,6 @@ PYTHON = re.compile(r"```python\n(.*?)```", re.DOTALL)
 
 def test_the_quickstart_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setenv("PWD", str(tmp_path))
     text = (command.ROOT / "docs" / "python.md").read_text(encoding="utf-8")
     scope: dict[str, Any] = {}
     for snippet in PYTHON.findall(text):

@@ -130,9 +130,7 @@ def test_the_command_looks_for_states_beside_the_log_to_be_retried(
     subprocess.run(
         [sys.executable, "-c", COMMAND, "eval-retry", f"logs/{Path(first.location).name}", count],
         cwd=tmp_path,
-        env=command.environment(
-            tmp_path / "elsewhere", PYTHONPATH=str(command.ROOT), PWD=str(tmp_path)
-        ),
+        env=command.environment(tmp_path / "elsewhere", PYTHONPATH=str(command.ROOT)),
         check=True,
         timeout=command.TIME_LIMIT,
     )

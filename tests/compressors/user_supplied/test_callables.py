@@ -165,7 +165,7 @@ def test_a_module_is_found_beside_where_the_user_is(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     written(tmp_path, KINDS, "my_kinds_of_compressors.py")
-    monkeypatch.setenv("PWD", str(tmp_path))
+    monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(sys, "path", list(sys.path))
     assert run("my_kinds_of_compressors:plain").status == "ok"
 
@@ -173,7 +173,7 @@ def test_a_module_is_found_beside_where_the_user_is(
 def test_a_module_that_was_edited_since_its_import_is_refused(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setenv("PWD", str(tmp_path))
+    monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(sys, "path", list(sys.path))
     source = "def x(messages): return messages[:2]\n"
     written(tmp_path, source, "edited_since.py")
@@ -186,7 +186,7 @@ def test_a_module_that_was_edited_since_its_import_is_refused(
     assert source_digest(compressor_spec("edited_since:x")) != first
 
 
-def test_a_relative_file_is_seen_from_the_folder_of_the_shell(
+def test_a_relative_file_is_seen_from_the_current_folder(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     (tmp_path / "sub").mkdir()
@@ -196,7 +196,7 @@ def test_a_relative_file_is_seen_from_the_folder_of_the_shell(
         "def compress(messages): return [messages[0], {'role': 'user', 'content': 'n'}]\n",
         "beside.py",
     )
-    monkeypatch.setenv("PWD", str(tmp_path))
+    monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(sys, "path", list(sys.path))
     state = run("sub/mine.py@compress")
     assert (state.status, len(state.messages)) == ("ok", 2)

@@ -165,7 +165,7 @@ def test_no_shell_reads_the_command(tmp_path: Path) -> None:
     assert run(spec).messages[-1].text == text
 
 
-def test_relative_files_are_seen_from_the_folder_of_the_shell(
+def test_relative_files_are_seen_from_the_current_folder(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     (tmp_path / "sub").mkdir()
@@ -175,7 +175,7 @@ def test_relative_files_are_seen_from_the_folder_of_the_shell(
         "program.py",
     )
     path.chmod(0o755)
-    monkeypatch.setenv("PWD", str(tmp_path))
+    monkeypatch.chdir(tmp_path)
     for command in (["sub/program.py"], [sys.executable, "sub/program.py"]):
         state = run("command", {"command": command})
         assert state.failure == ""
