@@ -194,8 +194,8 @@ def quickstart_command(
     )
     chosen = _selected(wanted, out)
     try:
-        names = _import(chosen, out)
-        asked = _probes([out / "fixtures" / f"{safe_stem(name)}.json" for name in names], limit)
+        imported = _import(chosen, out)
+        asked = _probes([out / "fixtures" / f"{safe_stem(name)}.json" for name in imported], limit)
         if not asked:
             raise DataError(f"nothing is left to ask about; {out / 'probes.txt'} says why")
         plans = _planned(asked, models, out)

@@ -245,8 +245,8 @@ def _compactions(
             state = [
                 part for turn in whole for part in _in_state(turn, messages, numbers, images, ids)
             ]
-        before = recorded[-1] if recorded and recorded[-1].cut == cut else None
-        if before and before.summary is None and before.state is None:
+        last = recorded[-1] if recorded and recorded[-1].cut == cut else None
+        if last and last.summary is None and last.state is None:
             conversation.caveat("a compaction that left nothing, before another one, is left out")
             recorded.pop()
         made = RecordedCompaction(

@@ -94,11 +94,11 @@ class Overview:
             yield from aligned([_HEADS, *self.rows], right)
         if self.unsettled:
             yield "\nLines that the reader does not know; nothing of them is in a fixture:"
-            for found, count in self.unsettled.most_common():
-                name, fate, kind, reason = found
+            for line, count in self.unsettled.most_common():
+                name, fate, kind, reason = line
                 said = printable(reason) if reason else fate
                 where = "" if count == 1 else "first at "
-                where += self.first[found]
+                where += self.first[line]
                 yield f"  {count} x {name}, {printable(kind, 60)}: {said} ({where})"
         if self.unreadable:
             yield f"\nLines that could not be read ({self.unreadable_count}):"

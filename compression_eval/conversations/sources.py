@@ -60,7 +60,7 @@ _MARKS = (
     (codecs.BOM_UTF16_LE, "utf-16"),
     (codecs.BOM_UTF16_BE, "utf-16"),
 )
-_ZEROS = {
+_ZEROS: dict[tuple[bool, ...], str] = {
     (False, True) * 4: "utf-16-le",
     (True, False) * 4: "utf-16-be",
     (False, True, True, True) * 2: "utf-32-le",

@@ -160,7 +160,7 @@ def test_a_compaction_of_plain_messages_is_the_recorded_state(tmp_path: Path) ->
             line("compacted", {"message": "", "replacement_history": history}),
             message("assistant", "Going on."),
         )
-        state, _ = compressed(built.fixture, "recorded", cuts=[3], min_removed=0.0)
+        state, _ = compressed(built.fixture, "recorded", cuts=(3,), min_removed=0.0)
         assert state.status == outcome
         if outcome == "ok":
             assert [item.text for item in state.messages[-2:]] == ["New rules", "Do it"]
