@@ -369,7 +369,7 @@ def _probes(fixtures: Sequence[Path], limit: int) -> list[Path]:
         anyio.run(making.generate_bank, result, wanted, None, lines.append)
         lines.extend(result.lines(wanted))
         if (bank := result.bank) is None:
-            dropped.append((path.stem, result.why_none()))
+            dropped.append((path.stem, result.why_none(wanted)))
             continue
         write_whole(result.target, fixture_text(bank))
         asked.append(result)

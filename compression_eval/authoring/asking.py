@@ -183,7 +183,6 @@ class Answer:
     """Other ways to state it."""
     also: Sequence[str] = ()
     """What counts as an answer too, but is no evidence of it."""
-    superseded: Sequence[str] = ()
     key: str = ""
     """The list of the answer key that it stands in, where the row has several."""
 
@@ -233,6 +232,8 @@ def _fact_of(history: History, row: _Row, places: Sequence[Answer]) -> ExpectedF
         text = history.project_path(text)
         # A file's bare name counts too where no other file has it.
         name = posixpath.basename(text)
+        if text.startswith("/"):  # nobody knows where the project begins
+            forms.extend(_endings(text, history.files))
         same = {known for known in history.files if posixpath.basename(known) == name}
         if name != text and same <= {text, name}:
             bare, paths = normalise(name), [normalise(text)]
@@ -242,4 +243,14 @@ def _fact_of(history: History, row: _Row, places: Sequence[Answer]) -> ExpectedF
     stated = history.stated_in([text, *forms], messages)
     if len(stated) > _MAX_EVIDENCE:  # the first and the latest
         stated = [*stated[: _MAX_EVIDENCE // 2], *stated[-(_MAX_EVIDENCE // 2) :]]
-    return fact(text, stated, [*forms, *also], answer.superseded)
+    return fact(text, stated, [*forms, *also])
+
+
+def _endings(path: str, files: Iterable[str]) -> Iterator[str]:
+    """Yield the ends of an absolute path that are the end of no other file, from two parts on."""
+    parts = path.strip("/").split("/")
+    others = [f"/{known.lstrip('/')}" for known in files if known != path]
+    for start in range(len(parts) - 2, 0, -1):
+        ending = "/".join(parts[start:])
+        if not any(other.endswith(f"/{ending}") for other in others):
+            yield ending

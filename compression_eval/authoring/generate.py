@@ -100,7 +100,7 @@ class Made:
     def of(cls, result: "FixtureResult", wanted: Wanted) -> "Made":
         """Return what is left of a result."""
         lines, data, bank = [*result.lines(wanted)], result.as_data(wanted), result.bank
-        why = "" if bank else result.why_none()
+        why = "" if bank else result.why_none(wanted)
         return cls(result.fixture.name, result.origin, lines, data, bank, why)
 
     @property
@@ -169,12 +169,12 @@ def generate_command(
     """Make a probe bank for each FIXTURE, from the history before its cuts.
 
     FIXTURE is a name, a file, a folder, a pattern, a Parquet file or an address. Without --model,
-    probes come from what needs none: tool calls, task lists, and what the recorded agent went on
-    to use after the cut. Every probe is checked against the conversation, and at least one of its
-    facts is in nothing that is kept verbatim; what fails is dropped, with its reason, and so is
-    what the model guesses when it sees its questions alone. Cuts are those of the fixture, else
-    the end. A fixture that has a bank already, or that no probe can be made for, is passed over
-    and named; exits with 1 if all are.
+    questions are asked whose answers tool calls, their results and texts give for sure, which are
+    few; a model writes more and better ones. Every probe is checked against the conversation, and
+    at least one of its facts is in nothing that is kept verbatim; what fails is dropped, with its
+    reason, and so is what the model guesses when it sees its questions alone. Cuts are those of
+    the fixture, else the end. A fixture that has a bank already, or that no probe can be made for,
+    is passed over and named; exits with 1 if all are.
     """
     if model is None and (given := [name for name, value in options.items() if value]):
         raise DataError(f"{', '.join(given)}: only with --model")

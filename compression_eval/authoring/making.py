@@ -19,6 +19,9 @@ if TYPE_CHECKING:
     from compression_eval.authoring.generate import Wanted
 
 _MAX_DROPPED_SHOWN = 12
+_FEW = 8
+"""Probes below which a cut has too few; a bank has from 8 on at each."""
+_USE_MODEL = "--model MODEL writes more and better ones"
 _MAX_REASON = 200
 
 
@@ -50,16 +53,17 @@ class CutResult:
         return {third: counts[third] for third in THIRDS}
 
     def notes(self, wanted: "Wanted") -> Iterator[str]:
-        """Yield which types have fewer probes than were wanted, and why; then the remarks."""
+        """Yield which types have fewer probes than were wanted, why, and the remarks."""
         for kind, count in self.by_type.items():
             if count >= wanted.per_type:
                 continue
             dropped = sum(item.type == kind for item in self.dropped)
             why = f"{dropped} dropped" if dropped else "nothing more was found"
-            if kind == "decision" and wanted.model is None:
-                why = "tool calls tell no reasons: decisions need a model (--model)"
             yield f"{kind}: {count} of {wanted.per_type}: {why}"
         yield from self.remarks
+        if wanted.model is None and len(self.chosen) < _FEW:
+            found = f"{len(self.chosen)} sure questions were found without a model"
+            yield f"too few to compare anything: {found}; {_USE_MODEL}"
 
 
 @dataclass
@@ -81,13 +85,15 @@ class FixtureResult:
             return None
         return ProbeBank(fixture=self.fixture.name, language=self.fixture.language, probes=probes)
 
-    def why_none(self) -> str:
-        """Return why there is no bank."""
+    def why_none(self, wanted: "Wanted") -> str:
+        """Return why there is no bank, and what may give one."""
         if not any(cut.compressed for cut in self.cuts):
             reason = "nothing is compressed: all of it fits the kept tail"
         else:
             dropped = sum(len(cut.dropped) for cut in self.cuts)
             reason = f"{dropped} candidates were dropped" if dropped else "nothing to ask was found"
+            if wanted.model is None:
+                reason += f" for sure without a model; {_USE_MODEL}"
         return f"no probe could be made: {reason}"
 
     def lines(self, wanted: "Wanted") -> Iterator[str]:

@@ -16,7 +16,6 @@ from compression_eval.authoring.asking import (
     identifiers_in,
     questions,
     tells,
-    wording,
 )
 from compression_eval.authoring.candidates import Candidate, Dropped, Harvest, faults, warnings
 from compression_eval.authoring.history import History, Turn, command_line
@@ -52,23 +51,29 @@ _REPLACED = re.compile(
     rf"(?P<old>{_THING}) (?:to|with|by) (?:the )?(?P<new>{_THING})",
     re.IGNORECASE,
 )
-_SENTENCE = re.compile(r"(?<=[.!?])\s+|(?<=[。！？])|\n")
-_BULLET = re.compile(r"^\s*(?:[-*•>#]+|\d+[.)])\s+")
-_WHOLE = re.compile(r"(?![a-z]).*[.!。！]")
-_WELL_KNOWN = re.compile(r"(?:SHA|UTF|ISO|RFC|AES|TLS|HTTP|ES)[ -]?\d+")
-_MIN_RULE, _MAX_RULE = 25, 240
-_UNQUOTED = re.compile(r"[“”「」?？]|https?://|\*\*")
-_CODE = re.compile(r"`([^`]{3,60})`")
-_GAP = "____"
 _NOT_LETTER = re.compile(r"[^a-z]")
 _REMARK = re.compile(r"\s*[(（][^()（）]+[)）]$")
 """What stands in brackets behind an option, such as that it is recommended."""
 _PROCEDURE = re.compile(
-    r"\b(?:commit|merge|push|proceed|next step)\b|커밋|머지|푸시|진행|提交|推送|合并|下一步"
+    r"\b(?:commit|merge|push|proceed|continue|next|release|deploy|publish|PR|branch|plan|finish"
+    r"|execut\w+|session|approach|now|today)\b|커밋|머지|푸시|진행|提交|推送|合并|下一步"
     r"|コミット|マージ|プッシュ",
     re.IGNORECASE,
 )
 """Questions about one step, whose answer is used up with it."""
+_FINISHES = re.compile(
+    r"\bgit\b[^|;&\n]*\b(?:push|merge|tag)\b|\b(?:gh|glab) (?:pr|mr|release)\b[^|;&\n]*"
+    r"\b(?:create|merge)\b|\b(?:publish|release|deploy)\b"
+)
+"""Commands with which work is handed over; what was chosen for it is used up then."""
+_CODE = re.compile(r"`[^`]{3,60}`")
+_SAYS_LITTLE = re.compile(
+    r"(?:yes|no|ok|okay|all|both|none|neither|either|override|recommended|option|other|skip|default"
+    r"|custom|same|this|that|it|them|other|a|b|c|d|是|否|はい|いいえ|예|네|아니오)(?![\w-])",
+    re.IGNORECASE,
+)
+_SAYS_MUCH = re.compile(r"[^\W\d_]{4,}|[^\x00-\u2fff]{2,}")
+"""An option that says something by itself has a word, and does not begin as an answer would."""
 TaskState = Literal["open", "current", "done"]
 _TASK_STATES: dict[TaskState, tuple[str, ...]] = {
     "open": ("pending", "todo", "open", "notstarted"),
@@ -107,36 +112,12 @@ def mechanical(history: History) -> Harvest:
 
 
 def _said(history: History) -> Iterator[Answer]:
-    """Yield what the user asked for, wanted instead, and laid down, where the agent used it."""
+    """Yield what the user asked for last and wanted instead, where the agent used it."""
     spoken = [(turn, _prose(history.messages[turn.message].typed)) for turn in history.turns]
     for turn, prose in [(turn, prose) for turn, prose in spoken if turn.request][-1:]:
         for name in _names(history, prose, turn.message):
             yield Answer("last_request", name, [turn.message])
     yield from _instead(history, spoken)
-    yield from _rules(history, spoken)
-
-
-def _rules(history: History, spoken: Sequence[tuple[Turn, str]]) -> Iterator[Answer]:
-    """Yield the one thing that a rule of the user names, if the agent went on to use it.
-
-    The rule is quoted with a gap in its place, so that the question has one answer.
-    """
-    rule = re.compile(wording("rule", history.language), re.IGNORECASE)
-    for turn, prose in spoken:
-        for sentence in _SENTENCE.split(prose):
-            said = " ".join(_BULLET.sub("", sentence).split())
-            fits = _MIN_RULE <= len(said) <= _MAX_RULE and said.isprintable()
-            whole = _WHOLE.fullmatch(said) and said.count("(") == said.count(")")
-            if not fits or not whole or _UNQUOTED.search(said) or not rule.search(said):
-                continue
-            things = dict.fromkeys([*_CODE.findall(said), *identifiers_in(said)])
-            if len(things) != 1:
-                continue
-            (thing,) = things
-            telling = tells(thing) and not _WELL_KNOWN.fullmatch(thing)
-            if telling and said.count(thing) == 1 and _used(history, thing, turn.message):
-                gap = said.replace(f"`{thing}`", thing).replace(thing, _GAP)
-                yield Answer("user_rule", thing, [turn.message], {"sentence": gap})
 
 
 def _prose(text: str) -> str:
@@ -219,7 +200,11 @@ def _tasks(history: History) -> Iterator[Answer]:
     for task in left:
         # A name in a task that no other task has stands for it as well.
         elsewhere = " ".join(other.text for other in tasks if other != task)
-        names = [name for name in identifiers_in(task.text) if name not in elsewhere]
+        names = [
+            name
+            for name in identifiers_in(task.text)
+            if name not in elsewhere and ("/" in name or not mentioned_files(name))
+        ]
         forms = [task.other] if task.other else []
         yield Answer("tasks_open", task.text, written, forms=forms, also=names)
 
@@ -309,17 +294,27 @@ def _plain(value: object) -> str:
 
 
 def _choices(history: History) -> Iterator[Answer]:
-    """Yield which options the user chose, from tools that put questions to them."""
+    """Yield which options the user chose of questions that agents put, as far as they hold still.
+
+    What was chosen for work that was handed over later is used up; a question has to name a part
+    of the code, and an option to say something by itself.
+    """
+    finished = [c.message for c in history.calls if _FINISHES.search(command_line(c))]
     for call in history.calls:
         questions = list(_questions(call.arguments)) if call.result else []
+        if finished and call.message < finished[-1]:
+            continue
         for asked, options in questions:
             chosen = _chosen(asked, options, call.result or "", alone=len(questions) == 1)
-            lasting = len(asked) <= _MAX_QUESTION and not _PROCEDURE.search(f"{asked} {chosen}")
-            if chosen is not None and lasting and asked.isprintable():
+            fits = len(asked) <= _MAX_QUESTION and asked.isprintable()
+            named = identifiers_in(asked) or _CODE.search(asked)
+            if chosen is None or not fits or not named or _PROCEDURE.search(f"{asked} {chosen}"):
+                continue
+            plain = _REMARK.sub("", chosen)
+            if sum(option.startswith(plain) for option in options) > 1:
+                plain = chosen
+            if _SAYS_MUCH.search(plain) and not _SAYS_LITTLE.match(plain):
                 places = history.with_results(call.message)
-                plain = _REMARK.sub("", chosen)
-                if sum(option.startswith(plain) for option in options) > 1:
-                    plain = chosen
                 yield Answer("option_chosen", plain, places, {"asked": asked}, also=[chosen])
 
 

@@ -117,6 +117,11 @@ _RESTORES = re.compile(r"\bgit checkout (?:\S+ )*-- ")
 _OPENS = re.compile(
     r"\b(?:gh pr|glab mr|hub pull-request|tea pr)\b.{0,40}\bcreate\b|hub pull-request"
 )
+_ANY_REQUEST = re.compile(
+    r"/(?:pull|pulls|merge_requests)/(\d{1,7})\b"
+    r"|\b(?:PR|MR|[Pp]ull [Rr]equest|gh pr \w+) ?[#!]?(\d{1,7})\b"
+)
+_CLOSES = re.compile(r"\b(?:gh pr|glab mr)\b.{0,40}\b(?:merge|close)\b")
 _REQUEST = re.compile(r"https?://\S+/(?:pull|pulls|merge_requests)/(\d{1,7})\b")
 
 
@@ -262,16 +267,29 @@ def about_git(history: History) -> Iterator[Answer]:
     shell = [(call, line) for call, line in lines if deed_of(call.name) == "shell"]
     yield from _branch(history, shell)
     yield from _commits(history, shell)
-    opened: list[Answer] = []
-    for call, line in shell:
-        for match in (
-            _REQUEST.finditer((call.result or "")[:_MAX_READ]) if _OPENS.search(line) else ()
-        ):
-            forms = [f"#{match[1]}", f"pull/{match[1]}"]
-            places = history.with_results(call.message)
-            if any(history.comes_up(form, places) for form in (match[0], f"#{match[1]}")):
-                opened.append(Answer("pull_request", match[0], places, also=forms))
-    yield from opened
+    yield from _pull_request(history, shell)
+
+
+def _pull_request(history: History, shell: Sequence[tuple[Call, str]]) -> Iterator[Answer]:
+    """Yield the pull request that was opened, if a later message and no other one comes up."""
+    opened = [
+        (call, match)
+        for call, line in shell
+        if _OPENS.search(line)
+        for match in _REQUEST.finditer((call.result or "")[:_MAX_READ])
+    ]
+    if not opened:
+        return
+    call, match = opened[-1]
+    places = history.with_results(call.message)
+    later = history.messages[places[-1] + 1 :]
+    text = "\n".join(message.searchable() for message in later)
+    others = {found[1] or found[2] for found in _ANY_REQUEST.finditer(text)} - {match[1]}
+    single = {found[1] for _, found in opened} == {match[1]}
+    again = re.search(rf"(?:#|/){match[1]}\b", text)
+    if single and again and not others and not _CLOSES.search(text):
+        forms = [f"#{match[1]}", f"pull/{match[1]}"]
+        yield Answer("pull_request", match[0], places, also=forms)
 
 
 def _branch(history: History, shell: Sequence[tuple[Call, str]]) -> Iterator[Answer]:

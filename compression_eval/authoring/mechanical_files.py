@@ -1,7 +1,7 @@
-"""What tool calls did to files, and to the values in them.
+"""What tool calls did to files.
 
-Of a file, a call and its result or another message have to say that it was changed; a value has to
-stand somewhere beside the edits.
+A call and its result, or another message, have to say that a file was changed. Which files were
+changed is asked only where every call that may have changed one says which.
 """
 
 import posixpath
@@ -10,9 +10,8 @@ from collections import Counter, defaultdict
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from itertools import pairwise
 
-from compression_eval.authoring.asking import Answer, tells, wording
+from compression_eval.authoring.asking import Answer, tells
 from compression_eval.authoring.history import History, command_line
 from compression_eval.file_ops.calls import Call
 from compression_eval.file_ops.ledger import FileEvent
@@ -33,18 +32,39 @@ _MAX_FILES = 8
 _MAX_FOLDERS = 3
 _MIN_PLACES = 2
 """Messages that have to name a file: the call alone may have done something else."""
-_MIN_LABEL_WORDS = 3
-_LAST_TURNS = 4
-"""Requests whose changes are asked for: of earlier ones nobody needs it apart."""
-_UNSURE = frozenset({"path", "git", "code", "syntax", "tool", "unanswered", "outcome"})
-"""Kinds of calls that may have touched files nobody can name; then no list is complete.
-
-Programs of the project stay out: the questions are about what the agent itself did to files.
-"""
+_DELEGATES = re.compile(
+    r"(?:agents?|task|delegate|spawn|workflow|workers?|send_?message|send_?input)$"
+)
+"""Names of tools by which other agents work, whose calls are not shown here."""
+_WRITES_NOTHING = re.compile(
+    r"(?:npx (?:tsc|vitest|jest|playwright)"
+    r"|(?:npm|pnpm|yarn|bun|mise|make|just)(?: run)? (?:tests?|build|typecheck|start|dev)"
+    r"|dotnet (?:build|test)|go tool|gofmt -l|nix (?:eval|path-info|derivation)|ty check"
+    r"|docker (?:info|logs|ps)|golangci-lint run|ssh|kubectl|redis-cli|pkill|psql|sqlite3|lsof|md5)"
+    r"(?![\w-])|\S+ --(?:version|help)$"
+)
+"""Programs, with their first word, that change none of the files that people write."""
+_LOOKS = re.compile(
+    r"^(?:rg|wait|yield|advisor)$|(?:^|_)(?:search|get|list|read|view|query|fetch|find|ask\w*)(?:_|$)"
+    r"|wait_agent$"
+)
+"""Tools that only show something or put questions, among those that are not known."""
+_WRITING = re.compile(
+    r"\b(?:mv|rm|cp|tee|touch|xargs|install|perl|patch|truncate|delete|exec)\b|\bsed\b.* -\w*i|>"
+)
+_REWRITES = re.compile(
+    r"--(?:fix|write|snapshot-update|update-snapshots)\b"
+    r"|\bgit\b[^|;&\n]*\b(?:checkout(?! -[bB] )|restore(?! --staged))\b"
+)
+"""Commands that write files of their own choice, or put files back."""
+_MOVES = re.compile(r"\b(?:mv|rm|rmdir|unlink|rename|[Mm]ove-[Ii]tem|[Rr]emove-[Ii]tem)\s[^;&|\n]*")
+_COMPUTED = re.compile(r"[$*?`{]")
 _TEMPORARY = ("/tmp/", "/private/tmp/", "/var/tmp/", "/private/var/folders/", "/var/folders/")  # noqa: S108
 """Where files are nobody's work."""
 _AGENT_FOLDER = re.compile(r"/\.(?:claude|codex|pi|gemini|cursor|opencode|hermes|factory|copilot)/")
 """Where agents keep plans, notes and settings of their own."""
+_HOME = re.compile(r"/(?:home/[^/]+|Users/[^/]+|root)/(?:\.|[^/]+$)")
+"""Files in a home folder that belong to no project."""
 _NO_FILE = re.compile(r"\\|^\w+:")
 """Addresses of other things, and what commands of Windows name."""
 _EDITING = ("write", "edit", "editor", "patch")
@@ -52,9 +72,10 @@ _EDITING = ("write", "edit", "editor", "patch")
 _SAYS_DONE = re.compile(
     r"\b(?:updated|success\w*|applied|created|wrote|written|edited|replaced|saved)\b|^\{\}$", re.I
 )
+_MIN_SHARED = 3
+"""Folders that two paths share, beyond which they may be of one project."""
 _MAX_SAID = 300
 _PATCHED_FILE = re.compile(r"^(?:\*\*\* (?:Update|Add) File: |\+\+\+ (?:b/)?)(\S.*?)\s*$")
-_PUTS_BACK = re.compile(r"\bgit\b[^|;&\n]*\b(?:checkout|restore)\b")
 _COMMITS = re.compile(r"\bgit\b[^|;&\n]*\bcommit\b")
 _SETTLES = re.compile(r"\bgit\b[^|;&\n]*\b(?:commit|stash|checkout|restore|reset)\b")
 _COMMITTED = re.compile(r"^\[[\w./#-]+ [0-9a-f]{7,40}\] ", re.MULTILINE)
@@ -78,16 +99,16 @@ _DEFINED = {
     **dict.fromkeys((".java", ".kt", ".cs", ".swift", ".scala", ".php"), (_CLASSES, '"""')),
 }
 """What a file of each kind defines, and what opens and ends its texts of several lines."""
-_SETTING = re.compile(
-    r"^[ \t]*(?:export |const |let |var |final |static )*[\"']?"
-    r"(?P<name>[A-Za-z_][\w.-]{2,60})[\"']?"
-    r"(?: ?: ?[A-Za-z_][\w\[\], |]*)?[ \t]*(?::=|[:=])[ \t]*"
-    r"(?P<value>-?\d[\d_.]*[a-z%]{0,3}|\"[^\"\n]{1,40}\"|'[^'\n]{1,40}'|[Tt]rue|[Ff]alse)"
-    r"[ \t]*[,;]?[ \t]*(?:(?:#|//).*)?$",
-    re.MULTILINE,
-)
-_MIN_TELLING_VALUE = 3
-"""Characters from which a value with a digit counts without its name."""
+_CONVENTIONAL = frozenset([
+    "schema", "schemas", "model", "models", "type", "types", "interface", "interfaces", "enum",
+    "enums", "view", "views", "form", "forms", "route", "routes", "router", "error", "errors",
+    "exception", "exceptions", "hook", "hooks", "constants", "middleware", "serializers", "dto",
+    "entity", "entities", "controller", "service", "repository", "handler", "handlers", "api", "db",
+    "database", "store", "client", "server", "cli", "app", "lib", "mod", "page", "layout",
+])  # fmt: skip
+"""Names of files in which anybody would look for a definition first."""
+_MIN_ALIKE = 4
+"""Letters with which two words begin alike, so that one tells the other."""
 
 
 def about_files(history: History) -> Iterator[Answer]:
@@ -97,69 +118,92 @@ def about_files(history: History) -> Iterator[Answer]:
     yield from _changed_lists(history)
     for state in history.inventory.states.values():
         old, new = state.original, state.path
-        if state.status == "renamed" and old and not state.folder and _is_work(new):
+        if state.status == "renamed" and old and not state.folder and _is_work(history, new):
             events = [e for e in history.reading.events if new in (e.path, e.to)]
             moved = history.with_results(*{e.message for e in events if e.to == new})
-            if history.comes_up(new, moved):
+            if history.comes_up(new, moved) and _stays(history, new, moved[-1]):
                 places = history.with_results(*{e.message for e in events})
                 yield Answer("file_renamed", new, places, {"old": old})
     yield from _defining(history, edits)
-    yield from _settled(history, edits)
 
 
-def _is_work(path: str) -> bool:
+def _is_work(history: History, path: str) -> bool:
     """Return whether a path is in the project: plans, notes and settings of agents are not."""
-    outside = path.startswith(("~", "../", *_TEMPORARY)) or _AGENT_FOLDER.search(f"/{path}")
-    return not outside and not _NO_FILE.search(path)
+    if history.reading.root and path.startswith("/"):
+        return False  # with a root, what is absolute lies elsewhere
+    outside = path.startswith(("~", "../", *_TEMPORARY)) or _HOME.match(path)
+    return not (outside or _AGENT_FOLDER.search(f"/{path}") or _NO_FILE.search(path))
+
+
+def _stays(history: History, path: str, since: int) -> bool:
+    """Return whether no command after a message may have moved or removed a file."""
+    if any(i.message > since and i.kind == "git" for i in history.reading.unclassified):
+        return False
+    lines = (command_line(call) for call in history.calls if call.message > since)
+    operands = (
+        word.strip("\"'").rstrip("/")
+        for line in lines
+        for match in _MOVES.finditer(line)
+        for word in match[0].split()[1:]
+    )
+    return not any(_COMPUTED.search(o) or f"/{o.lstrip('./')}/" in f"/{path}/" for o in operands)
+
+
+def _spelled(name: str) -> str:
+    """Return a tool's name in lower case, its words parted by ``_``."""
+    return re.sub(r"(?<=[a-z])(?=[A-Z])|[^A-Za-z]+", "_", name).lower()
 
 
 @dataclass(frozen=True)
 class _Span:
-    """Some messages of a history, and the files that were written in them."""
+    """The messages of a history from one to its cut, and the files that were written in them."""
 
     history: History
     start: int
-    end: int
 
     @cached_property
-    def unsure(self) -> bool:
-        """Whether a call may have touched files that nobody can name."""
-        return any(
-            item.kind in _UNSURE and self.start <= item.message < self.end
-            for item in self.history.reading.unclassified
-        )
+    def complete(self) -> bool:
+        """Whether every file that was written can be named.
+
+        It cannot where other agents worked, where a command may have written files of its own
+        choice, and where what looks outside of the project may be a part of it.
+        """
+        history, reading = self.history, self.history.reading
+        calls = [call for call in history.calls if call.message >= self.start]
+        if any(_DELEGATES.search(_spelled(call.name)) for call in calls):
+            return False
+        if any(_REWRITES.search(command_line(call)) for call in calls):
+            return False
+        lines = {call.message: command_line(call) for call in calls}
+        for item in reading.unclassified:
+            harmless = (
+                (item.kind == "program" and _WRITES_NOTHING.match(item.what))
+                or (item.kind == "tool" and _LOOKS.search(_spelled(item.what)))
+                or (item.kind == "path" and not _WRITING.search(lines.get(item.message, ">")))
+            )
+            if item.message >= self.start and not harmless:
+                return False
+        return not any(_NO_FILE.search(e.path) or self._beside(e.path) for e in self._events)
+
+    def _beside(self, path: str) -> bool:
+        """Return whether a path lies outside of the project's folder, but not far."""
+        root = self.history.reading.root
+        shared = posixpath.commonpath([path, root]) if root and path.startswith("/") else ""
+        return shared.count("/") >= _MIN_SHARED and not _AGENT_FOLDER.search(path)
+
+    @cached_property
+    def _events(self) -> list[FileEvent]:
+        return [
+            event
+            for event in self.history.reading.events
+            if event.message >= self.start and event.action in ("created", "modified")
+        ]
 
     @cached_property
     def written(self) -> list[FileEvent]:
-        """What was written in the project; if there is a doubt, by editing tools only."""
-        history = self.history
-        given: defaultdict[int, list[str]] = defaultdict(list)
-        patched: set[int] = set()
-        for call in history.calls if self.unsure else ():
-            if deed_of(call.name) not in _EDITING:
-                continue
-            given[call.message].extend(paths := paths_of(call.arguments))
-            if not paths:
-                patched.add(call.message)
-            if not call.arguments and self.start <= call.message < self.end:
-                return []  # a change that nobody can read
-        outside = history.reading.root  # with a root, what is absolute lies elsewhere
-        events = [e for e in history.reading.events if self.start <= e.message < self.end]
-        if not self.unsure and any(_NO_FILE.search(event.path) for event in events):
-            return []
-        return [
-            event
-            for event in events
-            if event.action in ("created", "modified")
-            and not event.folder
-            and _is_work(event.path)
-            and not (outside and event.path.startswith("/"))
-            and (
-                not self.unsure
-                or event.message in patched
-                or any(f"/{path}".endswith(f"/{event.path}") for path in given[event.message])
-            )
-        ]
+        """What was written in the project; empty if that is not known for sure."""
+        events = self._events if self.complete else []
+        return [e for e in events if not e.folder and _is_work(self.history, e.path)]
 
     @cached_property
     def _said_done(self) -> set[int]:
@@ -176,24 +220,18 @@ class _Span:
         The call is one; the other is a result that says so, or another message with the path.
         """
         history = self.history
-        only = wording("only_tools", history.language) if self.unsure else ""
         created = {event.path for event in events if event.action == "created"}
         there = [event for event in events if history.still_there(event.path)]
         done = {event.path for event in there if event.message in self._said_done}
         doubtful = {event.path for event in there} - done
         if any(len(history.stated_in([path])) < _MIN_PLACES for path in doubtful):
             return
+        if not all(_stays(history, event.path, event.message) for event in there):
+            return
         for event in there:
             key = "files_created" if event.path in created else "files_modified"
             places = history.with_results(event.message)
-            yield Answer(row, event.path, places, {"only": only, **values}, key=key)
-
-
-def _tells_request(label: str) -> bool:
-    """Return whether the beginning of a message says what it is about."""
-    words = set(re.findall(r"[^\W\d_]{3,}", label))
-    told = not label.isascii() or len(words) >= _MIN_LABEL_WORDS
-    return bool(label) and told and not label.endswith((":", "："))
+            yield Answer(row, event.path, places, values, key=key)
 
 
 def _uncommitted(history: History) -> Iterator[Answer]:
@@ -206,42 +244,37 @@ def _uncommitted(history: History) -> Iterator[Answer]:
         if _COMMITS.search(line) and _COMMITTED.search(call.result or "")
     ]
     if committed and committed[-1].message == settled[-1].message:
-        span = _Span(history, committed[-1].message + 1, history.cut)
+        span = _Span(history, committed[-1].message + 1)
         yield from span.answers("uncommitted", span.written)
 
 
 def _changed_lists(history: History) -> Iterator[Answer]:
-    """Yield what was changed in all, in one folder, and after each request."""
-    span = _Span(history, 0, history.cut)
-    changing = {event.message for event in span.written}
-    calls = [call for call in history.calls if call.message in changing]
-    if any(_PUTS_BACK.search(command_line(call)) for call in calls):
-        return
+    """Yield what was changed in all, or in the folders with the most."""
+    span = _Span(history, 0)
     paths = dict.fromkeys(event.path for event in span.written)
     if len(paths) <= _MAX_FILES:
         yield from span.answers("files_changed", span.written)
-    else:
-        folders = Counter(posixpath.dirname(path) for path in paths if history.still_there(path))
-        for folder, number in folders.most_common(_MAX_FOLDERS):
-            if folder and number > 1:
-                inside = [e for e in span.written if posixpath.dirname(e.path) == folder]
-                yield from span.answers("folder_changed", inside, folder=f"{folder}/")
-    turns = [turn for turn in history.turns if turn.end <= history.tail_start]
-    spans = [(turn, _Span(history, turn.message, turn.end)) for turn in turns]
-    for turn, span in [(turn, span) for turn, span in spans if span.written][-_LAST_TURNS:]:
-        whole = paths.keys() <= {event.path for event in span.written}
-        if turn.request and _tells_request(turn.label) and not whole:
-            yield from span.answers("turn_changed", span.written, asked=turn.label)
+        return
+    folders = Counter(posixpath.dirname(path) for path in paths if history.still_there(path))
+    for folder, number in folders.most_common(_MAX_FOLDERS):
+        if folder and number > 1:
+            inside = [e for e in span.written if posixpath.dirname(e.path) == folder]
+            shown = history.project_path(folder)
+            yield from span.answers("folder_changed", inside, folder=f"{shown}/")
 
 
 @dataclass(frozen=True)
 class Edit:
-    """One replacement that was carried out; ``old`` is empty for a new file."""
+    """One replacement that was carried out; ``old`` is empty for a whole file."""
 
     message: int
     path: str
     old: str
     new: str
+    whole: bool
+    """Whether nothing is left of what the file was before."""
+    over: bool
+    """Whether that was a file of which nobody knows what it had."""
 
     @cached_property
     def defined_before(self) -> list[str]:
@@ -264,9 +297,10 @@ def _edits(history: History) -> Iterator[Edit]:
         touched = done[call.message]
         for given, old, new in _replacements(call) if touched else ():
             path = next((p for p in touched if given == p or given.endswith("/" + p)), None)
-            # Of a file that was written over, nobody knows what it was before.
-            if path and (old or touched[path] == "created" or deed_of(call.name) == "patch"):
-                yield Edit(call.message, path, old, new)
+            if path:
+                whole = not old and deed_of(call.name) != "patch"
+                over = whole and touched[path] != "created"
+                yield Edit(call.message, path, old, new, whole, over)
 
 
 def _replacements(call: Call) -> Iterator[tuple[str, str, str]]:
@@ -310,18 +344,28 @@ def _defining(history: History, edits: Sequence[Edit]) -> Iterator[Answer]:
     places: dict[str, set[str]] = {}
     written: defaultdict[str, list[int]] = defaultdict(list)
     for edit in edits:
-        for name in edit.defined_before:
+        there = [n for n, paths in places.items() if edit.path in paths] if edit.whole else []
+        for name in [*there, *edit.defined_before]:
             if name not in edit.defined:
                 places.pop(name, None)  # taken out again
         for name in edit.defined:
-            if name in written or name not in edit.defined_before:
+            if name in written or not (edit.over or name in edit.defined_before):
                 places.setdefault(name, set()).add(edit.path)
                 written[name].append(edit.message)
+    shown_edits = {(edit.message, edit.path) for edit in edits}
+    hidden = {  # the latest change of each file that no edit shows
+        event.path: event.message
+        for event in history.reading.events
+        if event.action != "read" and (event.message, event.path) not in shown_edits
+    }
     asked: set[str] = set()
     for name, paths in places.items():
         path = min(paths)
-        there = history.still_there(path) and _is_work(path) and not _TEST.search(path)
-        if len(paths) != 1 or not there or path in asked or _names_file(name, path):
+        work = history.still_there(path) and _is_work(history, path) and not _TEST.search(path)
+        if len(paths) != 1 or not work or path in asked or _names_file(name, path):
+            continue
+        since = written[name][-1]
+        if hidden.get(path, -1) > since or not _stays(history, path, since):
             continue
         shown = (i for i in range(min(written[name])) if history.messages[i].role == "tool")
         known = any(True for _ in history.stating([name], shown))
@@ -331,69 +375,10 @@ def _defining(history: History, edits: Sequence[Edit]) -> Iterator[Answer]:
 
 
 def _names_file(name: str, path: str) -> bool:
-    """Return whether half of the words of a file's name are those of a definition in it."""
-    stem = posixpath.splitext(posixpath.basename(path))[0]
-    given, words = (set(map(str.lower, _WORD.findall(text))) for text in (name, stem))
-    return 2 * len(words & given) >= len(words)
-
-
-def _settled(history: History, edits: Sequence[Edit]) -> Iterator[Answer]:
-    """Yield the values that edits put in the place of others, and that hold still."""
-    # By file and name: the message of each change, the value before it and after it.
-    changes: defaultdict[tuple[str, str], list[tuple[int, str, str]]] = defaultdict(list)
-    for edit in edits:
-        before, after = _settings(edit.old), _settings(edit.new)
-        for name, value in after.items():
-            if name in before and _bare(before[name]) != _bare(value):
-                changes[edit.path, name].append((edit.message, before[name], value))
-    reading = history.reading
-    by_git = max((item.message for item in reading.unclassified if item.kind == "git"), default=-1)
-    shown = {call.message for call in history.calls if deed_of(call.name) in _EDITING[1:]}
-    # The latest change of each file that no edit shows.
-    hidden = {
-        event.path: event.message
-        for event in reading.events
-        if event.action != "read" and event.message not in shown
-    }
-    # A number follows from nothing; ``error = red`` may.
-    by_digit = sorted(changes.items(), key=lambda item: not re.search(r"\d", item[1][-1][2]))
-    for (path, name), steps in by_digit:
-        message, _, value = steps[-1]
-        followed = all(later[1] == earlier[2] for earlier, later in pairwise(steps))
-        if not followed or value == steps[0][1]:
-            continue  # one name in two places of a file, or a change that was taken back
-        there = history.still_there(path) and _is_work(path)
-        if not there or max(by_git, hidden.get(path, -1)) > message:
-            continue
-        text, *forms = _forms(name, value)
-        edited = history.with_results(*(step[0] for step in steps))
-        if not any(history.comes_up(form, edited) for form in (text, *forms)):
-            continue
-        # An old value is looked for in the spelling that the history has it in.
-        spellings = [_forms(name, old) for _, old, _ in steps if old != value]
-        stated = [list(filter(history.comes_up, each)) for each in spellings]
-        row = "value_set" if len(steps) == 1 else "value_settled"
-        values, old = {"name": name, "path": path}, [each[0] for each in stated if each]
-        yield Answer(row, text, [message], values, forms, superseded=old)
-
-
-def _forms(name: str, value: str) -> list[str]:
-    """Return how a value can be given, the shown form first."""
-    bare = _bare(value)
-    forms = [f"{name} = {bare}", f"{name}: {bare}", f"{name} is {bare}"]
-    if bare != value:
-        forms += [f"{name} = {value}", f"{name}: {value}"]
-    telling = len(bare) >= _MIN_TELLING_VALUE and any(map(str.isdigit, bare))
-    return [*forms, bare] if telling else forms
-
-
-def _bare(value: str) -> str:
-    return value.strip("\"'")
-
-
-def _settings(text: str) -> dict[str, str]:
-    """Return the values of the names that are set once in a text."""
-    found: defaultdict[str, list[str]] = defaultdict(list)
-    for match in _SETTING.finditer(text):
-        found[match["name"]].append(match["value"])
-    return {name: values[0] for name, values in found.items() if len(values) == 1}
+    """Return whether a file's name follows from that of a definition in it, or from convention."""
+    stem = posixpath.splitext(posixpath.basename(path))[0].lower()
+    given, words = (
+        {word.lower()[:_MIN_ALIKE] for word in _WORD.findall(text)}
+        for text in (name, posixpath.splitext(posixpath.basename(path))[0])
+    )
+    return stem in _CONVENTIONAL or bool(words & given)

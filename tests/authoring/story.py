@@ -21,7 +21,7 @@ CUT = 22
 TAIL = 22
 """Tokens of tail with which the last two messages before the cut are kept."""
 
-ASKED = "Should rows without a delivery note be kept?"
+ASKED = "Should `parse_rows` keep rows without a delivery note?"
 PYTEST = "python -m pytest tests/test_rows.py"
 
 

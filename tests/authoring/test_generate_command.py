@@ -79,6 +79,8 @@ def test_the_output_says_what_there_is_and_why_not_more(fixture: Path) -> None:
     assert "recall 1, artifact 1, continuation 2, decision 1; early " in found.stdout
     assert "recall: 1 of 3: nothing more was found" in found.stdout
     assert "reading 9 tool calls" in found.stderr
+    assert "too few" in found.stdout
+    assert "--model" in found.stdout
 
 
 @pytest.mark.slow
@@ -169,7 +171,7 @@ def test_what_only_looks_like_a_count_or_a_check_is_not_asked(
         assistant("I looked at it. " * 20),
     ]
     fixture = write(tmp_path / "x.json", {"name": "x", "messages": messages})
-    refused(generate(fixture), "nothing to ask was found")
+    refused(generate(fixture), "nothing to ask was found", "--model")
 
 
 def test_no_probe_is_answered_by_the_kept_tail_alone(fixture: Path) -> None:

@@ -7,7 +7,7 @@ from compression_eval.authoring.mechanical import mechanical
 from compression_eval.fixtures.banks import Probe
 from compression_eval.fixtures.models import Language
 from tests.authoring import story
-from tests.fixtures.building import Json, assistant, call, result, user
+from tests.fixtures.building import Json, assistant, call, result
 
 
 def found(harvest: Harvest, origin: str) -> list[Probe]:
@@ -56,12 +56,41 @@ def test_questions_are_in_the_language_of_the_session(language: Language, word: 
     assert any(word in c.probe.question for c in harvest.candidates)
 
 
-def test_files_are_not_listed_where_a_call_may_have_touched_others() -> None:
-    harvest = with_messages(
-        assistant("", call("x1", command='rm "$OLD"')), result("x1", "exit code: 0")
-    )
-    (asked,) = found(harvest, "files_changed")
-    assert "only what you did with your editing tools" in asked.question
+@pytest.mark.parametrize(
+    ("name", "arguments"),
+    [
+        pytest.param("bash", {"command": 'rm "$OLD"'}, id="a name from a variable"),
+        pytest.param("bash", {"command": 'git mv "$OLD" importer/new.py'}, id="moved by git"),
+        pytest.param("bash", {"command": "pnpm install"}, id="an installer"),
+        pytest.param("bash", {"command": "npx prettier --write ."}, id="a formatter"),
+        pytest.param("bash", {"command": "ruff check --fix ."}, id="a linter that mends"),
+        pytest.param("bash", {"command": "git checkout -- importer"}, id="put back"),
+        pytest.param("bash", {"command": "bash tools/all.sh"}, id="a script"),
+        pytest.param("Task", {"prompt": "Mend the rest."}, id="a sub-agent of Claude Code"),
+        pytest.param("spawn_agent", {"message": "Mend the rest."}, id="a sub-agent of Codex"),
+        pytest.param("mcp__tools__Agents", {"tasks": []}, id="a sub-agent of a server"),
+        pytest.param("subagent", {"task": "Mend the rest."}, id="a sub-agent of pi"),
+    ],
+)
+def test_files_are_not_listed_where_a_call_may_have_touched_others(
+    name: str, arguments: Json
+) -> None:
+    ran = assistant("", call("x1", name, **arguments)), result("x1", "exit code: 0")
+    assert not found(with_messages(*ran), "files_changed")
+
+
+@pytest.mark.parametrize(
+    ("name", "arguments"),
+    [
+        ("bash", {"command": "npm run build"}),
+        ("bash", {"command": "cat importer/*.toml"}),
+        ("rg", {"pattern": "row_limit"}),
+        ("mcp__docs__search_code", {"query": "row_limit"}),
+    ],
+)
+def test_files_are_listed_where_other_calls_only_look(name: str, arguments: Json) -> None:
+    ran = assistant("", call("x1", name, **arguments)), result("x1", "exit code: 0")
+    assert found(with_messages(*ran), "files_changed")
 
 
 def test_a_renamed_file_is_asked_for_by_its_first_name_if_something_uses_the_new_one() -> None:
@@ -78,42 +107,22 @@ def test_a_renamed_file_is_asked_for_by_its_first_name_if_something_uses_the_new
     assert facts(probe) == ["importer/legacy.py"]
 
 
-LIMIT = user("Good: so the limit is row_limit = 600.")
-
-
-def test_a_value_has_to_stand_beside_its_edits_and_supersedes_those_before() -> None:
-    assert not found(mechanical(story.history()), "value_settled")
-    (settled,) = found(with_messages(LIMIT), "value_settled")
-    assert facts(settled) == ["row_limit = 600"]
-    assert settled.expected_facts[0].superseded == ["row_limit = 30", "row_limit = 45"]
-
-
-@pytest.mark.parametrize(
-    ("new", "output"),
-    [
-        pytest.param("row_limit = 30", "Edited importer/rows.py", id="taken back"),
-        pytest.param("row_limit = 900", "Error: no match for old_string", id="failed"),
-    ],
-)
-def test_a_value_that_another_edit_names_is_a_doubt(new: str, output: str) -> None:
-    edit = assistant("", story.edit("x1", "row_limit = 600", new)), result("x1", output)
-    assert not found(with_messages(LIMIT, *edit), "value_settled")
-
-
-def test_a_later_value_elsewhere_is_a_doubt() -> None:
-    harvest = with_messages(LIMIT, user("By the way, row_limit = 700 in the other service."))
-    assert not found(harvest, "value_settled")
-    assert any("row_limit 700" in reason for d in harvest.dropped for reason in d.reasons)
-
-
-def test_a_pull_request_is_asked_for_if_it_comes_up_again() -> None:
+def test_a_pull_request_is_asked_for_if_it_and_no_other_comes_up_again() -> None:
     opened = (
         assistant("", call("x1", command="gh pr create --fill")),
         result("x1", "https://git.example.com/desk/importer/pull/318"),
     )
+    again = assistant("It is #318.")
     assert not found(with_messages(*opened), "pull_request")
-    (probe,) = found(with_messages(*opened, assistant("It is #318.")), "pull_request")
+    (probe,) = found(with_messages(*opened, again), "pull_request")
     assert "#318" in probe.expected_facts[0].forms
+    second = (
+        assistant("", call("x2", command="tools/open-request")),
+        result("x2", "https://git.example.com/desk/importer/pull/319"),
+    )
+    merged = assistant("", call("x3", command="gh pr merge 318")), result("x3", "merged")
+    assert not found(with_messages(*opened, again, *second), "pull_request")
+    assert not found(with_messages(*opened, again, *merged), "pull_request")
 
 
 def test_a_task_list_that_is_only_in_the_tail_is_dropped_with_its_reason() -> None:

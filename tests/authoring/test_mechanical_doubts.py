@@ -5,14 +5,15 @@ import json
 import pytest
 
 from compression_eval.authoring.mechanical import mechanical
+from compression_eval.fixtures.banks import Probe
 from tests.authoring import story
 from tests.fixtures.building import Json, assistant, call, result, system, user
 
-ASKED = "Which database shall we use for this?"
+ASKED = "Which database shall `load_rows` use?"
 
 
-def asked(*more: Json) -> dict[str, list[str]]:
-    """Return template and facts of what is asked about a session of these messages."""
+def probes(*more: Json) -> list[Probe]:
+    """Return what is asked about a session of these messages."""
     messages = [
         system(),
         user("Please look after the settings of this server, and nothing else."),
@@ -21,7 +22,15 @@ def asked(*more: Json) -> dict[str, list[str]]:
         user("Thank you."),
     ]
     harvest = mechanical(story.history(messages=messages, cuts=[len(messages)], cut=len(messages)))
-    return {c.template: [item.fact for item in c.probe.expected_facts] for c in harvest.candidates}
+    return [c.probe for c in harvest.candidates]
+
+
+def asked(*more: Json) -> dict[str, list[str]]:
+    """Return kind and facts of what is asked."""
+    return {
+        probe.origin.removeprefix("mechanical:"): [item.fact for item in probe.expected_facts]
+        for probe in probes(*more)
+    }
 
 
 def turn(identifier: str, output: str, name: str = "bash", **arguments: object) -> list[Json]:
@@ -36,32 +45,6 @@ EDITED = turn(
     old_string="TIMEOUT_S = 500",
     new_string="TIMEOUT_S = 900",
 )
-
-
-SAID = user("So TIMEOUT_S = 900 it is.")
-
-
-def test_a_value_is_asked_while_only_edits_follow() -> None:
-    other = {"old_string": "RETRIES = 101", "new_string": "RETRIES = 202"}
-    later = turn("c2", "Edited config/app.py", "edit_file", path="config/app.py", **other)
-    assert asked(*EDITED, SAID)["value_set"] == ["TIMEOUT_S = 900"]
-    assert "value_set" in asked(*EDITED, SAID, *later)
-    assert "value_set" not in asked(*EDITED, *later)
-
-
-@pytest.mark.parametrize(
-    "command",
-    [
-        "git checkout -- config/app.py",
-        "git restore config/app.py",
-        "git reset --hard",
-        "rm config/app.py",
-        "mv config/app.py config/old.py",
-        "sed -i 's/900/1200/' config/app.py",
-    ],
-)
-def test_a_value_that_a_command_may_have_changed_is_not_asked(command: str) -> None:
-    assert "value_set" not in asked(*EDITED, SAID, *turn("c2", "", command=command))
 
 
 @pytest.mark.parametrize(
@@ -85,6 +68,26 @@ def test_an_option_counts_if_it_stands_for_itself(said: str, chosen: list[str] |
     question = {"question": ASKED, "options": [{"label": "Postgres"}, {"label": maria}]}
     found = asked(*turn("c1", said, "mcp__tools__ask", questions=[question]))
     assert found.get("option_chosen") == chosen
+
+
+@pytest.mark.parametrize(
+    ("question", "label", "later", "kept"),
+    [
+        (ASKED, "Postgres", "ls", True),
+        (ASKED, "Postgres", "git push origin main", False),
+        (ASKED, "Postgres", "gh pr merge 7", False),
+        (ASKED, "Yes, that one", "ls", False),
+        (ASKED, "Override: this session", "ls", False),
+        ("How shall we go about the fix?", "Postgres", "ls", False),
+    ],
+)
+def test_a_choice_has_to_be_in_force_and_to_say_something_by_itself(
+    question: str, label: str, later: str, kept: bool
+) -> None:
+    put = {"question": question, "options": [{"label": label}, {"label": "MariaDB"}]}
+    said = f'User has answered: "{question}"="{label}". Go on.'
+    found = asked(*turn("c1", said, "ask", questions=[put]), *turn("c2", "ok", command=later))
+    assert ("option_chosen" in found) is kept
 
 
 def test_a_question_about_one_step_is_used_up_with_it() -> None:
@@ -129,6 +132,12 @@ def test_a_task_list_that_was_refused_does_not_count() -> None:
         *turn("c2", "<tool_use_error>bad input</tool_use_error>", "TodoWrite", todos=refused),
     ]
     assert asked(*messages)["tasks_open"] == ["Raise the row limit"]
+
+
+def test_the_bare_name_of_a_file_is_not_a_task() -> None:
+    todos = [{"content": "Pin orjson_fast in package.json", "status": "pending"}]
+    (probe,) = probes(*turn("c1", "saved", "TodoWrite", todos=todos))
+    assert probe.expected_facts[0].any_of == ["orjson_fast"]
 
 
 def todo(identifier: str, *tasks: str) -> list[Json]:
@@ -176,25 +185,11 @@ def test_what_the_user_wants_instead(said: str, wanted: list[str] | None) -> Non
 
 
 @pytest.mark.parametrize(
-    ("said", "ruled"),
-    [
-        ("Keep `--max_rows` as the only limit of the importer.", ["--max_rows"]),
-        ("- You must never write to data/rows.json in a test.", ["data/rows.json"]),
-        ("Should we never write to data/rows.json in a test?", None),
-        ("Never write to data/rows.json or to data/columns.json.", None),
-        ("Never write to data/columns.json in any of the tests.", None),  # never used
-        ("I looked at data/rows.json and at the limits of it.", None),
-        ("<skill>Never write to data/rows.json in a test.</skill>", None),
-    ],
-)
-def test_a_rule_of_the_user_is_quoted_with_a_gap(said: str, ruled: list[str] | None) -> None:
-    assert asked(user(said), *USED).get("user_rule") == ruled
-
-
-@pytest.mark.parametrize(
     ("path", "name", "asked_for"),
     [
         ("limits/rows.py", "parse_rows", False),
+        ("limits/all_parsers.py", "parse_rows", False),
+        ("limits/schemas.py", "parse_rows", False),
         ("limits/reader.py", "parse_rows", True),
         ("limits/main.py", "parse_rows", False),
         ("tests/test_reader.py", "parse_rows", False),
@@ -208,6 +203,46 @@ def test_where_a_definition_stands_is_asked_if_it_is_used_and_cannot_be_guessed(
     made = turn("c1", "created", "write_file", path=path, content=f"class {name}:\n    pass\n")
     used = turn("c2", "3", command="python -c 'parse_rows()'")
     assert (asked(*other, *made, *used).get("file_defines") == [path]) is asked_for
+
+
+@pytest.mark.parametrize(
+    ("later", "asked_for"),
+    [
+        (("write_file", {"content": "class parse_rows:\n    x = 1\n"}), True),
+        (("write_file", {"content": "x = 1\n"}), False),
+        (("edit_file", {"old_string": "    pass", "new_string": "    x = 1"}), True),
+        (("edit_file", {"old_string": "class parse_rows:", "new_string": "class rows:"}), False),
+        (("bash", {"command": "sed -i 's/parse_rows/rows/' limits/reader.py"}), False),
+        (("bash", {"command": 'git mv limits "$NEW"'}), False),
+        (("bash", {"command": "cd limits && rm -rf old"}), True),
+        (("bash", {"command": "git stash"}), False),
+    ],
+)
+def test_a_definition_has_to_be_where_it_was_written(
+    later: tuple[str, Json], asked_for: bool
+) -> None:
+    path = "limits/reader.py"
+    made = turn("c1", "created", "write_file", path=path, content="class parse_rows:\n    pass\n")
+    used = turn("c2", "3", command="python -c 'parse_rows()'")
+    name, arguments = later
+    changed = turn("c3", "Updated", name, **({} if name == "bash" else {"path": path}), **arguments)
+    assert ("file_defines" in asked(*made, *used, *changed)) is asked_for
+
+
+def test_files_outside_of_the_project_are_nobodys_question() -> None:
+    def facts(*paths: str) -> list[str] | None:
+        made = (m for n, path in enumerate(paths) for m in written(f"c{n}", path))
+        return asked(*made).get("files_changed")
+
+    assert facts("/home/dev/.zshrc", "/home/dev/notes.md", "/home/dev/shop/rows.py") == [
+        "/home/dev/shop/rows.py"
+    ]
+    assert facts("/home/dev/shop/a/rows.py", "/home/dev/shop/b/x.py") == ["a/rows.py", "b/x.py"]
+
+
+def test_an_absolute_path_may_be_given_from_the_project_on() -> None:
+    (probe,) = probes(*written("c1", "/home/dev/shop/limits/rows.py"))
+    assert {"limits/rows.py", "shop/limits/rows.py"} <= set(probe.expected_facts[0].any_of)
 
 
 PYTEST = "nix run .#check-tests"
@@ -285,18 +320,6 @@ def written(identifier: str, path: str, output: str = "created") -> list[Json]:
     return turn(identifier, output, "write_file", path=path, content="x = 1\n")
 
 
-def test_files_are_asked_for_by_the_request_that_they_were_changed_for() -> None:
-    found = asked(
-        *written("c1", "limits/first.py"),
-        user("Now the second half of it, if you like."),
-        *written("c2", "limits/rows.py"),
-        *written("c3", "limits/columns.py"),
-        user(REQUEST),
-    )
-    assert found["turn_changed"] == ["limits/rows.py", "limits/columns.py"]
-    assert found["files_changed"] == ["limits/first.py", "limits/rows.py", "limits/columns.py"]
-
-
 def test_of_many_files_those_of_a_folder_are_asked_for() -> None:
     paths = [f"limits/part{n}.py" for n in range(3)] + [f"d{n}/x{n}.py" for n in range(6)]
     found = asked(*(m for n, path in enumerate(paths) for m in written(f"c{n}", path)))
@@ -342,16 +365,15 @@ def test_scripts_of_code_mode_are_the_call_that_they_make() -> None:
              input=script)
         for n, (script, output) in enumerate(zip(scripts, outputs, strict=True))
     ]  # fmt: skip
-    found = asked(*calls[0], *calls[1])
-    assert found["files_changed"] == ["/home/dev/shop/limits/rows.py"]
-    assert found["test_counts"] == ["12 passed"]
+    assert asked(*calls[0])["files_changed"] == ["/home/dev/shop/limits/rows.py"]
+    assert asked(*calls[1])["test_counts"] == ["12 passed"]
     unread = turn("c3", "{}", "exec", input="text(await tools.apply_patch(patch + more));")
     assert "files_changed" not in asked(*calls[0], *unread)
 
 
 def test_few_of_a_kind_are_asked() -> None:
     questions = [
-        {"question": f"Which limit shall table{n} have?", "options": ["low mark", "high mark"]}
+        {"question": f"Which limit shall `table_{n}` have?", "options": ["low mark", "high mark"]}
         for n in range(9)
     ]
     said = ", ".join(f'"{q["question"]}"="high mark"' for q in questions)
@@ -367,9 +389,8 @@ def test_a_session_in_which_nobody_typed_anything() -> None:
     messages = [
         {**user("Stop hook feedback: go on."), "injected": True},
         *EDITED,
-        {**SAID, "injected": True},
         assistant("Only the weather is left to talk about now, and it is fine, all day."),
         assistant("Yes"),
     ]
     history = story.history(messages=messages, cuts=[len(messages)], cut=len(messages))
-    assert [c.template for c in mechanical(history).candidates] == ["files_changed", "value_set"]
+    assert [c.template for c in mechanical(history).candidates] == ["files_changed"]
