@@ -141,7 +141,7 @@ class _Row(BaseModel):
     type: ProbeType
     origin: str
     like: str = ""
-    answers: Literal["texts", "names", "files"] = "texts"
+    answers: Literal["texts", "files"] = "texts"
     min: int = 1
     max: int | None = None
     keys: tuple[str, ...] = ()
@@ -227,7 +227,7 @@ def _fact_of(history: History, row: _Row, places: Sequence[Answer]) -> ExpectedF
     """Return an answer that was found in some places as an expected fact."""
     answer = places[0]
     text, forms, also = answer.text, list(answer.forms), list(answer.also)
-    if row.answers == "files" or (row.answers == "names" and mentioned_files(text)):
+    if row.answers == "files":
         also.append(text)
         text = history.project_path(text)
         # A file's bare name counts too where no other file has it.

@@ -24,8 +24,6 @@ Third = Literal["early", "middle", "late"]
 THIRDS: tuple[Third, ...] = ("early", "middle", "late")
 
 _MAX_COMMAND = 20_000
-_MAX_LABEL = 90
-_MIN_LABEL_WORDS = 3
 _MIN_REQUEST_WORDS = 4
 _LITERAL = r'"(?:[^"\\\n]|\\.)*"'
 _SCRIPTED = {
@@ -37,22 +35,6 @@ _DRIVE = re.compile(r"([A-Za-z]):[\\/]+(?=[^\s\"']*$)")
 _CALLED = re.compile(r"\btools\.(\w+)\(")
 _FOLDER = re.compile(rf'"?workdir"?\s*:\s*({_LITERAL})')
 _SCRIPT_DONE = re.compile(r"\AScript completed\nWall time .*\nOutput:\n+")
-_WORDS = re.compile(r"[^\W\d_]{2,}")
-_UNQUOTABLE = re.compile(r"[`“”「」]|https?://|^'?/|^[^\w\s(#'\"@¿¡]")
-
-
-@dataclass(frozen=True)
-class Turn:
-    """What the agent did after one message of the user, up to the next."""
-
-    message: int
-    """Index of the user's message."""
-    end: int
-    """Index of the user's next message, or of the cut."""
-    label: str
-    """How that message begins, to quote it; empty if it cannot be told from others."""
-    request: bool
-    """Whether it may ask for something; "yes" and "go on" do not."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -110,16 +92,14 @@ class History:
         return list(history_files(self.messages, self.reading))
 
     @cached_property
-    def turns(self) -> list[Turn]:
-        """What followed each message that a person typed."""
-        typed = [index for index, message in enumerate(self.messages) if message.typed.strip()]
-        labels = [_label(self.messages[index].typed) for index in typed]
-        turns: list[Turn] = []
-        for start, end, label in zip(typed, [*typed[1:], self.cut], labels, strict=False):
-            text = self.messages[start].typed
-            request = not text.isascii() or len(text.split()) >= _MIN_REQUEST_WORDS
-            turns.append(Turn(start, end, label if labels.count(label) == 1 else "", request))
-        return turns
+    def requests(self) -> list[int]:
+        """Where a person typed what may ask for something; "yes" and "go on" do not."""
+        typed = ((index, message.typed) for index, message in enumerate(self.messages))
+        return [
+            index
+            for index, text in typed
+            if text.strip() and (not text.isascii() or len(text.split()) >= _MIN_REQUEST_WORDS)
+        ]
 
     def project_path(self, path: str) -> str:
         """Return a path as it is written in probes: without the folder of the project."""
@@ -186,16 +166,6 @@ class History:
         edges = [self.start + bisect_right(self._ends, limit) for limit in limits]
         points = sorted({self.start, *edges, self.tail_start})
         return [range(a, b) for a, b in pairwise(points)]
-
-
-def _label(text: str) -> str:
-    """Return how a message begins, on one line; empty if that tells nothing or is a paste."""
-    line = next((" ".join(line.split()) for line in text.split("\n") if line.strip()), "")
-    if len(line) > _MAX_LABEL:
-        line = (line[:_MAX_LABEL].rpartition(" ")[0] or line[:_MAX_LABEL]) + "…"
-    wide = not line.isascii() and len(line) > 2 * _MIN_LABEL_WORDS
-    told = wide or len(_WORDS.findall(line)) >= _MIN_LABEL_WORDS
-    return line if told and line.isprintable() and not _UNQUOTABLE.search(line) else ""
 
 
 def _unwrapped(call: Call) -> Call:

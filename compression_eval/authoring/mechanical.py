@@ -1,12 +1,12 @@
-"""Probes that need no model: what the tool calls and the texts tell, if two signs agree on it.
+"""Probes that need no model: what tool calls and their results tell, if two signs agree on it.
 
 What was done to files and by commands is read by `mechanical_files` and `mechanical_commands`;
-here stands what was said, planned and chosen. The questions are rows of ``mechanical.yaml``.
+here stands what was planned and chosen. The questions are rows of ``mechanical.yaml``.
 """
 
 import json
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from itertools import chain
 from typing import Any, Literal
@@ -15,42 +15,20 @@ from compression_eval.authoring.asking import (
     Answer,
     identifiers_in,
     questions,
-    tells,
 )
 from compression_eval.authoring.candidates import Candidate, Dropped, Harvest, faults, warnings
-from compression_eval.authoring.history import History, Turn, command_line
+from compression_eval.authoring.history import History, command_line
 from compression_eval.authoring.mechanical_commands import about_commands, about_git
 from compression_eval.authoring.mechanical_files import about_files
 from compression_eval.file_ops.calls import Call, file_outcome
 from compression_eval.file_ops.naming import mentioned_files
-from compression_eval.text.matching import normalise
 
-_MAX_NAMED = 5
-_MAX_REQUEST = 2_000
-"""Characters of a request; a longer one brings instructions and material along."""
 _MAX_OF_A_KIND = 4
 """Probes of one kind at one cut."""
-_MAX_READ = 40_000
 _MAX_CALLS_LATER = 15
 """Calls after which a list that was not written again no longer tells what is open."""
 _MAX_TASK = 200
 _MAX_QUESTION = 300
-_FENCED = re.compile(r"```.*?(?:```|\Z)", re.DOTALL)
-_TAG = re.compile(r"<(?P<end>/?)(?P<name>[a-z][\w-]*)(?: [^<>]*)?>")
-_PASTED = re.compile(r":\d+:\d+|^\s*at \S+|^ {4,}\S|^\s*[➜$>%#] |^[+-] ?\d+ ")
-_HASH = re.compile(r"[0-9a-f-]{7,}")
-"""A hash that somebody pasted says nothing to go on with."""
-_TICKET = re.compile(r"\b[A-Z][A-Z0-9]{1,9}-\d{2,6}\b|(?<!\w)#\d{2,5}\b")
-_THING = r"(?:`[^`\n]{2,60}`|(?<![\w`])[A-Za-z0-9_.#/-]*\w(?:\(\))?)"
-_INSTEAD = re.compile(
-    rf"(?P<new>{_THING}),? (?:instead of|rather than) (?:the |an? |using )?(?P<old>{_THING})"
-)
-_REPLACED = re.compile(
-    r"\b(?:chang|renam|replac|switch|migrat|upgrad|bump)(?:e|ed|es|ing|t|ted|ting)"
-    r" (?:from )?(?:the )?"
-    rf"(?P<old>{_THING}) (?:to|with|by) (?:the )?(?P<new>{_THING})",
-    re.IGNORECASE,
-)
 _NOT_LETTER = re.compile(r"[^a-z]")
 _REMARK = re.compile(r"\s*[(（][^()（）]+[)）]$")
 """What stands in brackets behind an option, such as that it is recommended."""
@@ -92,7 +70,6 @@ def mechanical(history: History) -> Harvest:
     answers = chain(
         _tasks(history),
         about_commands(history),
-        _said(history),
         about_files(history),
         _choices(history),
         about_git(history),
@@ -111,87 +88,11 @@ def mechanical(history: History) -> Harvest:
     return harvest
 
 
-def _said(history: History) -> Iterator[Answer]:
-    """Yield what the user asked for last and wanted instead, where the agent used it."""
-    spoken = [(turn, _prose(history.messages[turn.message].typed)) for turn in history.turns]
-    for turn, prose in [(turn, prose) for turn, prose in spoken if turn.request][-1:]:
-        for name in _names(history, prose, turn.message):
-            yield Answer("last_request", name, [turn.message])
-    yield from _instead(history, spoken)
-
-
-def _prose(text: str) -> str:
-    """Return what somebody wrote, without code and what looks pasted from a terminal."""
-    lines = _untagged(_FENCED.sub(" ", text[:_MAX_READ])).split("\n")
-    return "\n".join(line for line in lines if not _PASTED.search(line))
-
-
-def _untagged(text: str) -> str:
-    """Return a text without elements, which a client, a skill or a tool put in."""
-    parts: list[str] = []
-    inside, start = "", 0
-    for tag in _TAG.finditer(text):
-        if not inside and not tag["end"]:
-            parts.append(text[start : tag.start()])
-            inside, start = tag["name"], tag.start()
-        elif tag["end"] and tag["name"] == inside:
-            inside, start = "", tag.end()
-    return " ".join([*parts, text[start:]])
-
-
-def _names(history: History, text: str, message: int) -> list[str]:
-    """Return the files and tickets that a request names, or else its telling names.
-
-    All or none, and none of a long request: it brings instructions and material along.
-    """
-    names = [history.project_path(name) for name in mentioned_files(text)]
-    names += _TICKET.findall(text)
-    if not names:
-        found = identifiers_in(text)
-        names = [name for name in found if tells(name) and not _HASH.fullmatch(name)]
-    names = list(dict.fromkeys(names))
-    fits = len(text) <= _MAX_REQUEST and len(names) <= _MAX_NAMED
-    return names if fits and all(_used(history, name, message) for name in names) else []
-
-
-def _used(history: History, form: str, since: int) -> bool:
-    """Return whether a message that makes calls after another has a form."""
-    later = (call.message for call in history.calls if call.message > since)
-    return any(True for _ in history.stating([form], later))
-
-
-def _instead(history: History, spoken: Sequence[tuple[Turn, str]]) -> Iterator[Answer]:
-    """Yield what the user wanted in the place of something, if the agent went on to use it."""
-    found: list[Answer] = []
-    unclear: set[str] = set()
-    for turn, prose in spoken:
-        for match in chain(_INSTEAD.finditer(prose), _REPLACED.finditer(prose)):
-            if not (_is_thing(match["old"]) and _is_thing(match["new"])):
-                continue
-            old, new = _bare(match["old"]), _bare(match["new"])
-            if _used(history, new, turn.message):
-                found.append(Answer("user_instead", new, [turn.message], {"old": old}))
-            if normalise(new) in normalise(old) or normalise(old) in normalise(new):
-                unclear.add(old)
-    yield from (one for one in found if one.values["old"] not in unclear)
-
-
-def _bare(thing: str) -> str:
-    return thing.strip("`").rstrip(".,;:")
-
-
-def _is_thing(thing: str) -> bool:
-    """Return whether words stand for one thing of the project, by their quotes or their form."""
-    bare = _bare(thing)
-    quoted = thing.startswith("`") and len(bare) > 3
-    return quoted or identifiers_in(bare) == [bare]
-
-
 def _tasks(history: History) -> Iterator[Answer]:
     """Yield what is open by the task list, while the work has not moved on since."""
     tasks, written = latest_tasks(history.calls)
     left = [task for task in tasks if task.state != "done"]
-    if not written or any(turn.request and turn.message > max(written) for turn in history.turns):
+    if not written or any(request > max(written) for request in history.requests):
         return
     later = [call for call in history.calls if call.message > max(written)]
     committed = any(re.search(r"\bgit\b.*\bcommit\b", command_line(call)) for call in later)

@@ -112,7 +112,10 @@ _ON_BRANCH = re.compile(
     re.MULTILINE,
 )
 _USUAL_BRANCHES = frozenset({"main", "master", "develop", "dev", "trunk", "HEAD", "staging"})
-_SWITCHES = re.compile(r"\b(?:git (?:checkout|switch|worktree)|gh pr checkout|gh stack)\b")
+_SWITCHES = re.compile(
+    r"\bgit\b[^|;&\n]*\b(?:checkout|switch|worktree)\b|\bgh (?:pr (?:checkout|merge)|stack)\b"
+)
+"""Commands that leave a branch, work beside it, or end what it was for."""
 _RESTORES = re.compile(r"\bgit checkout (?:\S+ )*-- ")
 _OPENS = re.compile(
     r"\b(?:gh pr|glab mr|hub pull-request|tea pr)\b.{0,40}\bcreate\b|hub pull-request"
@@ -252,7 +255,7 @@ def _quotable(command: str) -> str | None:
 def _count_forms(noun: str, number: int) -> list[str]:
     """Return how a count can be given, the shown form first."""
     words = {
-        "passed": ("passed", "tests passed", "pass", "passing"),
+        "passed": ("passed", "tests passed", "tests", "pass", "passing"),
         "failed": ("failed", "tests failed", "fail", "failing", "failures", "errors", "problems"),
         "errors": ("error", "errors") if number == 1 else ("errors", "error"),
         "total": ("tests", "test", "examples"),

@@ -159,29 +159,6 @@ def test_a_task_list_is_stale_once_the_work_has_moved_on(later: list[Json], open
 
 
 REQUEST = "Compare the two drafts that lie in this folder, please."
-USED = turn("u1", "ok", command="python -m orjson data/rows.json --max_rows 3 --ruff_lint")
-
-
-@pytest.mark.parametrize("injected", [False, True])
-def test_nobody_is_said_to_have_written_what_the_agent_put_in(injected: bool) -> None:
-    said = "Look at the limits. Never run `old_lint` there; use `ruff_lint` instead of `old_lint`."
-    message = {**user(said), "injected": injected}
-    assert ("user_instead" in asked(message, *USED, user(REQUEST))) is not injected
-
-
-@pytest.mark.parametrize(
-    ("said", "wanted"),
-    [
-        ("Please use `orjson` instead of `ujson` there.", ["orjson"]),
-        ("Rename `row_limit` to `max_rows`, please.", ["max_rows"]),
-        ("Use orjson instead of ujson. No: use simplejson instead of ujson.", None),
-        ("Please use `simplejson` instead of `ujson` there.", None),  # the agent never did
-        ("Please use this instead of that.", None),
-        ("Do it well instead of fast.", None),
-    ],
-)
-def test_what_the_user_wants_instead(said: str, wanted: list[str] | None) -> None:
-    assert asked(user(said), *USED).get("user_instead") == wanted
 
 
 @pytest.mark.parametrize(
@@ -296,7 +273,8 @@ def test_a_branch_is_asked_if_git_names_it_again_and_nothing_left_it() -> None:
     again = turn("c2", "On branch rows/limits\nnothing to commit", command="git status")
     assert asked(*made, *again)["branch"] == ["rows/limits"]
     assert "branch" not in asked(*again)
-    assert "branch" not in asked(*made, *again, *turn("c3", "", command="git checkout -"))
+    for left in ("git checkout -", "git -C ../shop worktree add x", "gh pr merge 7 --squash"):
+        assert "branch" not in asked(*made, *again, *turn("c3", "", command=left))
     assert "branch" not in asked(*again, *turn("c3", "On branch main", command="git status"))
 
 
