@@ -62,8 +62,8 @@ class CutResult:
             yield f"{kind}: {count} of {wanted.per_type}: {why}"
         yield from self.remarks
         if wanted.model is None and len(self.chosen) < _FEW:
-            found = f"{len(self.chosen)} sure questions were found without a model"
-            yield f"too few to compare anything: {found}; {_USE_MODEL}"
+            found = f"{len(self.chosen)} of at least {_FEW} that a comparison needs"
+            yield f"too few sure questions were found without a model, {found}; {_USE_MODEL}"
 
 
 @dataclass
