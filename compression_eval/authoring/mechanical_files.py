@@ -1,7 +1,8 @@
 """What tool calls did to files.
 
-A call and its result, or another message, have to say that a file was changed. Which files were
-changed is asked only where every call that may have changed one says which.
+A call and its result, or another message, have to say that a file was changed. Lists of changed
+files leave out what sub-agents, formatters and the like wrote; what is not committed is asked only
+where every call that may have changed a file says which.
 """
 
 import posixpath
@@ -49,6 +50,8 @@ _LOOKS = re.compile(
     r"|wait_agent$"
 )
 """Tools that only show something or put questions, among those that are not known."""
+_LEAVES = re.compile(f"{_LOOKS.pattern}|{_DELEGATES.pattern}")
+"""Tools by which this agent writes nothing itself."""
 _WRITING = re.compile(
     r"\b(?:mv|rm|cp|tee|touch|xargs|install|perl|patch|truncate|delete|exec)\b|\bsed\b.* -\w*i|>"
 )
@@ -57,7 +60,11 @@ _REWRITES = re.compile(
     r"|\bgit\b[^|;&\n]*\b(?:checkout(?! -[bB] )|restore(?! --staged))\b"
 )
 """Commands that write files of their own choice, or put files back."""
-_MOVES = re.compile(r"\b(?:mv|rm|rmdir|unlink|rename|[Mm]ove-[Ii]tem|[Rr]emove-[Ii]tem)\s[^;&|\n]*")
+_MOVES = re.compile(
+    r"\b(?:mv|rm|rmdir|unlink|rename|[Mm]ove-[Ii]tem|[Rr]emove-[Ii]tem)\s[^;&|\n]*"
+    r"|\bgit\b[^|;&\n]*\b(?:checkout|restore)\s[^;&|\n]*"
+)
+"""Commands that move, remove or put back what they name."""
 _COMPUTED = re.compile(r"[$*?`{]")
 _TEMPORARY = ("/tmp/", "/private/tmp/", "/var/tmp/", "/private/var/folders/", "/var/folders/")  # noqa: S108
 """Where files are nobody's work."""
@@ -162,28 +169,42 @@ class _Span:
     start: int
 
     @cached_property
-    def complete(self) -> bool:
-        """Whether every file that was written can be named.
+    def _calls(self) -> list[Call]:
+        return [call for call in self.history.calls if call.message >= self.start]
 
-        It cannot where other agents worked, where a command may have written files of its own
-        choice, and where what looks outside of the project may be a part of it.
+    @cached_property
+    def own(self) -> bool:
+        """Whether every file that this agent wrote itself can be named.
+
+        It cannot where it called a tool that is not known, and where what looks outside of the
+        project may be a part of it.
         """
-        history, reading = self.history, self.history.reading
-        calls = [call for call in history.calls if call.message >= self.start]
-        if any(_DELEGATES.search(_spelled(call.name)) for call in calls):
+        if any(
+            item.message >= self.start and item.kind == "tool" and not _LEAVES.search(name)
+            for item in self.history.reading.unclassified
+            for name in [_spelled(item.what)]
+        ):
             return False
-        if any(_REWRITES.search(command_line(call)) for call in calls):
+        return not any(_NO_FILE.search(e.path) or self._beside(e.path) for e in self._events)
+
+    @cached_property
+    def complete(self) -> bool:
+        """Whether nobody else can have written a file: no other agent, no command by itself."""
+        reading = self.history.reading
+        lines = {call.message: command_line(call) for call in self._calls}
+        if not self.own or any(map(_REWRITES.search, lines.values())):
             return False
-        lines = {call.message: command_line(call) for call in calls}
+        if any(_DELEGATES.search(_spelled(call.name)) for call in self._calls):
+            return False
         for item in reading.unclassified:
             harmless = (
                 (item.kind == "program" and _WRITES_NOTHING.match(item.what))
-                or (item.kind == "tool" and _LOOKS.search(_spelled(item.what)))
+                or item.kind == "tool"  # all of them look, or others work by them
                 or (item.kind == "path" and not _WRITING.search(lines.get(item.message, ">")))
             )
             if item.message >= self.start and not harmless:
                 return False
-        return not any(_NO_FILE.search(e.path) or self._beside(e.path) for e in self._events)
+        return True
 
     def _beside(self, path: str) -> bool:
         """Return whether a path lies outside of the project's folder, but not far."""
@@ -202,7 +223,7 @@ class _Span:
     @cached_property
     def written(self) -> list[FileEvent]:
         """What was written in the project; empty if that is not known for sure."""
-        events = self._events if self.complete else []
+        events = self._events if self.own else []
         return [e for e in events if not e.folder and _is_work(self.history, e.path)]
 
     @cached_property
@@ -245,7 +266,8 @@ def _uncommitted(history: History) -> Iterator[Answer]:
     ]
     if committed and committed[-1].message == settled[-1].message:
         span = _Span(history, committed[-1].message + 1)
-        yield from span.answers("uncommitted", span.written)
+        if span.complete:
+            yield from span.answers("uncommitted", span.written)
 
 
 def _changed_lists(history: History) -> Iterator[Answer]:
