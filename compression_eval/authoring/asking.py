@@ -46,7 +46,7 @@ _MIN_NAME, _MAX_NAME = 4, 80
 _MIN_TELLING = 6
 _MAX_READ = 200_000
 
-_PIECE = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|\d+|[^\W\d_A-Za-z]")
+_PIECE = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|\d+(?:\.\d+)*|[^\W\d_A-Za-z]")
 _GENERIC = frozenset([
     "test", "tests", "spec", "specs", "index", "main", "init", "readme", "setup", "config",
     "conf", "utils", "util", "helper", "helpers", "type", "types", "id", "name", "value",
@@ -94,7 +94,7 @@ def guessable(forms: Iterable[str], question: str) -> bool:
 
 
 def _pieces(name: str) -> list[str]:
-    """Return the words that a name is made of, in lower case."""
+    """Return the words and numbers that a name is made of, in lower case."""
     return [piece.lower() for piece in _PIECE.findall(name)]
 
 

@@ -2,9 +2,11 @@
 
 What it is told stands in ``prompts``. A history is shown in one request if that can be done by
 shortening what tools returned, else in parts. The model lists what whoever goes on needs and asks
-about nothing else; what fails a check goes back to it. Then it answers all questions once without
-the conversation: a probe whose facts it guesses tells nothing. A message of the history is JSON on
-a line of its own, where nothing in it can end its line, between marks whose code is made from the
+about nothing else. Then it answers the questions from their evidence, without the keys, and as
+somebody who has forgotten would: the keys have to find the first answer and not the second. What
+fails a check or this trial goes back to the writer. At last it answers all questions without the
+conversation: a probe whose facts it guesses tells nothing. A message of the history is JSON on a
+line of its own, where nothing in it can end its line, between marks whose code is made from the
 whole material, so that no message can contain it.
 """
 
@@ -12,7 +14,7 @@ import hashlib
 import json
 import logging
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cache
 from importlib.resources import files
@@ -37,6 +39,7 @@ from pydantic import BaseModel, Field, ValidationError
 from compression_eval.authoring.asking import draft, fact, wording
 from compression_eval.authoring.candidates import (
     BY_MODEL,
+    IN_WORKSPACE,
     TYPES,
     Candidate,
     Dropped,
@@ -46,7 +49,7 @@ from compression_eval.authoring.candidates import (
     warnings,
 )
 from compression_eval.authoring.history import History
-from compression_eval.errors import shorten
+from compression_eval.errors import one_line, shorten
 from compression_eval.fixtures.banks import AnswerKey, Probe, ProbeType
 from compression_eval.fixtures.models import BROKEN_TEXT, Message, broken_text
 from compression_eval.fixtures.tokens import text_counter
@@ -76,12 +79,20 @@ _MAX_TEXT = 12_000
 _MAX_BETWEEN = 1_500
 """The same for what the user wrote after the part that is shown."""
 
+_STEP = 600
+"""Of a long message of the evidence three times as many characters are shown."""
+
 _CUT_OFF = ("max_tokens", "model_length")
 _MAX_ECHO = 80_000
 _MAX_CANDIDATES = 60
 _MAX_REASON = 300
 _MAX_QUESTION_SHOWN = 100
+_MAX_ANSWER = 300
+_MAX_DETAILS = 5
 _MAX_KEY = 80
+_TEXT = JSONSchema(type="string")
+_TEXTS = JSONSchema(type="array", items=_TEXT)
+_NUMBER = JSONSchema(type="integer")
 ModelT = TypeVar("ModelT", bound=BaseModel)
 _PLACE = re.compile(r"\{(\w+)\}")
 
@@ -185,8 +196,13 @@ class ModelGenerator:
             nonlocal done
             request = _request(history, parts[number], count, tool_text)
             written = _Written(history, f"{BY_MODEL}{self.model}", harvests[number])
-            failure = await self._ask(request, _writing_schema(), written.take)
-            written.give_up(failure)
+
+            async def take(output: ModelOutput) -> str:
+                written.take(output)
+                await self._try(written)
+                return written.correction()
+
+            written.give_up(await self._ask(request, _writing_schema(), take))
             done += 1
             self.progress(f"cut {history.cut}: {done} of {len(parts)} requests answered")
 
@@ -200,32 +216,75 @@ class ModelGenerator:
             await self._drop_guessed(history, result)
         return result
 
-    async def _drop_guessed(self, history: History, harvest: Harvest) -> None:
-        """Have all questions answered without the conversation, and drop what is guessed."""
-        questions = [
-            one_line_json({"number": number, "question": item.probe.question})
-            for number, item in enumerate(harvest.candidates, 1)
+    async def _try(self, written: "_Written") -> None:
+        """Have new questions answered from their evidence, and take back what does not fit."""
+        new = {item.probe.question: item.probe for item in written.fresh.values()}
+        asked = {text: probe for text, probe in new.items() if text not in written.answers}
+        shown = [
+            {"question": text, "evidence": _evidence(written.history, probe)}
+            for text, probe in asked.items()
         ]
-        guesses: dict[int, list[Text]] = {}
+        entries, failure = await self._answers("informed", shown, answer=_TEXT, forgotten=_TEXT)
+        for number, question in enumerate(asked, 1):
+            entry = entries.get(number, {})
+            answer, wrong = entry.get("answer"), entry.get("forgotten")
+            if isinstance(answer, str) and isinstance(wrong, str) and answer.strip():
+                written.answers[question] = answer, wrong
+        if left := sum(question not in written.answers for question in asked):
+            why = failure or "they were left out of the reply"
+            written.harvest.notes.append(f"{left} not tried on an answer from the evidence: {why}")
+        missed = written.take_back()
+        cut = written.history.cut
+        if asked:
+            self.progress(f"cut {cut}: {missed} of {len(new)} do not fit an answer from evidence")
 
-        def take(output: ModelOutput) -> str:
+    async def _answers(
+        self, name: str, questions: Sequence[dict[str, Any]], **fields: JSONSchema
+    ) -> tuple[dict[int, dict[str, Any]], str]:
+        """Have questions answered in one call.
+
+        Args:
+            name: The prompt that says how.
+            questions: What is shown of each; they are numbered from 1.
+            fields: What is wanted for each.
+
+        Returns:
+            The replies by number, which may lack some or a field; and why there are none.
+        """
+        found: dict[int, dict[str, Any]] = {}
+
+        async def take(output: ModelOutput) -> str:
             for item in _listed(output, "answers"):
-                entry = item if isinstance(item, dict) else {}
-                number, said = entry.get("number"), entry.get("guesses")
-                if isinstance(number, int) and isinstance(said, list):
-                    guesses[number] = [Text(guess) for guess in said if isinstance(guess, str)]
+                if isinstance(item, dict) and isinstance(number := item.get("number"), int):
+                    found[number] = item
             return ""
 
-        system = ChatMessageSystem(content=_prompt("blind"))
-        request = (system, ChatMessageUser(content="\n".join(questions)))
-        if failure := await self._ask(request, _guessing_schema(), take):
+        if not questions:
+            return found, ""
+        lines = [one_line_json({"number": at, **item}) for at, item in enumerate(questions, 1)]
+        system = ChatMessageSystem(content=_prompt(name))
+        form = object_schema(answers=list_schema(number=_NUMBER, **fields))
+        failure = await self._ask(
+            (system, ChatMessageUser(content="\n".join(lines))),
+            ResponseSchema(name=name, json_schema=form, strict=True),
+            take,
+        )
+        return found, failure
+
+    async def _drop_guessed(self, history: History, harvest: Harvest) -> None:
+        """Have all questions answered without the conversation, and drop what is guessed."""
+        questions = [{"question": item.probe.question} for item in harvest.candidates]
+        entries, failure = await self._answers("blind", questions, guesses=_TEXTS)
+        if failure:
             harvest.notes.append(f"not answered without the conversation: {failure}")
             return
         kept: list[Candidate] = []
         for number, item in enumerate(harvest.candidates, 1):
+            given = entries.get(number, {}).get("guesses")
+            guesses = given if isinstance(given, list) else []
             right = (
                 guess
-                for guess in guesses.get(number, ())
+                for guess in (Text(guess) for guess in guesses if isinstance(guess, str))
                 if all(guess.has_any(each.forms) for each in item.probe.expected_facts)
             )
             if (guess := next(right, None)) is None:
@@ -243,7 +302,7 @@ class ModelGenerator:
         self,
         request: Sequence[ChatMessage],
         schema: ResponseSchema,
-        take: Callable[[ModelOutput], str],
+        take: Callable[[ModelOutput], Awaitable[str]],
     ) -> str:
         """Ask once, and again for what cannot be used, at most `REPAIRS` times.
 
@@ -272,7 +331,7 @@ class ModelGenerator:
             if output.usage:
                 self.usage.total = self.usage.total + output.usage
             try:
-                wrong, failure = take(output), ""
+                wrong, failure = await take(output), ""
             except ReplyError as error:
                 failure = str(error)
                 wrong = _prompt("unreadable", fault=failure)
@@ -292,11 +351,17 @@ class _Written:
     origin: str
     harvest: Harvest
     needs: dict[str, Need] = field(default_factory=dict)
-    pending: list[Dropped] | None = None
-    """Candidates that are to be mended; None before a reply was read."""
+    pending: dict[int, Dropped] | None = None
+    """Candidates of the latest reply that are to be mended; None before a reply was read."""
+    fresh: dict[int, Candidate] = field(default_factory=dict)
+    """Those of it that were taken."""
+    answers: dict[str, tuple[str, str]] = field(default_factory=dict)
+    """By question, an answer from the evidence, and one of somebody who has forgotten."""
+    most_shown: int = 0
+    """How many may be such as the workspace tells: a quarter of those in the first reply."""
 
-    def take(self, output: ModelOutput) -> str:
-        """Take what is fit, and return what the model is told about the rest."""
+    def take(self, output: ModelOutput) -> None:
+        """Take what is fit of a reply."""
         listed = _listed(output, "candidates")[:_MAX_CANDIDATES]
         for reply in objects_with(said(output), "candidates"):
             needs = reply.get("needs")
@@ -304,29 +369,50 @@ class _Written:
                 if isinstance(need := _validated(Need, item), Need):
                     self.needs[need.id] = need
         # A repair that leaves some out leaves them as they were.
-        self.harvest.dropped.extend((self.pending or [])[len(listed) :])
-        pending: list[Dropped] = []
-        self.pending = pending
-        told: list[str] = []
+        if self.pending is None:
+            self.most_shown = len(listed) // 4
+        self.harvest.dropped.extend([*(self.pending or {}).values()][len(listed) :])
+        self.pending, self.fresh = {}, {}
         for number, item in enumerate(listed, 1):
-            if wrong := self._take(_validated(Proposal, item)):
-                pending.append(wrong)
-                question = wrong.question[:_MAX_QUESTION_SHOWN]
-                told.append(f"{number}. {question!r}: {'; '.join(wrong.reasons)}")
+            taken = self._take(_validated(Proposal, item))
+            if isinstance(taken, Dropped):
+                self.pending[number] = taken
+            else:
+                self.fresh[number] = taken
+                self.harvest.candidates.append(taken)
+
+    def take_back(self) -> int:
+        """Take back what does not fit the answers to its question, and return how many."""
+        taken_back: dict[int, Dropped] = {}
+        for number, item in self.fresh.items():
+            answers = self.answers.get(item.probe.question)
+            if answers and (wrong := _misfit(item.probe, *answers)):
+                taken_back[number] = Dropped.of(item.probe, [wrong])
+                self.harvest.candidates.remove(item)
+        self.pending = dict(sorted({**(self.pending or {}), **taken_back}.items()))
+        return len(taken_back)
+
+    def correction(self) -> str:
+        """Return what the model is told about the candidates that are to be mended."""
+        told = [
+            f"{number}. {item.question[:_MAX_QUESTION_SHOWN]!r}: {'; '.join(item.reasons)}"
+            for number, item in (self.pending or {}).items()
+        ]
         return _prompt("correction", fault="\n".join(told)) if told else ""
 
     def give_up(self, failure: str) -> None:
         """Drop what was not mended; all of it if no reply could be read."""
         if self.pending is None:
-            self.pending = [Dropped("", self.origin, "", (failure or "no answer",))]
+            self.pending = {1: Dropped("", self.origin, "", (failure or "no answer",))}
         elif failure:
-            self.pending = [
-                replace(item, reasons=(*item.reasons, failure)) for item in self.pending
-            ]
-        self.harvest.dropped.extend(self.pending)
+            self.pending = {
+                number: replace(item, reasons=(*item.reasons, failure))
+                for number, item in self.pending.items()
+            }
+        self.harvest.dropped.extend(self.pending.values())
 
-    def _take(self, proposal: "Proposal | str") -> Dropped | None:
-        """Take a candidate; return it with what is wrong if it is not fit."""
+    def _take(self, proposal: "Proposal | str") -> "Candidate | Dropped":
+        """Return a candidate if it is fit; else what is wrong."""
         if isinstance(proposal, str):
             return Dropped("", self.origin, "", (proposal,))
         probe = proposal.probe(self.history, self.origin)
@@ -349,20 +435,67 @@ class _Written:
                 if not self._said(item.forms)
             )
         taken = [candidate.probe for candidate in self.harvest.candidates]
-        if not wrong and (twin := duplicate(probe, taken)):
+        if twin := duplicate(probe, taken):
             wrong.append(twin)
+        workspace = proposal.shown_by == "workspace"
+        shown = sum(candidate.workspace for candidate in self.harvest.candidates)
+        if workspace and shown >= self.most_shown:
+            wrong.append(IN_WORKSPACE)
         if wrong or need is None:
             return Dropped.of(probe, wrong)
         doubts = warnings(probe, self.history)
         candidate = Candidate.of(probe, self.history, f"model:{need.kind}", doubts)
-        workspace = proposal.shown_by == "workspace"
-        self.harvest.candidates.append(replace(candidate, need=need.what, workspace=workspace))
-        return None
+        return replace(candidate, need=need.what, workspace=workspace)
 
     def _said(self, forms: Sequence[str]) -> bool:
         """Return whether the user or the agent states one of the forms, in text or in a call."""
         among = (at for at, each in enumerate(self.history.messages) if each.role != "tool")
         return any(True for _ in self.history.stating(forms, among))
+
+
+def _misfit(probe: Probe, answer: str, wrong: str) -> str:
+    """Return why the keys of a probe do not tell a right answer from a wrong one; else nothing."""
+    right, forgotten = Text(answer), Text(wrong)
+    facts = probe.expected_facts
+    found = [
+        f"no form of {shorten(item.fact)} stands in the right answer"
+        for item in facts
+        if not right.has_any(item.forms)
+    ]
+    if all(forgotten.has_any(item.forms) for item in facts):
+        forms = (form for item in facts for form in item.forms if forgotten.has(form))
+        found.append(f"the wrong answer has {', '.join(map(shorten, forms))}")
+    if not found:
+        return ""
+    told, guessed = (repr(one_line(text, _MAX_ANSWER)) for text in (answer, wrong))
+    return (
+        f"{'; '.join(found)}: a colleague who read the evidence answered {told}, and somebody who "
+        f"has forgotten would say {guessed}"
+    )
+
+
+def _evidence(history: History, probe: Probe) -> list[dict[str, str]]:
+    """Return what the first and the last message with each fact say around it.
+
+    Windows begin at steps, so that the fact has no fixed place in them.
+    """
+    shown: dict[str, dict[str, str]] = {}
+    for item in probe.expected_facts:
+        for index in (item.evidence[0], item.evidence[-1]):
+            text = history.texts[index]
+            source = text.source
+            found = (
+                re.search(rf"(?<!\w){re.escape(form)}(?!\w)", source, re.IGNORECASE)
+                for form in item.forms
+            )
+            if match := next(filter(None, found), None):
+                at = match.start()
+            else:  # in another spelling
+                source, at, _ = next(text.places(item.forms), (source, 0, 0))
+            start = max(0, at - at % _STEP - _STEP) if len(source) > 3 * _STEP else 0
+            part = source[start : start + 3 * _STEP]
+            shown[part] = {"role": history.messages[index].role, "text": part}
+    return list(shown.values())
 
 
 def _listed(output: ModelOutput, key: str) -> list[Any]:
@@ -396,16 +529,17 @@ def _validated(model: type[ModelT], item: object) -> ModelT | str:
     try:
         return model.model_validate(item)
     except ValidationError as error:
-        detail = error.errors(include_url=False, include_input=False, include_context=False)[0]
-        where = ".".join(str(part) for part in detail["loc"]) or "the candidate"
-        return f"{where}: {detail['msg']}"
+        details = error.errors(include_url=False, include_input=False, include_context=False)
+        return "; ".join(
+            f"{'.'.join(map(str, detail['loc'])) or 'the candidate'}: {detail['msg']}"
+            for detail in details[:_MAX_DETAILS]
+        )
 
 
 def _writing_schema() -> ResponseSchema:
     """Return the form of a reply with probes; the same for all."""
-    text = JSONSchema(type="string")
-    texts = JSONSchema(type="array", items=text)
-    numbers = JSONSchema(type="array", items=JSONSchema(type="integer"))
+    text, texts = _TEXT, _TEXTS
+    numbers = JSONSchema(type="array", items=_NUMBER)
 
     def one_of(names: Sequence[str]) -> JSONSchema:
         return JSONSchema(type="string", enum=list(names))
@@ -425,13 +559,6 @@ def _writing_schema() -> ResponseSchema:
         ),
     )
     return ResponseSchema(name="probe_candidates", json_schema=schema, strict=True)
-
-
-def _guessing_schema() -> ResponseSchema:
-    """Return the form of a reply with guesses."""
-    texts = JSONSchema(type="array", items=JSONSchema(type="string"))
-    answers = list_schema(number=JSONSchema(type="integer"), guesses=texts)
-    return ResponseSchema(name="guesses", json_schema=object_schema(answers=answers), strict=True)
 
 
 def _parts(history: History, budget: int) -> tuple[list[range], int]:

@@ -24,10 +24,11 @@ _MAX_QUESTION = 700
 _MAX_FACT = 300
 _MAX_FACTS = 8
 _ALIKE = 0.85
-_IN_WORKSPACE = (
+IN_WORKSPACE = (
     "one look at the workspace would tell, as it does for a quarter of the probes already"
 )
-_SHORT_NUMBER = re.compile(r"\W*\d{1,2}\W*")
+_SHORT_NUMBER = re.compile(r"[^\w%]*\d{1,2}[^\w%]*")
+_PLAIN_WORD = re.compile(r"[^\W\d_]+\W*")
 _SPECIFIC = re.compile(r"[\w./:#-]*(?:[\d_/]|\w\.\w)[\w./:#-]*")
 _QUOTED = re.compile(r"[`“‘「『]([^`”’」』]+)")
 _SCRIPTS = {"zh": re.compile("[\u4e00-\u9fff]"), "ja": re.compile("[\u3040-\u30ff]")}
@@ -108,13 +109,8 @@ def faults(probe: Probe, history: History) -> list[str]:
     found = list(_question_faults(probe, history))
     for number, item in enumerate(facts):
         found.extend(f"facts[{number}]: {fault}" for fault in _fact_faults(item, probe, history))
-    guessed = [
-        next((form for form in item.forms if guessable([form], probe.question)), None)
-        for item in facts
-    ]
-    named = [form for form in guessed if form is not None]
-    if not found and 2 * len(named) > len(facts):
-        found.append(f"{shorten(named[0])} could be guessed, from convention or the question")
+    if len(guessed := list(_guessed(probe))) * 2 > len(facts):
+        found.extend(guessed)
     answer = Text(probe.reference_answer)
     if not probe.reference_answer.strip():
         found.append("reference_answer: there is none")
@@ -124,12 +120,54 @@ def faults(probe: Probe, history: History) -> list[str]:
             for item in facts
             if not answer.has_any(item.forms)
         )
-    if not found and all(history.kept(item.forms) for item in facts):
+    kept = [_kept(item, history) for item in facts]
+    if all(kept):
         found.append(
             f"every fact also stands in what is kept verbatim (messages {history.tail_start} "
-            f"to {history.cut - 1}, or the system prompt)"
+            f"to {history.cut - 1}, or the system prompt): {', '.join(filter(None, kept))}"
         )
     return found
+
+
+def _guessed(probe: Probe) -> Iterator[str]:
+    """Yield, for each fact that could be guessed, by which form and from what."""
+    question = Text(probe.question)
+    for item in probe.expected_facts:
+        for form in _telling(item):
+            if guessable([form], probe.question) and not question.has(form):
+                source = "convention" if guessable([form], "") else "words of the question"
+                yield f"{shorten(form)} could be guessed, from {source}"
+                break
+
+
+def _kept(item: ExpectedFact, history: History) -> str | None:
+    """Return which form of a fact stands where in what is kept verbatim; None if none does."""
+    for index in history.stating(_telling(item), history.verbatim):
+        if form := _stands_in(history.texts[index], item):
+            return f"{shorten(form)} in message {index}"
+    return None
+
+
+def _telling(item: ExpectedFact) -> list[str]:
+    """Return the fact and those of its other forms that name something.
+
+    A paraphrase ("generated") may stand anywhere without telling the fact.
+    """
+    return [item.fact, *(form for form in item.any_of if _SPECIFIC.search(form))]
+
+
+def _stands_in(text: Text, item: ExpectedFact) -> str | None:
+    """Return the telling form of a fact that a text has; None if it has none.
+
+    A single plain word has to be there as it is: "leave" says nothing of "leaves".
+    """
+    forms = _telling(item)
+    found = (
+        form
+        for form in forms
+        if (text.spells(form) if _PLAIN_WORD.fullmatch(form) else text.has(form))
+    )
+    return next(found, None) if text.has_any(forms) else None
 
 
 def _question_faults(probe: Probe, history: History) -> Iterator[str]:
@@ -144,9 +182,13 @@ def _question_faults(probe: Probe, history: History) -> Iterator[str]:
     if len(probe.expected_facts) > _MAX_FACTS:
         yield f"facts: {len(probe.expected_facts)} of them; at most {_MAX_FACTS}"
     text = Text(question)
-    for form in (form for item in probe.expected_facts for form in item.forms):
-        if text.has(form):
-            yield f"question: gives away {shorten(form)}"
+    for number, item in enumerate(probe.expected_facts):
+        for form in filter(text.has, item.forms):
+            place = "fact" if form == item.fact else "any_of"
+            yield (
+                f"question: gives away {shorten(form)} (facts[{number}].{place}): an answer that "
+                "repeats the question would be right"
+            )
 
 
 def _fact_faults(item: ExpectedFact, probe: Probe, history: History) -> Iterator[str]:
@@ -225,13 +267,18 @@ def duplicate(probe: Probe, taken: Sequence[Probe]) -> str | None:
     for other in taken:
         said, asked = shorten(other.question), normalise(other.question)
         if own == facts(other) or (len(own) > 1 and own <= facts(other)):
-            return f"asks for the facts of another probe: {said}"
-        given = _gives(probe, other), _gives(other, probe)
-        if all(given):
-            return f"its question and that of another give each other away: {said}"
+            shown = ", ".join(shorten(item.fact) for item in probe.expected_facts)
+            return f"asks for {shown}, the facts of another probe: {said}"
+        in_both = {
+            "its question gives away {} of another probe": _gives(probe, other),
+            "the question of another probe gives away its {}": _gives(other, probe),
+        }
         by_model = BY_MODEL in (each.origin[: len(BY_MODEL)] for each in (probe, other))
-        if by_model and (any(given) or _share_a_fact(probe, other)):
-            return f"a fact stands in both it and another probe, asked for or given away: {said}"
+        if by_model:
+            in_both["another probe asks for {} as well"] = _share_a_fact(probe, other)
+        told = [text.format(shorten(form)) for text, form in in_both.items() if form]
+        if told and (by_model or len(told) == len(in_both)):
+            return f"{', and '.join(told)}: {said}"
         named = set(_SPECIFIC.findall(question)) == set(_SPECIFIC.findall(asked))
         named &= set(_QUOTED.findall(probe.question)) == set(_QUOTED.findall(other.question))
         if named and SequenceMatcher(None, question, asked, autojunk=False).ratio() >= _ALIKE:
@@ -239,18 +286,20 @@ def duplicate(probe: Probe, taken: Sequence[Probe]) -> str | None:
     return None
 
 
-def _gives(asked: Probe, other: Probe) -> bool:
-    """Return whether the question of a probe states a fact of another."""
+def _gives(asked: Probe, other: Probe) -> str | None:
+    """Return the form of a fact of a probe that the question of another states."""
     question = Text(asked.question)
-    return any(question.has_any(item.forms) for item in other.expected_facts)
+    return next(filter(None, (_stands_in(question, item) for item in other.expected_facts)), None)
 
 
-def _share_a_fact(probe: Probe, other: Probe) -> bool:
-    """Return whether a fact of one probe is one of another, whole or as a part of it."""
-    return any(
-        Text(item.fact).has_any(taken.forms) or Text(taken.fact).has_any(item.forms)
-        for item, taken in product(probe.expected_facts, other.expected_facts)
+def _share_a_fact(probe: Probe, other: Probe) -> str | None:
+    """Return a form that facts of two probes have in common, whole or as a part of one."""
+    pairs = product(probe.expected_facts, other.expected_facts)
+    shared = (
+        _stands_in(Text(item.fact), taken) or _stands_in(Text(taken.fact), item)
+        for item, taken in pairs
     )
+    return next(filter(None, shared), None)
 
 
 def choose(candidates: Sequence[Candidate], per_type: int) -> tuple[list[Candidate], list[Dropped]]:
@@ -287,7 +336,7 @@ def choose(candidates: Sequence[Candidate], per_type: int) -> tuple[list[Candida
             reason = duplicate(best.probe, [item.probe for item in chosen])
             shown = sum(item.workspace for item in chosen)
             if reason is None and best.workspace and 4 * (shown + 1) > per_type * len(TYPES):
-                reason = _IN_WORKSPACE
+                reason = IN_WORKSPACE
             if reason is None:
                 chosen.append(best)
                 return True
@@ -306,6 +355,6 @@ def choose(candidates: Sequence[Candidate], per_type: int) -> tuple[list[Candida
     told = [item for item in chosen if item.workspace]
     for item in told[(len(chosen) - len(told)) // 3 :]:
         chosen.remove(item)
-        dropped.append(Dropped.of(item.probe, [_IN_WORKSPACE]))
+        dropped.append(Dropped.of(item.probe, [IN_WORKSPACE]))
     chosen.sort(key=lambda item: TYPES.index(item.probe.type))
     return chosen, dropped

@@ -138,10 +138,14 @@ class History:
         # Other notations take long to look for, and most names come up as they are.
         return any(t.spells(form) for t in texts) or any(t.has_any([form]) for t in texts)
 
+    @property
+    def verbatim(self) -> tuple[int, ...]:
+        """Indices of the messages that stay as they are."""
+        return (*range(self.start), *range(self.tail_start, self.cut))
+
     def kept(self, forms: Iterable[str]) -> bool:
         """Return whether a message that stays verbatim states one of ``forms``."""
-        indices = (*range(self.start), *range(self.tail_start, self.cut))
-        return any(True for _ in self.stating(forms, indices))
+        return any(True for _ in self.stating(forms, self.verbatim))
 
     def third(self, index: int) -> Third:
         """Return in which third of the compressed part, by tokens, a message begins."""

@@ -118,11 +118,9 @@ class FixtureResult:
                     yield f"  look at {item.probe.id}: {warning}"
             for dropped in cut.dropped[:_MAX_DROPPED_SHOWN]:
                 asked = f" {shorten(dropped.question)}" if dropped.question else ""
-                reason, *others = dropped.reasons
-                more = f" (and {len(others)} more)" if others else ""
-                reason = one_line(reason, len(reason))[:_MAX_REASON]
+                reason = "; ".join(one_line(each, _MAX_REASON) for each in dropped.reasons)
                 kind = dropped.type or "candidate"
-                yield f"  dropped: {kind} ({dropped.origin}){asked}: {reason}{more}"
+                yield f"  dropped: {kind} ({dropped.origin}){asked}: {reason}"
             if len(cut.dropped) > _MAX_DROPPED_SHOWN:
                 number = len(cut.dropped) - _MAX_DROPPED_SHOWN
                 yield f"  dropped: {number} more (--report FILE lists them)"

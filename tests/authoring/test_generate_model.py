@@ -90,10 +90,33 @@ def guesses(*answers: list[str]) -> str:
     return json.dumps({"answers": entries})
 
 
-def is_blind(call: Call) -> bool:
-    """Return whether a call asks for answers without the conversation."""
+def from_evidence(call: Call, answers: dict[str, tuple[str, str]]) -> str:
+    """Answer from the evidence: all that it says, or what is given for a question."""
+    asked = [json.loads(line) for line in call.last.splitlines()]
+    entries = []
+    for item in asked:
+        said = "\n".join(part["text"] for part in item["evidence"])
+        answer, wrong = answers.get(item["question"], (said, "no idea"))
+        entries.append({"number": item["number"], "answer": answer, "forgotten": wrong})
+    return json.dumps({"answers": entries})
+
+
+def kind_of(call: Call) -> str:
+    """Return whether a call is for candidates, or answers them informed or blind."""
     schema = call.config.response_schema
-    return schema is not None and schema.name == "guesses"
+    return schema.name if schema else ""
+
+
+def is_blind(call: Call) -> bool:
+    return kind_of(call) == "blind"
+
+
+def is_informed(call: Call) -> bool:
+    return kind_of(call) == "informed"
+
+
+def writing(script: Script) -> list[Call]:
+    return [call for call in script.calls if kind_of(call) not in ("blind", "informed")]
 
 
 def is_repair(call: Call) -> bool:
@@ -101,11 +124,17 @@ def is_repair(call: Call) -> bool:
 
 
 def writes(
-    *first: Any, then: Callable[[Call], str] | None = None, blind: str = guesses()
+    *first: Any,
+    then: Callable[[Call], str] | None = None,
+    blind: str = guesses(),
+    informed: dict[str, tuple[str, str]] | str = "",
 ) -> Callable[[Call], str]:
-    """Reply with candidates, to a correction in another way, and to questions with guesses."""
+    """Reply with candidates, to a correction in another way, and to questions with answers."""
 
     def answer(call: Call) -> str:
+        if is_informed(call):
+            told = isinstance(informed, str) and informed
+            return told or from_evidence(call, informed if isinstance(informed, dict) else {})
         if is_blind(call):
             return blind
         return then(call) if then and is_repair(call) else reply(*first)
@@ -149,9 +178,9 @@ def test_good_candidates_become_a_bank(fixture: Path, script: Script) -> None:
     assert probes["decision"].answer_key.reasons == ["the user chose it"]
     assert probes["continuation"].answer_key.open_tasks == ["flag rows in the weekly report"]
     assert probes["recall"].reference_answer == "It is FER-512"
-    # One call writes them, one answers them without the conversation.
-    assert [is_blind(call) for call in script.calls] == [False, True]
-    assert f"scripted/{NAME}: 2 calls, 40 tokens in, 10 out" in found.output
+    # One call writes them, one answers from the evidence, one without the conversation.
+    assert list(map(kind_of, script.calls)) == ["probe_candidates", "informed", "blind"]
+    assert f"scripted/{NAME}: 3 calls, 60 tokens in, 15 out" in found.output
     report = json.loads(fixture.with_name("report.json").read_text(encoding="utf-8"))
     needs = [probe["need"] for probe in report["fixtures"][0]["cuts"][0]["probes"]]
     assert needs == ["need 1", "need 2", "need 3", "need 4"]
@@ -227,7 +256,8 @@ def test_what_cannot_be_mended_is_dropped_with_its_reason(
     (item,) = dropped(fixture)
     assert fault in " ".join(item["reasons"])
     assert f"(model scripted/{NAME})" in found.output
-    assert [is_blind(call) for call in script.calls] == [False, False, False, True]
+    assert len(writing(script)) == 3
+    assert is_blind(script.calls[-1])
 
 
 SHARING = {
@@ -247,6 +277,87 @@ def test_no_fact_stands_twice_in_a_bank(fixture: Path, script: Script, case: str
     assert len(bank(fixture).probes) == 1
     (item,) = dropped(fixture)
     assert "another probe" in item["reasons"][0]
+    assert any(form in item["reasons"][0] for form in ("'FER-512'", "'export-0214.csv'"))
+
+
+def test_a_paraphrase_elsewhere_is_no_fault(fixture: Path, script: Script) -> None:
+    wide = candidate(
+        "Which export is read?", {**fact("export-0214.csv", 1), "any_of": ["notes", "good"]}
+    )
+    other = candidate("What was decided on rows without notes?", fact("Keep and flag them", 5))
+    script.reply = writes(wide, other)
+    assert generate(fixture).exit_code == 0
+    assert len(bank(fixture).probes) == 2
+
+
+QUESTION = GOOD["recall"]["question"]
+MISFITS = {
+    "the right answer is missed": (("the partner's ticket", "none"), "no form of 'FER-512'"),
+    "a wrong answer passes": (("FER-512", "FER-512, or not"), "the wrong answer has 'FER-512'"),
+}
+
+
+@pytest.mark.parametrize("case", MISFITS)
+def test_keys_are_tried_on_answers_from_the_evidence(
+    fixture: Path, script: Script, case: str
+) -> None:
+    answers, fault = MISFITS[case]
+    script.reply = writes(
+        GOOD["recall"],
+        GOOD["decision"],
+        then=lambda call: reply(GOOD["recall"]),
+        informed={QUESTION: answers},
+    )
+    assert generate(fixture).exit_code == 0
+    assert [probe.type for probe in bank(fixture).probes] == ["decision"]
+    (item,) = dropped(fixture)
+    told = [call.last for call in writing(script)[1:]]
+    assert len(told) == 2
+    for text in (*told, item["reasons"][0]):
+        assert fault in text
+        assert all(repr(answer) in text for answer in answers)
+    # The evidence is shown and no key; a question that was answered is not asked again.
+    (asked,) = (call for call in script.calls if is_informed(call))
+    first, second = map(json.loads, asked.last.splitlines())
+    assert first.keys() == second.keys() == {"number", "question", "evidence"}
+    assert first["evidence"] == [{"role": "user", "text": story.messages()[1]["content"]}]
+
+
+def test_what_did_not_fit_an_answer_can_be_mended(fixture: Path, script: Script) -> None:
+    wider = candidate(QUESTION, {**fact("FER-512", 1), "any_of": ["the partner's ticket"]})
+    script.reply = writes(
+        GOOD["recall"],
+        BAD["kept"][0],
+        then=lambda call: reply(wider, GOOD["decision"]),
+        informed={QUESTION: ("the partner's ticket", "none")},
+    )
+    assert generate(fixture).exit_code == 0
+    assert [probe.type for probe in bank(fixture).probes] == ["recall", "decision"]
+    assert dropped(fixture) == []
+    told = writing(script)[1].last
+    assert all(text in told for text in ("1. 'Which ticket", "2. 'What did they say"))
+    assert [len(call.last.splitlines()) for call in script.calls if is_informed(call)] == [1, 1]
+
+
+@pytest.mark.parametrize("said", ["I would rather not.", '{"answers": [{"number": 9}]}'])
+def test_a_bank_whose_keys_were_not_tried_says_so(fixture: Path, script: Script, said: str) -> None:
+    script.reply = writes(*GOOD.values(), informed=said)
+    found = generate(fixture, "--per-type", 1)
+    assert found.exit_code == 0, found.output
+    assert len(bank(fixture).probes) == 4
+    assert "4 not tried on an answer from the evidence" in found.output
+
+
+def test_only_what_is_around_a_fact_is_shown(fixture: Path, script: Script) -> None:
+    messages = story.messages()
+    messages[1]["content"] = f"{'before ' * 900}{messages[1]['content']}{' after' * 900}"
+    story.story_file(fixture.parent, messages=messages)
+    script.reply = writes(GOOD["recall"])
+    assert generate(fixture).exit_code == 0
+    (asked,) = (call for call in script.calls if is_informed(call))
+    (part,) = json.loads(asked.last)["evidence"]
+    assert "FER-512" in part["text"]
+    assert len(part["text"]) < 2_000
 
 
 def test_what_is_guessed_without_the_conversation_is_dropped(fixture: Path, script: Script) -> None:
@@ -274,8 +385,12 @@ def test_a_bank_that_was_not_answered_blind_says_so(fixture: Path, script: Scrip
 
 def test_at_most_a_quarter_is_what_the_workspace_tells(fixture: Path, script: Script) -> None:
     shown = [{**item, "shown_by": "workspace"} for item in list(GOOD.values())[:2]]
-    script.reply = writes(*shown, GOOD["continuation"], GOOD["decision"])
+    again = reply(shown[1])
+    script.reply = writes(*shown, GOOD["continuation"], GOOD["decision"], then=lambda call: again)
     assert generate(fixture, "--per-type", 1).exit_code == 0
+    told = writing(script)[1].last
+    assert re.search("2. 'What is the limit.* the workspace would tell", told)
+    assert "Which ticket" not in told
     # Of three, a quarter is none.
     assert {probe.type for probe in bank(fixture).probes} == {"continuation", "decision"}
     assert ["workspace" in item["reasons"][0] for item in dropped(fixture)] == [True, True]
@@ -302,7 +417,9 @@ def test_an_unreadable_reply_is_asked_for_again(
     fixture: Path, script: Script, text: str, fault: str
 ) -> None:
     good = writes(GOOD["recall"])
-    script.reply = lambda call: good(call) if fault in call.last or is_blind(call) else text
+    script.reply = lambda call: (
+        good(call) if fault in call.last or call not in writing(script) else text
+    )
     found = generate(fixture)
     assert found.exit_code == 0, found.output
     assert len(bank(fixture).probes) == 1
@@ -310,10 +427,11 @@ def test_an_unreadable_reply_is_asked_for_again(
 
 def test_json_among_prose_is_read(fixture: Path, script: Script) -> None:
     text = f"I thought {{about}} it.\n```json\n{reply(GOOD['recall'])}\n```\nThat is all."
-    script.reply = lambda call: guesses() if is_blind(call) else text
+    good = writes()
+    script.reply = lambda call: text if call in writing(script) else good(call)
     assert generate(fixture).exit_code == 0
     assert len(bank(fixture).probes) == 1
-    assert len(script.calls) == 2
+    assert len(script.calls) == 3
 
 
 def test_calls_are_bounded_and_an_unusable_model_writes_nothing(
@@ -375,7 +493,7 @@ def test_what_tools_returned_is_shortened_before_a_history_is_divided(
     long_story(fixture)
     script.reply = writes(GOOD["recall"])
     generate(fixture, "--chunk-tokens", 4_500)
-    (call,) = (call for call in script.calls if not is_blind(call))
+    (call,) = writing(script)
     assert shown(call, "history") == list(range(1, 20))
     assert call.text.count("what an old log says") < 200
     assert call.text.count("I explain at length") == 90
