@@ -235,7 +235,7 @@ class ModelGenerator:
             written.harvest.notes.append(f"{left} not tried on an answer from the evidence: {why}")
         missed = written.take_back()
         cut = written.history.cut
-        if asked:
+        if asked and not failure:
             self.progress(f"cut {cut}: {missed} of {len(new)} do not fit an answer from evidence")
 
     async def _answers(
