@@ -601,7 +601,7 @@ def test_copies_fail_with_the_longest(
         said = f"in/{name}.json: its longer copy could not be imported, in/b.json\n"
         assert said in done.stdout
     assert "1 fixture in fixtures" in done.stdout
-    assert done.stderr.endswith("Error: 2 could not be imported; see above\n")
+    assert done.stderr.endswith("Error: 3 could not be imported; see above\n")
 
 
 @pytest.mark.usefixtures("here")

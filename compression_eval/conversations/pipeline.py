@@ -33,6 +33,7 @@ from compression_eval.conversations.processes import Workers
 from compression_eval.conversations.rows import PARQUET_MAGIC, read_rows
 from compression_eval.conversations.scrubbing import (
     LOADED,
+    NotScrubbedError,
     Pseudonyms,
     Report,
     ScrubSettings,
@@ -249,6 +250,8 @@ class ImportWorker:
                 try:
                     known = not self._options.reads_twice or self.learnt.get(key) == outcome.digest
                     yield self._finished(outcome, item.place) if known else _CHANGED
+                except NotScrubbedError as error:
+                    yield Defect(str(error))
                 except DataError as error:
                     yield str(error)
                 except Exception as error:
@@ -271,7 +274,7 @@ class ImportWorker:
         if findings := audit(done.fixture, settings, done):
             shown = "; ".join(str(finding) for finding in findings[:_MAX_FINDINGS])
             more = len(findings) - _MAX_FINDINGS
-            raise DataError(
+            raise NotScrubbedError(
                 f"not written, the audit still finds: {shown}"
                 + (f"; and {more} more" if more > 0 else "")
             )

@@ -472,9 +472,11 @@ def test_what_the_audit_still_finds_is_not_written(monkeypatch: pytest.MonkeyPat
 
     finding = AuditFinding("messages[1].content", "emails", "email", "a@b")
     monkeypatch.setattr(pipeline, "audit", lambda *_: [finding])
-    done = run(chat("a.json"), "--scrub", "default")
+    chat("in/a.json")
+    done = run("in", "--scrub", "default")
     assert done.exit_code == 1
-    assert "not written, the audit still finds: messages[1].content: emails" in done.stdout
+    assert "1 could not be imported" in done.stderr
+    assert "in/a.json: not written, the audit still finds: messages[1].content" in done.stdout
     assert written() == []
 
 

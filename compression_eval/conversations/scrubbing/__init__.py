@@ -3,6 +3,7 @@
 from compression_eval.conversations.scrubbing.pseudonyms import Pseudonyms
 from compression_eval.conversations.scrubbing.scrubber import (
     AuditFinding,
+    NotScrubbedError,
     Scrubbed,
     audit,
     paraphrase_first_message,
@@ -22,6 +23,7 @@ from compression_eval.conversations.scrubbing.vocabulary import Vocabulary
 __all__ = [
     "LOADED",
     "AuditFinding",
+    "NotScrubbedError",
     "Pseudonyms",
     "Report",
     "ScrubSettings",

@@ -116,7 +116,8 @@ def scrub_command(
     """Scrub fixtures, and the banks that lie beside them, into a folder.
 
     IN is a name, a file, a folder or a pattern. Every result is looked at once more before it is
-    written; one in which anything is still found is not written, and the command exits with 1.
+    written; one in which anything is still found is not written and named at the end, and the
+    command exits with 1.
     The report on what was replaced is for a person to read: rules find much, not everything.
     """
     pseudonyms = Pseudonyms.of_file(key_file) if key_file else Pseudonyms((key or "").encode())
@@ -136,7 +137,7 @@ def scrub_command(
     check_output(folder, folder=True, parents=True)
     files = [Input(str(path), named=True) for path in find_fixtures(inputs)]
     folder.mkdir(parents=True, exist_ok=True)
-    refused = 0
+    refused: list[str] = []
     written: dict[Path, Path] = {}
     data: list[tuple[str, Report]] = []
     make = partial(ScrubWorker, settings, pseudonyms, model)
@@ -151,7 +152,7 @@ def scrub_command(
             for line in done.notes:
                 click.echo(line, err=True)
             if done.fixture is None:
-                refused += 1
+                refused.append(str(path))
                 continue
             # The stem of the file to write is that of the input, scrubbed as well.
             target = folder / f"{done.stem or 'fixture'}.json"
@@ -221,7 +222,10 @@ def audit_command(
     files = [Input(str(path), named=True) for path in found]
     lines: list[str] = []
     make = partial(ScrubWorker, settings, Pseudonyms())
-    with Workers(make, files, jobs, imports=LOADED) as workers:
+    with Workers(make, files, jobs, 2, LOADED) as workers:
+        for _, read in workers.each("learn", ScrubWorker.learn, files):
+            list(read)
+        workers.all(ScrubWorker.teach, workers.all(ScrubWorker.taught))
         for file, findings in workers.each("audit", ScrubWorker.audit, files):
             lines += (f"{file.path}: {finding}" for finding in findings)
     _conclude_audit(len(files), lines)

@@ -32,6 +32,10 @@ _MAX_ROUNDS = 8
 _Model = TypeVar("_Model", bound=BaseModel)
 
 
+class NotScrubbedError(DataError):
+    """A conversation that cannot be scrubbed: something would be left in it."""
+
+
 @dataclass(frozen=True)
 class Scrubbed:
     """A scrubbed conversation, and what is needed to scrub what belongs to it."""
@@ -85,6 +89,7 @@ def scrub(
             one of them gives away is replaced in the others.
 
     Raises:
+        NotScrubbedError: It does not come to rest.
         DataError: A package is missing, a pass needs a model (see `paraphrase_first_message`), or
             what is left is no conversation any more.
     """
@@ -107,7 +112,7 @@ def scrub(
         if data == start:
             break
     else:
-        raise DataError(f"{shorten(fixture.name)}: scrubbing does not come to rest")
+        raise NotScrubbedError(f"{shorten(fixture.name)}: scrubbing does not come to rest")
     # The passes are recorded behind those that ran before; a second scrub adds none twice.
     source = data.get("source") or {}
     source = {"origin": source} if isinstance(source, str) else source
@@ -178,7 +183,10 @@ async def paraphrase_first_message(
 
 
 def audit(
-    target: Fixture | ProbeBank, settings: ScrubSettings, scrubbed: Scrubbed | None = None
+    target: Fixture | ProbeBank,
+    settings: ScrubSettings,
+    scrubbed: Scrubbed | None = None,
+    shared: TextPasses | None = None,
 ) -> list[AuditFinding]:
     """Return what in a fixture or a bank the passes would still change; empty if nothing.
 
@@ -187,19 +195,19 @@ def audit(
         settings: The passes that it must be clean for.
         scrubbed: The scrub that it comes from, if that is at hand: then every value that it
             replaced wherever it stands is looked for too.
+        shared: What all conversations of an audit taught, as in `scrub`.
 
     Raises:
         DataError: A package is missing.
     """
-    fresh = TextPasses(settings, Pseudonyms())
+    fresh = TextPasses(settings, Pseudonyms(), scrubbed.texts if scrubbed else shared)
     data = target.model_dump(mode="json", exclude_unset=True)
     fresh.learn_all(data, type(target))
     found: list[AuditFinding] = []
 
     def look(text: str, where: str) -> str:
-        for texts in (fresh, scrubbed.texts) if scrubbed else (fresh,):
-            for passage, hit, value in texts.findings(text):
-                found.append(AuditFinding(where, passage, hit.rule, shape(value)))
+        for passage, hit, value in fresh.findings(text):
+            found.append(AuditFinding(where, passage, hit.rule, shape(value)))
         return text
 
     rewritten(data, type(target), look)

@@ -7,7 +7,6 @@ from functools import partial
 import click
 
 from compression_eval.conversations.scrubbing.pseudonyms import Pseudonyms
-from compression_eval.conversations.scrubbing.scrubber import audit
 from compression_eval.conversations.scrubbing.settings import ScrubSettings
 from compression_eval.conversations.scrubbing.texts import Report
 from compression_eval.conversations.scrubbing.vocabulary import Vocabulary
@@ -37,14 +36,16 @@ class AllScrubbed:
 
     reports: Sequence[tuple[str, Report]]
     """What was replaced in each, by where it is."""
-    refused: int
-    """How many were not written, since something is still found there."""
+    refused: Sequence[str]
+    """Where those are that were not written, since something is still found there."""
 
     @property
     def failed(self) -> str:
         """What is said if some were not written."""
-        told = f"{self.refused} of {len(self.reports)} not written: something is still found there"
-        return told if self.refused else ""
+        if not self.refused:
+            return ""
+        told = f"{len(self.refused)} of {len(self.reports)} not written"
+        return f"{told}: something is still found there: {', '.join(self.refused)}"
 
 
 def scrub_shards(
@@ -77,6 +78,7 @@ def scrub_shards(
     if corpus.complete:
         return None
     reports: list[tuple[str, Report]] = []
+    refused: list[str] = []
     written: dict[str, str] = {}
     names: dict[int, list[str]] = {}
     with sharding.engine.connected():
@@ -90,6 +92,7 @@ def scrub_shards(
                 for line in done.notes:
                     click.echo(line, err=True)
                 if name is None:
+                    refused.append(origin)
                     continue
                 if name in written:
                     raise DataError(
@@ -98,7 +101,7 @@ def scrub_shards(
                 written[name] = origin
                 names.setdefault(shard.number, []).append(name)
         corpus.stage("finish", partial(take_over, stage="scrub"), names)
-    scrubbed = AllScrubbed(reports, len(reports) - len(written))
+    scrubbed = AllScrubbed(reports, refused)
     corpus.finish([corpus.shards[number].result("finish") for number in names], scrubbed.failed)
     return scrubbed
 
@@ -108,14 +111,22 @@ def audit_shards(
 ) -> tuple[int, list[str]]:
     """Return how many fixtures and banks were audited, and what was found."""
     files = list(parts(fixture_files(named), sharding.shard_bytes))
-    done = dict(sharding.engine.run("audit", partial(_audit, settings), files, span))
+    learnt = sharding.engine.run("learn", partial(_taught, settings), files, span)
+    taught = Vocabulary.of(dict(sorted(dict(learnt).items())).values())
+    done = dict(sharding.engine.run("audit", partial(_audit, settings, taught), files, span))
     findings = [line for number in sorted(done) for line in done[number][1]]
     return sum(count for count, _ in done.values()), findings
 
 
 def _learn(settings: ScrubSettings, pseudonyms: Pseudonyms, shard: Shard) -> Vocabulary:
-    worker = ScrubWorker(settings, pseudonyms)
-    for item in shard.items:
+    return _taught(settings, shard.items, pseudonyms)
+
+
+def _taught(
+    settings: ScrubSettings, files: Sequence[Input], pseudonyms: Pseudonyms | None = None
+) -> Vocabulary:
+    worker = ScrubWorker(settings, pseudonyms or Pseudonyms())
+    for item in files:
         list(worker.learn(item))
     return worker.taught()
 
@@ -130,19 +141,23 @@ def _scrub(
     with staged(shard, "scrub") as writer:
         for source in fixtures_in(shard.items):
             done, fixture, bank = worker.scrubbed(source)
-            if done.fixture is not None:
+            if done.fixture is not None and fixture is not None:
                 writer.add(fixture, done.fixture, bank, done.bank, file=done.stem or "fixture")
-            name = None if done.fixture is None else fixture.name
+            name = None if done.fixture is None or fixture is None else fixture.name
             results.append((source.origin, name, replace(done, fixture=None, bank=None)))
     return results
 
 
-def _audit(settings: ScrubSettings, files: Sequence[Input]) -> tuple[int, list[str]]:
+def _audit(
+    settings: ScrubSettings, taught: Vocabulary, files: Sequence[Input]
+) -> tuple[int, list[str]]:
+    worker = ScrubWorker(settings, Pseudonyms())
+    worker.teach([taught])
     count, lines = 0, list[str]()
     for source in fixtures_in(files):
         held: list[tuple[str, Fixture | ProbeBank]] = [(source.origin, source.read_fixture())]
         if found := bank_of(source):
             held.append((found.origin, found.bank))
         count += len(held)
-        lines += (f"{place}: {each}" for place, one in held for each in audit(one, settings))
+        lines += (f"{place}: {each}" for place, one in held for each in worker.audited(one))
     return count, lines

@@ -9,6 +9,8 @@ import anyio
 
 from compression_eval.conversations.scrubbing.pseudonyms import Pseudonyms
 from compression_eval.conversations.scrubbing.scrubber import (
+    AuditFinding,
+    NotScrubbedError,
     Scrubbed,
     audit,
     paraphrase_first_message,
@@ -33,7 +35,7 @@ _MAX_FINDINGS = 20
 
 @dataclass(frozen=True)
 class Done:
-    """A scrubbed fixture and its bank, as text; the fixture is None if it is refused."""
+    """A scrubbed fixture and its bank, as text; the fixture is None if it cannot be scrubbed."""
 
     report: Report
     notes: Sequence[str]
@@ -53,10 +55,13 @@ class ScrubWorker:
 
     def learn(self, file: Input) -> Iterator[None]:
         """Learn from all that a file holds; yields nothing of use."""
-        for source in fixtures_in([file]):
-            self._shared.learn_from(source.read_fixture())
-            if found := bank_of(source):
-                self._shared.learn_from(found.bank)
+        if file.path.name.endswith(BANK_SUFFIX):
+            self._shared.learn_from(load_bank(file.path))
+        else:
+            for source in fixtures_in([file]):
+                self._shared.learn_from(source.read_fixture())
+                if found := bank_of(source):
+                    self._shared.learn_from(found.bank)
         yield
 
     def taught(self) -> Vocabulary:
@@ -75,15 +80,22 @@ class ScrubWorker:
     def audit(self, file: Input) -> Iterator[str]:
         """Yield what is found in a fixture or a bank that has a file of its own."""
         if file.path.name.endswith(BANK_SUFFIX):
-            yield from map(str, audit(load_bank(file.path), self._settings))
+            yield from map(str, self.audited(load_bank(file.path)))
             return
         for source in fixtures_in([file]):
-            yield from map(str, audit(source.read_fixture(), self._settings))
+            yield from map(str, self.audited(source.read_fixture()))
 
-    def scrubbed(self, source: FixtureSource) -> tuple[Done, Fixture, ProbeBank | None]:
+    def audited(self, target: Fixture | ProbeBank) -> list[AuditFinding]:
+        """Return what is still found in a fixture or a bank."""
+        return audit(target, self._settings, shared=self._shared)
+
+    def scrubbed(self, source: FixtureSource) -> tuple[Done, Fixture | None, ProbeBank | None]:
         """Return what is written of a fixture, and the fixture and its bank themselves."""
         notes: list[str] = []
-        scrubbed, bank = self._scrubbed_pair(source, notes)
+        try:
+            scrubbed, bank = self._scrubbed_pair(source, notes)
+        except NotScrubbedError as error:
+            return Done(Report(), [f"{source.origin}: {error}"]), None, None
         made = [made for made in (scrubbed.fixture, bank) if made is not None]
         if findings := [each for one in made for each in audit(one, self._settings, scrubbed)]:
             shown = [f"{source.origin}: still found: {each}" for each in findings[:_MAX_FINDINGS]]
