@@ -8,15 +8,18 @@ from functools import partial
 
 from compression_eval.conversations.scrubbing.rules import (
     Hit,
+    holds_any,
     is_account,
     is_bot,
     is_common,
+    is_name,
+    is_personal,
     matches,
     without_overlaps,
     words,
 )
 from compression_eval.conversations.scrubbing.secrets import secrets, stands_for_itself
-from compression_eval.conversations.scrubbing.vocabulary import SURE, Learnt
+from compression_eval.conversations.scrubbing.vocabulary import HOME, JOINED, SURE, Learnt
 
 _ascii = partial(re.compile, flags=re.ASCII)
 
@@ -37,14 +40,15 @@ class Pass:
 
 def _teach_secrets(text: str, hits: Sequence[Hit]) -> Taught:
     for hit in without_overlaps(hits):
-        value = text[hit.start : hit.end]
+        value = hit.of(text)
         for form in {value, value.rstrip("!")}:
             if stands_for_itself(form):
                 yield Learnt(form, "secret", hit.rule), SURE
 
 
 _SOURCE_FILE = _ascii(
-    r".+\.(?:html?|jsx?|tsx?|css|scss|vue|svelte|py|rb|go|php|md|json|svg|png|jpe?g)"
+    r".+\.(?:html?|jsx?|tsx?|css|scss|vue|svelte|py|rb|go|php|md|json|svg|png|jpe?g|sh|java|c|cpp|h|rs"
+    r"|kt|patch|diff|txt|log|ya?ml|toml)"
 )
 _OPENED = _ascii(
     r"(?m)^(?:\w*(?:path|file|folder|dir|directory|cwd|root)\w*[ ]=[ ]\""
@@ -58,9 +62,10 @@ def _user_names(text: str) -> Iterator[Hit]:
     for _, _, hit in matches("user_names", text):
         name = text[hit.start : hit.end].rstrip(".-")
         if (
-            any(map(str.isalpha, name))
+            (any(map(str.isalpha, name)) or (hit.rule == "windows-home" and len(name) > 3))
             and not is_account(name)
             and not _SOURCE_FILE.fullmatch(name)
+            and not text[hit.end : hit.end + 1].isalnum()  # longer than any account's name
         ):
             yield Hit(hit.start, hit.start + len(name), hit.rule, hit.kind)
 
@@ -70,8 +75,8 @@ def _teach_user_names(text: str, hits: Sequence[Hit]) -> Taught:
         # A route such as "/home/news" looks like a home folder.
         if hit.rule != "unix-home" or text[hit.end : hit.end + 1] in ("/", "\\"):
             # A path and its encoded form are written from each other: one sign.
-            sign = "home" if hit.rule.endswith(("-home", "-folder")) else hit.rule
-            yield from _account(text[hit.start : hit.end], hit.rule, sign)
+            sign = HOME if hit.rule.endswith(("-home", "-folder")) else hit.rule
+            yield from _account(hit.of(text), hit.rule, sign)
 
 
 def teach_opened(arguments: str) -> Taught:
@@ -86,9 +91,24 @@ def teach_opened(arguments: str) -> Taught:
                 yield from _account(opened[0][hit.start : hit.end], hit.rule, SURE)
 
 
+def names_of_code(text: str) -> Iterator[tuple[str, str]]:
+    """Yield what a text shows to be a command, a package and the like, and by which sign."""
+    for rule, _, hit in matches("names_of_code", text):
+        name = text[hit.start : hit.end].casefold()
+        if not is_common(name):
+            yield name, rule.name
+    for profile in _profiles(text) if _NOBODYS.search(text) else ():
+        made = profile.get("type", profile.get("typename", ()))
+        kind = text[slice(*made)].casefold() if made else ""
+        if kind in ("organization", "bot") and "login" in profile:
+            yield text[slice(*profile["login"])].casefold(), kind
+
+
 def _account(name: str, rule: str, sign: str) -> Taught:
     if is_common(name):
         return
+    if name.isdigit():  # a number elsewhere is another number
+        sign = ""
     yield Learnt(name, "user", rule, any_case=True), sign
     encoded, changed = re.subn(r"[._ ]", "-", name)
     if changed:
@@ -103,7 +123,6 @@ ONLY_TEACHES = "forge-address"
 
 REMOTE_OWNER = "remote-owner"
 _FILE = _ascii(r"[\w.-]*\.[A-Za-z]{1,4}(?![\w.-])")
-_TICKET = _ascii(r"[A-Za-z]{1,5}-\d+.*")
 
 
 def _handles(text: str) -> Iterator[Hit]:
@@ -112,27 +131,112 @@ def _handles(text: str) -> Iterator[Hit]:
         handle = text[hit.start : hit.end]
         if is_account(handle) or handle.isdigit():
             continue
-        if rule.name not in _MADE_BY_FORGES and is_common(handle):
+        if hit.kind == "user" and rule.name not in _MADE_BY_FORGES and is_common(handle):
             continue
-        if rule.name == "branch" and (
-            _FILE.match(text, found.end(), found.end() + 80) or _TICKET.fullmatch(handle)
-        ):
-            continue  # a path, or a branch that is named after a ticket
-        yield hit
+        # What stands before a branch's name is a ticket, a product or a phase more often than
+        # somebody, so only a known name counts.
+        is_path = rule.name == "branch" and _FILE.match(text, found.end(), found.end() + 80)
+        if not is_path and (rule.name != "branch" or is_personal(handle)):
+            yield hit
+    yield from _of_profiles(text)
 
 
 def _teach_handles(text: str, hits: Sequence[Hit]) -> Taught:
     for hit in hits:
-        handle = text[hit.start : hit.end]
-        if not is_common(handle):
+        value = hit.of(text)
+        if hit.kind == "person":
+            yield from _person(value, hit.rule)
+        elif hit.kind != "user":
+            yield Learnt(value, hit.kind, hit.rule), SURE
+        elif hit.rule in _MADE_BY_FORGES or not is_common(value):
             # Who asks for the owners of remotes wants them wherever they stand; and an
             # address that a forge made holds the number and the name of a real account.
             sign = SURE if hit.rule in (REMOTE_OWNER, ONLY_TEACHES) else hit.rule
-            yield Learnt(handle, "user", hit.rule, any_case=True), sign
+            sign = {"branch": "", "profile": "login"}.get(hit.rule, sign)
+            yield Learnt(value, "user", hit.rule, any_case=True), sign
+
+
+_PROFILE = re.compile(
+    r"(?:login|LOGIN|user_?[nN]ame|display_?[nN]ame|screen_?[nN]ame)[\"'\\]{0,3}\s?[:=]"
+)
+_PROFILE_HINTS = ("login", "user_name", "username", "displayname", "display_name", "screen_name")
+_NOBODYS = re.compile(r"(?:Organization|Bot)[\"'\\]")
+_FIELD = re.compile(
+    r"(?<![\w-])(?P<key>[A-Za-z_]{2,24})[\"'\\]{0,3}[ ]{0,2}(?:=>|[:=])\s{0,3}"
+    r"(?:[\"'\\]{1,3}(?P<quoted>[^\"'\\\n]{1,200})[\"'\\]|(?P<bare>[^\s\"'\\,;]{1,200}))"
+)
+_SOMEBODYS = re.compile(
+    r"(?i:map\[|(?:author|assignee|assigned_?to|reporter|creator|created_?by|reviewer|owner|user|member"
+    r"|committer)s?[\"'\\]{0,2}\s{0,3}[:=]\s{0,3}[\[{\s]{1,9})\Z"
+)
+"""What an object stands behind that describes an account."""
+_EDGE = re.compile(r"[{}\[\]]|\n\s*\n")
+_MAX_PROFILE_CHARACTERS = 4000
+
+
+def _profiles(text: str) -> Iterator[dict[str, tuple[int, int]]]:
+    """Yield the fields, with where their values stand, of every object that describes an account.
+
+    Objects are told by their braces, in JSON, in code and in what programs print, whole or cut.
+    """
+    place = 0 if holds_any(text, _PROFILE_HINTS) else len(text)
+    while found := _PROFILE.search(text, place):
+        start = max(place, found.start() - _MAX_PROFILE_CHARACTERS)
+        for edge in _EDGE.finditer(text, start, found.start()):
+            start = edge.end()
+        until = found.end() + _MAX_PROFILE_CHARACTERS
+        after = _EDGE.search(text, found.end(), until)
+        place = after.start() if after else min(until, len(text))
+        fields = {
+            field["key"].replace("_", "").lower(): field.span(
+                "quoted" if field["quoted"] else "bare"
+            )
+            for field in _FIELD.finditer(text, start, place)
+        }
+        # Of a bare word behind "login:" only other fields, or Go's way to print, say what it is.
+        start_of_login = fields.get("login", (0, 0))[0]
+        is_told = text[start_of_login - 1 : start_of_login] in ("'", '"')
+        if (
+            is_told
+            or _SOMEBODYS.search(text[max(0, start - 40) : start])
+            or words("profile_fields") & fields.keys()
+        ):
+            yield fields
+
+
+def _of_profiles(text: str) -> Iterator[Hit]:
+    """Yield whatever identifies the account that an object describes."""
+    for fields in _profiles(text):
+        for key, (start, end) in fields.items():
+            value, kind = text[start:end], _PROFILE_KINDS.get(key, "")
+            if kind == "number" and not value.isdigit():
+                kind = "mention" if key != "id" else ""
+            taken = {
+                "number": 3 < len(value) <= 20,
+                "mention": len(value) > 7 and not value.isalpha(),
+                "person": _is_person(value, "profile"),
+                "user": bool(_HANDLE.fullmatch(value))
+                and not (is_account(value) or value.isdigit())
+                and (key == "login" or not is_common(value)),
+            }
+            if taken.get(kind):
+                yield Hit(start, end, "profile", kind)
+
+
+_HANDLE = _ascii(r"[A-Za-z0-9][\w.-]{1,38}")
+_PROFILE_KINDS = {
+    **dict.fromkeys(("id", "databaseid", "userid", "accountid"), "number"),
+    **dict.fromkeys(("nodeid", "gravatarid"), "mention"),
+    **dict.fromkeys(("name", "displayname", "fullname", "realname"), "person"),
+    **dict.fromkeys(("login", "username", "screenname", "twitterusername"), "user"),
+}
+"""What the fields of an account hold, by their names in lower case."""
 
 
 _LOCAL_END = re.compile(r"[A-Za-z0-9._%+'-]{1,64}\Z")
-_DOMAIN = _ascii(r"(?:[A-Za-z0-9](?:[A-Za-z0-9-]{0,61}[A-Za-z0-9])?\.){1,8}[A-Za-z]{2,24}(?![\w-])")
+_DOMAIN = _ascii(
+    r"(?:[A-Za-z0-9](?:[A-Za-z0-9-]{0,61}[A-Za-z0-9])?\.){1,8}[A-Za-z]{2,24}(?!\w|-[A-Za-z-])"
+)
 _VERSION = re.compile(r"v?\d+\.|\d+x\.|sha\d+\.")
 _RESERVED = ("example", "test", "invalid", "localhost")
 _SILENT = ("noreply", "no-reply", "donotreply", "do-not-reply", "git", "hg", "svn")
@@ -152,7 +256,7 @@ _BEFORE_ADDRESS = {
     ),
 }
 _LINE_CHARACTERS = 160
-_NAMES_PEOPLE = ("author-line", "git-config", "config-section", "login-and-name", "blame")
+_NAMES_PEOPLE = ("author-line", "git-config", "config-section", "profile", "blame")
 _NO_PERSON = re.compile(
     r"(?i:your name|.*test user|github.*|gitlab.*|claude.*|codex.*|copilot.*|cursor.*|dependabot.*|"
     r"renovate.*|not committed yet|example.*|alice|bob|co-authored-by.*|the .*|openai.*|"
@@ -201,6 +305,8 @@ def _address_around(text: str, at: int) -> tuple[int, int] | None:
         start += 1
     while start < at and text[start] in ".-+'%":
         start += 1
+    if text[at - 1] in ".-+'%":  # the number of a line before a decorator
+        return None
     is_format = start > 0 and text[start - 1] == "%" and at - start == 1
     if start == at or is_format or not _is_somebodys(text[start:at], right[0].lower()):
         return None
@@ -218,7 +324,10 @@ def _is_somebodys(local: str, domain: str) -> bool:
     if _VERSION.match(domain) or labels[-1] in words("file_ends"):
         return False
     local = local.casefold()
-    if local in _SILENT or is_bot(local):
+    numbered = re.fullmatch(r"\d+\+(.+)", local)
+    if local in _SILENT or is_bot(local) or (numbered and is_account(numbered[1])):
+        return False
+    if local.startswith(("your-", "your.", "your_")):
         return False
     who = local.rstrip("0123456789")
     if who in words("neutral_locals") or re.match(r"test(?![a-z])|tester|testuser", who):
@@ -236,32 +345,41 @@ def _is_person(name: str, rule: str) -> bool:
     if not is_common(name):
         return True
     capitalised = all(part[0].isupper() for part in parts)
-    nobody = any(part.casefold() in words("nobody") or is_account(part) for part in parts)
-    return rule in _NAMES_PEOPLE and capitalised and not nobody
+    nobody = any(is_account(part) for part in parts)
+    known = any(is_name(part.casefold()) for part in parts)
+    return rule in _NAMES_PEOPLE and capitalised and known and not nobody
 
 
 def _teach_emails(text: str, hits: Sequence[Hit]) -> Taught:
-    """Note the people of author lines, with the longer parts of a whole name, and accounts.
-
-    First and last name together are sure; one word, or common words, need a second sign, such
-    as the same word in an address.
-    """
+    """Note the people of author lines, and the accounts in addresses."""
     for hit in hits:
-        name = text[hit.start : hit.end]
+        name = hit.of(text)
         if hit.kind == "email":
             local = name.partition("@")[0].rpartition("+")[2]
             if len(local) >= _MIN_LOCAL_CHARACTERS and not is_common(local):
                 yield Learnt(local, "user", "e-mail", any_case=True), "address"
             if "." in local:
                 yield local.replace(".", " "), "address"
-            continue
-        whole, common = " " in name, is_common(name)
-        if whole or not name.isascii() or not common:
-            sure = not name.isascii() or (whole and not common)
-            yield Learnt(name, "person", hit.rule), SURE if sure else "author"
-        for part in name.split() if whole else ():
-            if part[:1].isupper() and part.isalpha() and not is_common(part):
-                yield Learnt(part, "person", hit.rule), SURE
+        else:
+            yield from _person(name, hit.rule)
+
+
+def _person(name: str, rule: str) -> Taught:
+    """Note a person, with the longer parts of a whole name.
+
+    First and last name together are sure; one word, or common words, need a second sign, such
+    as the same word in an address.
+    """
+    whole, common = " " in name, is_common(name)
+    if whole or not name.isascii() or not common:
+        sure = not name.isascii() or (whole and not common)
+        yield Learnt(name, "person", rule), SURE if sure else "author"
+    if whole and not common and name.isascii() and all(map(str.isalpha, name.split())):
+        for between in ("_", "-", "."):
+            yield Learnt(between.join(name.split()), "user", JOINED, any_case=True), SURE
+    for part in name.split() if whole else ():
+        if part[:1].isupper() and part.isalpha() and not is_common(part):
+            yield Learnt(part, "person", rule), SURE
 
 
 _EVERYBODYS = _ascii(r"\.svc\.cluster\.local$|(?:^|\.)example\.[a-z]+$")
@@ -281,7 +399,7 @@ def _hosts(text: str) -> Iterator[Hit]:
 
 def _teach_hosts(text: str, hits: Sequence[Hit]) -> Taught:
     for hit in hits:
-        name = text[hit.start : hit.end]
+        name = hit.of(text)
         if hit.rule != "prompt" or re.search(r"[-.0-9]", name):
             yield Learnt(name, "host", hit.rule, any_case=True), SURE
 
@@ -398,8 +516,8 @@ def _mentions(text: str) -> Iterator[Hit]:
 
 def _teach_mentions(text: str, hits: Sequence[Hit]) -> Taught:
     for hit in hits:
-        if hit.kind == "mention" and hit.end - hit.start >= 8:
-            yield Learnt(text[hit.start : hit.end], "mention", hit.rule), SURE
+        if hit.kind == "mention" and len(hit.of(text)) >= 8:
+            yield Learnt(hit.of(text), "mention", hit.rule), SURE
 
 
 PASSES = {

@@ -23,7 +23,7 @@ DEFAULT_KEY = b"compression_eval"
 
 KINDS = (
     *("secret", "user", "person", "email", "host", "ipv4", "ipv6", "mac", "phone", "card", "ssn"),
-    "mention",
+    *("mention", "number"),
 )
 
 MARK = "~SCRUBBED~"
@@ -177,12 +177,18 @@ class Pseudonyms:
         made = [left.pop() if each.isdigit() and left else each for each in reversed(value)]
         return "".join(reversed(made))
 
+    def _number(self, value: str, attempt: int) -> str:
+        stream = self._stream(value, attempt)
+        return "99900" + "".join(str(next(stream) % 10) for _ in range(7))
+
     def _mention(self, value: str, attempt: int) -> str:
         first = value[0] if value[0].isalpha() and value[0].isascii() else "U"
         return f"{first.upper()}SCRUBBED{self._checked(value, attempt).upper()}"
 
 
-_FEW = ("ipv4", "mac", "phone", "ssn", "card")
+_NUMBER = re.compile(r"99900\d{7}")
+"""Stand-ins of account numbers, of more digits than any forge has given out."""
+_FEW = ("ipv4", "mac", "phone", "ssn", "card", "number")
 """Kinds with so few stand-ins that two values of one conversation may meet."""
 _MAX_ATTEMPTS = 50
 
@@ -226,7 +232,7 @@ def is_pseudonym(kind: str, value: str) -> bool:
     """
     if kind == "secret":
         rest = without_secret_pseudonyms(value)
-        return rest != value and not re.search(r"[A-Za-z0-9]", _KEY_PREFIX.sub("", rest, count=1))
+        return rest != value and not re.search(r"[A-Za-z0-9]", without_key_prefix(rest))
     if kind == "email":
         local, _, domain = value.rpartition("@")
         is_forge = domain.casefold().endswith(_FORGE_DOMAIN)
@@ -241,7 +247,14 @@ def is_pseudonym(kind: str, value: str) -> bool:
             _is_checked("name" if _CHECKED["name"].fullmatch(part) else "user", part)
             for part in parts
         )
+    if kind == "number":
+        return bool(_NUMBER.fullmatch(value))
     return kind in _CHECKED and _is_checked(kind, value)
+
+
+def without_key_prefix(value: str) -> str:
+    """Return a secret without what all keys of a vendor begin with."""
+    return _KEY_PREFIX.sub("", value, count=1)
 
 
 def without_secret_pseudonyms(text: str) -> str:

@@ -13,26 +13,45 @@ from functools import cache
 from hashlib import blake2b
 from typing import Any, TypeVar
 
-from compression_eval.conversations.scrubbing.passes import PASSES, REMOTE_OWNER, teach_opened
+from compression_eval.conversations.scrubbing.disguises import shown
+from compression_eval.conversations.scrubbing.passes import (
+    PASSES,
+    REMOTE_OWNER,
+    names_of_code,
+    teach_opened,
+)
 from compression_eval.conversations.scrubbing.rules import Hit
-from compression_eval.conversations.scrubbing.vocabulary import Learnt
+from compression_eval.conversations.scrubbing.vocabulary import FOLDER, Learnt
 
 MAX_REMEMBERED = 100_000
 """Texts of which a reader keeps its results, the latest: some 20 MB, whatever is imported."""
 
-_LITERAL = re.compile(r'"(?:[^"\\\x00-\x1f]|\\.)*"')
+_LITERAL = re.compile(
+    r'"(?:[^"\\\x00-\x1f]|\\.)*"'
+    r'(?P<value>(?<=[iI][dD]")\s*:\s*\d{4,20}(?![\d.eE])|(?<="login")\s*:\s*"[\w-]{1,39}")?'
+)
+"""A text in JSON; with its value if it is a key that alone says that the value is an account's."""
 _ESCAPED_NON_ASCII = re.compile(r"\\u(?:00[89a-fA-F]|0[1-9a-fA-F]|[1-9a-fA-F])")
 _ESCAPED_SLASH = re.compile(r"(?<!\\)(?:\\\\)*\\/")
 _MAX_DEPTH = 8
 _MAX_VALUE_CHARACTERS = 4000
 
-Found = Mapping[str, Sequence[Hit]]
-"""What passes found in a text, by their names; those that found nothing are left out."""
+
+@dataclass(frozen=True)
+class Found:
+    """What is found in a text in which no JSON is decoded."""
+
+    hits: Mapping[str, Sequence[Hit]]
+    """By the names of the passes; those that found nothing are left out."""
+    is_disguised: bool = False
+    """Whether there are escapes or encodings in it."""
+
 
 Lesson = tuple[str, Learnt | str, str]
 """A pass, a value for it or a mere text, and the sign that shows it."""
 
-_NOTHING: Found = {}
+_NOTHING = Found({})
+_DISGUISED = Found({}, is_disguised=True)
 _Result = TypeVar("_Result")
 
 
@@ -45,6 +64,8 @@ class Reading:
     """What it teaches beside that where it is the arguments of a call."""
     is_silent: bool = True
     """Whether nothing is found in any of its parts."""
+    is_disguised: bool = False
+    """Whether there are escapes or encodings in it."""
 
 
 _SILENT = Reading()
@@ -72,28 +93,41 @@ class Reader:
         return _remembered(self._readings, text, self._read)
 
     def _search(self, part: str) -> Found:
+        view = None if isinstance(part, _Flattened) else shown(part)
         found: dict[str, Sequence[Hit]] = {}
         for name in self._passes:
-            hits = tuple(PASSES[name].search(part))
+            hits = [*PASSES[name].search(part)]
+            if view:
+                hits += view.hits(PASSES[name].search(view.text))
             if name == "handles" and not self._remote_owners:
-                hits = tuple(hit for hit in hits if hit.rule != REMOTE_OWNER)
+                hits = [hit for hit in hits if hit.rule != REMOTE_OWNER]
             if hits:
-                found[name] = hits
-        return found or _NOTHING
+                found[name] = tuple(hits)
+        if found:
+            return Found(found, bool(view))
+        return _DISGUISED if view else _NOTHING
 
     def _read(self, text: str) -> Reading:
-        lessons: list[Lesson] = []
-        opened: list[Lesson] = []
-        is_silent = True
+        lessons: dict[Lesson, None] = {}
+        opened: dict[Lesson, None] = {}
+        is_silent, is_disguised = True, False
         for document in _documents(text):
-            for name, hits in self.search(document).items():
+            found = self.search(document)
+            is_disguised |= found.is_disguised
+            for name, hits in found.hits.items():
                 is_silent = False
                 teach = PASSES[name].teach
                 taught = teach(document, hits) if teach else ()
-                lessons.extend((name, learnt, sign) for learnt, sign in taught)
+                lessons.update(((name, learnt, sign), None) for learnt, sign in taught)
                 if name == "user_names":
-                    opened.extend((name, *lesson) for lesson in teach_opened(document))
-        return _SILENT if is_silent else Reading(tuple(lessons), tuple(opened), is_silent=False)
+                    taught = teach_opened(document)
+                    opened.update(((name, *lesson), None) for lesson in taught)
+            for lesson in names_of_code(document):
+                told = opened if lesson[1] == FOLDER else lessons
+                told["handles", *lesson] = None
+        if is_silent and not (lessons or opened or is_disguised):
+            return _SILENT
+        return Reading(tuple(lessons), tuple(opened), is_silent, is_disguised)
 
 
 @cache
@@ -116,6 +150,8 @@ def rewritten_text(text: str, rewrite: Callable[[str], str], depth: int = 0) -> 
     """Return a text with every decoded string in it rewritten, object keys too."""
 
     def literal(found: re.Match[str]) -> str:
+        if found["value"]:
+            return rewrite(found[0])
         before: str = json.loads(found[0])
         after = rewritten_text(before, rewrite, depth + 1)
         if after == before:
@@ -136,7 +172,7 @@ def _documents(text: str, depth: int = 0) -> Iterator[str]:
     """Yield what the rules read to learn from a text: its decoded strings, and names with values.
 
     A value in JSON often tells what it is by its key alone, so each JSON document also comes as
-    lines of the form ``key = "value"``.
+    lines of the form ``key = "value"``, with lines of braces around the members of an object.
     """
     if depth < _MAX_DEPTH and _may_be_json(text):
         if (data := _decoded(text)) is not None:
@@ -154,19 +190,29 @@ def _flattened(data: object, depth: int) -> Iterator[str]:
     waiting: list[tuple[str, object]] = [("", data)]
     while waiting:
         key, value = waiting.pop()
+        if value is _END:
+            lines.append(key)
+            continue
         if isinstance(value, _Object):
-            waiting.extend(reversed(value))
+            waiting += ("}", _END), *reversed(value), (f"{key} = {{", _END)
         elif isinstance(value, list):
             waiting.extend((key, item) for item in reversed(value))
         if isinstance(value, str):
             yield from _documents(value, depth + 1)
         if key:
             yield from _documents(key, depth + 1)
-            shown = "" if isinstance(value, list) else str(value)
-            if shown and len(shown) <= _MAX_VALUE_CHARACTERS:
-                lines.append(f'{key} = "{shown}"')
+            written = "" if isinstance(value, list) else str(value)
+            if written and len(written) <= _MAX_VALUE_CHARACTERS:
+                lines.append(f'{key} = "{written}"')
     if lines:
-        yield "\n".join(lines)
+        yield _Flattened("\n".join(lines))
+
+
+class _Flattened(str):
+    """A document as lines; what is disguised in it is read in its strings."""
+
+
+_END = object()
 
 
 class _Object(list[tuple[str, Any]]):

@@ -19,7 +19,7 @@ from compression_eval.errors import DataError, lacking
 _WHOLE_TEXT = ((0, sys.maxsize),)
 
 _BOT = re.compile(r"(?:^|[^a-z])bot\]?$|^app/")
-_BETWEEN_WORDS = re.compile(r"[-_.\s]+")
+_BETWEEN_WORDS = re.compile(r"[-_.\s]+|(?<=[a-z]{3})(?=[A-Z][a-z]{2})")
 _INFLECTIONS = [
     (re.compile(ending), instead)
     for ending, instead in (
@@ -44,6 +44,12 @@ class Hit:
     end: int
     rule: str
     kind: str
+    value: str = ""
+    """What stands there, where it is written in another way (see `disguises`)."""
+
+    def of(self, text: str) -> str:
+        """Return what stands at the place in a text."""
+        return self.value or text[self.start : self.end]
 
 
 @dataclass(frozen=True)
@@ -55,7 +61,7 @@ class Rule:
     needs: re.Pattern[str] | None
     pattern: re.Pattern[str]
     each: re.Pattern[str] | None
-    named: bool
+    named: str
 
 
 Match = tuple[Rule, re.Match[str], Hit]
@@ -65,16 +71,11 @@ def matches(
     passage: str, text: str, windows: Iterable[tuple[int, int]] = _WHOLE_TEXT
 ) -> Iterator[Match]:
     """Yield every value that the rules of a pass find in a text, or in parts of it."""
-    lowered = _lowered(text)
     hints: tuple[str, ...] = ()
     hinted = True
     for rule in rules(passage):
         if rule.hints != hints:  # neighbours share theirs
-            hints, hinted = rule.hints, not rule.hints
-            for hint in hints:
-                if hint in lowered:
-                    hinted = True
-                    break
+            hints, hinted = rule.hints, not rule.hints or holds_any(text, rule.hints)
         if not hinted or (rule.needs and not rule.needs.search(text)):
             continue
         for start, end in windows:
@@ -85,6 +86,12 @@ def matches(
                         kind = group.partition("_")[0]
                         if kind in KINDS and match[group]:
                             yield rule, found, Hit(*match.span(group), rule.name, kind)
+
+
+def holds_any(text: str, hints: Iterable[str]) -> bool:
+    """Return whether a text holds any of some literals, which are in lower case."""
+    lowered = _lowered(text)
+    return any(hint in lowered for hint in hints)
 
 
 @lru_cache(maxsize=1)
@@ -122,7 +129,7 @@ def rules(passage: str) -> tuple[Rule, ...]:
             compiled(rule["needs"]) if "needs" in rule else None,
             compiled(rule["pattern"]),
             compiled(rule["each"]) if "each" in rule else None,
-            rule.get("named", False),
+            rule.get("named", ""),
         )
         for name, rule in every[passage].items()
     )
@@ -170,12 +177,13 @@ def is_common(name: str) -> bool:
     lowered = name.casefold()
     if len(lowered) < 3 and lowered.isascii():
         return True
-    parts = [part for part in _BETWEEN_WORDS.split(lowered) if part]
-    return is_account(lowered) or all(map(_is_word, parts))
+    parts = [part.casefold() for part in _BETWEEN_WORDS.split(name) if part]
+    return is_account(lowered) or all(map(is_word, parts))
 
 
 @lru_cache(maxsize=100_000)
-def _is_word(part: str) -> bool:
+def is_word(part: str) -> bool:
+    """Return whether a part of a name is a word of the language or of programs; in lower case."""
     stem = part[:-1] if part[-1:].isdigit() and not part[-2:].isdigit() else part
     if not stem.isascii():
         return False
@@ -183,12 +191,19 @@ def _is_word(part: str) -> bool:
         return True
     # What it may be a form of; most of these are no words.
     bases = {stem, *(ending.sub(instead, stem) for ending, instead in _INFLECTIONS)}
-    return not _is_name(stem) and any(
-        base in words("common") or (base in dictionary() and not _is_name(base)) for base in bases
+    return not is_name(stem) and any(
+        base in words("common") or (base in dictionary() and not is_name(base)) for base in bases
     )
 
 
-def _is_name(word: str) -> bool:
+def is_personal(name: str) -> bool:
+    """Return whether a part of a name is one that people have, by the dictionary: ``jane-7``."""
+    parts = re.findall(r"[a-z]{3,}", name.casefold())
+    return not is_common(name) and any(map(is_name, parts))
+
+
+def is_name(word: str) -> bool:
+    """Return whether people have a word as a name, too; it is in lower case."""
     return word in words("names") or word.capitalize() in dictionary()
 
 

@@ -12,8 +12,19 @@ from functools import cache
 from itertools import pairwise
 from typing import TYPE_CHECKING
 
-from compression_eval.conversations.scrubbing.pseudonyms import MARK, without_secret_pseudonyms
-from compression_eval.conversations.scrubbing.rules import Hit, Rule, matches, missing, words
+from compression_eval.conversations.scrubbing.pseudonyms import (
+    MARK,
+    without_key_prefix,
+    without_secret_pseudonyms,
+)
+from compression_eval.conversations.scrubbing.rules import (
+    Hit,
+    Rule,
+    is_word,
+    matches,
+    missing,
+    words,
+)
 
 if TYPE_CHECKING:
     from kingfisher_sdk import Scanner
@@ -22,10 +33,10 @@ _HASH = re.compile(r"[0-9a-f]{7,40}|[0-9A-F]{7,40}")
 _UUID = re.compile(r"(?i:[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12})")
 _IDENTIFIER = re.compile(r"(?:toolu|call|fc|msg|resp|chatcmpl|rs|req|run|item)[_-][\w-]+")
 _NOT_A_VALUE = re.compile(
-    r"[$<%{(*\[!@#].*|.*(?:\$\{|\{|\}|\(|\[|\]|\.\.\.|…|\*\*\*|://|process\.env|os\.environ).*"
-    r"|(?i:x+|\.+|-+|_+|.*(?:redacted|placeholder|example|your[_-]|changeme|dummy).*)"
+    r"[$<%{(*\[!@#=?&].*|[A-Za-z_]\w*=\w.*|.*(?:\$\{|\{|\}|\(|\[|\]|\.\.\.|…|\*\*\*|://|process\.env|os\.environ).*"
+    r"|(?i:x+|\.+|-+|_+|.*(?:redacted|placeholder|example|your[_-]|changeme|dummy).*)|[Yy]our[A-Z].*"
 )
-_MEMBER = re.compile(r"[A-Za-z_]\w*(?:(?:\.|->|::)[A-Za-z_]\w*)+[?!]?")
+_MEMBER = re.compile(r"[A-Za-z_$][\w$]*(?:[?!]{0,2}(?:\.|->|::)[#A-Za-z_$][\w$]*)+[?!]{0,2}")
 _PATH = re.compile(r"(?:\.{1,2}|~)?/.*|(?:[\w.-]+/)+[\w.-]*\.\w{1,5}|[A-Za-z]:\\.*")
 _CODE = re.compile(r"[A-Z]{2,12}-\d{1,6}")
 _CASE_CHANGE = re.compile(r"[a-z][A-Z]")
@@ -39,9 +50,12 @@ _NO_SECRET_SUFFIX = re.compile(
     r"(?:[_.-].*)?"
 )
 _CAMEL_SUFFIX = re.compile(r"(?:Id|Name|Url|Uri|Path|File|Type|Count|Hash|Usage|Limit|Exp|At|s)\w*")
+_NAME_OF_CODE = re.compile(r"[A-Za-z_$][\w$]*(?:[.-][A-Za-z][\w$]*)*[?!]?")
+_PARTS = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+")
+_HUMP = re.compile(r"[a-z0-9][A-Z]|[A-Za-z0-9]_[A-Za-z]")
+_CUT = ("...", "…")
+"""What a program writes behind the beginning of a key, so as not to show it."""
 _MIN_LEARNT_CHARACTERS = 8
-_SPOKEN = ("password-in-prose", "pgpass", "netrc")
-_SURE = ("password-flag", "curl-user", "password-glued-to-a-flag")
 
 
 def secrets(text: str) -> Iterator[Hit]:
@@ -54,8 +68,8 @@ def secrets(text: str) -> Iterator[Hit]:
         return
     for hit in _detected(text):
         value = text[hit.start : hit.end]
-        is_fact = any(form.fullmatch(value) for form in (_HASH, _UUID, _IDENTIFIER))
-        if not is_fact and not _is_placeholder(value):
+        is_fact = any(form.fullmatch(value) for form in (_HASH, _UUID, _IDENTIFIER, _MEMBER))
+        if not is_fact and not _is_of_words(value) and not _is_placeholder(value):
             yield hit
     yield from by_own_rules(text)
 
@@ -67,8 +81,10 @@ def by_own_rules(text: str) -> Iterator[Hit]:
             yield hit
             continue
         # A password may well end in "!"; a sentence about one, too, so both are looked for.
-        trailing = ".,:)]}>?" if rule.name == "assigned-secret" else ".,:)]}>?!"
+        trailing = ".,;:)]}>?" if rule.name == "assigned-secret" else ".,;:)]}>?!"
         value = text[hit.start : hit.end].rstrip(trailing)
+        if without_key_prefix(value) != value and text.startswith(_CUT, hit.start + len(value)):
+            continue
         if _is_secret(rule, found, value):
             yield Hit(hit.start, hit.start + len(value), rule.name, "secret")
 
@@ -77,14 +93,15 @@ def stands_for_itself(value: str) -> bool:
     """Return whether a value is a secret wherever it stands, not only beside its name."""
     if value.endswith(MARK):  # every stand-in begins so
         return False
-    return len(value) >= _MIN_LEARNT_CHARACTERS and not _WORDS.fullmatch(value)
+    is_code = _HUMP.search(value) and _is_of_words(value)
+    return len(value) >= _MIN_LEARNT_CHARACTERS and not _WORDS.fullmatch(value) and not is_code
 
 
 def _is_secret(rule: Rule, found: re.Match[str], value: str) -> bool:
     """Return whether a value that only a name before it gives away is one."""
     rest = without_secret_pseudonyms(value)
     if rest != value:  # something beside a stand-in may still be a secret
-        return bool(re.search(r"[A-Za-z0-9]{6}", rest))
+        return bool(re.search(r"[A-Za-z0-9]{6}", without_key_prefix(rest)))
     in_url = rule.name == "password-in-url"
     is_code = any(form.fullmatch(value) for form in (_MEMBER, _IDENTIFIER, _CODE))
     if in_url or _is_placeholder(value) or len(value) < 4 or is_code:
@@ -95,9 +112,9 @@ def _is_secret(rule: Rule, found: re.Match[str], value: str) -> bool:
         password = _password_of(value)
         if password is not None or rule.name == "basic-credentials":
             return not _is_placeholder(password or "")
-    if rule.name in _SPOKEN:
+    if rule.named == "spoken":
         return _is_mixed(value, 6) or len(_CASE_CHANGE.findall(value)) > 1
-    return rule.name in _SURE or _is_mixed(value, 12)
+    return rule.named == "sure" or _is_mixed(value, 12)
 
 
 def _password_of(value: str) -> str | None:
@@ -121,6 +138,8 @@ def _is_assigned(found: re.Match[str], value: str) -> bool:
     password = found["name"].lower() in ("password", "passwd", "passphrase", "pwd")
     if len(value) < 6 or (_PATH.fullmatch(value) and not _KEY_CHARACTERS.fullmatch(value)):
         return False
+    if _is_of_words(value) and not quoted and (not password or _HUMP.search(value)):
+        return False
     if value.isdigit() or value.isalpha():
         return password and quoted and (value.isdigit() or len(value) >= 8)
     return _is_mixed(value, 6 if quoted else 8)
@@ -132,9 +151,20 @@ def _is_mixed(value: str, length: int) -> bool:
     return len(value) >= length and letters and not value.isalpha() and not _WORDS.fullmatch(value)
 
 
+def _is_of_words(value: str) -> bool:
+    """Return whether a value is a name of code that is made of words: ``Uint8Array``."""
+    if not _NAME_OF_CODE.fullmatch(value):
+        return False
+    parts = [part.casefold() for part in _PARTS.findall(value)]
+    long = [part for part in parts if len(part) > 2]
+    return len("".join(long)) * 2 > len("".join(parts)) and all(map(is_word, long))
+
+
 def _is_placeholder(value: str) -> bool:
     known = value.casefold() in words("placeholders")
-    return known or bool(_NOT_A_VALUE.fullmatch(value)) or len(set(value)) < 3
+    rest = without_key_prefix(value)
+    cut = rest != value and len(re.findall(r"[A-Za-z0-9]", rest)) < 6
+    return known or cut or bool(_NOT_A_VALUE.fullmatch(rest)) or len(set(rest)) < 3
 
 
 def _detected(text: str) -> list[Hit]:

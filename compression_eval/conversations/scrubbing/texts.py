@@ -5,12 +5,13 @@ from dataclasses import dataclass, field
 from functools import cache
 from typing import Any, Literal, get_args, get_origin
 
+from compression_eval.conversations.scrubbing.disguises import shown
 from compression_eval.conversations.scrubbing.passes import ONLY_TEACHES, PASSES
 from compression_eval.conversations.scrubbing.pseudonyms import Pseudonyms, StandIns, is_pseudonym
 from compression_eval.conversations.scrubbing.reading import reader_for, rewritten_text
 from compression_eval.conversations.scrubbing.rules import Hit, without_overlaps
 from compression_eval.conversations.scrubbing.settings import ScrubSettings
-from compression_eval.conversations.scrubbing.vocabulary import Vocabulary
+from compression_eval.conversations.scrubbing.vocabulary import ANYWHERE, Vocabulary
 from compression_eval.fixtures.banks import ProbeBank
 from compression_eval.fixtures.models import IMAGE_DATA, Fixture, Message, Open, Source, ToolCall
 from compression_eval.terminal import aligned
@@ -145,8 +146,6 @@ class TextPasses:
             where: The field that it stands in.
         """
         reading = self._reader.read(text)
-        if reading.is_silent:
-            return
         known = self.vocabulary.changes
         for lesson in reading.lessons:
             self.vocabulary.learn(*lesson)
@@ -184,9 +183,7 @@ class TextPasses:
 
         def look(part: str) -> str:
             found.extend(
-                (name, hit, part[hit.start : hit.end])
-                for name, hits in self._hits(part).items()
-                for hit in hits
+                (name, hit, hit.of(part)) for name, hits in self._hits(part).items() for hit in hits
             )
             return part
 
@@ -198,10 +195,13 @@ class TextPasses:
         """Return whether it is already known that nothing in a text is to be replaced."""
         if text in self._clean:
             return True
-        if self._reader.read(text).is_silent and not self.vocabulary.may_be_in(text):
-            self._clean.add(text)
-            return True
-        return False
+        reading = self._reader.read(text)
+        # A known value may stand in a disguise, which is undone in the decoded parts only.
+        maybe = reading.is_disguised or self.vocabulary.may_be_in(text)
+        if maybe or not reading.is_silent:
+            return False
+        self._clean.add(text)
+        return True
 
     def _replaced(self, text: str) -> str:
         for name in self._passes:
@@ -209,7 +209,7 @@ class TextPasses:
             parts: list[str] = []
             place = 0
             for hit in hits:
-                value = text[hit.start : hit.end]
+                value = hit.of(text)
                 self.report.note(name, hit.rule, hit.kind, value, self._stand_ins.digest(value))
                 parts += text[place : hit.start], self._stand_ins.of(hit.kind, value)
                 place = hit.end
@@ -220,16 +220,24 @@ class TextPasses:
         hits = self._places.get(text)
         if hits is None:
             searched, learnt = self._reader.search(text), self.vocabulary.hits(text)
+            view = shown(text) if searched.is_disguised else None
+            undone = self.vocabulary.hits(view.text) if view else {}
             hits = self._places[text] = {}
-            for name in self._passes if searched or learnt else ():
-                both = (*searched.get(name, ()), *learnt.get(name, ()))
+            for name in self._passes if searched.hits or learnt or undone else ():
+                found = [*searched.hits.get(name, ()), *learnt.get(name, ())]
+                found += view.hits(undone.get(name, ())) if view else ()
                 hits[name] = without_overlaps(
-                    hit
-                    for hit in both
-                    if hit.rule != ONLY_TEACHES
-                    and not is_pseudonym(hit.kind, text[hit.start : hit.end])
+                    hit for hit in found if self._is_replaced(name, hit, hit.of(text))
                 )
         return hits
+
+    def _is_replaced(self, name: str, hit: Hit, value: str) -> bool:
+        if hit.rule == ONLY_TEACHES or is_pseudonym(hit.kind, value):
+            return False
+        # A listing shows an account whatever its name; a folder in `/home` or an `@name` does not.
+        told = hit.rule in ANYWHERE or (name == "user_names" and not hit.rule.endswith("-home"))
+        is_name = hit.kind in ("user", "person") and not told
+        return not (is_name and self.vocabulary.is_of_code(value))
 
 
 def rewritten(data: Any, model: type[Open], rewrite: Callable[[str, str], str]) -> Any:

@@ -8,7 +8,9 @@ A secret or a host is sure as soon as its form shows it. The name of an account 
 not: one test literal can look like a home folder. It needs two signs of different kinds, or one
 that only a real account leaves. With one it is replaced where accounts stand (``@name``,
 ``name/branch``, ``forge.com/name``, a whole JSON string), with two as a word of its own, and in
-neither case inside identifiers, module paths, addresses of pages, hashes and format strings.
+neither case inside identifiers, module paths, addresses of pages, hashes and format strings. A
+name that the code has as well (a package, a command, a folder, a repository) is no person's: the
+session is about it, and it is left.
 """
 
 import re
@@ -16,7 +18,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 from compression_eval.conversations.scrubbing.pseudonyms import is_pseudonym
-from compression_eval.conversations.scrubbing.rules import Hit, without_overlaps
+from compression_eval.conversations.scrubbing.rules import Hit, is_common, without_overlaps
 from compression_eval.errors import DataError
 
 MAX_VALUES = 500_000
@@ -28,6 +30,18 @@ _MAX_TRIED = 32
 SURE = "sure"
 """The sign of what needs no other: a form that only the real thing has."""
 
+FOLDER, HOME = "folder", "home"
+CODE = frozenset(
+    ("command", "package", "installed", "manifest", "repository", "bot", "organization")
+)
+"""Signs that a name is one of the code, and no person's. A folder is one, too, if nothing but a
+home folder shows an account of that name: work may lie in ``/data/lab/jane``."""
+_PLACES = frozenset((FOLDER, HOME, SURE))
+
+JOINED = "joined-name"
+"""The rule for first and last name written as one: nothing else is called so."""
+ANYWHERE = ("listed", JOINED)
+
 _RUN = re.compile(r"[A-Za-z0-9]+")
 _RUN_BEHIND_ESCAPE = re.compile(r"\\(?:[nrtbf]|u[0-9A-Fa-f]{4})([A-Za-z0-9]+)")
 _ESCAPED_LETTER = re.compile(r"\\u(?:00[3-7]|0130|212[aA])")
@@ -37,10 +51,13 @@ _BEHIND = re.compile(r"(?![A-Za-z0-9])")
 
 _FORGE_BEFORE = re.compile(
     r"(?:(?:github|gitlab|bitbucket|codeberg|githubusercontent)\.(?:com|org)[:/]"
-    r"(?:users/|repos/|orgs/)?|(?<![\w/])(?:gh|github)[:/]|(?:huggingface\.co|hf\.co)/(?:datasets/|spaces/)?)\Z"
+    r"(?:users/|repos/|orgs/)?|(?<![\w/])(?:gh|github)[:/]|(?<![\w.-])/?(?:repos|users|orgs)/"
+    r"|(?:huggingface\.co|hf\.co)/(?:datasets/|spaces/)?|pull request #\d{1,7} from "
+    r"|(?<![\w./-])(?:\.\.[/\\])*(?:Users|home)[/\\])\Z"
 )
+"""What an account's name stands behind, whatever it is."""
 _BRANCH_BEFORE = re.compile(
-    r"(?:(?:^|[^\w./@-]|\\[nrt])(?:(?:origin|heads|remotes/\w+)/)?|\.{2,3})\Z"
+    r"(?:(?:^|[^\w./@-]|\\[nrt])(?:(?:origin|(?:refs/)?heads|remotes/\w+)/)?|\.{2,3})\Z"
 )
 _BRANCH_BEHIND = re.compile(r"/(?=[A-Za-z0-9])[\w.-]*+(?<!\.)(?!/)")
 _FILE_END = re.compile(r"\.[A-Za-z]{1,5}\Z")
@@ -51,6 +68,11 @@ _PATH_BEFORE = re.compile(r"[\w.~:@%+/\\-]*\Z")
 _ABSOLUTE = re.compile(r"(?:file://)?(?:~|/|[A-Za-z]:[/\\])")
 _ESCAPED_BEFORE = re.compile(r"(?<!\\)\\(?:[nrt]|u[0-9A-Fa-f]{4})\Z")
 _IMPORT_BEHIND = re.compile(r"[\w.]*[ ]import[ ]")
+_NUMBER_BEFORE = re.compile(r"(?:[iI][dD][\"'\\]{0,2}\s{0,3}[:=]\s{0,3}[\"'\\]{0,2}|/u/)\Z")
+_MACHINE_BEHIND = re.compile(
+    r"-(?:s-)?(?:mac|macbook|imac|laptop|desktop|pc|phone|server|patch|fix|dev)(?![A-Za-z])"
+)
+_ENCODED_BEFORE = re.compile(r"(?i:-(?:users|home)-)\Z")
 _NEAR = 200
 
 
@@ -82,7 +104,7 @@ class Vocabulary:
         """Grows with everything that was learnt."""
 
     def learn(self, passage: str, learnt: Learnt | str, sign: str = SURE) -> None:
-        """Note a value for a pass, and the sign that shows it.
+        """Note a value for a pass, and the sign that shows it, if there is any.
 
         Of two rules that taught it the first by kind and name counts, so that the order in which
         texts are read does not matter. Of a mere text only the sign is noted, for the case that it
@@ -92,7 +114,8 @@ class Vocabulary:
             DataError: There are more than `MAX_VALUES`.
         """
         if isinstance(learnt, str):
-            self._add_sign(learnt, sign)
+            if not is_pseudonym("user", learnt):
+                self._add_sign(learnt, sign)
         elif not is_pseudonym(learnt.kind, learnt.value):
             self._add_sign(learnt.value, sign)
             self._add(passage, learnt)
@@ -111,9 +134,10 @@ class Vocabulary:
         return whole
 
     def _add(self, passage: str, learnt: Learnt) -> None:
-        shared = self._shared._by_pass.get(passage, {}) if self._shared else {}
         known = self._by_pass.setdefault(passage, {})
-        before = known.get(learnt.value) or shared.get(learnt.value)
+        before = known.get(learnt.value)
+        for table in self._tables():
+            before = before or table._by_pass.get(passage, {}).get(learnt.value)
         if before is not None and (before.kind, before.rule) <= (learnt.kind, learnt.rule):
             return
         if before is None:
@@ -124,7 +148,7 @@ class Vocabulary:
 
     def _add_sign(self, value: str, sign: str) -> None:
         key = value.casefold()
-        if sign in self._signs_of(key):
+        if not sign or sign in self._signs_of(key):
             return
         self._signs.setdefault(key, set()).add(sign)
         self.changes += 1
@@ -136,9 +160,7 @@ class Vocabulary:
     def may_be_in(self, text: str) -> bool:
         """Return False only if no value stands in a text, nor in any JSON that it holds."""
         lowered = text.lower()
-        for table in (self._shared, self):
-            if table is None or not table._by_run:
-                continue
+        for table in self._tables():
             runs = table._runs_in(text, lowered)
             bare = [value for _, value in table._by_run[""]] if "" in runs else []
             if (
@@ -154,24 +176,42 @@ class Vocabulary:
         """Return, by pass, where a text holds what was learnt, as whole words."""
         lowered = text.lower()
         found: dict[str, list[Hit]] = {}
-        for table in (self._shared, self):
-            if table is None or not table._by_run:
-                continue
+        for table in self._tables():
             learnt: dict[str, list[Learnt]] = {}
             runs = table._runs_in(text, lowered)
             for passage, value in sorted(pair for run in runs for pair in table._by_run[run]):
                 learnt.setdefault(passage, []).append(table._by_pass[passage][value])
             for passage, candidates in learnt.items():
                 for hit, entry in _places(candidates, text, lowered):
-                    # Where a name stands matters unless a person said that it is one.
-                    anywhere = entry.kind not in ("user", "person") or entry.rule == "listed"
-                    signs = () if anywhere else self._signs_of(entry.value.casefold())
-                    if anywhere or _is_free(text, hit, sure=SURE in signs or len(signs) > 1):
+                    if self._is_meant(entry, text, hit):
                         found.setdefault(passage, []).append(hit)
         return found
 
+    def is_of_code(self, name: str) -> bool:
+        """Return whether a name is one of the code of these sessions, and so no person's."""
+        signs = self._signs_of(name.casefold())
+        return not CODE.isdisjoint(signs) or (FOLDER in signs and signs <= _PLACES)
+
+    def _is_meant(self, entry: Learnt, text: str, hit: Hit) -> bool:
+        """Return whether a value that stands in a text is what was learnt."""
+        if entry.kind == "number":
+            return bool(_NUMBER_BEFORE.search(text[max(0, hit.start - _NEAR) : hit.start]))
+        if entry.kind not in ("user", "person") or entry.rule in ANYWHERE:
+            return True
+        if self.is_of_code(entry.value):
+            return False
+        signs = self._signs_of(entry.value.casefold())
+        return _is_free(text, hit, sure=SURE in signs or len(signs - {FOLDER}) > 1)
+
+    def _tables(self) -> "Iterator[Vocabulary]":
+        """Yield what was learnt from others, and this, where there is anything."""
+        if self._shared:
+            yield from self._shared._tables()
+        if self._by_run:
+            yield self
+
     def _signs_of(self, key: str) -> set[str]:
-        shared = self._shared._signs.get(key, set()) if self._shared else set()
+        shared = self._shared._signs_of(key) if self._shared else set()
         return self._signs.get(key, set()) | shared
 
     def _runs_in(self, text: str, lowered: str) -> set[str]:
@@ -240,12 +280,24 @@ def _is_free(text: str, hit: Hit, *, sure: bool) -> bool:
     near = text[max(0, start - _NEAR) : start]
     if _stands_as_account(text, start, end, near):
         return True
-    if not sure or _is_code(text, start, end, near):
+    if (
+        not sure
+        or (hit.kind == "user" and is_common(text[start:end]))
+        or _is_code(text, start, end, near)
+    ):
         return False
     if near[-1:] in ("/", "\\") or text[end : end + 1] in ("/", "\\"):
         found = _PATH_BEFORE.search(near)
         return bool(_ABSOLUTE.match(found[0] if found else ""))
     return True
+
+
+def _is_first_word(text: str, end: int, near: str) -> bool:
+    """Return whether a name begins an identifier: ``name-core``, but no ``/home/x/name-core``."""
+    if not text[end + 1 : end + 2].isalnum() or _MACHINE_BEHIND.match(text, end):
+        return False
+    path = _PATH_BEFORE.search(near)
+    return not (_ENCODED_BEFORE.search(near) or (path and _ABSOLUTE.match(path[0])))
 
 
 def _is_code(text: str, start: int, end: int, near: str) -> bool:
@@ -255,6 +307,7 @@ def _is_code(text: str, start: int, end: int, near: str) -> bool:
     is_hexadecimal = not set(text[start:end].lower()) - set("0123456789abcdef")
     return (
         before in ("_", "$", "%", "#", "&")
+        or (first == "-" and _is_first_word(text, end, near))
         or first in ("_", "(")
         or (before == "{" and first == "}")
         or (before == "." and not near[-2:-1].isspace() and len(near) > 1)
@@ -269,10 +322,14 @@ def _is_code(text: str, start: int, end: int, near: str) -> bool:
 
 def _stands_as_account(text: str, start: int, end: int, near: str) -> bool:
     behind = text[end : end + 1]
-    if near.endswith("@"):
-        return not near[-2:-1].isalnum() and behind not in ("(", ".", "_")
     if _FORGE_BEFORE.search(near):
         return behind not in ("_", ".")
+    if is_common(text[start:end]):
+        return False
+    if near.endswith("users.") or (behind == "@" and not text[end + 1 : end + 2].isdigit()):
+        return True
+    if near.endswith("@"):
+        return not near[-2:-1].isalnum() and behind not in ("(", ".", "_")
     if behind == "/" and _BRANCH_BEFORE.search(near):
         found = _BRANCH_BEHIND.match(text, end, end + _NEAR)
         return bool(found and not _FILE_END.search(found[0]))

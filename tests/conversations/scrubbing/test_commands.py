@@ -7,7 +7,7 @@ from click.testing import CliRunner, Result
 
 from compression_eval.cli import main
 from compression_eval.conversations.scrubbing import Pseudonyms, settings, texts, vocabulary
-from compression_eval.fixtures.loading import load_pair
+from compression_eval.fixtures.loading import load_fixture, load_pair
 from tests.fixtures.building import (
     assistant,
     bank_data,
@@ -33,7 +33,7 @@ def refused(done: Result) -> str:
     return done.stderr
 
 
-def dirty_pair(folder: Path, name: str = "mmuster-demo") -> Path:
+def dirty_pair(folder: Path, name: str = "demo-mmuster") -> Path:
     """A fixture with a home path in its second to last message, and its bank."""
     folder.mkdir(exist_ok=True)
     messages = [
@@ -55,11 +55,11 @@ def test_scrub_writes_fixture_bank_and_report(tmp_path: Path) -> None:
     done = run("scrub", path, "--out", out, "--report", report)
     assert done.exit_code == 0, done.output
     assert sorted(file.name for file in out.iterdir()) == [
-        f"{USER}-demo.json",
-        f"{USER}-demo.probes.json",
+        f"demo-{USER}.json",
+        f"demo-{USER}.probes.json",
     ]
-    pair = load_pair(out / f"{USER}-demo.json")
-    assert pair.fixture.name == pair.bank.fixture == f"{USER}-demo"
+    pair = load_pair(out / f"demo-{USER}.json")
+    assert pair.fixture.name == pair.bank.fixture == f"demo-{USER}"
     assert f"/home/{USER}/api" in pair.fixture.messages[-2].text
     assert pair.fixture.source is not None
     assert pair.fixture.source.scrubbing[0] == "secrets"
@@ -106,6 +106,71 @@ def test_a_name_that_one_file_gives_away_goes_from_all_in_whatever_order(tmp_pat
     assert "nothing was replaced" in alone.stdout
 
 
+ACCOUNT = {
+    "login": "qvist7",
+    "id": 5832310,
+    "node_id": "MDQ6VXNlcjU4MzIzMTA=",
+    "avatar_url": "https://avatars.githubusercontent.com/u/5832310?v=4",
+    "html_url": "https://github.com/qvist7",
+    "type": "User",
+    "site_admin": False,
+    "company": None,
+    "name": "Otto",
+}
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        json.dumps({"total": 5832311, "items": [{"id": 77, "user": ACCOUNT}]}),
+        "HTTP 200\n" + json.dumps(ACCOUNT, indent=2)[:-20] + "… cut",
+        "map[" + " ".join(f"{key}:{value}" for key, value in ACCOUNT.items()) + "]",
+        json.dumps({**ACCOUNT, "login": "mark", "html_url": "https://github.com/mark"}),
+    ],
+)
+def test_what_identifies_the_account_in_an_object_goes_with_its_name(
+    text: str, tmp_path: Path
+) -> None:
+    folder = tmp_path / "in"
+    folder.mkdir()
+    path = session(folder, "a", text, "see 5832310 rows, and mark them")
+    found = run("audit", path).stdout
+    assert "handles: profile" in found
+    assert "handles: a" in found
+    done = run("scrub", path, "--out", tmp_path / "out", "--profile", "publish")
+    assert done.exit_code == 0, done.output
+    left = load_fixture(tmp_path / "out" / "a.json").messages
+    assert left[2].text == "see 5832310 rows, and mark them"
+    for gone in ("qvist7", "5832310", "MDQ6", "github.com/mark", "Otto"):
+        assert gone not in left[0].text
+    if text.startswith('{"total"'):
+        assert json.loads(left[0].text)["total"] == 5832311
+        assert json.loads(left[0].text)["items"][0]["id"] == 77
+    assert run("audit", tmp_path / "out", "--profile", "publish").exit_code == 0
+
+
+def test_a_name_that_one_file_shows_to_be_of_the_code_stays_in_all(tmp_path: Path) -> None:
+    folder = tmp_path / "in"
+    folder.mkdir()
+    text = "assigned to @kestrelv; by @qvist7"
+    session(folder, "a", text)
+    messages = [
+        user("Run it."),
+        assistant("", call("c1", command="cd /srv/app && kestrelv eval x")),
+        result("c1", "KestrelV 1.2 in /home/fastjs2/src"),
+        assistant("", call("c2", path="/home/fastjs2/src/main/fastjs2/a.java")),
+        result("c2", "fastjs2"),
+        assistant("ok"),
+    ]
+    other = write_pair(folder, fixture_data(name="b", messages=messages))
+    done = run("scrub", folder, "--out", tmp_path / "out")
+    assert done.exit_code == 0, done.output
+    left = load_fixture(tmp_path / "out" / "a.json").messages[0].text
+    assert left.startswith("assigned to @kestrelv; by @user")
+    assert load_fixture(tmp_path / "out" / "b.json").messages == load_fixture(other).messages
+    assert run("audit", tmp_path / "out").exit_code == 0
+
+
 def test_too_many_values_are_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(vocabulary, "MAX_VALUES", 0)
     error = refused(run("scrub", dirty_pair(tmp_path / "in"), "--out", tmp_path / "out"))
@@ -144,21 +209,25 @@ def test_what_still_matches_is_not_written(tmp_path: Path, monkeypatch: pytest.M
     done = run("scrub", tmp_path / "in", "--out", tmp_path / "out")
     error = refused(done)
     assert "still found: messages[9].content: user_names: unix-home (aaa)" in error
-    assert error.endswith("Error: 1 of 2 not written: something is still found there\n")
+    assert error.endswith("demo-mmuster.json\n")
+    assert "Error: 1 of 2 not written" in error
     assert sorted(f.name for f in (tmp_path / "out").iterdir()) == [
         "clean.json",
         "clean.probes.json",
     ]
 
 
-def test_stand_ins_that_match_again_are_refused(
+def test_one_that_does_not_come_to_rest_is_named_and_the_others_are_written(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    path = dirty_pair(tmp_path / "in")
+    dirty_pair(tmp_path / "in")
+    session(tmp_path / "in", "clean", "nothing here")
     monkeypatch.setattr(Pseudonyms, "of", lambda self, kind, value, attempt=0: f"{value}0")
-    error = refused(run("scrub", path, "--out", tmp_path / "out"))
+    error = refused(run("scrub", tmp_path / "in", "--out", tmp_path / "out"))
     assert "scrubbing does not come to rest" in error
-    assert list((tmp_path / "out").iterdir()) == []
+    assert error.endswith("demo-mmuster.json\n")
+    assert (tmp_path / "out" / "clean.json").exists()
+    assert len(list((tmp_path / "out").iterdir())) == 2  # and its bank
 
 
 @pytest.mark.parametrize("package", ["kingfisher-secret-scanner", "english-words"])

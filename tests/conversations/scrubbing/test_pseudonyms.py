@@ -18,6 +18,7 @@ VALUES = {
     "card": "4539 1488 0343 6467",
     "ssn": "536-22-1234",
     "mention": "U04ABCDEFGH",
+    "number": "583231",
 }
 
 

@@ -88,7 +88,7 @@ def test_every_field_is_reached_and_ids_stay() -> None:
         user("x"),
         assistant("", call("toolu_mmuster1", path="/home/mmuster/x")),
         result("toolu_mmuster1", "ok"),
-        name="mmuster-demo",
+        name="demo-mmuster",
         description="/home/mmuster/x",
         notes="mmuster",
         model="mmuster/model",
@@ -224,11 +224,11 @@ def test_what_ran_is_recorded_once() -> None:
     assert first.source is not None
     assert second.source is not None
     words = f"english-words {version('english-words')}"
-    assert first.source.scrubber == f"compression_eval 5 (default, {words})"
+    assert first.source.scrubber == f"compression_eval 6 (default, {words})"
     assert (first.source.origin, first.source.scrubbing) == ("pi", ["emails"])
     assert second.source.scrubbing == ["emails", "secrets"]
     rules = f"kingfisher-secret-scanner {version('kingfisher-secret-scanner')}"
-    assert second.source.scrubber == f"compression_eval 5 (default, {rules}, {words})"
+    assert second.source.scrubber == f"compression_eval 6 (default, {rules}, {words})"
 
 
 def test_unknown_fields_are_scrubbed_as_well() -> None:

@@ -1,3 +1,5 @@
+import base64
+
 import pytest
 
 from tests.conversations.scrubbing.building import cleaned, conversation, scrubbed
@@ -45,6 +47,29 @@ TOKEN = "gh" + "p_" + "aB3dE6gH9jK2mN5pQ8sT1vW4yZ7bC0dF3gJ6"
         ("DB_PASSWORD=Zz9-qwerty-77!", "Zz9-qwerty-77!"),
         ("sshpass -p 'Geh3im99' ssh deploy@h", "Geh3im99"),
         ("mysql -u root -p'Geh3im99' shop", "Geh3im99"),
+        ("Password:  oQyG1%hq&ijqJ\n", "ijqJ"),
+        ("//registry.vendor.io/:_auth=cXZpc3Q6czNjcjN0LXBhc3M=", "cXZpc3Q6czNjcjN0LXBhc3M="),
+        ("<password>Geh3im-99</password>", "Geh3im-99"),
+        ("ALTER USER app IDENTIFIED BY 'Geh3im-99'", "Geh3im-99"),
+        ("create role app login password 'Geh3im-99'", "Geh3im-99"),
+        ("Passwort: Geh3im-99", "Geh3im-99"),
+        ("パスワード: Geh3im-99", "Geh3im-99"),
+        ("密码：Geh3im-99", "Geh3im-99"),
+        ("mot de passe : Geh3im-99", "Geh3im-99"),
+        ("db:\n  password: >-\n    Geh3im-99\n  x: 1", "Geh3im-99"),
+        ("echo Geh3im-99 | sudo -S ls", "Geh3im-99"),
+        ("echo 'bob:Geh3im-99' | chpasswd", "Geh3im-99"),
+        ("htpasswd -b /etc/web.pw bob Geh3im-99", "Geh3im-99"),
+        ("openssl enc -aes256 -k Geh3im-99", "Geh3im-99"),
+        (f"\x1b[31m{TOKEN}\x1b[0m", TOKEN),
+        (f"[31m{TOKEN}", TOKEN),
+        (f"x {TOKEN[:9]}\x1b[1m{TOKEN[9:]}", TOKEN[9:]),
+        (f"x {TOKEN[:9]}\u200b{TOKEN[9:]}", TOKEN[9:]),
+        (TOKEN.replace("_", "\\_"), TOKEN[4:]),
+        (f"url?t={TOKEN.replace('_', '%5F')}", TOKEN[4:]),
+        (f"t=ghp&#95;{TOKEN[4:]};", TOKEN[4:]),
+        ("".join(f"\\x{ord(one):02x}" for one in TOKEN), "\\x67\\x68"),
+        ("token: " + base64.b64encode(f"t={TOKEN}".encode()).decode(), "dD1naHBf"),
     ],
 )
 def test_a_secret_goes_wherever_it_stands(text: str, secret: str) -> None:
@@ -74,6 +99,15 @@ def test_a_secret_goes_wherever_it_stands(text: str, secret: str) -> None:
         'errors = {"password": "must have at least 8 characters"}',
         'Authorization: Basic dXNlcjpwYXNz; "auth": "none-here"; Basic workflows; basic/abcdEFGH',
         "DB_PASSWORD='' make test; echo 'all is well here'",
+        "GH_TOKEN=github_pat_... OPENAI_API_KEY=sk-... TOKEN=<token> API_KEY=xxxxxxxxxxxx",
+        "f(ipnsPrivateKey: Uint8Array, secret: Option<String>, k: &str)",
+        'if (apiKey === "" && !options?.apiKey) throw new Error();',
+        "call({ userPrivateKey: auth.vaultKeypair!.privateKey, token: this.#token2 });",
+        "${DB_CREDENTIAL_ROOT:?DB_CREDENTIAL_ROOT is required}",
+        "docker build --secret id=SECRET_TOKEN2,env=API_KEY . and --secret type=env",
+        "refresh token: eyJhbGciOiJIUzI1NiIs...",
+        "const apiToken = createToken2; secret: Sha256Hash; api_key=S3_KEY_V2",
+        r"C:\Users\dev\_work\-x and C:\\Users\\dev\\.config and \d+\.\d+",
     ],
 )
 def test_facts_stay(text: str) -> None:
@@ -90,6 +124,11 @@ def test_a_secret_learnt_from_its_name_goes_where_it_stands_alone() -> None:
     first, second = (message.text for message in done.fixture.messages)
     stand_in = first.removeprefix("export API_KEY=")
     assert second == f"I used {stand_in}, and q7-Zx81-kLmnop is no part."
+
+
+def test_a_word_of_the_code_never_goes_where_it_stands_alone() -> None:
+    text = 'PASSWORD="Base64String"; let x = new Base64String(4)'
+    assert cleaned(text).endswith("; let x = new Base64String(4)")
 
 
 def test_a_vendors_prefix_and_the_length_stay_and_a_passwords_beginning_does_not() -> None:
