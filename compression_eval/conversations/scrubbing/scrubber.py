@@ -24,6 +24,7 @@ from compression_eval.conversations.scrubbing.texts import Report, TextPasses, r
 from compression_eval.errors import DataError, describe_validation_error, shorten
 from compression_eval.fixtures.banks import ProbeBank
 from compression_eval.fixtures.models import Fixture, Open
+from compression_eval.text.thinking import split_thinking
 
 if TYPE_CHECKING:
     from inspect_ai.model import Model
@@ -260,7 +261,7 @@ async def _in_other_words(text: str, name: str, model: "str | Model | None") -> 
     except Exception as error:  # every provider has its own errors
         reason = str(error).strip().splitlines()[:1] or [type(error).__name__]
         raise DataError(f"{failed} {reason[0]}") from error
-    written = output.completion.strip()
+    written = split_thinking(output.completion).said.strip()
     problem = output.error or ("" if written else "the model returned nothing")
     if not problem and output.stop_reason != "stop":
         problem = f"it stopped because of {output.stop_reason!r}"

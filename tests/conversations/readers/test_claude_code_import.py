@@ -1,6 +1,5 @@
 """Claude Code sessions through the command: cleared contexts, missing beginnings, whose words."""
 
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -8,7 +7,7 @@ import pytest
 from click.testing import CliRunner
 
 from compression_eval.cli import main
-from compression_eval.fixtures.loading import load_bank, load_fixture
+from compression_eval.fixtures.loading import load_fixture
 from compression_eval.fixtures.models import Fixture, Message
 from tests.conversations.readers.claude_code_session import Session, result, text, use
 
@@ -210,29 +209,3 @@ def test_messages_that_no_person_wrote_are_marked(tmp_path: Path) -> None:
     assert done.exit_code == 0, done.output
     (again,) = (tmp_path / "again").glob("*.json")
     assert load_fixture(again).messages == fixture.messages
-
-
-@pytest.mark.parametrize("by", ["user", "client", "both"])
-def test_nobody_is_asked_what_the_user_wrote_by_words_of_the_client(
-    tmp_path: Path, by: str
-) -> None:
-    session = Session()
-    session.user("Fix the bug.")
-    said = "Always put the result into the table cache_entries_v7 of it."
-    if by == "both":
-        said = f"Go on now.\n<system-reminder>\n{said}\n</system-reminder>"
-    session.user(said, isMeta=by == "client")
-    session.model("m1", text("I looked at cache_entries_v7 and see."), use("c0"))
-    session.user([result("c0", "no such row")])
-    for number in range(1, 9):
-        session.model(f"n{number}", text("More. " * 2_000), use(f"c{number}"))
-        session.user([result(f"c{number}", "fine")])
-    imported(tmp_path, session)
-    out = tmp_path / "out"
-    CliRunner().invoke(main, ["probes", "generate", str(out)])
-    assert ("the user" in "".join(questions(tmp_path))) == (by == "user")
-
-
-def questions(folder: Path) -> Iterator[str]:
-    for path in folder.rglob("*.probes.json"):
-        yield from (probe.question for probe in load_bank(path).probes)
