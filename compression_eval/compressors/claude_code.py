@@ -57,7 +57,7 @@ class ClaudeCodeCompaction(ProductStrategy):
             raise CompressionError("not_applied", "nothing was said since the last summary")
         reply = completion(await asked_after(model, messages, tools, self.instructions()))
         # The analysis stays private; a reply without tags is all summary.
-        text = tagged_summary(re.sub(r"<analysis>.*?</analysis>", "", reply, flags=re.DOTALL))
+        text = tagged_summary(_without_analysis(reply))
         message = self.message(text)
         return [*system, message, *self._attachments(conversation)], message
 
@@ -88,3 +88,9 @@ class ClaudeCodeCompaction(ProductStrategy):
 
     def _is_ours(self, message: ChatMessage) -> bool:
         return bool({self.key, _FILE_KEY} & (message.metadata or {}).keys())
+
+
+def _without_analysis(reply: str) -> str:
+    # Nothing after the last end is looked through again for each beginning.
+    analysed, end, rest = reply.rpartition("</analysis>")
+    return re.sub(r"<analysis>.*?</analysis>", "", analysed + end, flags=re.DOTALL) + rest

@@ -4,7 +4,6 @@ The typed operations, the merge by code and the eviction rule are ours: an entry
 names stays unchanged, byte for byte, and entries over the budget are evicted by a stated rule.
 """
 
-import re
 from bisect import bisect_left
 from collections import deque
 from collections.abc import Callable, Iterator
@@ -61,8 +60,8 @@ class Operations(_Model):
         Raises:
             ValidationError: It holds no such object.
         """
-        found = re.search(r"\{.*\}", reply, re.DOTALL)
-        return cls.model_validate_json(found[0] if found else reply)
+        start, end = reply.find("{"), reply.rfind("}")
+        return cls.model_validate_json(reply[start : end + 1] if 0 <= start < end else reply)
 
 
 class Entry(_Model):
@@ -158,16 +157,24 @@ class Memory(_Model):
         )
 
     def _eviction_order(self, count: Callable[[str], int]) -> Iterator[Entry]:
-        left = {name: list(entries) for name, entries in self.sections.items()}
-        while closed := [
-            (entry.cycle, place, name)
-            for name, entries in left.items()
-            for place, entry in enumerate(entries)
-            if entry.closed
-        ]:
-            # Of those of one cycle first the one that then stands highest in its section.
-            _, place, name = min(closed)
-            yield left[name].pop(place)
+        left = dict(self.sections)
+        closed = [entry for entries in left.values() for entry in entries if entry.closed]
+        for cycle in sorted({entry.cycle for entry in closed}):
+            # Each with the place at which it stands when those before it are gone.
+            ranked = [
+                (place - number, name, number, entry)
+                for name, entries in left.items()
+                for number, (place, entry) in enumerate(
+                    (place, entry)
+                    for place, entry in enumerate(entries)
+                    if entry.closed and entry.cycle == cycle
+                )
+            ]
+            yield from (entry for *_, entry in sorted(ranked, key=lambda each: each[:3]))
+            left = {
+                name: [entry for entry in entries if not entry.closed or entry.cycle != cycle]
+                for name, entries in left.items()
+            }
         by_age = {name: deque(sorted(left[name], key=lambda entry: entry.cycle)) for name in left}
         totals = {name: sum(count(e.text) for e in entries) for name, entries in left.items()}
         for last in (False, True):

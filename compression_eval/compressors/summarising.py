@@ -5,7 +5,6 @@ the end of the data. Only for products that send their request after the convers
 is that done here too (`asked_after`).
 """
 
-import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar
@@ -229,8 +228,8 @@ def tagged_summary(reply: str) -> str:
     Raises:
         CompressionError: It is empty.
     """
-    tagged = re.search(r"<summary>(.*)</summary>", reply, re.DOTALL)
-    text = (tagged[1] if tagged else reply).strip()
+    inside, end, _ = reply.partition("<summary>")[2].rpartition("</summary>")
+    text = (inside if end else reply).strip()
     if not text:
         raise CompressionError("empty", "the summarising model returned no summary")
     return text

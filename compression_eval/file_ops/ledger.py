@@ -16,7 +16,8 @@ UnknownKind = Literal["tool", "program", "code", "path", "git", "outcome", "synt
 ``tool``: a tool that is not known. ``program``: a program that may write files of its own choice.
 ``code``: inline code that writes where only running it would tell. ``path``: a name made of
 variables, patterns or command output. ``git``: a git command that rewrites the tree. ``outcome``:
-an operation that may or may not have been reached. ``syntax``: a command that cannot be parsed.
+an operation that may or may not have been reached. ``syntax``: a command that cannot be parsed, or
+not within bounds.
 ``unanswered``: a call without a result.
 """
 
@@ -34,11 +35,16 @@ _MAX_COMMAND = 160
 _MAX_SCRIPTS = 50
 _MAX_SCRIPT = 100_000
 _MAX_NAMES = 6
+_MAX_WORK = 1_000_000
+"""What one call may take; see `Ledger.may_take`."""
+_STEP = 1_000
+"""What each step takes beside its size."""
 _DEVICES = ("/dev/", "/proc/")
 _LISTED = re.compile(r"(?:^|\s)((?:\.{0,2}/)?[^\s/:'\"`,;()<>|*]+(?:/[^\s/:'\"`,;()<>|*]+)+)$")
 _DEFINED = re.compile(
-    r"^\s*(?:export\s+)?(?:default\s+)?(?:pub\s+|public\s+|private\s+|static\s+|async\s+)*"
-    r"(?:def|class|func|fn|function|const|struct|enum|interface|type|trait)\s+(\w+)",
+    r"^[ \t]*(?:export[ \t]+)?(?:default[ \t]+)?"
+    r"(?:(?:pub|public|private|static|async)[ \t]+)*"
+    r"(?:def|class|func|fn|function|const|struct|enum|interface|type|trait)[ \t]+(\w+)",
     re.MULTILINE,
 )
 _TELLS_NOTHING = re.compile(r"__\w+__$|test_|setUp|tearDown|main$")
@@ -129,6 +135,7 @@ class Ledger:
     def __init__(self, root: str = "", existing: Iterable[str] = ()) -> None:
         self.reading = Reading(root=root)
         self.message = 0
+        self._work = 0
         self.scripts: OrderedDict[str, str] = OrderedDict()
         """Texts of files that were written whole, which may be run as scripts later."""
         self._known: dict[str, bool] = {}
@@ -140,6 +147,21 @@ class Ledger:
         self._latest: dict[str, FileEvent] = {}
         for path in existing:
             self._note(path, exists=True)
+
+    def begin(self, message: int) -> None:
+        """Begin a call of a message."""
+        self.message, self._work = message, 0
+
+    def may_take(self, work: int) -> bool:
+        """Return whether the present call may take so much more work; if not, it is recorded.
+
+        Args:
+            work: Characters of a script to read, or known files to look through.
+        """
+        self._work += _STEP + work
+        if self._work > _MAX_WORK:
+            self.unknown("syntax", "more than is followed")
+        return self._work <= _MAX_WORK
 
     def clean(self, path: str, folder: str = "") -> str | None:
         """Return the path to record; None for a file of no interest.
@@ -175,6 +197,8 @@ class Ledger:
     def matching(self, pattern: str) -> list[str]:
         """Return the existing files that match a shell pattern; ``*`` matches no slash."""
         depth = pattern.count("/")
+        if not self.may_take(len(self._known)):
+            return []
         return sorted(
             path
             for path, exists in self._known.items()
@@ -282,7 +306,7 @@ class Ledger:
             folder = posixpath.dirname(folder)
 
     def _below(self, path: str) -> list[str]:
-        if self._inside[path] < 1:
+        if self._inside[path] < 1 or not self.may_take(len(self._known)):
             return []
         return [
             known for known, there in self._known.items() if there and known.startswith(path + "/")
@@ -371,11 +395,11 @@ class Inventory:
             step: Its position in time.
         """
         if event.action == "renamed":
-            for path in [*self._below(event.path), event.path]:
+            for path in self._with_below(event):
                 self._move(path, event.to + path[len(event.path) :], step)
             self.states[event.path].folder = self.states[event.to].folder = event.folder
         elif event.action == "deleted":
-            for path in [*self._below(event.path), event.path]:
+            for path in self._with_below(event):
                 self._at(path, step).deleted = True
             self.states[event.path].folder |= event.folder
         else:
@@ -424,12 +448,15 @@ class Inventory:
         if new.original == to:
             new.original = ""
 
-    def _below(self, path: str) -> list[str]:
-        return [
+    def _with_below(self, event: FileEvent) -> list[str]:
+        if not event.folder:
+            return [event.path]
+        below = [
             known
             for known, state in self.states.items()
-            if known.startswith(path + "/") and not state.deleted and not state.moved_to
+            if known.startswith(event.path + "/") and not state.deleted and not state.moved_to
         ]
+        return [*below, event.path]
 
 
 def inventory_of(events: Iterable[FileEvent]) -> Inventory:

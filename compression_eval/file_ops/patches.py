@@ -7,8 +7,8 @@ from typing import Literal
 
 from compression_eval.file_ops.ledger import Ledger
 
-_ENVELOPE = re.compile(r"^\*\*\* (Add|Update|Delete) File: *(.+?) *$")
-_MOVE = re.compile(r"^\*\*\* Move to: *(.+?) *$")
+_ENVELOPE = re.compile(r"^\*\*\* (Add|Update|Delete) File:(.+)$")
+_MOVE = re.compile(r"^\*\*\* Move to:(.+)$")
 _OLD = re.compile(r"^--- (?:a/)?([^\t\n]+?)(?:\t.*)?$")
 _NEW = re.compile(r"^\+\+\+ (?:b/)?([^\t\n]+?)(?:\t.*)?$")
 _GIT_RENAME = re.compile(r"^rename (from|to) (.+)$")

@@ -260,7 +260,7 @@ def _python(call: Invocation) -> None:
 
 
 def _inline_python(call: Invocation, code: str | None) -> None:
-    if code is None:
+    if code is None or not call.ledger.may_take(len(code)):
         call.ledger.unknown("code", "python")
         return
     broken = call.failed or bool(_INLINE_TRACE.search(call.outcome.text))
@@ -271,7 +271,7 @@ def _python_script(call: Invocation, name: str) -> None:
     """Record a script that is run; its text is known if it was written in the conversation."""
     path = call.ledger.clean(name, call.folder or "") if call.folder is not None else None
     code = call.ledger.scripts.get(path) if path else None
-    if code is None:
+    if code is None or not call.ledger.may_take(len(code)):
         call.ledger.unknown("program", f"python {name}")
         return
     # Reads of a script do not count: nothing shows that the text was printed.

@@ -21,6 +21,7 @@ from compression_eval.file_ops.shell_grammar import (
     SUBSTITUTIONS,
     Argument,
     ShellSyntaxError,
+    Work,
     all_known,
     expand,
     here_text,
@@ -36,6 +37,7 @@ if TYPE_CHECKING:
 _MAX_NESTED = 4
 _MAX_SCANNED = 20_000
 _MAX_ERRORS = 100
+_MAX_ERROR_LINE = 1_000
 _ERROR_LINE = re.compile(
     r"^(?:[\w/.-]*: line \d+: |[\w/.-]*: \d+: )?(\w[\w.-]*): (.*(?:cannot|can't|No such file"
     r"|not permitted|[Dd]enied|not found|missing|Is a directory|Not a directory|File exists"
@@ -103,7 +105,8 @@ class ShellReader:
         self._ledger = ledger
         self._outcome = outcome
         output = outcome.text[:_MAX_SCANNED]
-        self._errors = _ERROR_LINE.findall(output)[:_MAX_ERRORS]
+        lines = _ERROR_LINE.findall(output)[:_MAX_ERRORS]
+        self._errors = [(name, line[:_MAX_ERROR_LINE]) for name, line in lines]
         self._shell_errors = _SHELL_ERROR.findall(output)[:_MAX_ERRORS]
         self._fixed = False
         """Whether the folder does not depend on where the shell stood before; see `RanCommand`."""
@@ -112,6 +115,7 @@ class ShellReader:
         self._progress = _Progress(0, 0, strict=False)
         self._lists = False
         self._nested = 0
+        self._work = Work()
         self._last_program = ""
 
     def read(self, script: str, folder: str = "", *, fixed: bool = False) -> None:
@@ -131,7 +135,7 @@ class ShellReader:
         if self._nested >= _MAX_NESTED:
             return scope
         try:
-            root = parse(script) if isinstance(script, str) else script
+            root = self._parsed(script) if isinstance(script, str) else script
         except ShellSyntaxError:
             self._ledger.unknown("syntax", str(script))
             self._ledger.reading.commands.append(RanCommand(str(script), None, fixed=False))
@@ -145,6 +149,11 @@ class ShellReader:
         self._nested -= 1
         self._progress = outer
         return scope
+
+    def _parsed(self, script: str) -> "Node":
+        if not self._ledger.may_take(len(script)):
+            raise ShellSyntaxError
+        return parse(script, self._work)
 
     def _statements(self, node: "Node", place: _Place) -> None:
         """Follow statements in sequence, including those inside conditions and loops."""

@@ -28,11 +28,14 @@ SUBSTITUTIONS = ("command_substitution", "process_substitution")
 """Types of nodes that contain a script."""
 
 _MAX_SCRIPT = 200_000
-_MAX_MARKS = 3_000
-"""Maximum parentheses and angle brackets: parsing time can be quadratic in their number."""
-_MAX_NODES = 20_000
+_PIECE = 1_000
+"""Bytes of a script that the parser is given at a time."""
 _MAX_DEPTH = 60
 _MAX_EXPANDED = 40
+_MAX_VALUE = 10_000
+"""Maximum characters of a variable's value that is known."""
+_MAX_WORD = 100_000
+"""Maximum characters of a word after expansion."""
 _WRITING = (">", ">>", ">|", "&>", "&>>")
 _UNKNOWN = (*SUBSTITUTIONS, "arithmetic_expansion", "brace_expression")
 _HERE = "/dev/here/"
@@ -65,22 +68,39 @@ class ShellSyntaxError(Exception):
     """The text is no complete shell command, or too large."""
 
 
-def parse(script: str) -> "Node":
+@dataclass
+class Work:
+    """What the parser may still do. It is counted, not timed: the result is the same everywhere.
+
+    Attributes:
+        steps: Steps, about a hundred operations each; commands of real sessions take at most 13.
+            What the parser does at an error takes time quadratic in the steps before it.
+        reads: Pieces of the text to ask for. A single operation may look ahead to the end.
+    """
+
+    steps: int = 400
+    reads: int = 10_000
+
+    @property
+    def is_done(self) -> bool:
+        """Whether nothing is left."""
+        return self.steps < 0 or self.reads < 0
+
+
+def parse(script: str, work: Work | None = None) -> "Node":
     """Return the syntax tree of a script.
+
+    Args:
+        script: The script.
+        work: What parsing it and other scripts may take in all; by default what one may.
 
     Raises:
         ShellSyntaxError: It cannot be parsed, or not in reasonable time.
     """
-    from tree_sitter import Parser
-
     if len(script) > _MAX_SCRIPT:
         raise ShellSyntaxError
     script = _TIMED.sub("", _HERE_STRING.sub(f"< {_HERE}", _heredocs_as_files(script)))
-    if sum(map(script.count, "<>()")) > _MAX_MARKS:
-        raise ShellSyntaxError
-    root = Parser(_language()).parse(script.encode(errors="replace")).root_node
-    if root.has_error or root.descendant_count > _MAX_NODES:
-        raise ShellSyntaxError
+    root = _tree(script.encode(errors="replace"), work or Work())
     waiting = [(root, 0)]
     while waiting:
         node, depth = waiting.pop()
@@ -91,6 +111,29 @@ def parse(script: str) -> "Node":
             raise ShellSyntaxError
         waiting += [(child, depth + (child.type != "list")) for child in inside]
     return root
+
+
+def _tree(source: bytes, work: Work) -> "Node":
+    """Return the syntax tree of a text without errors."""
+    from tree_sitter import Parser
+
+    def read(start: int, _: object) -> bytes:
+        work.reads -= 1
+        return b"" if work.is_done else source[start : start + _PIECE]
+
+    def is_over(_: int, has_error: bool) -> bool:
+        work.steps -= 1
+        return has_error or work.is_done
+
+    parser = Parser(_language())
+    try:
+        tree = parser.parse(read, progress_callback=is_over)
+    except ValueError as error:
+        raise ShellSyntaxError from error
+    if tree.root_node.has_error or work.is_done:
+        raise ShellSyntaxError
+    # Again, as nodes of the first tree would get their texts from the callback.
+    return parser.parse(source).root_node
 
 
 @cache
@@ -107,24 +150,27 @@ def _heredocs_as_files(script: str) -> str:
     The grammar parses here-documents only if their line holds little else.
     """
     lines = script.split("\n")
-    last = {line.lstrip("\t"): number for number, line in enumerate(lines)}
+    last = {line: number for number, line in enumerate(lines)}
+    last_indented = {line.lstrip("\t"): number for number, line in enumerate(lines)}
     kept: list[str] = []
     at = 0
     while at < len(lines):
         line = lines[at]
         at += 1
+        parts, end = [], 0
         for match in _HEREDOC.finditer(line):
             delimiter = match[2] or match[3] or match[4]
+            if (last_indented if match[1] else last).get(delimiter, -1) < at:
+                continue
             body: list[str] = []
-            for given in lines[at : last.get(delimiter, -1) + 1]:
-                text = given.lstrip("\t") if match[1] else given
-                if text == delimiter:
-                    name = "".join(body).encode(errors="replace").hex()
-                    line = line.replace(match[0], f"< {_HERE}0x{name}", 1)
-                    at += len(body) + 1
-                    break
+            while (text := lines[at].lstrip("\t") if match[1] else lines[at]) != delimiter:
                 body.append(f"{text}\n")
-        kept.append(line)
+                at += 1
+            at += 1
+            name = "".join(body).encode(errors="replace").hex()
+            parts += [line[end : match.start()], f"< {_HERE}0x{name}"]
+            end = match.end()
+        kept.append("".join([*parts, line[end:]]))
     return "\n".join(kept)
 
 
@@ -162,10 +208,11 @@ def hides_output(redirects: "Sequence[Node]") -> bool:
 
 
 def all_known(nodes: "Sequence[Node]", variables: Variables) -> list[str] | None:
-    """Return the expanded words; None if one is unknown or a pattern."""
+    """Return the expanded words; None if one is unknown or a pattern, or they are too long."""
     expanded = [word for node in nodes for word in expand(node, variables)]
     texts = [word.text for word in expanded if word.text is not None and not word.pattern]
-    return texts if texts and len(texts) == len(expanded) else None
+    are_known = len(texts) == len(expanded) and sum(map(len, texts)) <= _MAX_VALUE
+    return texts if texts and are_known else None
 
 
 def expand(node: "Node", variables: Variables) -> list[Argument]:
@@ -183,6 +230,8 @@ def expand(node: "Node", variables: Variables) -> list[Argument]:
             plain = ""
         else:
             plain += texts[0]
+    if sum(max(map(len, texts)) for texts in choices) > _MAX_WORD:
+        return [Argument(None)]
     combined = itertools.islice(itertools.product(*choices), _MAX_EXPANDED)
     return [Argument("".join(texts), pattern) for texts in combined]
 

@@ -144,7 +144,7 @@ def read_calls(calls: Sequence[Call], *, root: str = "", existing: Iterable[str]
 def _read(calls: Sequence[Call], root: str, existing: Iterable[str]) -> Reading:
     ledger = Ledger(root, existing)
     for call in calls:
-        ledger.message = call.message
+        ledger.begin(call.message)
         _call(ledger, call)
     return ledger.reading
 
