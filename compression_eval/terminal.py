@@ -134,27 +134,45 @@ class LateGroup(CleanGroup):
         click.Group(commands=self.commands).format_commands(ctx, formatter)
 
 
+def is_stream(path: Path) -> bool:
+    """Return whether a path is a pipe, a device or a descriptor, which are written into."""
+    if path.is_symlink() and str(path.absolute()).startswith(("/dev/", "/proc/")):
+        return True  # such as /dev/stdout, wherever it leads
+    return path.exists() and not path.is_file() and not path.is_dir()
+
+
 def check_output(path: Path, *, folder: bool = False, parents: bool = False) -> None:
     """Check that something can be written, before there is any work or money in it.
 
     Args:
-        path: A file, which is written as a whole from a temporary one beside it.
+        path: A file, which is written as a whole from a temporary one beside it; where a link
+            leads, that; a pipe or a device is written into.
         folder: Whether it is a folder of files instead.
         parents: Whether folders that are missing will be made.
 
     Raises:
         DataError: It cannot.
     """
+    if is_stream(path) and not folder:
+        if not os.access(path, os.W_OK):
+            raise DataError(f"{path}: cannot be written to")
+        return
     if path.exists() and path.is_dir() != folder:
         found, expected = ("file", "folder") if folder else ("folder", "file")
         raise DataError(f"{path} is a {found}; name a {expected}")
-    place = path if path.is_dir() else path.absolute().parent
+    place = path if path.is_dir() else Path(os.path.realpath(path)).parent
     while parents and not place.exists():
         place = place.parent
     if not place.is_dir():
         raise DataError(f"{place}: {'not a' if place.exists() else 'no such'} folder")
     if not os.access(place, os.W_OK | os.X_OK):
         raise DataError(f"{place}: the folder cannot be written to")
+
+
+def refuse_to_overwrite(path: Path, option: str, *, force: bool) -> None:
+    """Raise a `DataError` if a file is there already, unless that is wanted."""
+    if path.exists() and not is_stream(path) and not force:
+        raise DataError(f"{option}: {path} is there already; --force overwrites it")
 
 
 class Output(click.Path):

@@ -1,5 +1,7 @@
 import io
+import json
 import os
+import stat
 import subprocess
 import sys
 import time
@@ -16,6 +18,7 @@ from compression_eval.cli import main
 from compression_eval.errors import DataError
 from compression_eval.terminal import CleanCommand, CleanGroup, Display, LateGroup, examples
 from tests.e2e import small
+from tests.fixtures.building import plain_messages
 
 
 def _commands(error: Exception) -> list[click.Command]:
@@ -102,6 +105,51 @@ def test_a_place_that_cannot_be_written_to_is_told_before_any_work(
         assert isinstance(done.exception, SystemExit)
         assert said in done.stderr
         assert sorted(tmp_path.rglob("*")) == before
+
+
+@pytest.mark.parametrize("kind", ["pipe", "link", "link to nothing", "device"])
+@pytest.mark.parametrize(
+    "command",
+    [
+        "fixtures pack in/tiny.json --force --out out.parquet",
+        "fixtures unpack corpus.parquet --force --out out",
+        "import chat.json --force --explain out.parquet",
+        "scrub in/tiny.json --out made --report out.parquet",
+    ],
+)
+def test_what_is_there_and_no_plain_file_is_written_into(
+    command: str, kind: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    packed = f"fixtures pack {small.write(Path('in'))} --out corpus.parquet"
+    assert CliRunner().invoke(main, packed.split()).exit_code == 0
+    Path("chat.json").write_text(json.dumps({"messages": plain_messages()}), encoding="utf-8")
+    Path("out").mkdir()
+    out = Path("out/tiny.json" if "unpack" in command else "out.parquet")
+    target = Path("target")
+    if kind == "pipe":
+        os.mkfifo(out)
+    elif kind == "device":
+        try:
+            os.mknod(out, 0o666 | stat.S_IFCHR, os.makedev(1, 3))  # another /dev/null
+        except PermissionError:
+            pytest.skip("only root can make a device")
+    else:
+        target.write_text("old") if kind == "link" else None
+        out.symlink_to(target.absolute())
+    before = out.lstat().st_ino, out.lstat().st_mode
+    reading = ["cat", out] if kind == "pipe" else ["true"]
+    with subprocess.Popen(reading, stdout=subprocess.PIPE) as reader:
+        try:
+            done = CliRunner().invoke(main, command.split())
+            assert done.exit_code == 0, done.output
+            read = reader.communicate(timeout=10)[0]
+        finally:
+            reader.kill()
+    assert (out.lstat().st_ino, out.lstat().st_mode) == before
+    if kind != "device":
+        assert len(read or target.read_bytes()) > 3
+    assert not list(tmp_path.rglob("*.tmp"))
 
 
 def test_a_defect_is_not_hidden() -> None:

@@ -185,7 +185,7 @@ def qualify_command(
     if len(set(targets.values())) < len(targets):
         raise DataError(f"--out: {out}: two of the banks have the same file name")
     for target in () if dry_run else targets.values():
-        check_output(target.resolve(), parents=True)
+        check_output(target, parents=True)
     _say_what_is_asked(pairs, samples, settings)
     if dry_run:
         return
@@ -562,4 +562,4 @@ def write_verdicts(
     indent = _INDENT.match(text)
     written = json.dumps(data, indent=indent[1] if indent else 1, ensure_ascii=False)
     target.parent.mkdir(parents=True, exist_ok=True)
-    write_whole(target.resolve(), written + "\n")
+    write_whole(target, written + "\n")

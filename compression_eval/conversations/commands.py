@@ -27,8 +27,8 @@ from compression_eval.conversations.sources import Input, find_inputs
 from compression_eval.conversations.stores import Store
 from compression_eval.errors import DataError, shorten
 from compression_eval.fixtures.finding_files import PARQUET_SUFFIX
-from compression_eval.fixtures.writing import temporary_beside
-from compression_eval.terminal import CleanCommand, check_output, examples
+from compression_eval.fixtures.writing import written_whole
+from compression_eval.terminal import CleanCommand, check_output, examples, refuse_to_overwrite
 
 _TERMINAL = "-"
 _EXAMPLES = (
@@ -204,13 +204,10 @@ def _columns(values: Sequence[str]) -> dict[str, str]:
 @contextmanager
 def _account(path: Path, *, force: bool) -> Iterator[TextIO]:
     """Open a file for the account; it is there when everything went well, and not before."""
-    if path.exists() and not force:
-        raise DataError(f"--explain: {path} is there already; --force overwrites it")
+    refuse_to_overwrite(path, "--explain", force=force)
     check_output(path)
-    temporary = temporary_beside(path)
-    try:
-        with temporary.open("w", encoding="utf-8", newline="\n") as file:
-            yield file
-        temporary.replace(path)
-    finally:
-        temporary.unlink(missing_ok=True)
+    with (
+        written_whole(path) as temporary,
+        temporary.open("w", encoding="utf-8", newline="\n") as file,
+    ):
+        yield file

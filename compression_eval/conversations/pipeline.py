@@ -50,7 +50,7 @@ from compression_eval.fixtures.finding_files import PARQUET_SUFFIX
 from compression_eval.fixtures.models import Fixture
 from compression_eval.fixtures.parquet_files import ParquetWriter, safe_stem
 from compression_eval.fixtures.writing import fixture_text, write_whole
-from compression_eval.terminal import check_output
+from compression_eval.terminal import check_output, refuse_to_overwrite
 
 _MAX_FINDINGS = 5
 
@@ -533,8 +533,7 @@ def target(out: Path, *, force: bool) -> Iterator[Callable[[Fixture], None]]:
         yield partial(_write_file, folder=out, force=force)
         return
     check_output(out, parents=True)
-    if out.exists() and not force:
-        raise DataError(f"--out: {out} is there already; --force overwrites it")
+    refuse_to_overwrite(out, "--out", force=force)
     with ExitStack() as stack:
         opened: list[ParquetWriter] = []
 
@@ -552,7 +551,7 @@ def _write_file(fixture: Fixture, folder: Path, *, force: bool) -> None:
     if stem is None:
         raise DataError(f"name: {shorten(fixture.name)} cannot be the name of a file")
     path, text = folder / f"{stem}.json", fixture_text(fixture)
-    if path.exists() and not force and path.read_bytes() != text.encode("utf-8"):
+    if path.is_file() and not force and path.read_bytes() != text.encode("utf-8"):
         raise DataError(f"{path} is there already with other content; --force overwrites it")
     folder.mkdir(parents=True, exist_ok=True)
     write_whole(path, text)

@@ -30,7 +30,7 @@ from compression_eval.fixtures.loading import find_sources
 from compression_eval.fixtures.models import Fixture
 from compression_eval.fixtures.recording import recording_of
 from compression_eval.fixtures.writing import write_whole
-from compression_eval.terminal import CleanGroup, Output, examples
+from compression_eval.terminal import CleanGroup, Output, examples, refuse_to_overwrite
 
 _HEADER = """\
 # Drafts of continuation tasks, made from what a session went on with; docs/resumption.md tells how
@@ -358,8 +358,7 @@ def draft_command(path: str, cuts: tuple[int, ...], out: Path, force: bool) -> N
     sources = find_sources([path])
     if len(sources) != 1:
         raise DataError(f"{shorten(path)}: {len(sources)} fixtures, expected one")
-    if out.exists() and not force:
-        raise DataError(f"--out: {out} is there already; --force overwrites it")
+    refuse_to_overwrite(out, "--out", force=force)
     fixture = sources[0].read_fixture()
     tasks = anyio.run(drafts, fixture, cuts)
     text = yaml.dump(

@@ -23,6 +23,7 @@ from compression_eval.analysis.report.sections import (
 )
 from compression_eval.conversations.processes import Apart
 from compression_eval.errors import DataError
+from compression_eval.fixtures.writing import put
 
 
 def report_files(
@@ -117,4 +118,4 @@ def write_files(out: Path, files: Mapping[str, bytes]) -> None:
             path.write_bytes(content)
         for name in files:
             (out / name).parent.mkdir(parents=True, exist_ok=True)
-            (Path(scratch) / name).replace(out / name)
+            put(Path(scratch) / name, out / name)
