@@ -19,7 +19,17 @@ from compression_eval.conversations.scrubbing.rules import (
     words,
 )
 from compression_eval.conversations.scrubbing.secrets import secrets, stands_for_itself
-from compression_eval.conversations.scrubbing.vocabulary import HOME, JOINED, SURE, Learnt
+from compression_eval.conversations.scrubbing.vocabulary import (
+    BELONGS_TO,
+    HOME,
+    IN_HOST,
+    JOINED,
+    LOGIN,
+    NAMED,
+    SERVICE,
+    SURE,
+    Learnt,
+)
 
 _ascii = partial(re.compile, flags=re.ASCII)
 
@@ -65,6 +75,7 @@ def _user_names(text: str) -> Iterator[Hit]:
             (any(map(str.isalpha, name)) or (hit.rule == "windows-home" and len(name) > 3))
             and not is_account(name)
             and not _SOURCE_FILE.fullmatch(name)
+            and not (hit.rule == "bare-folder" and (is_common(name) or name.isupper()))
             and not text[hit.end : hit.end + 1].isalnum()  # longer than any account's name
         ):
             yield Hit(hit.start, hit.start + len(name), hit.rule, hit.kind)
@@ -95,13 +106,16 @@ def names_of_code(text: str) -> Iterator[tuple[str, str]]:
     """Yield what a text shows to be a command, a package and the like, and by which sign."""
     for rule, _, hit in matches("names_of_code", text):
         name = text[hit.start : hit.end].casefold()
-        if not is_common(name):
+        if rule.name == SERVICE or not is_common(name):
             yield name, rule.name
-    for profile in _profiles(text) if _NOBODYS.search(text) else ():
-        made = profile.get("type", profile.get("typename", ()))
-        kind = text[slice(*made)].casefold() if made else ""
-        if kind in ("organization", "bot") and "login" in profile:
-            yield text[slice(*profile["login"])].casefold(), kind
+    for profile in _profiles(text) if holds_any(text, ("login",)) else ():
+        login = profile.fields.get("login", "").casefold()
+        if login and profile.kind in ("organization", "bot"):
+            yield login, profile.kind
+        elif login and profile.kind != "somebody":
+            for key in ("id", "nodeid", "databaseid"):
+                if number := profile.fields.get(key):
+                    yield number.casefold(), BELONGS_TO + login
 
 
 def _account(name: str, rule: str, sign: str) -> Taught:
@@ -115,7 +129,7 @@ def _account(name: str, rule: str, sign: str) -> Taught:
         yield Learnt(encoded, "user", "encoded-folder", any_case=True), sign
 
 
-_MADE_BY_FORGES = ("login", "forge-address", "gh-view", "remote-owner")
+_MADE_BY_FORGES = ("login", "logged-in", "forge-address", "gh-view", "remote-owner")
 """Rules for what a forge writes: what stands there is an account, even if it is a word."""
 
 ONLY_TEACHES = "forge-address"
@@ -132,6 +146,10 @@ def _handles(text: str) -> Iterator[Hit]:
         if is_account(handle) or handle.isdigit():
             continue
         if hit.kind == "user" and rule.name not in _MADE_BY_FORGES and is_common(handle):
+            continue
+        if (rule.name == "login" and _is_program(handle)) or (
+            rule.name == "people-page" and not is_personal(handle)
+        ):
             continue
         # What stands before a branch's name is a ticket, a product or a phase more often than
         # somebody, so only a known name counts.
@@ -151,8 +169,10 @@ def _teach_handles(text: str, hits: Sequence[Hit]) -> Taught:
         elif hit.rule in _MADE_BY_FORGES or not is_common(value):
             # Who asks for the owners of remotes wants them wherever they stand; and an
             # address that a forge made holds the number and the name of a real account.
-            sign = SURE if hit.rule in (REMOTE_OWNER, ONLY_TEACHES) else hit.rule
-            sign = {"branch": "", "profile": "login"}.get(hit.rule, sign)
+            sign = SURE if hit.rule in (REMOTE_OWNER, ONLY_TEACHES, "logged-in") else hit.rule
+            sign = {"branch": "", "profile": LOGIN, "login": NAMED, UNSURE: NAMED}.get(
+                hit.rule, sign
+            )
             yield Learnt(value, "user", hit.rule, any_case=True), sign
 
 
@@ -160,22 +180,65 @@ _PROFILE = re.compile(
     r"(?:login|LOGIN|user_?[nN]ame|display_?[nN]ame|screen_?[nN]ame)[\"'\\]{0,3}\s?[:=]"
 )
 _PROFILE_HINTS = ("login", "user_name", "username", "displayname", "display_name", "screen_name")
-_NOBODYS = re.compile(r"(?:Organization|Bot)[\"'\\]")
 _FIELD = re.compile(
     r"(?<![\w-])(?P<key>[A-Za-z_]{2,24})[\"'\\]{0,3}[ ]{0,2}(?:=>|[:=])\s{0,3}"
     r"(?:[\"'\\]{1,3}(?P<quoted>[^\"'\\\n]{1,200})[\"'\\]|(?P<bare>[^\s\"'\\,;]{1,200}))"
 )
 _SOMEBODYS = re.compile(
-    r"(?i:map\[|(?:author|assignee|assigned_?to|reporter|creator|created_?by|reviewer|owner|user|member"
-    r"|committer)s?[\"'\\]{0,2}\s{0,3}[:=]\s{0,3}[\[{\s]{1,9})\Z"
+    r"(?i:map\[|(?:(?P<group>organi[sz]ation|org|enterprise)|author|assignee|assigned_?to|reporter|creator|created_?by|reviewer|(?P<owner>owner)"
+    r"|user|member|committer)s?[\"'\\]{0,2}\s{0,3}[:=]\s{0,3}[\[{\s]{1,9})\Z"
 )
 """What an object stands behind that describes an account."""
 _EDGE = re.compile(r"[{}\[\]]|\n\s*\n")
 _MAX_PROFILE_CHARACTERS = 4000
+_KINDS_BY_ID = {
+    "somebody": ("U_kg", "MDQ6VXNl", "04:User"),
+    "organization": ("O_kg", "MDEyOk9yZ2FuaXphdGlv", "012:Organization"),
+    "bot": ("BOT_kg", "MDM6Qm90", "03:Bot"),
+}
+"""How the ids that a forge gives out begin, and what the older ones hold in Base64."""
+UNSURE = "unsure-profile"
+"""The rule for an object that may describe an organization as well."""
 
 
-def _profiles(text: str) -> Iterator[dict[str, tuple[int, int]]]:
-    """Yield the fields, with where their values stand, of every object that describes an account.
+@dataclass(frozen=True)
+class _Profile:
+    places: dict[str, tuple[int, int]]
+    fields: dict[str, str]
+    kind: str
+    """``somebody``, ``organization``, ``bot``, or nothing where the object does not say it."""
+
+
+def _kind_of_profile(fields: dict[str, str], before: re.Match[str] | None) -> str:
+    login, made = fields.get("login", ""), fields.get("type", fields.get("typename", "")).casefold()
+    ids = (fields.get("id", ""), fields.get("nodeid", ""))
+    by_id = (
+        kind for kind, starts in _KINDS_BY_ID.items() if any(one.startswith(starts) for one in ids)
+    )
+    # What says it most plainly comes first.
+    said = {
+        "bot": made == "bot" or fields.get("isbot", "").casefold() == "true",
+        "organization": made == "organization",
+        "somebody": made == "user",
+        next(by_id, ""): True,
+    }
+    kind = next(kind for kind, holds in said.items() if holds)
+    if kind or not login:
+        return kind or "somebody"
+    if before and before["group"]:
+        return "organization"
+    if _is_program(login):
+        return "bot"
+    return "somebody" if before and not before["owner"] else ""
+
+
+def _is_program(login: str) -> bool:
+    """Return whether a login is words of products and programs: ``gemini-code-assist``."""
+    return "-" in login and is_common(login)
+
+
+def _profiles(text: str) -> Iterator[_Profile]:
+    """Yield every object that describes an account.
 
     Objects are told by their braces, in JSON, in code and in what programs print, whole or cut.
     """
@@ -187,27 +250,28 @@ def _profiles(text: str) -> Iterator[dict[str, tuple[int, int]]]:
         until = found.end() + _MAX_PROFILE_CHARACTERS
         after = _EDGE.search(text, found.end(), until)
         place = after.start() if after else min(until, len(text))
-        fields = {
+        places = {
             field["key"].replace("_", "").lower(): field.span(
                 "quoted" if field["quoted"] else "bare"
             )
             for field in _FIELD.finditer(text, start, place)
         }
         # Of a bare word behind "login:" only other fields, or Go's way to print, say what it is.
-        start_of_login = fields.get("login", (0, 0))[0]
+        start_of_login = places.get("login", (0, 0))[0]
         is_told = text[start_of_login - 1 : start_of_login] in ("'", '"')
-        if (
-            is_told
-            or _SOMEBODYS.search(text[max(0, start - 40) : start])
-            or words("profile_fields") & fields.keys()
-        ):
-            yield fields
+        before = _SOMEBODYS.search(text[max(0, start - 40) : start])
+        if is_told or before or words("profile_fields") & places.keys():
+            fields = {key: text[slice(*span)] for key, span in places.items()}
+            yield _Profile(places, fields, _kind_of_profile(fields, before))
 
 
 def _of_profiles(text: str) -> Iterator[Hit]:
     """Yield whatever identifies the account that an object describes."""
-    for fields in _profiles(text):
-        for key, (start, end) in fields.items():
+    for profile in _profiles(text):
+        if profile.kind in ("organization", "bot"):
+            continue
+        rule = "profile" if profile.kind else UNSURE
+        for key, (start, end) in profile.places.items():
             value, kind = text[start:end], _PROFILE_KINDS.get(key, "")
             if kind == "number" and not value.isdigit():
                 kind = "mention" if key != "id" else ""
@@ -220,7 +284,7 @@ def _of_profiles(text: str) -> Iterator[Hit]:
                 and (key == "login" or not is_common(value)),
             }
             if taken.get(kind):
-                yield Hit(start, end, "profile", kind)
+                yield Hit(start, end, rule, kind)
 
 
 _HANDLE = _ascii(r"[A-Za-z0-9][\w.-]{1,38}")
@@ -243,11 +307,11 @@ _SILENT = ("noreply", "no-reply", "donotreply", "do-not-reply", "git", "hg", "sv
 
 _LETTERS = r"""[^\s<>"'`:;,=(){}\[\]|\\@#*/+]"""
 _PERSON = rf"{_LETTERS}{{1,30}}(?:[ ]{_LETTERS}{{1,30}}){{0,3}}"
-_ADDRESS_AFTER = re.compile(r"[ ]<[^<>@\s]{1,80}@[^<>@\s]{1,120}>")
+_ADDRESS_AFTER = re.compile(r"(?:[ ]@[\w-]{2,38})?[ ]<[^<>@\s]{1,80}@[^<>@\s]{1,120}>")
 _BEFORE_ADDRESS = {
     "author-line": re.compile(
         r"(?i:author|committer|commit|tagger|co-authored-by|signed-off-by|reviewed-by|acked-by|"
-        r"tested-by|reported-by|suggested-by|helped-by|authorship|from|to|cc|maintainers?|authors?)"
+        r"tested-by|reported-by|suggested-by|helped-by|authorship|from|to|cc|user|maintainers?|authors?)"
         rf"[:=]?[ ]{{1,10}}[\"']?(?P<name>{_PERSON})\Z"
     ),
     "named-address": re.compile(
@@ -256,7 +320,10 @@ _BEFORE_ADDRESS = {
     ),
 }
 _LINE_CHARACTERS = 160
-_NAMES_PEOPLE = ("author-line", "git-config", "config-section", "profile", "blame")
+_NAMES_PEOPLE = (
+    *("author-line", "git-config", "config-section", "profile", UNSURE, "blame"),
+    *("chat", "owner-line", "people-title"),
+)
 _NO_PERSON = re.compile(
     r"(?i:your name|.*test user|github.*|gitlab.*|claude.*|codex.*|copilot.*|cursor.*|dependabot.*|"
     r"renovate.*|not committed yet|example.*|alice|bob|co-authored-by.*|the .*|openai.*|"
@@ -342,6 +409,10 @@ def _is_person(name: str, rule: str) -> bool:
         return False
     if _NO_PERSON.fullmatch(name) or is_account(name):
         return False
+    if rule == "owner-line" and not is_personal(name):
+        return False  # companies and teams own and write things, too
+    if rule == "chat" and parts[0].isupper() and is_common(parts[0]):
+        return False  # "[time] ERROR server:" is a log
     if not is_common(name):
         return True
     capitalised = all(part[0].isupper() for part in parts)
@@ -372,14 +443,16 @@ def _person(name: str, rule: str) -> Taught:
     """
     whole, common = " " in name, is_common(name)
     if whole or not name.isascii() or not common:
-        sure = not name.isascii() or (whole and not common)
+        sure = not name.isascii() or (not common and (whole or rule == "chat"))
         yield Learnt(name, "person", rule), SURE if sure else "author"
     if whole and not common and name.isascii() and all(map(str.isalpha, name.split())):
-        for between in ("_", "-", "."):
+        for between in ("_", "-", ".", ""):
             yield Learnt(between.join(name.split()), "user", JOINED, any_case=True), SURE
     for part in name.split() if whole else ():
         if part[:1].isupper() and part.isalpha() and not is_common(part):
             yield Learnt(part, "person", rule), SURE
+            if len(part) >= _MIN_LOCAL_CHARACTERS:
+                yield Learnt(part.lower(), "user", IN_HOST), SURE
 
 
 _EVERYBODYS = _ascii(r"\.svc\.cluster\.local$|(?:^|\.)example\.[a-z]+$")
@@ -392,6 +465,10 @@ def _hosts(text: str) -> Iterator[Hit]:
         name = text[hit.start : hit.end].lower()
         if name in words("hosts") or _EVERYBODYS.search(name):
             continue
+        label, _, suffix = name.partition(".")
+        is_plain = rule.name == "host-in-url" and "." not in suffix and is_common(label)
+        if is_plain and text[hit.start - 1] != "@":
+            continue  # "https://assets.local" names no one
         if rule.name == "prompt" and (_CONTAINER.fullmatch(name) or is_common(name)):
             continue
         yield hit
@@ -405,6 +482,17 @@ def _teach_hosts(text: str, hits: Sequence[Hit]) -> Taught:
 
 
 _VERSION_BEFORE = _ascii(r"(?i:version|release|[=~<>^]=?|@|ver\.?|/v|-)[\"'\s:]{0,3}\Z")
+_LIKE_A_VERSION = _ascii(r"(?!10\.)1?\d\.\d{1,2}\.")
+_HOST_BEFORE = _ascii(
+    r"(?i:\bip|addr|host|server|ssh|ping|inet|dial|peer|client|remote|dns|gateway|node|listen"
+    r"|connect|nslookup|curl|origin|proxy|forward|real|://|@|[\"'=\[(]\s?\Z)"
+)
+_PORT = _ascii(r":\d|/\d|[ ]?\)? port\b")
+"""A public address of small numbers is a version, unless something says that it is a host's."""
+_DRAWN_BEFORE = _ascii(
+    r"(?:^|[\"'\s\d.,])[MmLlHhVvCcSsQqTtAaZz]-?(?:|[\d.][-\d.,\s]*\.\d[-\d.,\s]*)\Z"
+)
+"""Numbers of a drawing, which are written with no space between them, too."""
 _PUBLIC4 = tuple(
     ipaddress.ip_network(block)
     for block in (
@@ -430,7 +518,15 @@ def _addresses(text: str) -> Iterator[Hit]:
         elif rule.name == "ipv6":
             taken = _is_ipv6(value)
         else:
-            taken = _is_ipv4(value) and not _is_version(text[max(0, hit.start - 14) : hit.start])
+            before = text[max(0, hit.start - 60) : hit.start]
+            taken = (
+                _is_ipv4(value)
+                and not (_is_version(before[-14:]) or _DRAWN_BEFORE.search(before))
+                and (
+                    not _LIKE_A_VERSION.match(value)
+                    or bool(_HOST_BEFORE.search(before[-30:]) or _PORT.match(text, hit.end))
+                )
+            )
         if taken:
             yield hit
 

@@ -41,7 +41,8 @@ _PATH = re.compile(r"(?:\.{1,2}|~)?/.*|(?:[\w.-]+/)+[\w.-]*\.\w{1,5}|[A-Za-z]:\\
 _CODE = re.compile(r"[A-Z]{2,12}-\d{1,6}")
 _CASE_CHANGE = re.compile(r"[a-z][A-Z]")
 _KEY_CHARACTERS = re.compile(r"(?=.*\d)(?=.*[A-Z])(?=.*[a-z])[A-Za-z0-9/+=]{32,}")
-_WORDS = re.compile(r"[A-Za-z]+(?:[_.-]+[A-Za-z]+)*")
+_WORDS = re.compile(r"[A-Za-z]+(?:[_./-]+[A-Za-z]+)*")
+_NUMBERED = re.compile(r"\d{1,7}[:-][A-Za-z_].*")
 _NO_SECRET_SUFFIX = re.compile(
     r"[_.-]?(?i:id|ids|name|names|url|uri|path|file|type|types|count|counts|length|len|size|limit|"
     r"ttl|exp\w*|env\w*|header|headers|field|prefix|hash|hashes|sha\d*|at|usage|used|budget|kind|"
@@ -50,7 +51,7 @@ _NO_SECRET_SUFFIX = re.compile(
     r"(?:[_.-].*)?"
 )
 _CAMEL_SUFFIX = re.compile(r"(?:Id|Name|Url|Uri|Path|File|Type|Count|Hash|Usage|Limit|Exp|At|s)\w*")
-_NAME_OF_CODE = re.compile(r"[A-Za-z_$][\w$]*(?:[.-][A-Za-z][\w$]*)*[?!]?")
+_NAME_OF_CODE = re.compile(r"[A-Za-z_$][\w$]*(?:[./-][A-Za-z][\w$]*)*[?!]?")
 _PARTS = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+")
 _HUMP = re.compile(r"[a-z0-9][A-Z]|[A-Za-z0-9]_[A-Za-z]")
 _CUT = ("...", "…")
@@ -93,8 +94,10 @@ def stands_for_itself(value: str) -> bool:
     """Return whether a value is a secret wherever it stands, not only beside its name."""
     if value.endswith(MARK):  # every stand-in begins so
         return False
-    is_code = _HUMP.search(value) and _is_of_words(value)
-    return len(value) >= _MIN_LEARNT_CHARACTERS and not _WORDS.fullmatch(value) and not is_code
+    is_code = (_HUMP.search(value) and _is_of_words(value)) or _NUMBERED.fullmatch(value)
+    kinds = sum(map(bool, (re.search(kind, value) for kind in ("[a-z]", "[A-Z]", "[0-9]"))))
+    is_long = len(value) >= _MIN_LEARNT_CHARACTERS
+    return is_long and kinds != 1 and not _WORDS.fullmatch(value) and not is_code
 
 
 def _is_secret(rule: Rule, found: re.Match[str], value: str) -> bool:
@@ -108,10 +111,18 @@ def _is_secret(rule: Rule, found: re.Match[str], value: str) -> bool:
         return in_url and not _is_placeholder(value)
     if rule.name == "assigned-secret":
         return _is_assigned(found, value)
+    return _is_named(rule, found, value)
+
+
+def _is_named(rule: Rule, found: re.Match[str], value: str) -> bool:
+    """Return whether what a header, a flag or a sentence names is a secret."""
     if rule.name in ("authorization-header", "basic-credentials"):
         password = _password_of(value)
         if password is not None or rule.name == "basic-credentials":
             return not _is_placeholder(password or "")
+    is_said = rule.name == "password-flag" and found.string[found.start("secret") - 1] == " "
+    if (is_said or rule.named != "sure") and _is_of_words(value):
+        return False  # "--api-key requires …" is a sentence
     if rule.named == "spoken":
         return _is_mixed(value, 6) or len(_CASE_CHANGE.findall(value)) > 1
     return rule.named == "sure" or _is_mixed(value, 12)

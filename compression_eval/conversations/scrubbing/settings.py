@@ -13,7 +13,7 @@ from compression_eval.conversations.scrubbing.vocabulary import Learnt
 from compression_eval.errors import DataError, shorten
 from compression_eval.fixtures.digests import digest
 
-RULES_VERSION = 6
+RULES_VERSION = 7
 """Version of our own rules and pseudonyms; a change of either that changes a byte raises it."""
 
 DEFAULT_PROFILE = "default"

@@ -236,8 +236,8 @@ class TextPasses:
             return False
         # A listing shows an account whatever its name; a folder in `/home` or an `@name` does not.
         told = hit.rule in ANYWHERE or (name == "user_names" and not hit.rule.endswith("-home"))
-        is_name = hit.kind in ("user", "person") and not told
-        return not (is_name and self.vocabulary.is_of_code(value))
+        is_name = hit.kind in ("user", "person", "number", "mention") and hit.rule not in ANYWHERE
+        return not (is_name and self.vocabulary.is_of_code(value, told=told))
 
 
 def rewritten(data: Any, model: type[Open], rewrite: Callable[[str, str], str]) -> Any:

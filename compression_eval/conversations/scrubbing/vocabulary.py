@@ -30,36 +30,58 @@ _MAX_TRIED = 32
 SURE = "sure"
 """The sign of what needs no other: a form that only the real thing has."""
 
-FOLDER, HOME = "folder", "home"
+FOLDER, HOME, LOGIN = "folder", "home", "login"
+NAMED = "named"
+"""The sign of an account whose description does not say whether it is a person's."""
+BELONGS_TO = "of "
+"""What a sign begins with that says whose number or mark something is."""
 CODE = frozenset(
-    ("command", "package", "installed", "manifest", "repository", "bot", "organization")
+    ("command", "package", "installed", "manifest", "repository", "bot", "app", "organization")
 )
 """Signs that a name is one of the code, and no person's. A folder is one, too, if nothing but a
 home folder shows an account of that name: work may lie in ``/data/lab/jane``."""
 _PLACES = frozenset((FOLDER, HOME, SURE))
+_OWNS = frozenset(("owner", "scope", "site"))
+"""Signs that an account has repositories, packages or pages, as a person or a company does."""
+_EITHERS = frozenset((NAMED, "profile-page"))
+"""Signs that the account of a company leaves as well as a person's."""
+SERVICE = "service"
+_NOBODYS = _OWNS | {FOLDER, SERVICE}
+_ON_MACHINES = _PLACES | {
+    *("listing", "archive-listing", "id", "environment", "prompt", "user-in-url")
+}
+"""Signs that an account of a service leaves, too."""
 
 JOINED = "joined-name"
 """The rule for first and last name written as one: nothing else is called so."""
 ANYWHERE = ("listed", JOINED)
+IN_HOST = "within-host"
+"""The rule for a name that is looked for in the names of hosts only."""
 
 _RUN = re.compile(r"[A-Za-z0-9]+")
-_RUN_BEHIND_ESCAPE = re.compile(r"\\(?:[nrtbf]|u[0-9A-Fa-f]{4})([A-Za-z0-9]+)")
+_RUN_BEHIND_ESCAPE = re.compile(r"(?:\\(?:[nrtbf]|u[0-9A-Fa-f]{4})|%2f)([A-Za-z0-9]+)")
 _ESCAPED_LETTER = re.compile(r"\\u(?:00[3-7]|0130|212[aA])")
 """A letter or digit of ASCII, or a character that one in lower case is, as JSON may write it."""
-_BEFORE = re.compile(r"(?:(?<![A-Za-z0-9])|(?<=\\[nrt])|(?<=\\u[0-9A-Fa-f]{4}))")
+_BEFORE = re.compile(r"(?:(?<![A-Za-z0-9])|(?<=\\[nrt])|(?<=\\u[0-9A-Fa-f]{4})|(?<=%2[Ff]))")
 _BEHIND = re.compile(r"(?![A-Za-z0-9])")
 
 _FORGE_BEFORE = re.compile(
     r"(?:(?:github|gitlab|bitbucket|codeberg|githubusercontent)\.(?:com|org)[:/]"
     r"(?:users/|repos/|orgs/)?|(?<![\w/])(?:gh|github)[:/]|(?<![\w.-])/?(?:repos|users|orgs)/"
     r"|(?:huggingface\.co|hf\.co)/(?:datasets/|spaces/)?|pull request #\d{1,7} from "
-    r"|(?<![\w./-])(?:\.\.[/\\])*(?:Users|home)[/\\])\Z"
+    r"|(?<![\w./-])(?:\.\.[/\\])*(?:Users|home)[/\\]|(?<![A-Za-z0-9])Users-"
+    r"|(?:ghcr|docker)\.io/|/(?:gh|git)/|%2[Ff]|\]\(/|\blabel[\"'\\]{0,3}\s?[:=]\s?[\"'\\]{1,2})\Z"
 )
 """What an account's name stands behind, whatever it is."""
 _BRANCH_BEFORE = re.compile(
     r"(?:(?:^|[^\w./@-]|\\[nrt])(?:(?:origin|(?:refs/)?heads|remotes/\w+)/)?|\.{2,3})\Z"
 )
 _BRANCH_BEHIND = re.compile(r"/(?=[A-Za-z0-9])[\w.-]*+(?<!\.)(?!/)")
+_MEMBER_BEFORE = re.compile(r"[\"']\s{0,2}:\s{0,2}\\{0,3}\"\Z")
+_MEMBER_BEHIND = re.compile(r"\\{0,3}\"")
+"""Around a value in JSON, which may stand in a string itself."""
+_WHOLE_BEHIND = re.compile(r"(?::[A-Za-z][\w./-]{0,200})?\Z")
+"""Behind a name that is a whole string, or in ``name:branch``."""
 _FILE_END = re.compile(r"\.[A-Za-z]{1,5}\Z")
 _IMPORT_BEFORE = re.compile(
     r"(?:^|\n|\\n)[ \t]*(?:import(?:[ ]type)?[ ](?:[\w.]+,[ ]?)*|package[ ])\Z"
@@ -72,7 +94,13 @@ _NUMBER_BEFORE = re.compile(r"(?:[iI][dD][\"'\\]{0,2}\s{0,3}[:=]\s{0,3}[\"'\\]{0
 _MACHINE_BEHIND = re.compile(
     r"-(?:s-)?(?:mac|macbook|imac|laptop|desktop|pc|phone|server|patch|fix|dev)(?![A-Za-z])"
 )
-_ENCODED_BEFORE = re.compile(r"(?i:-(?:users|home)-)\Z")
+_ENCODED_BEFORE = re.compile(r"(?i:(?:(?<![a-z0-9])users|-home)-)\Z")
+_URL_BEFORE = re.compile(r"://(?:[\w-]{1,40}\.){0,3}\Z")
+_DOMAIN_BEHIND = re.compile(r"(?:\.[a-z][a-z0-9-]{0,30}){0,3}\.[a-z]{2,10}(?![\w-]|\.\w)")
+_HOSTED_BEHIND = re.compile(
+    r"(?:\.[a-z0-9-]{1,30})?\.(?:(?:workers|pages|web|fly|deno)\.(?:dev|app)|(?:vercel|netlify)\.app"
+    r"|(?:github|gitlab)\.io|herokuapp\.com|onrender\.com)(?![\w-])"
+)
 _NEAR = 200
 
 
@@ -187,21 +215,37 @@ class Vocabulary:
                         found.setdefault(passage, []).append(hit)
         return found
 
-    def is_of_code(self, name: str) -> bool:
-        """Return whether a name is one of the code of these sessions, and so no person's."""
+    def is_of_code(self, name: str, *, told: bool = False) -> bool:
+        """Return whether a name is one of the code of these sessions, and so no person's.
+
+        Args:
+            name: A name, or the number or mark of an account.
+            told: Whether it stands where only accounts do; then it may be that of a service.
+        """
         signs = self._signs_of(name.casefold())
-        return not CODE.isdisjoint(signs) or (FOLDER in signs and signs <= _PLACES)
+        owners = {sign for sign in signs if sign.startswith(BELONGS_TO)}
+        signs = signs - owners
+        if SERVICE in signs and signs - _NOBODYS <= _ON_MACHINES:
+            return True
+        if told:
+            return False
+        return _are_of_code(signs) or any(
+            _are_of_code(self._signs_of(owner.removeprefix(BELONGS_TO))) for owner in owners
+        )
 
     def _is_meant(self, entry: Learnt, text: str, hit: Hit) -> bool:
         """Return whether a value that stands in a text is what was learnt."""
+        near = text[max(0, hit.start - _NEAR) : hit.start]
         if entry.kind == "number":
-            return bool(_NUMBER_BEFORE.search(text[max(0, hit.start - _NEAR) : hit.start]))
+            return bool(_NUMBER_BEFORE.search(near))
         if entry.kind not in ("user", "person") or entry.rule in ANYWHERE:
             return True
+        if entry.rule == IN_HOST:
+            return _is_in_host(text, hit.end, near)
         if self.is_of_code(entry.value):
             return False
         signs = self._signs_of(entry.value.casefold())
-        return _is_free(text, hit, sure=SURE in signs or len(signs - {FOLDER}) > 1)
+        return _is_free(text, hit, sure=_are_sure(signs))
 
     def _tables(self) -> "Iterator[Vocabulary]":
         """Yield what was learnt from others, and this, where there is anything."""
@@ -224,12 +268,31 @@ class Vocabulary:
         if len(self._by_run) <= _MAX_TRIED:
             return {run for run in self._by_run if run in lowered}
         runs = {"", *_RUN.findall(lowered)}
-        if "\\" in text:
+        if "\\" in text or "%2" in text:
             runs.update(_RUN_BEHIND_ESCAPE.findall(lowered))
         if "\u212a" in text or "\u0130" in text:
             # In lower case these hold letters of ASCII, which join the runs beside them.
             runs.update(run.lower() for run in _RUN.findall(text))
         return runs & self._by_run.keys()
+
+
+def _are_of_code(signs: set[str]) -> bool:
+    is_folder = FOLDER in signs and signs - _OWNS - {SERVICE} <= _PLACES
+    shown = signs - _NOBODYS
+    is_owner = not _OWNS.isdisjoint(signs) and bool(shown) and shown <= _EITHERS
+    return not CODE.isdisjoint(signs) or is_folder or is_owner
+
+
+def _are_sure(signs: set[str]) -> bool:
+    """Return whether signs show an account wherever its name stands."""
+    shown = {LOGIN if sign == NAMED else sign for sign in signs - _NOBODYS}
+    return SURE in signs or len(shown) > 1
+
+
+def _is_in_host(text: str, end: int, near: str) -> bool:
+    """Return whether a name is a label of a host's name, as of somebody's own pages."""
+    is_url = bool(_URL_BEFORE.search(near) and _DOMAIN_BEHIND.match(text, end))
+    return is_url or bool(_HOSTED_BEHIND.match(text, end))
 
 
 def _places(candidates: Iterable[Learnt], text: str, lowered: str) -> Iterator[tuple[Hit, Learnt]]:
@@ -280,11 +343,11 @@ def _is_free(text: str, hit: Hit, *, sure: bool) -> bool:
     near = text[max(0, start - _NEAR) : start]
     if _stands_as_account(text, start, end, near):
         return True
-    if (
-        not sure
-        or (hit.kind == "user" and is_common(text[start:end]))
-        or _is_code(text, start, end, near)
-    ):
+    if not sure or (hit.kind == "user" and is_common(text[start:end])):
+        return False
+    if _is_in_host(text, end, near):
+        return True
+    if _is_code(text, start, end, near):
         return False
     if near[-1:] in ("/", "\\") or text[end : end + 1] in ("/", "\\"):
         found = _PATH_BEFORE.search(near)
@@ -333,4 +396,6 @@ def _stands_as_account(text: str, start: int, end: int, near: str) -> bool:
     if behind == "/" and _BRANCH_BEFORE.search(near):
         found = _BRANCH_BEHIND.match(text, end, end + _NEAR)
         return bool(found and not _FILE_END.search(found[0]))
-    return start == 0 and end == len(text)
+    is_member = _MEMBER_BEFORE.search(near) and _MEMBER_BEHIND.match(text, end)
+    is_whole = start == 0 and _WHOLE_BEHIND.match(text, end)
+    return bool(is_member or is_whole or text.startswith("](/", end))

@@ -74,6 +74,25 @@ def test_the_account_goes_and_the_path_stays_a_path(text: str) -> None:
         "Last login: Wed Apr 22 on ttys010; login: Login",
         "a MacBook Pro, your-gmail@gmail.com, user.name=Harness Bootstrap",
         '{"createdBy": "system", "assignee": null, "login": "octocat"}',
+        '{"login":"quuxworks","id":4455667,"node_id":"O_kgDOABCDEFG"} github.com/quuxworks/x',
+        '{"login":"quuxworks","id":4455667,"type":"Organization"} /repos/quuxworks/x %2Fquuxworks',
+        '{"owner":{"login":"quuxworks","node_id":"MDEyOk9yZ2FuaXphdGlvbjQ0NTU2Njc="}} quuxworks',
+        '"organization":{"login":"quuxworks","id":4455667} by @quuxworks',
+        '{"owner":{"login":"quuxworks","id":4455667}}\nimport "github.com/quuxworks/api"',
+        '{"login":"quuxworks"} import x from \'@quuxworks/core\'',
+        '{"login":"quuxworks"} https://quuxworks.com and x.com/quuxworks',
+        '{"login":"gemini-code-assist"} {"login":"greptile-apps","id":867647} by @greptile-apps',
+        '{"author":{"login":"quuxling","is_bot":true}} @quuxling',
+        "USER nvmcp\nWORKDIR /home/nvmcp\n-rw-r--r-- 1 nvmcp nvmcp 12 Mar 3 10:12 a",
+        "RUN groupadd x && useradd -m nvmcp\nls /home/nvmcp/x\nUSER=nvmcp",
+        r"C:\Users\ContainerUser\x and C:\Users\ContainerAdministrator\AppData",
+        "firmware 2.6.10.210 released; upgrade to 2.6.10.210",
+        '<path d="M10.5.20.30 12.34.56.78c-12.34.56.78"/>',
+        "<sel|@ref> and https://assets.local/x",
+        "TEL_START: 1777723564, intel: 1234567890",
+        "[2031-04-03, 12:01:11] ERROR server: x\n[12:01, 3/4/2031] Worker: x",
+        "author: Quux Corp\nowner: Platform Team",
+        "Users-list-view, Users-CRUD-x and people/data-models",
     ],
 )
 def test_false_shapes_stay(text: str) -> None:
@@ -177,6 +196,24 @@ def test_an_author_is_one_person_wherever_the_name_stands() -> None:
         ("shop.c9akciq32abc.eu-west-1.rds.amazonaws.com:5432", "c9akciq32abc"),
         ("DESKTOP-8F3K2LQ", "8F3K2LQ"),
         ('GIT_COMMITTER_NAME="Jane Qvist"', "Qvist"),
+        ("[15:05, 30/7/2031] Jane Qvist: hello", "Qvist"),
+        ("[30/7/2031, 15:05:11] Jane Qvist: hello\nso Jane said", "Jane"),
+        ("30/07/2031, 15:05 - Qvist: hello\nso Qvist said", "Qvist"),
+        ("Jane Qvist, [30.07.2031 15:05]\nhello", "Qvist"),
+        ("Logged in to github.com account qvist7 (keyring); qvist7", "qvist7"),
+        ("User: Jane Qvist @qvist7 <x@y.io>", "Qvist"),
+        ("User: Jane Qvist @qvist7 <x@y.io>", "qvist7"),
+        ("GitHub username: `qvist7`", "qvist7"),
+        ("owner: Jane-Marie Qvist (Mimi)", "Mimi"),
+        ("https://t.me/qvist7", "qvist7"),
+        ("https://www.linkedin.com/in/jane-qvist-7", "qvist"),
+        ("\x1b[90m/Users/qvist7/x", "qvist7"),
+        ("see Users-qvist7-api.jsonl", "qvist7"),
+        ("see [[notes/people/jq|Jane Qvist]]", "Qvist"),
+        ("see people/jane-qvist.md", "qvist"),
+        ("by Jane Qvist <x@y.io>, see janeqvist.com", "janeqvist"),
+        ("Author: Jane Qvist <x@y.io>, see https://qvist.dev", "qvist"),
+        ('{"login": "qvist7", "type": "User"} import "github.com/qvist7/api"', "qvist7"),
         ("LOGNAME=qvist7", "qvist7"),
         ('LOGIN = "qvist7"', "qvist7"),
         ("dial 10.20.30.40:6379", "10.20.30.40"),
@@ -249,6 +286,7 @@ def test_a_known_name_stays_inside_identifiers_and_module_paths(text: str) -> No
         "github.com/qvist7/api and git@github.com:qvist7/api.git",
         "qvist7/fix-login and @qvist7",
         r"first\nqvist7 said",
+        "https://qvist7.com/x, https://api.qvist7.dev and qvist7.workers.dev",
     ],
 )
 def test_a_known_name_goes_where_it_means_somebody(text: str) -> None:
@@ -294,6 +332,24 @@ def test_the_folder_that_a_call_worked_in_is_sign_enough() -> None:
     )
     assert done.fixture.messages[0].text.endswith(" and otto9")
     assert "qvist7" not in done.fixture.messages[0].text
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "[qvist7](/qvist7)",
+        '{"label": "qvist7:main"}',
+        "git@github.com:qvist7/api",
+        "Merge pull request #7 from qvist7/fix",
+        "ghcr.io/qvist7/api:1",
+        "https://vendor.io/gh/qvist7/api",
+        "a%2Fqvist7%2Fb",
+        "~/git/qvist7/api",
+        r"{\"name\": \"qvist7\"}",
+    ],
+)
+def test_a_login_goes_in_every_form_that_only_accounts_have(text: str) -> None:
+    assert "qvist7" not in cleaned('{"author": {"login": "qvist7"}}\n' + text)
 
 
 def test_a_name_in_json_goes_as_a_whole_string() -> None:

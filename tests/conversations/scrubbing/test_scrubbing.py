@@ -224,11 +224,11 @@ def test_what_ran_is_recorded_once() -> None:
     assert first.source is not None
     assert second.source is not None
     words = f"english-words {version('english-words')}"
-    assert first.source.scrubber == f"compression_eval 6 (default, {words})"
+    assert first.source.scrubber == f"compression_eval 7 (default, {words})"
     assert (first.source.origin, first.source.scrubbing) == ("pi", ["emails"])
     assert second.source.scrubbing == ["emails", "secrets"]
     rules = f"kingfisher-secret-scanner {version('kingfisher-secret-scanner')}"
-    assert second.source.scrubber == f"compression_eval 6 (default, {rules}, {words})"
+    assert second.source.scrubber == f"compression_eval 7 (default, {rules}, {words})"
 
 
 def test_unknown_fields_are_scrubbed_as_well() -> None:
