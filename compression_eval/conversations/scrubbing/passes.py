@@ -4,7 +4,7 @@ import ipaddress
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from functools import partial
+from functools import lru_cache, partial
 
 from compression_eval.conversations.scrubbing.rules import (
     Hit,
@@ -237,11 +237,13 @@ def _is_program(login: str) -> bool:
     return "-" in login and is_common(login)
 
 
-def _profiles(text: str) -> Iterator[_Profile]:
-    """Yield every object that describes an account.
+@lru_cache(maxsize=2)
+def _profiles(text: str) -> tuple[_Profile, ...]:
+    """Return every object that describes an account.
 
     Objects are told by their braces, in JSON, in code and in what programs print, whole or cut.
     """
+    profiles: list[_Profile] = []
     place = 0 if holds_any(text, _PROFILE_HINTS) else len(text)
     while found := _PROFILE.search(text, place):
         start = max(place, found.start() - _MAX_PROFILE_CHARACTERS)
@@ -262,7 +264,8 @@ def _profiles(text: str) -> Iterator[_Profile]:
         before = _SOMEBODYS.search(text[max(0, start - 40) : start])
         if is_told or before or words("profile_fields") & places.keys():
             fields = {key: text[slice(*span)] for key, span in places.items()}
-            yield _Profile(places, fields, _kind_of_profile(fields, before))
+            profiles.append(_Profile(places, fields, _kind_of_profile(fields, before)))
+    return tuple(profiles)
 
 
 def _of_profiles(text: str) -> Iterator[Hit]:
