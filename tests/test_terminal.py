@@ -138,7 +138,7 @@ def test_what_is_there_and_no_plain_file_is_written_into(
         target.write_text("old") if kind == "link" else None
         out.symlink_to(target.absolute())
     before = out.lstat().st_ino, out.lstat().st_mode
-    reading = ["cat", out] if kind == "pipe" else ["true"]
+    reading = ["cat", str(out)] if kind == "pipe" else ["true"]
     with subprocess.Popen(reading, stdout=subprocess.PIPE) as reader:
         try:
             done = CliRunner().invoke(main, command.split())

@@ -64,7 +64,7 @@ class ClaudeCodeCompaction(ProductStrategy):
     def _attachments(self, messages: Sequence[ChatMessage]) -> Iterator[ChatMessageUser]:
         """Yield one message per file, within the limits, the last file used first."""
         earlier = [
-            FileView(held["path"], message.text[held["skip"] :], held["exact"])
+            FileView(held["path"], message.text[held["skip"] :], held["exact"], held["changed"])
             for message in reversed(messages)
             if (held := (message.metadata or {}).get(_FILE_KEY))
         ]
@@ -77,13 +77,14 @@ class ClaudeCodeCompaction(ProductStrategy):
                 break
             left -= count(text)
             exact = view.exact and text == view.text
+            kind = "_part" if not exact else "_before" if view.changed else ""
             heading = filled(
-                "claude_code_file" if exact else "claude_code_file_part",
-                path=json.dumps(view.path, ensure_ascii=False),
+                f"claude_code_file{kind}", path=json.dumps(view.path, ensure_ascii=False)
             )
+            held = {"path": view.path, "exact": exact, "changed": view.changed}
             yield ChatMessageUser(
                 content=f"{heading}\n\n{text}",
-                metadata={_FILE_KEY: {"path": view.path, "exact": exact, "skip": len(heading) + 2}},
+                metadata={_FILE_KEY: {**held, "skip": len(heading) + 2}},
             )
 
     def _is_ours(self, message: ChatMessage) -> bool:

@@ -16,6 +16,7 @@ from compression_eval.compressors.prompts import filled, prompt
 from compression_eval.compressors.strategy import carried, strategy
 from compression_eval.compressors.summarising import ProductStrategy, asked_about
 from compression_eval.compressors.tokens import token_counter
+from compression_eval.file_ops.calls import calls_of_messages
 from compression_eval.file_ops.views import file_calls
 
 _SUMMARY_SHARE, _TURN_SHARE = 0.8, 0.5
@@ -33,7 +34,7 @@ class _Carried(BaseModel):
     def add_files(self, messages: Sequence[ChatMessage]) -> None:
         """Add the files that the messages' tool calls read or modified."""
         read, modified = set(self.read), set(self.modified)
-        for _, deed, path in file_calls(messages):
+        for _, deed, path in file_calls(calls_of_messages(messages)):
             (read if deed == "read" else modified).add(path)
         self.read, self.modified = sorted(read - modified), sorted(modified)
 

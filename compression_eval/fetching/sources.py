@@ -6,11 +6,9 @@ path from a model is only looked up in it, so none of its forms can reach the fi
 
 import logging
 import posixpath
-from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from pathlib import PurePosixPath
 
 import anyio
 from inspect_ai.model import ChatMessage
@@ -20,7 +18,7 @@ from compression_eval.errors import DataError
 from compression_eval.file_ops.calls import calls_of_messages
 from compression_eval.file_ops.ledger import inventory_of
 from compression_eval.file_ops.tools import read_calls
-from compression_eval.file_ops.views import FileView, file_views
+from compression_eval.file_ops.views import file_views
 from compression_eval.fixtures.message_text import message_text
 from compression_eval.fixtures.models import Fixture
 from compression_eval.fixtures.recording import WORKSPACE, Workspace, recording_of, workspace_at
@@ -92,25 +90,9 @@ class Sources:
             return path.removeprefix(f"{reading.root}/") if reading.root else path
 
         views = {place(view.path): view for view in reversed(file_views(history))}
-        changes: defaultdict[str, set[int]] = defaultdict(set)
-        for event in reading.events:
-            if event.action in ("created", "modified", "renamed"):
-                changes[event.to or event.path].add(event.message)
-
-        def changed(path: str, view: FileView) -> bool:
-            """Whether anything but the edits in the view changed it later, or a folder above it."""
-            above = (path, *map(str, PurePosixPath(path).parents))
-            return any(
-                message > view.since and message not in view.edits
-                for each in above
-                for message in changes.get(each, ())
-            )
-
         self._seen = CodeBase(
             {path: view.text for path, view in views.items() if path not in gone},
-            frozenset(
-                path for path, view in views.items() if not view.exact or changed(path, view)
-            ),
+            frozenset(path for path, view in views.items() if not view.exact or view.changed),
             tuple(sorted(self.touched - gone - views.keys())),
             reading.root,
         )

@@ -118,15 +118,21 @@ class Invocation:
             for text in self.texts
         )
 
-    def unknown_path(self, what: str) -> None:
-        """Record that it may have touched unknown files."""
-        self.ledger.unknown("path", what)
+    def unknown_path(self, what: str, *, rewrites: bool = True) -> None:
+        """Record that it may have touched unknown files; ``rewrites`` if it may change them."""
+        self.ledger.unknown("path", what, rewrites=rewrites)
 
-    def paths(self, argument: Argument) -> list[str]:
-        """Return the files that an argument names; unknown ones are recorded as such."""
+    def paths(self, argument: Argument, *, reads: bool = False) -> list[str]:
+        """Return the files that an argument names; unknown ones are recorded as such.
+
+        Args:
+            argument: The argument.
+            reads: Whether the program only reads them.
+        """
         text = argument.text
         if text is None or (self.folder is None and not text.startswith("/")):
-            self.unknown_path("a name from a variable or folder" if text is None else text)
+            what = "a name from a variable or folder" if text is None else text
+            self.unknown_path(what, rewrites=text is None and not reads)
             return []
         if text.startswith("~"):
             return [text]
@@ -135,7 +141,7 @@ class Invocation:
             return [] if cleaned is None else [cleaned]
         matching = self.ledger.matching(cleaned)
         if not matching:
-            self.unknown_path(text)
+            self.unknown_path(text, rewrites=False)
         return matching
 
     def targets(self, arguments: Iterable[Argument], end: str = "") -> None:
@@ -159,9 +165,9 @@ class Invocation:
         """Record files whose text it printed; folders are left out."""
         for argument in arguments if self.shown and not self.doubtful else ():
             if argument.text is None:
-                self.unknown_path(f"{self.program} of a variable")
+                self.unknown_path(f"{self.program} of a variable", rewrites=False)
                 continue
-            for path in self.paths(argument):
+            for path in self.paths(argument, reads=True):
                 if not self.broke(argument.text):
                     self.ledger.read(path)
 

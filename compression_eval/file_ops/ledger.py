@@ -29,6 +29,7 @@ it exists. ``deleted``; ``temporary`` (created and deleted again); ``former``: t
 renamed file.
 """
 
+_REWRITE: tuple[UnknownKind, ...] = ("code", "git", "syntax")
 _MAX_PATH = 300
 _MAX_LABEL = 60
 _MAX_COMMAND = 160
@@ -88,6 +89,8 @@ class Unclassified:
     kind: UnknownKind
     what: str
     """A program, tool or path; shortened."""
+    rewrites: bool = False
+    """Whether it changes files in place that its words do not name."""
 
 
 @dataclass(frozen=True)
@@ -283,9 +286,16 @@ class Ledger:
         line = _shortened(command, _MAX_COMMAND)
         self.reading.failed.append(FailedCommand(self.message, line, exit_code))
 
-    def unknown(self, kind: UnknownKind, what: str) -> None:
-        """Record a possible effect that the call does not show."""
-        entry = Unclassified(self.message, kind, _shortened(what, _MAX_LABEL))
+    def unknown(self, kind: UnknownKind, what: str, *, rewrites: bool | None = None) -> None:
+        """Record a possible effect that the call does not show.
+
+        Args:
+            kind: Why it is not shown.
+            what: A program, tool or path.
+            rewrites: See `Unclassified`; by default as the kind says.
+        """
+        rewrites = kind in _REWRITE if rewrites is None else rewrites
+        entry = Unclassified(self.message, kind, _shortened(what, _MAX_LABEL), rewrites)
         if entry not in self.reading.unclassified[-20:]:
             self.reading.unclassified.append(entry)
 

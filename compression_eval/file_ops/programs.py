@@ -14,6 +14,12 @@ _PYTHON = re.compile(r"python(?:\d(?:\.\d+)?)?|pypy3?")
 _INLINE_TRACE = re.compile(r'^  File "<(?:stdin|string)>"', re.MULTILINE)
 _UNPRINTED = re.compile(r"-[a-zA-Z]*[clLq][a-zA-Z]*|--(?:count|files-with.*|quiet|silent|files)")
 _SED_SCRIPT = re.compile(r"-[nrsEz]*[ef]|--(?:expression|file)(?:=.*)?", re.DOTALL)
+_MENDS = re.compile(
+    r"(?:[\w-]+:)?(?:fmt|format|fix|lint:fix|lint-fix|codemod)(?::[\w-]+)?|--fix(?:-.*)?|--write"
+    r"|black|isort|autopep8|yapf|autoflake|pyupgrade|prettier|gofmt|gofumpt|goimports|rustfmt"
+    r"|clang-format|shfmt|swiftformat|pre-commit"
+)
+"""Words of formatters and of the like."""
 _GIT_VALUE_OPTIONS = ("-C", "-c", "--git-dir", "--work-tree")
 
 
@@ -41,8 +47,15 @@ def run(call: Invocation) -> None:
         call.certain = program not in programs("answers")
     else:
         call.certain = False
-        if program not in programs("checks") and call.label not in programs("check_commands"):
-            call.ledger.unknown("program", call.label)
+        checks = program in programs("checks") or call.label in programs("check_commands")
+        if not checks or _rewrites(call):
+            call.ledger.unknown("program", call.label, rewrites=_rewrites(call))
+
+
+def _rewrites(call: Invocation) -> bool:
+    """Return whether a program is one that formats or mends files in place, and is told to."""
+    words = {call.program, *call.texts}
+    return any(map(_MENDS.fullmatch, words)) and not words & programs("only_checks")
 
 
 def _read(call: Invocation) -> None:
@@ -62,7 +75,7 @@ def _diff(call: Invocation) -> None:
         return
     call.failed = False
     for argument in call.operands() if call.shown and not call.doubtful else ():
-        for path in call.paths(argument):
+        for path in call.paths(argument, reads=True):
             call.ledger.read(path)
 
 
@@ -164,11 +177,12 @@ def _copy_or_move(call: Invocation) -> None:
     moves = call.program in ("mv", "git")
     call.targets(sources if moves else ())
     call.targets([into], end="/")
-    targets = call.paths(into)
+    targets = call.paths(into, reads=True)  # what cannot be told of it is recorded below
     if not targets and text in (".", "./") and call.folder is not None:
         targets = [call.folder]
     if len(targets) != 1:
-        call.unknown_path(f"{call.program} to {text or 'a variable'}")
+        aside = call.has("rRa", "--recursive", "--archive")
+        call.unknown_path(f"{call.program} to {text or 'a variable'}", rewrites=not aside)
         return
     (target,) = targets
     moved = [(argument, path) for argument in sources for path in call.paths(argument)]
@@ -252,7 +266,7 @@ def _python(call: Invocation) -> None:
     elif "-m" in texts:
         module = texts[texts.index("-m") + 1] if "-m" in texts[:-1] else "?"
         if module not in programs("python_modules"):
-            call.ledger.unknown("program", f"python -m {module}")
+            call.ledger.unknown("program", f"python -m {module}", rewrites=_rewrites(call))
     elif call.standard_input is not None and (not names or "-" in texts):
         _inline_python(call, call.standard_input)
     elif names:
@@ -324,7 +338,8 @@ def _git(call: Invocation) -> None:
     elif command in ("show", "blame", "cat-file"):
         _git_shown(call, command)
     elif command in programs("git_rewrites") and not _only_tells(command, words):
-        call.ledger.unknown("git", f"git {command}")
+        elsewhere = command in programs("git_elsewhere")
+        call.ledger.unknown("git", f"git {command}", rewrites=not elsewhere)
 
 
 def _git_files(call: Invocation, command: str, words: Sequence[str | None]) -> None:

@@ -93,7 +93,7 @@ def record_code(
     ledger.targets((e.path for e in effects if e.kind not in ("read", "unknown")), folder)
     for effect in effects:
         if effect.kind == "unknown":
-            ledger.unknown("code", effect.path)
+            ledger.unknown("code", effect.path, rewrites=effect.path not in _RUNNERS)
             continue
         path = ledger.clean(effect.path, folder or "")
         if path is None:

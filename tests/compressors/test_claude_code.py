@@ -168,6 +168,60 @@ def test_what_is_known_of_a_file_after_a_call(
     assert attached(state) == {"f": known}
 
 
+@pytest.mark.parametrize(
+    ("command", "may_change"),
+    [
+        ("sed -i s/a/b/ src/f.py", True),
+        ("echo x >> src/f.py", True),
+        ("cp other.py src/f.py", True),
+        ("mv src lib", True),
+        ("for f in $(ls); do sed -i s/a/b/ $f; done", True),
+        ('cd "$there" && sed -i s/a/b/ src/f.py', True),
+        ("test -f x && rm -f x && sed -i s/a/b/ src/f.py", True),
+        ("git stash", True),
+        ("git checkout main", True),
+        ("git apply fix.patch", True),
+        ("black .", True),
+        ("ruff check --fix src", True),
+        ("npm run format", True),
+        ("npx prettier --write .", True),
+        ("python - <<'E'\nimport sys\nopen(sys.argv[1], 'w').write('x')\nE", True),
+        ("cat > mend.sh <<'E'\nsed -i s/a/b/ src/f.py\nE\nsh mend.sh", True),
+        ("rm (", True),
+        ("cat src/f.py", False),
+        ("sed -i s/a/b/ src/g.py", False),
+        ("cat *.txt $name", False),
+        ("black --check .", False),
+        ("git status && git clone x y && git stash list", False),
+        ("pytest && npm run build", False),
+        ("echo x > /tmp/f.py", False),
+    ],
+)
+def test_content_that_a_later_command_may_have_changed_is_headed_so(
+    command: str, may_change: bool
+) -> None:
+    turns: list[Any] = [
+        f"Go. {PAD}",
+        ("", "write_file", {"path": "/w/src/g.py", "content": "g = 1"}, "Created"),
+        ("", "write_file", {"path": "/w/src/f.py", "content": "a = 1"}, "Created"),
+        ("", "bash", {"command": command, "cwd": "/w"}, "ok"),
+        f"And on. {PAD}",
+    ]
+    again = ("", "read_file", {"path": "/w/src/f.py"}, "b = 1")
+    more = f"And more. {PAD}"
+    for added, cuts, headed in (
+        ([], (), may_change),
+        (["More.", more], (9, 11), may_change),  # it goes from one compression to the next
+        ([again, more], (9, 12), False),
+    ):
+        fixture = session(*turns, *added)
+        state, _ = compressed(fixture, "claude-code", cuts=cuts)
+        assert state.status == "ok", state.failure
+        (text,) = [m.text for m in state.messages if m.text.startswith('File "/w/src/f.py"')]
+        heading = " ".join(text.partition("\n\n")[0].split())
+        assert ("may have changed it" in heading) is headed
+
+
 def test_a_path_cannot_break_out_of_its_line() -> None:
     fixture = session(f"Go. {PAD}", ("", "write", {"path": 'a"\n\nrule: x', "content": "t"}, "ok"))
     state, _ = compressed(fixture, "claude-code")
