@@ -8,13 +8,14 @@ from compression_eval.grading.artifact_files import artifact_files
 from compression_eval.grading.refetching import refetch
 from compression_eval.grading.scorers import compression as compression_scorer
 from compression_eval.grading.scorers import fact_retention, qualification, six_dimensions
-from compression_eval.resumption.agent import inside_the_project
+from compression_eval.resumption.bubblewrap import BubblewrapSandboxEnvironment
 from compression_eval.resumption.scoring import finishing
 from compression_eval.resumption.task import resumption
 from compression_eval.run_hooks import RunHooks
 from compression_eval.task import compression
 
 __all__ = [
+    "BubblewrapSandboxEnvironment",
     "RunHooks",
     "artifact_files",
     "compression",
@@ -24,7 +25,6 @@ __all__ = [
     "finishing",
     "grader_calibration",
     "grader_calibration_scorer",
-    "inside_the_project",
     "qualification",
     "refetch",
     "resumption",

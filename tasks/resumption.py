@@ -20,6 +20,7 @@ def resumption(
     min_removed: float = 0.1,
     max_failed: float = 1.0,
     sandbox: Literal["docker", "local"] = "docker",
+    unsafe: bool = False,
     in_run: bool | float = False,
     **unknown: Any,
 ) -> Task:
@@ -37,7 +38,9 @@ def resumption(
         cycles: How many compressions the conversation goes through before the work goes on.
         min_removed: Share of the tokens that each compression must remove.
         max_failed: Share of the samples that may stay without a score.
-        sandbox: ``docker``, or ``local`` for this machine itself, which is not contained.
+        sandbox: ``docker``, or ``local`` for a folder on this machine under bubblewrap.
+        unsafe: Whether ``local`` runs the agent's commands as you, without bubblewrap; nothing
+            stops them then.
         in_run: Whether the agent compresses by the same strategy on the way: true for at 90 % of
             its window, or a share (below 1.0) or number of tokens.
         unknown: Refused, so that a misspelt argument is not silently ignored.

@@ -4,10 +4,8 @@ The rules are simple, so that two readers count the same. Doing something again 
 the agent changes something: tests that are run after an edit are work.
 """
 
-import posixpath
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from inspect_ai.model import ChatMessage, ChatMessageAssistant
@@ -28,9 +26,6 @@ _QUESTION_AT_END = re.compile(r"[?？][\s\"'”’)）」』*_`]*\Z")
 _NO_OUTPUT = re.compile(r"\d?>\s*(?:&\d|/dev/null)")
 _NO_WORK = frozenset({"cd", "echo", "export", "set", "true", "printf", "mkdir"})
 """Programs whose repetition means nothing."""
-_HOME = re.compile(r"\$HOME\b|\$\{HOME\}|(?<=\bcd )~|(?<=\bcd)(?=[ \t]*(?:[;&\n]|$))")
-_FREE = re.compile(r"/(?:var/)?tmp/|/dev/(?:shm/|fd/|(?:std\w+|null|tty)/?$)")
-"""Where an agent may write outside of its folder."""
 
 
 def history_of(messages: Sequence[Message]) -> History:
@@ -136,30 +131,3 @@ def questions_asked(messages: Sequence[ChatMessage]) -> int:
     """
     by_tool = [call for call in calls_of_messages(messages) if call.name == ASK_TOOL]
     return len(by_tool) + sum(map(asks, messages))
-
-
-def written_outside(call: Call, folder: str) -> str | None:
-    """Return a path outside of the project folder that a call would change; None if none shows.
-
-    Temporary folders are allowed. Names that only running determines (``rm -rf "$d"``), paths
-    through links, and what scripts and programs do by themselves cannot be seen here.
-    """
-    # The home folder as an absolute path, so that a change to it is followed.
-    arguments = {
-        name: _HOME.sub(lambda match: f"{'' if match[0] else ' '}/~", value)
-        if isinstance(value, str)
-        else value
-        for name, value in call.arguments.items()
-    }
-    reading = read_calls([replace(call, arguments=arguments)], root=folder)
-    paths = list(reading.targets)
-    for event in reading.events:
-        if event.action != "read":
-            # What is put into /tmp can be read as a change to /tmp; its removal is a target.
-            paths += [f"{event.path}/" if event.action == "created" else event.path]
-            paths += [f"{event.to}/"] if event.to else []
-    for path in paths:
-        outside = path == ".." or path.startswith(("/", "~", "../"))
-        if outside and not _FREE.match(path):
-            return posixpath.normpath(path.removeprefix("/") if path[:2] == "/~" else path)
-    return None

@@ -11,18 +11,16 @@ from typing import Any, Literal
 
 import anyio
 from inspect_ai.agent import Agent, AgentState, react
-from inspect_ai.approval import Approval, Approver, approver
 from inspect_ai.event import ModelEvent
 from inspect_ai.log import transcript
 from inspect_ai.model import ChatMessage, ChatMessageUser, CompactionStrategy
 from inspect_ai.solver import Generate, Solver, TaskState, solver
-from inspect_ai.tool import Tool, ToolCall, ToolCallView, bash, python, text_editor, tool
-from inspect_ai.util import LimitExceededError, sandbox, store_as
+from inspect_ai.tool import Tool, bash, python, text_editor, tool
+from inspect_ai.util import LimitExceededError, sandbox
 
 from compression_eval.compressors.state import State
 from compression_eval.compressors.vendors.anthropic_api import BLOCK
 from compression_eval.errors import one_line
-from compression_eval.file_ops.calls import Call
 from compression_eval.fixtures.continuations import (
     CHECK_SECONDS,
     Check,
@@ -34,12 +32,13 @@ from compression_eval.fixtures.recording import ENVIRONMENT
 from compression_eval.inspect_models import EMBEDDED_MODEL, model_under_test, refused
 from compression_eval.plans import ProbePlan
 from compression_eval.record import write_record
-from compression_eval.resumption.again import ASK_TOOL, asks, history_of, written_outside
+from compression_eval.resumption.again import ASK_TOOL, asks, history_of
 from compression_eval.resumption.record import CheckResult, ResumptionRecord
 from compression_eval.sharing import SharedStates
 from compression_eval.solver import shared_state, state_record
 
-SandboxKind = Literal["docker", "local"]
+SandboxKind = Literal["docker", "bubblewrap", "local"]
+"""Sandboxes by their names in Inspect; ``local`` contains nothing."""
 TOOL_SECONDS = 120
 MAX_ANSWERED = 3
 """Turns that end with a question and are told to go on; the next one ends the work."""
@@ -206,7 +205,7 @@ def ask_user() -> Tool:
 
 def _tools(kind: SandboxKind) -> list[Tool]:
     tools = [bash(TOOL_SECONDS), python(TOOL_SECONDS)]
-    # On this machine itself, the editor would install and start a server.
+    # Elsewhere, the editor would install and start a server on this machine.
     return [*tools, *([text_editor(TOOL_SECONDS)] if kind == "docker" else []), ask_user()]
 
 
@@ -232,7 +231,7 @@ def _said(task: Continuation, folder: str, kind: SandboxKind) -> ChatMessageUser
     more = text_for_agent("local.md").format(now=ENVIRONMENT["RECORDING_NOW"])
     note = text_for_agent("note.md").format(
         folder=folder,
-        tools="bash and python" if kind == "local" else "bash, python and text_editor",
+        tools="bash, python and text_editor" if kind == "docker" else "bash and python",
         more=f" {more}" if kind == "local" else "",
     )
     return ChatMessageUser(id=f"task-{task.id}", content=f"{task.message}\n\n{note}")
@@ -284,28 +283,3 @@ async def _failure(check: Check) -> str:
     if check.hung(done.returncode):
         raise StoppedError(f"check_hangs: {one_line(check.what, 60)}: after {CHECK_SECONDS} s")
     return check.failure(done.returncode, f"{done.stdout}{done.stderr}")
-
-
-@approver(name="inside_the_project")
-def inside_the_project() -> Approver:
-    """Return the approver that ends a sample whose agent is about to write outside its folder.
-
-    It reads the call before it runs, and sees what stands in it; `written_outside` says what that
-    leaves out. Only a container bounds what runs.
-    """
-
-    async def approve(
-        message: str,  # noqa: ARG001
-        call: ToolCall,
-        view: ToolCallView,  # noqa: ARG001
-        history: list[ChatMessage],  # noqa: ARG001
-    ) -> Approval:
-        record = store_as(ResumptionRecord)
-        made = Call(0, call.function, call.arguments)
-        outside = await anyio.to_thread.run_sync(written_outside, made, record.folder)
-        if outside is None:
-            return Approval(decision="approve")
-        record.stopped = f"outside: the agent was about to change {one_line(outside, 80)}"
-        return Approval(decision="terminate", explanation=record.stopped)
-
-    return approve

@@ -4,10 +4,9 @@ import logging
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, get_args
+from typing import Any, Literal
 
 from inspect_ai import Epochs, Task, task
-from inspect_ai.approval import ApprovalPolicy
 from inspect_ai.dataset import MemoryDataset, Sample
 from inspect_ai.log import HeadlineMetric
 from inspect_ai.viewer import (
@@ -59,10 +58,10 @@ from compression_eval.resumption.agent import (
     NO_MODEL,
     Resumption,
     SandboxKind,
-    inside_the_project,
     resumption_solver,
     text_for_agent,
 )
+from compression_eval.resumption.bubblewrap import missing
 from compression_eval.resumption.scoring import finishing
 from compression_eval.run_hooks import MAX_FAILED
 from compression_eval.task import active_model, arm_task_name, bound_roles
@@ -83,14 +82,13 @@ _AS_COMPRESSION = (
     *("min_removed", "max_failed"),
 )
 """Arguments that mean what they mean for the task `compression`."""
-_OWN = ("continuations", "sandbox", "in_run")
+_OWN = ("continuations", "sandbox", "unsafe", "in_run")
 _TEXTS = ("note.md", "local.md", "away.md", "Dockerfile", "compose.yaml")
 
-_LOCAL_WARNING = (
-    "sandbox=local: the agent's commands run on this machine as you, with your files, your network "
-    "and your environment. A call that names a path outside of its folder to change it is stopped; "
-    'names made at run time (rm -rf "$d"), scripts and programs are not. Use it only where that is '
-    "no risk, as in a container or a throw-away machine."
+_UNSAFE_WARNING = (
+    "unsafe=true: the agent's commands run on this machine as you, with your files, your network "
+    "and your environment; nothing stops them. Use it only in a container or on a machine that may "
+    "be thrown away."
 )
 
 
@@ -106,7 +104,8 @@ def resumption(
     cycles: int = 1,
     min_removed: float = DEFAULT_MIN_REMOVED,
     max_failed: float = 1.0,
-    sandbox: SandboxKind = "docker",
+    sandbox: Literal["docker", "local"] = "docker",
+    unsafe: bool = False,
     in_run: bool | float = False,
     **unknown: Any,
 ) -> Task:
@@ -124,7 +123,9 @@ def resumption(
         cycles: How many compressions the conversation goes through before the work goes on.
         min_removed: Share of the tokens that each compression must remove.
         max_failed: Share of the samples that may stay without a score.
-        sandbox: ``docker``, or ``local`` for this machine itself, which is not contained.
+        sandbox: ``docker``, or ``local`` for a folder on this machine under bubblewrap.
+        unsafe: Whether ``local`` runs the agent's commands as you, without bubblewrap; nothing
+            stops them then.
         in_run: Whether the agent compresses by the same strategy on the way: true for at 90 % of
             its window, or a share (below 1.0) or number of tokens.
         unknown: Refused, so that a misspelt argument is not silently ignored.
@@ -149,20 +150,29 @@ def resumption_task_from(parameters: Mapping[str, Any]) -> Task:
         return _task(
             TaskArguments(**{name: named[name] for name in _AS_COMPRESSION if name in named}),
             named.get("continuations"),
-            _sandbox_kind(named.get("sandbox", "docker")),
+            _sandbox_kind(named.get("sandbox", "docker"), named.get("unsafe", False)),
             _threshold(named.get("in_run", False)),
         )
 
 
-def _sandbox_kind(value: Any) -> SandboxKind:
-    for kind in get_args(SandboxKind):
-        if value == kind:
-            found: SandboxKind = kind
-            return found
-    raise DataError(
-        f"sandbox: unknown value {value!r}, expected one of docker, local"
-        + did_you_mean(str(value), get_args(SandboxKind))
-    )
+def _sandbox_kind(value: Any, unsafe: Any) -> SandboxKind:
+    if value not in ("docker", "local"):
+        raise DataError(
+            f"sandbox: unknown value {value!r}, expected one of docker, local"
+            + did_you_mean(str(value), ("docker", "local"))
+        )
+    if not isinstance(unsafe, bool):
+        raise DataError(f"unsafe: {unsafe!r} is not true or false")
+    if value == "docker":
+        if unsafe:
+            raise DataError("unsafe: only sandbox=local can be without bubblewrap")
+        return "docker"
+    if not unsafe and (reason := missing()):
+        raise DataError(
+            f"sandbox: local needs bubblewrap, and {reason}; use sandbox=docker, or let the "
+            "agent's commands run as you, with all your files and your network: -T unsafe=true"
+        )
+    return "local" if unsafe else "bubblewrap"
 
 
 def _threshold(value: Any) -> float | None:
@@ -186,7 +196,7 @@ def _task(
     check_compressor_model(arguments, ready.spec, answerer, [answerer])
     found = _found(ready, None if continuations is None else invoked_path(str(continuations)))
     if sandbox == "local":
-        logger.warning("%s", _LOCAL_WARNING)
+        logger.warning("%s", _UNSAFE_WARNING)
     version = result_version(found.parts.values())
     folder = Path(__file__).parent
     threshold = [] if in_run is None else [f"in_run={in_run}"]
@@ -202,8 +212,7 @@ def _task(
             version=version,
         ),
         scorer=[finishing(), compression_scorer()],
-        sandbox=("docker", str(folder / "compose.yaml")) if sandbox == "docker" else "local",
-        approval=[ApprovalPolicy(inside_the_project(), "*")] if sandbox == "local" else None,
+        sandbox=("docker", str(folder / "compose.yaml")) if sandbox == "docker" else sandbox,
         epochs=Epochs(1, "mean"),
         turn_limit=MAX_TURNS,
         working_limit=MAX_WORKING_SECONDS,

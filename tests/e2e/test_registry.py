@@ -13,6 +13,7 @@ import compression_eval._registry as registry
 from tests.e2e import command
 
 NAMES = {
+    "BubblewrapSandboxEnvironment": ("sandboxenv", "compression_eval/bubblewrap"),
     "RunHooks": ("hooks", "compression_eval/compression_eval_runs"),
     "compression": ("task", "compression_eval/compression"),
     "compression_scorer": ("scorer", "compression_eval/compression"),
@@ -22,7 +23,6 @@ NAMES = {
     "grader_calibration": ("task", "compression_eval/grader_calibration"),
     "grader_calibration_scorer": ("scorer", "compression_eval/grader_calibration"),
     "finishing": ("scorer", "compression_eval/finishing"),
-    "inside_the_project": ("approver", "compression_eval/inside_the_project"),
     "qualification": ("scorer", "compression_eval/qualification"),
     "refetch": ("scorer", "compression_eval/refetch"),
     "resumption": ("task", "compression_eval/resumption"),

@@ -3,9 +3,13 @@
 import copy
 import math
 import os
+import socket
+import tempfile
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import anyio
 import pytest
 from click.testing import CliRunner
 from inspect_ai import score as inspect_score
@@ -16,13 +20,14 @@ from inspect_ai.scorer import Score
 from inspect_ai.util import SandboxEnvironment, parse_compose_yaml
 
 from compression_eval.cli import main
-from compression_eval.file_ops.calls import Call
+from compression_eval.fixtures.locations import data_folder
 from compression_eval.fixtures.recording import ENVIRONMENT
 from compression_eval.resumption import task
-from compression_eval.resumption.again import written_outside
+from compression_eval.resumption.bubblewrap import BubblewrapSandboxEnvironment
 from compression_eval.resumption.scoring import finishing
 from tests.e2e import command
 from tests.resumption.working import (
+    LACKS,
     SOLUTION,
     TASK,
     TASKS,
@@ -33,6 +38,7 @@ from tests.resumption.working import (
     write,
 )
 
+SETTING = "/proc/sys/vm/swappiness"
 WORKS = calls("bash", command=SOLUTION)
 
 
@@ -120,12 +126,6 @@ def test_a_log_says_which_constraint_the_state_had_lost(fixture: Path, tmp_path:
     [
         ([calls("bash", command="ls")] * 9, {"turn_limit": 3}, "limit: Turn limit exceeded"),
         (
-            [calls("bash", command="echo x > ~/notes.txt")],
-            {},
-            "outside: the agent was about to change ~/notes.txt",
-        ),
-        ([calls("bash", command="cd .. && touch a")], {}, "outside: the agent was about"),
-        (
             [calls("bash", command="echo 'while :; do :; done' > auth/session.py"), says("Done.")],
             {},
             "check_hangs: the setting: after 1 s",
@@ -152,7 +152,6 @@ def test_what_was_stopped_has_a_reason_and_no_score(
     assert log.error.message == "none of the 1 samples has a grade"
     assert log.samples
     assert (log.samples[0].limit is None) == expected.startswith("check")
-    assert not (Path.home() / "notes.txt").exists()
 
 
 def test_a_failed_compression_and_a_bad_sandbox_are_no_scores(
@@ -164,8 +163,8 @@ def test_a_failed_compression_and_a_bad_sandbox_are_no_scores(
     async def full(*_: Any, **__: Any) -> None:
         raise OSError("No space left on device")
 
-    kind = next(k for k in SandboxEnvironment.__subclasses__() if "Local" in k.__name__)
-    monkeypatch.setattr(kind, "write_file", full)
+    for kind in SandboxEnvironment.__subclasses__():
+        monkeypatch.setattr(kind, "write_file", full)
     log = resumed(fixture, agent(), tmp_path / "logs")
     assert why_unscored(log) == "not_finished: sandbox_failed: No space left on device"
 
@@ -179,53 +178,116 @@ def test_a_check_that_could_not_be_run_is_no_failed_work(
     (programs / "cp").chmod(0o755)
     monkeypatch.setenv("PATH", str(programs), prepend=os.pathsep)
     monkeypatch.setenv("TMPDIR", str(copies))
-    log = resumed(fixture, agent(WORKS, says("Done.")), tmp_path / "logs")
+    log = resumed(fixture, agent(WORKS, says("Done.")), tmp_path / "logs", unsafe=True)
     assert why_unscored(log) == "not_finished: sandbox_failed: cp: No space left on device"
     assert not list(copies.iterdir())
 
 
-@pytest.mark.parametrize(
-    ("command", "expected"),
-    [
-        ("rm -rf /home/me/src", "/home/me/src"),
-        ("cd build && sudo rm -rf ~/x", "~/x"),
-        ("test -d src || rm -f ../x", "../x"),
-        ("rm -f /home/me/*.py", "/home/me/*.py"),
-        ("for d in / ..; do rm -rf $d; done", "/"),
-        ("rm -rf ..", ".."),
-        ('rm -rf "$HOME"', "~"),
-        ("cd ~ && rm -rf src", "~/src"),
-        ("cd; rm -rf src", "~/src"),
-        ("mv /home/me/* old", "/home/me/*"),
-        ("cp * ~/x", "~/x"),
-        ("false || echo > ~/x", "~/x"),
-        ("shred -u ~/x", "~/x"),
-        ("dd if=a of=/dev/sda", "/dev/sda"),
-        ("chmod -R 777 /home/me", "/home/me"),
-        ("bash -c 'chown -R me ..'", ".."),
-        ("truncate -s 0 /home/me/*", "/home/me/*"),
-        ("find ~ -name '*.py' -exec rm {} +", "~"),
-        ("python - <<'E'\nimport shutil; shutil.rmtree('..')\nE", ".."),
-        ("rm -rf build ./dist /tmp/here/project/out && rmdir sub/..", None),
-        ("mkdir -p /tmp/x; cp a /tmp; rm -rf /tmp/x; mv * /tmp 2>/dev/null", None),
-        ("chmod +x run.sh; find . -name x -delete", None),
-        ("cat ~/notes.txt ../x /etc/hosts; find / -name x -exec cat {} +", None),
-        ("cp config.toml /dev/null; cat x > /dev/stderr", None),
-        ("cp config.toml /dev/sda", "/dev/sda"),
-        ("rm -rf /tmp", "/tmp"),  # noqa: S108
-        ("cd /tmp/here/project/src && rm -rf ../build *.pyc", None),
-        # What docs/resumption.md says is not seen, however it ends.
-        ('d=$(cat x); rm -rf "$d"', None),
-        ("find . -name '*.pyc' | xargs rm -f", None),
-        ("sh clean.sh; make clean", None),
-        ("ln -s / l; rm -rf l/srv", None),
-    ],
-)
-def test_a_change_outside_of_the_folder_is_seen_before_it_is_made(
-    command: str, expected: str | None
+@pytest.fixture
+def outside() -> Iterator[Path]:
+    """A folder that is not in /tmp, of which the sandbox has one of its own."""
+    if LACKS:
+        pytest.skip(f"bubblewrap does not work here: {LACKS}")
+    with tempfile.TemporaryDirectory(dir="/var/tmp") as folder:
+        yield Path(folder)
+
+
+def test_an_agent_in_bubblewrap_reaches_its_folder_and_nothing_else(
+    fixture: Path, tmp_path: Path, outside: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    call = Call(0, "bash", {"command": command})
-    assert written_outside(call, "/tmp/here/project") == expected  # noqa: S108
+    monkeypatch.setenv("PLANTED_KEY", "planted-secret")
+    (outside / "notes.txt").write_text("planted-secret")
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        port = server.getsockname()[1]
+        attempts = {
+            "write": f"echo x > {outside}/new.txt",
+            "write from Python": f'python3 -c \'open("{outside}/new.txt", "w")\'',
+            "real home": f"ls {Path.home()} | grep .",
+            "read": f"cat {outside}/notes.txt",
+            "link": f"ln -s {outside} out && cat out/notes.txt; echo x > out/new.txt",
+            "network": f"exec 3<>/dev/tcp/127.0.0.1/{port}",
+            "environment": "cat /proc/*/environ | tr '\\0' '\\n' | grep planted",
+            "solutions": f"grep -r violation {data_folder()}/continuations",
+            "other processes": f"kill -0 {os.getpid()}",
+            "settings": f"cat {SETTING} > /tmp/v && cat /tmp/v > {SETTING}",
+            "root": "touch /x /usr/x",
+        }
+        script = "\n".join(f"({line}) && echo 'REACHED {what}'" for what, line in attempts.items())
+        log = resumed(
+            fixture,
+            agent(
+                calls("bash", command=f"{script}\necho /tmp > /tmp/kept; echo all tried"),
+                calls("python", code="print('still', open('/tmp/kept').read())"),
+                WORKS,
+                says("Done."),
+            ),
+            tmp_path / "logs",
+        )
+        server.settimeout(0)
+        with pytest.raises(BlockingIOError):
+            server.accept()
+    assert score_of(log).as_dict()["solved"] == 1
+    assert log.samples
+    tried, kept = [m.text for m in log.samples[0].messages if m.role == "tool"][:2]
+    assert "all tried" in tried
+    assert "still /tmp" in kept
+    assert "REACHED" not in tried
+    assert "planted-secret" not in tried
+    assert [path.name for path in outside.iterdir()] == ["notes.txt"]
+
+
+def test_files_of_bubblewrap_are_those_of_its_folder(outside: Path) -> None:
+    async def use() -> None:
+        (box,) = (await BubblewrapSandboxEnvironment.sample_init("t", None, {})).values()
+        try:
+            await box.write_file("a/b.txt", "é\r\n")
+            assert await box.read_file("/workspace/a/b.txt") == "é\r\n"
+            await box.write_file("raw", b"\xff")
+            assert await box.read_file("raw", text=False) == b"\xff"
+            with pytest.raises(UnicodeDecodeError):
+                await box.read_file("raw")
+            (outside / "secret").write_text("x")
+            assert (await box.exec(["ln", "-s", str(outside), "out"])).success
+            for file in ("none", "out/secret", f"{outside}/secret", "../secret"):
+                with pytest.raises(FileNotFoundError):
+                    await box.read_file(file)
+            for file in ("out/new", f"{outside}/new", "../new", "/usr/new"):
+                with pytest.raises(OSError, match=r"Read-only|File exists|No such"):
+                    await box.write_file(file, "x")
+            with pytest.raises(IsADirectoryError):
+                await box.write_file("a", "x")
+            with pytest.raises(TimeoutError):
+                await box.exec(["sleep", "60"], timeout=1)
+            with pytest.raises(RuntimeError, match="bwrap"):
+                await box.exec(["true"], cwd="/no/such/folder")
+            done = await box.exec(["bash", "-c", "echo 'bwrap: no' >&2; pwd; exit 3"], cwd="a")
+            assert (done.returncode, done.stdout) == (3, "/workspace/a\n")
+            assert done.stderr == "bwrap: no\n"
+        finally:
+            await box.sample_cleanup("t", None, {"default": box}, interrupted=False)
+
+    anyio.run(use)
+    assert [path.name for path in outside.iterdir()] == ["secret"]
+
+
+def test_without_bubblewrap_local_has_to_be_called_unsafe(
+    fixture: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    (broken := tmp_path / "broken").mkdir()
+    (broken / "bwrap").write_text("#!/bin/sh\necho 'bwrap: no namespaces' >&2; exit 1\n")
+    (broken / "bwrap").chmod(0o755)
+    path = os.environ["PATH"]
+    for found, expected in (("/nowhere", "bwrap is not"), (f"{broken}:{path}", "no namespaces")):
+        monkeypatch.setenv("PATH", found)
+        with pytest.raises(Exception, match=expected) as refused:
+            resumed(fixture, agent(), tmp_path / "logs", unsafe=False)
+        assert "unsafe=true" in str(refused.value)
+        assert "docker" in str(refused.value)
+        assert not (tmp_path / "logs").exists()
+    monkeypatch.setenv("PATH", path)
+    log = resumed(fixture, agent(WORKS, says("Done.")), tmp_path / "logs", unsafe=True)
+    assert score_of(log).as_dict()["solved"] == 1
+    assert "nothing stops them" in caplog.text
 
 
 def test_another_code_base_is_another_version(fixture: Path, tmp_path: Path) -> None:
@@ -262,6 +324,8 @@ def test_an_agent_can_compress_on_the_way(
     ("arguments", "expected"),
     [
         ({"sandbox": "locale"}, "sandbox: unknown value 'locale', expected one of docker, local"),
+        ({"unsafe": "no way"}, "unsafe: 'no way' is not true or false"),
+        ({"unsafe": True, "sandbox": "docker"}, "unsafe: only sandbox=local"),
         ({"in_run": "yes"}, "in_run: 'yes' is not true, false, a share or a number of tokens"),
         ({"in_run": True}, "in_run: full cannot compress while an agent works"),
         ({"probes": "x"}, "unknown task argument: probes"),

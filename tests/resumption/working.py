@@ -10,9 +10,12 @@ from inspect_ai import eval as inspect_eval
 from inspect_ai.log import EvalLog
 from inspect_ai.model import Model, ModelOutput, ModelUsage, get_model
 
+from compression_eval.resumption.bubblewrap import missing
 from tests.e2e import small
 
 TASK = "compression_eval/resumption"
+LACKS = missing()
+"""Why bubblewrap does not work here."""
 STORES = {"run": "cat auth/session.py", "contains": ["sessions-b"]}
 SOLUTION = "sed -i s/sessions-a/sessions-b/ auth/session.py"
 TASKS: dict[str, Any] = {
@@ -82,8 +85,9 @@ def agent(*replies: ModelOutput) -> Model:
 def resumed(
     fixture: Path | str, model: Model, log_dir: Path, more: Iterable[Any] = (), **arguments: Any
 ) -> EvalLog:
-    """Run the task on this machine, without compressing anything."""
-    given = {"fixtures": str(fixture), "compressor": "full", "sandbox": "local", **arguments}
+    """Run the task on this machine, in bubblewrap where it works; nothing is compressed."""
+    given = {"fixtures": str(fixture), "compressor": "full", **arguments}
+    given = {"sandbox": "local", "unsafe": LACKS is not None, **given}
     options = {"display": "plain", "log_realtime": False, **dict(more)}
     (log,) = inspect_eval(TASK, task_args=given, model=model, log_dir=str(log_dir), **options)
     return log
