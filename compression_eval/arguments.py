@@ -190,8 +190,8 @@ class ArgumentFields(BaseModel):
         # YAML on the command line reads a bare `none` as a string and `null` as None.
         if value not in expected and not (value is None and NoneType in get_args(kind)):
             raise ValueError(
-                f"unknown value {value!r}, expected one of {', '.join(expected)}"
-                + did_you_mean(str(value), expected)
+                f"unknown value {value!r}{did_you_mean(str(value), expected)} "
+                f"(expected one of {', '.join(expected)})"
             )
         return value
 
@@ -321,8 +321,8 @@ def _probe_types(value: str | Sequence[str] | None) -> frozenset[ProbeType] | No
     for name in names:
         if name not in known:
             raise DataError(
-                f"probe_types: unknown type {name!r}, expected one of {', '.join(known)}"
-                + did_you_mean(name, known)
+                f"probe_types: unknown type {name!r}{did_you_mean(name, known)} "
+                f"(expected one of {', '.join(known)})"
             )
     return frozenset(name for name in known if name in names)
 

@@ -32,8 +32,8 @@ def unknown_role(bound: Iterable[str]) -> DataError | None:
     for role in bound:
         if role not in get_args(Role):
             return DataError(
-                f"--model-role: {shorten(role)} is no role; expected grader=… or compressor=…"
-                + did_you_mean(role, get_args(Role))
+                f"--model-role: {shorten(role)} is no role{did_you_mean(role, get_args(Role))} "
+                "(expected grader=… or compressor=…)"
             )
     return None
 

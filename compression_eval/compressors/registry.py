@@ -86,9 +86,9 @@ def unknown_strategy(name: str) -> DataError:
     """Return the error for a name that no strategy has."""
     suffix = SUFFIX if name.endswith(SUFFIX) else ""
     return DataError(
-        f"unknown strategy {shorten(name)}, expected one of "
-        + ", ".join(COMPRESSORS)
+        f"unknown strategy {shorten(name)}"
         + did_you_mean(name, [known + suffix for known in COMPRESSORS])
+        + f" (expected one of {', '.join(COMPRESSORS)})"
     )
 
 

@@ -158,8 +158,8 @@ def resumption_task_from(parameters: Mapping[str, Any]) -> Task:
 def _sandbox_kind(value: Any, unsafe: Any) -> SandboxKind:
     if value not in ("docker", "local"):
         raise DataError(
-            f"sandbox: unknown value {value!r}, expected one of docker, local"
-            + did_you_mean(str(value), ("docker", "local"))
+            f"sandbox: unknown value {value!r}{did_you_mean(str(value), ('docker', 'local'))} "
+            "(expected one of docker, local)"
         )
     if not isinstance(unsafe, bool):
         raise DataError(f"unsafe: {unsafe!r} is not true or false")

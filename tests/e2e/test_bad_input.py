@@ -113,12 +113,14 @@ def test_an_argument_is_refused(
     message = refused(tiny.parent, log_dir, scripts, given)
     for part in said:
         assert part in message
+    before, suggests, _ = message.partition("did you mean")
+    assert not suggests or "(" not in before, "the suggestion comes after the list of all"
 
 
 MISSPELT = {**small.ROLES, "compresor": small.ROLES["compressor"]}
 SAID_OF_IT = (
-    "--model-role: 'compresor' is no role; expected grader=… or compressor=…; "
-    "did you mean 'compressor'?"
+    "--model-role: 'compresor' is no role; did you mean 'compressor'? "
+    "(expected grader=… or compressor=…)"
 )
 
 
