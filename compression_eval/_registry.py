@@ -11,12 +11,10 @@ from compression_eval.grading.scorers import fact_retention, qualification, six_
 from compression_eval.resumption.bubblewrap import BubblewrapSandboxEnvironment
 from compression_eval.resumption.scoring import finishing
 from compression_eval.resumption.task import resumption
-from compression_eval.run_hooks import RunHooks
 from compression_eval.task import compression
 
 __all__ = [
     "BubblewrapSandboxEnvironment",
-    "RunHooks",
     "artifact_files",
     "compression",
     "compression_scorer",

@@ -5,6 +5,7 @@ import math
 import textwrap
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from functools import cache
 
 import click
 from inspect_ai.hooks import Hooks, ModelRetry, SampleAttemptStart, TaskEnd, TaskStart, hooks
@@ -46,7 +47,16 @@ _QUIET_RETRIES = {429: 5}
 Two for any other."""
 
 
-@hooks(name="compression_eval_runs", description="Says what failed or is waited for in each run.")
+@cache
+def follow_runs() -> None:
+    """Register the hooks, for a task that could be made.
+
+    Inspect prints a notice of all hooks it knows before it makes tasks. Hooks that were registered
+    on import would stand in it above each refused argument.
+    """
+    hooks("compression_eval_runs", "Says what failed or is waited for in each run.")(RunHooks)
+
+
 class RunHooks(Hooks):
     """Maps each attempt to its logical run, and ends each run with a report of failures."""
 

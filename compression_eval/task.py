@@ -31,7 +31,7 @@ from compression_eval.grading.scorers import compression as compression_scorer
 from compression_eval.grading.scorers import fact_retention, qualification, six_dimensions
 from compression_eval.inspect_models import EMBEDDED_MODEL, unknown_role
 from compression_eval.plans import preamble_digest
-from compression_eval.run_hooks import MAX_FAILED
+from compression_eval.run_hooks import MAX_FAILED, follow_runs
 from compression_eval.solver import probe_solver
 from compression_eval.terminal import command_line_errors
 from compression_eval.versioning import SOURCE, TEXTS, made_from, result_version
@@ -151,6 +151,7 @@ def compression_task(arguments: TaskArguments) -> Task:
     parts = _parts(ready.spec, dataset) | ({"fetching": fetching_digest()} if limits else {})
     version = result_version(parts.values())
     verdicts = _verdicts(dataset)
+    follow_runs()
     return Task(
         dataset=dataset.samples,
         solver=probe_solver(

@@ -34,6 +34,7 @@ from compression_eval.grading.request import GraderContext
 from compression_eval.grading.rubric import rubric_digest
 from compression_eval.inspect_models import EMBEDDED_MODEL, unknown_role
 from compression_eval.record import AnswerRecord, SampleRecord, write_record
+from compression_eval.run_hooks import follow_runs
 from compression_eval.terminal import command_line_errors
 from compression_eval.versioning import result_version
 
@@ -116,6 +117,7 @@ def calibration_task(arguments: CalibrationArguments) -> Task:
                 samples.append(sample)
                 records[str(sample.id)] = record
     contexts = {group.answers.fixture: group.answers.context for group in sets}
+    follow_runs()
     return Task(
         dataset=MemoryDataset(samples, name="graded answers"),
         solver=written_answers(records, contexts),

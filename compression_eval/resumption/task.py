@@ -63,7 +63,7 @@ from compression_eval.resumption.agent import (
 )
 from compression_eval.resumption.bubblewrap import missing
 from compression_eval.resumption.scoring import finishing
-from compression_eval.run_hooks import MAX_FAILED
+from compression_eval.run_hooks import MAX_FAILED, follow_runs
 from compression_eval.task import active_model, arm_task_name, bound_roles
 from compression_eval.task import check_models as check_compressor_model
 from compression_eval.terminal import command_line_errors
@@ -200,6 +200,7 @@ def _task(
     version = result_version(found.parts.values())
     folder = Path(__file__).parent
     threshold = [] if in_run is None else [f"in_run={in_run}"]
+    follow_runs()
     return Task(
         dataset=MemoryDataset(found.samples, name=",".join(found.names[:8])),
         solver=resumption_solver(

@@ -5,6 +5,7 @@ import time
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from functools import cache
 from threading import Lock
 
 import click
@@ -131,7 +132,6 @@ _under_way: list[_Sweep] = []
 """The running sweep of this process; None without one."""
 
 
-@hooks(name="compression_eval_sweep", description="Shows how far a sweep has come.")
 class _ProgressHooks(Hooks):
     """Reports starts and ends to the running sweep."""
 
@@ -189,11 +189,17 @@ class _ProgressHooks(Hooks):
                 sweep.display.bars.remove_task(row)
 
 
+@cache
+def _register() -> None:
+    hooks("compression_eval_sweep", "Shows how far a sweep has come.")(_ProgressHooks)
+
+
 @contextmanager
 def progress(
     names: Mapping[TaskKey, str], sizes: Mapping[TaskKey, int], done: Mapping[TaskKey, int]
 ) -> Iterator[None]:
     """Show the progress of a sweep while it runs."""
+    _register()
     sweep = _Sweep(names, sizes, done)
     _under_way.append(sweep)
     ours = logging.getLogger("compression_eval")

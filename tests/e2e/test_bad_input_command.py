@@ -58,4 +58,5 @@ def test_the_command_fails_with_a_message(
     for part in CASES[case][1]:
         assert part in closing
     assert "Traceback" not in result.errors
+    assert "hooks" not in result.output + result.errors
     assert list(log_dir.iterdir()) == []

@@ -323,7 +323,10 @@ def test_an_agent_can_compress_on_the_way(
 @pytest.mark.parametrize(
     ("arguments", "expected"),
     [
-        ({"sandbox": "locale"}, r"'locale'; did you mean 'local'\? \(expected one of docker, local"),
+        (
+            {"sandbox": "locale"},
+            r"'locale'; did you mean 'local'\? \(expected one of docker, local",
+        ),
         ({"unsafe": "no way"}, "unsafe: 'no way' is not true or false"),
         ({"unsafe": True, "sandbox": "docker"}, "unsafe: only sandbox=local"),
         ({"in_run": "yes"}, "in_run: 'yes' is not true, false, a share or a number of tokens"),
