@@ -36,14 +36,25 @@ NAMED = "named"
 BELONGS_TO = "of "
 """What a sign begins with that says whose number or mark something is."""
 CODE = frozenset(
-    ("command", "package", "installed", "manifest", "repository", "bot", "app", "organization")
+    (
+        "command",
+        "package",
+        "installed",
+        "manifest",
+        "repository",
+        "bot",
+        "app",
+        "organization",
+        "company",
+    )
 )
 """Signs that a name is one of the code, and no person's. A folder is one, too, if nothing but a
 home folder shows an account of that name: work may lie in ``/data/lab/jane``."""
 _PLACES = frozenset((FOLDER, HOME, SURE))
 _OWNS = frozenset(("owner", "scope", "site"))
 """Signs that an account has repositories, packages or pages, as a person or a company does."""
-_EITHERS = frozenset((NAMED, "profile-page"))
+_PAGE = "profile-page"
+_EITHERS = frozenset((NAMED, _PAGE))
 """Signs that the account of a company leaves as well as a person's."""
 SERVICE = "service"
 _NOBODYS = _OWNS | {FOLDER, SERVICE}
@@ -285,7 +296,7 @@ def _are_of_code(signs: set[str]) -> bool:
 
 def _are_sure(signs: set[str]) -> bool:
     """Return whether signs show an account wherever its name stands."""
-    shown = {LOGIN if sign == NAMED else sign for sign in signs - _NOBODYS}
+    shown = {LOGIN if sign == NAMED else sign for sign in signs - _NOBODYS - {_PAGE}}
     return SURE in signs or len(shown) > 1
 
 

@@ -83,6 +83,7 @@ def test_the_account_goes_and_the_path_stays_a_path(text: str) -> None:
         '{"login":"quuxworks"} https://quuxworks.com and x.com/quuxworks',
         '{"login":"gemini-code-assist"} {"login":"greptile-apps","id":867647} by @greptile-apps',
         '{"author":{"login":"quuxling","is_bot":true}} @quuxling',
+        "company: {\n  name: 'Quuxling',\n}, by @quuxling at twitter.com/quuxling",
         "USER nvmcp\nWORKDIR /home/nvmcp\n-rw-r--r-- 1 nvmcp nvmcp 12 Mar 3 10:12 a",
         "RUN groupadd x && useradd -m nvmcp\nls /home/nvmcp/x\nUSER=nvmcp",
         r"C:\Users\ContainerUser\x and C:\Users\ContainerAdministrator\AppData",
