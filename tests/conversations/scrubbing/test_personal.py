@@ -88,7 +88,7 @@ def test_the_account_goes_and_the_path_stays_a_path(text: str) -> None:
         "RUN groupadd x && useradd -m nvmcp\nls /home/nvmcp/x\nUSER=nvmcp",
         r"C:\Users\ContainerUser\x and C:\Users\ContainerAdministrator\AppData",
         "firmware 2.6.10.210 released; upgrade to 2.6.10.210",
-        '<path d="M10.5.20.30 12.34.56.78c-12.34.56.78"/>',
+        '<path d="M10.5.20.30 92.34.56.78 1"/>',
         "<sel|@ref> and https://assets.local/x",
         "TEL_START: 1777723564, intel: 1234567890",
         "[2031-04-03, 12:01:11] ERROR server: x\n[12:01, 3/4/2031] Worker: x",

@@ -139,6 +139,9 @@ def test_a_secret_learnt_from_its_name_goes_where_it_stands_alone() -> None:
 def test_a_word_of_the_code_never_goes_where_it_stands_alone() -> None:
     text = 'PASSWORD="Base64String"; let x = new Base64String(4)'
     assert cleaned(text).endswith("; let x = new Base64String(4)")
+    assert cleaned('PASSWORD="per-user:tenant"; or per-user:tenant').endswith(
+        "; or per-user:tenant"
+    )
 
 
 def test_a_vendors_prefix_and_the_length_stay_and_a_passwords_beginning_does_not() -> None:
