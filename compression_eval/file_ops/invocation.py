@@ -144,15 +144,9 @@ class Invocation:
             self.unknown_path(text, rewrites=False)
         return matching
 
-    def targets(self, arguments: Iterable[Argument], end: str = "") -> None:
-        """Record the arguments as what it is told to change."""
-        texts = (argument.text for argument in arguments if argument.text)
-        self.ledger.targets(texts, self.folder, end)
-
     def touched(self, arguments: Iterable[Argument]) -> Iterator[str]:
         """Yield the files to change, without those that it failed on or did not reach."""
         for argument in arguments:
-            self.targets([argument])
             for path in self.paths(argument):
                 if self.broke(argument.text):
                     continue

@@ -118,9 +118,6 @@ class Reading:
     unclassified: list[Unclassified] = field(default_factory=list)
     root: str = ""
     """The project folder removed from absolute paths; empty if none was found."""
-    targets: list[str] = field(default_factory=list)
-    """All that commands and code are told to write, move or remove, whether it exists or not.
-    Patterns stand as they are; a folder that something is put into ends with a slash."""
     commands: list[RanCommand] = field(default_factory=list)
     """Commands of shell calls but ``cd``, in the order in which they ran."""
     ended: RanCommand | None = None
@@ -180,18 +177,6 @@ class Ledger:
         if joined.startswith(_DEVICES) or joined in (".", "..", "/", "-"):
             return None
         return joined.removeprefix(f"{self.reading.root}/") if self.reading.root else joined
-
-    def targets(self, paths: Iterable[str], folder: str | None, end: str = "") -> None:
-        """Record what a command or code is told to change, before it is known whether it did."""
-        root = self.reading.root
-        for path in paths:
-            if folder is None and not path.startswith(("/", "~")):
-                continue
-            above = "" if path.startswith("~") else folder or ""
-            joined = posixpath.normpath(posixpath.join(above, path))
-            if root and f"{joined}/".startswith(f"{root}/"):
-                joined = joined[len(root) + 1 :] or "."
-            self.reading.targets.append(joined + end)
 
     def exists(self, path: str) -> bool | None:
         """Return whether a file exists; None if unknown."""

@@ -27,8 +27,6 @@ def run(call: Invocation) -> None:
     """Record the effects of one program."""
     program = call.program
     call.lists = program in programs("listing")
-    if program in programs("spoilers"):
-        call.targets(call.operands())
     rule = _RULES.get(program)
     if program in programs("readers"):
         rule = _read
@@ -175,8 +173,6 @@ def _copy_or_move(call: Invocation) -> None:
         sources, into = sources[:-1], sources[-1]
     text = into.text or ""
     moves = call.program in ("mv", "git")
-    call.targets(sources if moves else ())
-    call.targets([into], end="/")
     targets = call.paths(into, reads=True)  # what cannot be told of it is recorded below
     if not targets and text in (".", "./") and call.folder is not None:
         targets = [call.folder]
@@ -242,9 +238,6 @@ def _find(call: Invocation) -> None:
     acting = ("-delete", "-exec", "-execdir", "-ok")
     words = list(itertools.dropwhile(lambda text: text not in acting, call.texts))
     if words:
-        if words[0] == "-delete" or set(words[1:2]) & (programs("removers") | programs("spoilers")):
-            started = itertools.takewhile(lambda a: (a.text or "")[:1] != "-", call.arguments)
-            call.targets(started)
         call.unknown_path(" ".join(["find", *words[:2]]))
 
 

@@ -90,7 +90,6 @@ def record_code(
     effects = list(effects)
     read = {effect.path for effect in effects if effect.kind == "read"}
     written = {effect.path for effect in effects if effect.kind in ("write", "append")}
-    ledger.targets((e.path for e in effects if e.kind not in ("read", "unknown")), folder)
     for effect in effects:
         if effect.kind == "unknown":
             ledger.unknown("code", effect.path, rewrites=effect.path not in _RUNNERS)

@@ -291,7 +291,6 @@ class ShellReader:
         (argument, *more) = expand(target, scope.variables) or [Argument(None)]
         if more or (operator == ">&" and re.fullmatch(r"\d+|-", argument.text or "")):
             return
-        call.targets([argument])
         for path in call.paths(argument):
             if any(path in error for error in self._shell_errors):
                 continue
