@@ -32,6 +32,9 @@ from compression_eval.record import AskedProbe
 KEPT_MESSAGES = 20_000
 """Fixtures up to this many messages in all stay in memory; the others are read when needed."""
 
+_LEAD, _CODE = 14, 5
+"""Characters of an id's beginning: of the probe and its cut, and of a digest of all names."""
+
 _NAMED_FIXTURES = 8
 """More fixtures than these are counted in the dataset's name."""
 
@@ -185,7 +188,8 @@ class _Planner:
         asked = tuple(map(AskedProbe.of, probes))
         group = [_sample(pair.fixture, probe, cuts, files[0]) for probe in probes]
         for sample, probe in zip(group, probes, strict=True):
-            sample.id = f"{sample.id}@{place.cut}" if several_cuts else sample.id
+            mark = f"@{place.cut}" if several_cuts else ""
+            sample.id = sample_id(pair.fixture.name, probe.id, mark)
             self.plans[str(sample.id)] = ProbePlan(probe, graded_in, compression, digests, asked)
         self.groups.append(group)
 
@@ -238,12 +242,25 @@ def _refuse_unusable(pair: FixtureWithBank) -> None:
                 )
 
 
+def sample_id(fixture: str, name: str, mark: str = "") -> str:
+    """Return a sample's id: how it differs from others in its first 20 characters, then its names.
+
+    The viewer's list shows no more than these.
+
+    Args:
+        fixture: Name of the fixture.
+        name: Of what is asked: the probe's id.
+        mark: Tells samples with the same names apart.
+    """
+    names = f"{fixture}/{name}{mark}"
+    return f"{name[: max(0, _LEAD - len(mark))]}{mark[:_LEAD]}~{digest(names)[:_CODE]}/{names}"
+
+
 def _sample(fixture: Fixture, probe: Probe, cuts: Sequence[int], fixture_digest: str) -> Sample:
     qualification = valid_qualification(probe, fixture_digest, cuts[-1])
     messages = len(fixture.messages)
     # The input stays short: a transcript in it would be marked as input and never be compressed.
     return Sample(
-        id=f"{fixture.name}/{probe.id}",
         input=probe.question,
         target=[fact.fact for fact in probe.expected_facts]
         or [probe.reference_answer or probe.rubric or "(unanswerable)"],

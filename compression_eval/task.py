@@ -196,7 +196,6 @@ def compression_task(arguments: TaskArguments) -> Task:
         },
         tags=[*ready.arm, *offline],
         viewer=viewer_config(
-            ids=dataset.plans,
             verdicts=bool(verdicts),
             refetch=limits is not None,
             trusted=_shipped(ready),

@@ -1,7 +1,5 @@
 """How Inspect's viewer shows the samples of this eval."""
 
-from collections.abc import Iterable
-
 from inspect_ai.viewer import (
     SampleScoreView,
     ScoreColorScale,
@@ -42,13 +40,9 @@ _BEFORE = ("recall_before", "correct_before")
 
 _HIDDEN = ("tokens", "duration", "input", "target", "answer")
 
-_ID_WIDTH = 20
-"""About so many characters of a sample's id are shown in its column."""
-
 
 def viewer_config(
     *,
-    ids: Iterable[str] = (),
     verdicts: bool = False,
     trusted: bool = False,
     read: bool = False,
@@ -57,8 +51,6 @@ def viewer_config(
     """Return one row per probe: its scores by dimension, then what happened to its facts.
 
     Args:
-        ids: Of the samples. Where the column shows nothing of some but the fixture's name, as of
-            imported sessions, the questions stand beside it.
         verdicts: Whether some probe has a verdict, so that there is a column to show.
         trusted: Whether every conversation comes with this project. Of others the viewer shows
             all content as plain text: no Markdown, links or images.
@@ -68,11 +60,8 @@ def viewer_config(
     grade = ScoreColorScale(palette="good-high", min=0, max=5)
     share = ScoreColorScale(palette="good-high", min=0, max=1)
     score = TaskSamplesColumn.score
-    first = ["sampleStatus", "sampleId", "epoch"]
-    if any(len(each.partition("/")[0]) >= _ID_WIDTH for each in ids):
-        first.append("input")
     columns = [
-        *(TaskSamplesColumn(id=name) for name in first),
+        *(TaskSamplesColumn(id=name) for name in ("sampleStatus", "sampleId", "epoch")),
         *([score("qualification")] if verdicts else []),
         *(score("six_dimensions", name) for name in _DIMENSIONS),
         score("fact_retention", "fact_recall"),
@@ -84,7 +73,7 @@ def viewer_config(
         score("compression", "tokens_retained"),
         score("fact_retention", "fact_violations"),
         score("compression", "failed_states"),
-        *(TaskSamplesColumn(id=name, visible=False) for name in _HIDDEN if name not in first),
+        *(TaskSamplesColumn(id=name, visible=False) for name in _HIDDEN),
     ]
     view = TaskSamplesView(
         name="Probes",

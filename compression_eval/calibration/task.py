@@ -20,6 +20,7 @@ from compression_eval.calibration.cases import (
     varied_answer,
 )
 from compression_eval.calibration.scoring import grader_calibration as calibration_scorer
+from compression_eval.dataset import sample_id
 from compression_eval.errors import DataError, unknown_arguments
 from compression_eval.fixtures.digests import digest
 from compression_eval.fixtures.models import Language
@@ -188,7 +189,7 @@ def _sample(
         digests={"answers": digest(group.answers)},
     )
     sample = InspectSample(
-        id=name if variant == ORIGINAL else f"{name}+{variant}",
+        id=sample_id(fixture, item.id if variant == ORIGINAL else f"{item.id}+{variant}"),
         input=probe.question,
         metadata={**reference.model_dump(mode="json"), CLUSTER: fixture},
     )

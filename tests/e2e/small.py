@@ -5,6 +5,7 @@ from pathlib import Path
 from typing import Any
 
 from inspect_ai import eval as inspect_eval
+from inspect_ai.dataset import Sample
 from inspect_ai.log import EvalLog, EvalSample
 
 from compression_eval.record import ProbeRecord, SampleRecord, StateRecord
@@ -168,3 +169,8 @@ def means(log: EvalLog) -> dict[str, float]:
     """Return the mean (or the count) under every key of every scorer."""
     assert log.results is not None
     return {score.name: next(iter(score.metrics.values())).value for score in log.results.scores}
+
+
+def names(sample: EvalSample | Sample) -> str:
+    """Return the fixture, probe and cut that a sample's id ends with."""
+    return str(sample.id).partition("/")[2]

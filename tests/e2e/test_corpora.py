@@ -40,13 +40,13 @@ def corpus(folder: Path, *names: str) -> Path:
 def ids(arguments: dict[str, Any]) -> list[str]:
     """Return the ids of a task's samples."""
     dataset = compression_task(TaskArguments(compressor="full", **arguments)).dataset
-    return sorted(str(sample.id) for sample in dataset)
+    return sorted(small.names(sample) for sample in dataset)
 
 
 def test_probes_are_put_where_they_say(scripts: Scripts, tmp_path: Path, log_dir: Path) -> None:
     path = small.write(tmp_path / "data", probes=bank(code=6))
     log = small.run(log_dir, path, epochs=1)
-    cuts = {sample.id: small.record(sample).cut for sample in small.samples(log)}
+    cuts = {small.names(sample): small.record(sample).cut for sample in small.samples(log)}
     assert cuts == {"tiny/code@6": 6, "tiny/file@11": 11, "tiny/next@11": 11}
     assert len(scripts[COMPRESSES].calls) == 2
 
@@ -133,7 +133,7 @@ def test_what_was_never_compacted_and_cuts_without_probes_are_passed_over(
     small.write(tmp_path / "data", "never")
     given: dict[str, Any] = {"cut": "recorded", "compressor": "recorded", "compressor_args": {}}
     log = small.run(log_dir, tmp_path / "data", **given, epochs=1)
-    assert {sample.id for sample in small.samples(log)} == {
+    assert {small.names(sample) for sample in small.samples(log)} == {
         *("tiny/code@11", "tiny/file@11", "tiny/next@11"),
     }
     assert [small.state(sample).status for sample in small.samples(log)] == ["ok"] * 3
@@ -223,7 +223,7 @@ def test_of_several_fixtures_those_without_a_bank_are_passed_over(
     alone = small.write(tmp_path, "unasked")
     alone.with_name("unasked.probes.json").unlink()
     task = compression_task(TaskArguments(fixtures=str(tmp_path), compressor="full"))
-    assert {str(sample.id).split("/")[0] for sample in task.dataset} == {"asked"}
+    assert {small.names(sample).split("/")[0] for sample in task.dataset} == {"asked"}
     # One fixture is left: an error over it as the only cluster would be 0.
     assert {(s.metadata or {})["cluster"] for s in task.dataset} == {s.id for s in task.dataset}
     (reason,) = (task.metadata or {})["passed_over"]

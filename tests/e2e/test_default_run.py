@@ -3,13 +3,16 @@
 import shutil
 from math import isnan
 from pathlib import Path
+from typing import Any
 
 import pytest
 from inspect_ai.log import EvalLog, read_eval_log
-from inspect_ai.viewer import TaskSamplesView
 
+from compression_eval.arguments import TaskArguments
+from compression_eval.calibration.task import CalibrationArguments, calibration_task
 from compression_eval.fixtures.finding_files import shipped_fixtures
 from compression_eval.grading.rubric import structure
+from compression_eval.task import compression_task
 from tests.e2e import command, small
 
 REAL = command.ROOT.parent / "shared" / "samples" / "fixtures" / "real-cc-mid.json"
@@ -60,14 +63,14 @@ def test_the_viewer_trusts_what_is_shipped_and_nothing_else(
     assert log.eval.viewer.trust_content is False
 
 
-def test_the_viewer_shows_questions_where_ids_are_cut_off(by_file: EvalLog, tmp_path: Path) -> None:
-    own = small.write(tmp_path / "data", "claude-code-e2ace00d58e7")
-    log = small.run(tmp_path / "logs", own, model="embedded/lexical", model_roles={}, epochs=1)
-    for run, shown in ((log, True), (by_file, False)):
-        assert run.eval.viewer is not None
-        view = run.eval.viewer.task_samples_view
-        assert isinstance(view, TaskSamplesView)
-        assert [each.visible for each in view.columns or [] if each.id == "input"] == [shown]
+@pytest.mark.parametrize("cut", ["auto", [0.4, 0.6, 0.8, "end"]])
+def test_ids_differ_where_the_viewer_cuts_them_off(cut: Any) -> None:
+    task = compression_task(TaskArguments(fixtures="all", compressor="full", cut=cut))
+    graded = calibration_task(CalibrationArguments(variants=True))
+    for dataset in (task.dataset, graded.dataset):
+        assert len({str(sample.id)[:20] for sample in dataset}) == len(dataset)
+    names = {small.names(sample) for sample in task.dataset}
+    assert ("cron-config/recall-price-table" in names) == (cut == "auto")
 
 
 def test_the_log_says_that_no_language_model_took_part(by_file: EvalLog) -> None:

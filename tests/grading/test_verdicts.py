@@ -82,7 +82,7 @@ def log(tmp_path_factory: pytest.TempPathFactory) -> EvalLog:
 
 
 def test_samples_say_what_is_known_of_their_probe(log: EvalLog) -> None:
-    found = {str(sample.id): sample.metadata for sample in small.samples(log)}
+    found = {small.names(sample): sample.metadata for sample in small.samples(log)}
     assert {id_: (data["qualified"], data["region"]) for id_, data in found.items()} == {
         "tiny/code": ("qualified", "history"),
         "tiny/file": ("not qualified", "history"),
@@ -94,7 +94,7 @@ def test_samples_say_what_is_known_of_their_probe(log: EvalLog) -> None:
     ("scorer", "key"), [("six_dimensions", "knowledge"), ("fact_retention", "fact_recall")]
 )
 def test_results_stand_apart_beside_the_headline(log: EvalLog, scorer: str, key: str) -> None:
-    values = {str(s.id): small.values(s, scorer)[key] for s in small.samples(log)}
+    values = {small.names(s): small.values(s, scorer)[key] for s in small.samples(log)}
     assert metrics(log, key) == {
         "qualified": values["tiny/code"],
         "not qualified": values["tiny/file"],
@@ -112,7 +112,7 @@ def test_results_stand_apart_beside_the_headline(log: EvalLog, scorer: str, key:
 
 
 def test_the_viewer_has_a_column(log: EvalLog) -> None:
-    scores = {str(s.id): (s.scores or {})["qualification"] for s in small.samples(log)}
+    scores = {small.names(s): (s.scores or {})["qualification"] for s in small.samples(log)}
     assert scores["tiny/code"].value == 1
     assert scores["tiny/file"].value == 0
     assert scores["tiny/next"].reason == "no_verdict"

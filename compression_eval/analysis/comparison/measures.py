@@ -93,7 +93,7 @@ def values(samples: "DataFrame", measure: str, *, failed_as_zero: bool = False) 
     scores = samples[measure].astype(float)
     if failed_as_zero:
         scores = scores.where(~(failed_by_arm(samples) & scores.isna()), 0.0)
-    names = ("fixture", "unit", "sample", "log_path", "state")
+    names = ("fixture", "unit", "probe_id", "log_path", "state")
     cells = (samples[name].tolist() for name in names)  # by far faster than rows
     return ArmValues.of(
         Observation(str(fixture), str(unit), str(probe), f"{log} {state}", value)
@@ -255,7 +255,7 @@ def exact_measures(side: Side) -> frozenset[str]:
     samples = side.samples
     if embedded and not samples["failure"].astype(bool).any() and not called_a_model(side):
         runs = samples["log_path"].astype(str) + " " + samples["state"].astype(str)
-        by_probe = samples.groupby(["unit", "sample"])[list(HEADLINE)]
+        by_probe = samples.groupby(["unit", "probe_id"])[list(HEADLINE)]
         apart = (by_probe.max() - by_probe.min()).to_numpy(na_value=0.0)
         if runs.groupby(samples["unit"]).nunique().min() > 1 and not apart.any():
             return frozenset(HEADLINE)
@@ -314,14 +314,14 @@ def same_answers(base: Side, new: Side) -> int:
     answers = [
         {
             key: rows["answer"].astype(str).value_counts(normalize=True).to_dict()
-            for key, rows in frame.groupby(["unit", "sample"])[["answer"]]
+            for key, rows in frame.groupby(["unit", "probe_id"])[["answer"]]
         }
         for frame in (first, second)
     ]
     shared = answers[0].keys() & answers[1].keys()
     if any(answers[0][key] != answers[1][key] for key in shared):
         return 0
-    return sum(key in shared for key in zip(first["unit"], first["sample"], strict=True))
+    return sum(key in shared for key in zip(first["unit"], first["probe_id"], strict=True))
 
 
 def same_states(base: Side, new: Side) -> bool:

@@ -263,8 +263,12 @@ def compare(
     differing = check_comparable(base, new, allowed)
     base, new = (replace(side, samples=measures.with_states(side.samples)) for side in (base, new))
     # Failure rates over different probes could not be compared.
-    probes = set(base.samples["sample"]) & set(new.samples["sample"])
-    asked = [side.samples[side.samples["sample"].isin(probes)] for side in (base, new)]
+    # By probe, not by sample id: logs of another version may write ids otherwise.
+    probes = [side.samples["unit"] + "/" + side.samples["probe_id"] for side in (base, new)]
+    asked = [
+        side.samples[own.isin(set(probes[0]) & set(probes[1]))]
+        for side, own in zip((base, new), probes, strict=True)
+    ]
     failed = (measures.failures(asked[0]), measures.failures(asked[1]))
     rises = failed[1].rate > failed[0].rate
     retention = measures.retentions(base, new)

@@ -140,7 +140,7 @@ def _what_would_tell(comparison: Comparison) -> str:
         return "more epochs would tell whether it fails more often"
     # An epoch is one of the answers from a compression.
     answers = [
-        int(side.samples.groupby(["unit", "sample", "log_path", "state"]).size().max())
+        int(side.samples.groupby(["unit", "probe_id", "log_path", "state"]).size().max())
         for side in comparison.sides
     ]
     ways = []

@@ -88,7 +88,7 @@ _PER_ANSWER = {
 _LOST = ("never_fed", "superseded", "distorted", "dropped", "lost", "unused", "unanswered")
 """Stages of facts that are not in the answer."""
 
-_PROBE = ["unit", "sample"]
+_PROBE = ["unit", "probe_id"]
 """Columns that name a probe."""
 
 _READ = "fact_survival_read"

@@ -255,8 +255,8 @@ def shown_answers(samples: "DataFrame") -> "Series[bool]":
     These are the same probes in every arm, of the first epochs, from all conversations.
     """
     if len(samples) <= MAX_ANSWERS:
-        return samples["sample"].notna()
-    key = ["unit", "sample", "epoch"]
+        return samples["probe_id"].notna()
+    key = ["unit", "probe_id", "epoch"]
     answers = samples.groupby(key, sort=False).size().rename("answers").reset_index()
     answers["turn"] = answers.groupby(["unit", "epoch"]).cumcount()
     answers = answers.sort_values(["epoch", "turn"], kind="stable")

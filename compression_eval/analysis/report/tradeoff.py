@@ -312,7 +312,7 @@ def same_answers(arms: Sequence[ReportedArm], by_arm: "Mapping[str, DataFrame]")
         samples = by_arm[arm.name]
         if arm.role or samples.empty or samples["failure"].astype(bool).any():
             continue
-        answers = samples[["unit", "sample", "answer"]].itertuples(index=False, name=None)
+        answers = samples[["unit", "probe_id", "answer"]].itertuples(index=False, name=None)
         by_answers.setdefault(frozenset(Counter(answers).items()), []).append(arm.name)
     return [names for names in by_answers.values() if len(names) > 1]
 

@@ -92,6 +92,23 @@ def test_logs_of_one_arm_are_pooled(good: EvalLog, again: EvalLog, bad: EvalLog)
     assert found["other_measures"][0]["compressions"] == [4, 8]
 
 
+def test_logs_with_other_sample_ids_are_paired_by_probe(
+    good: EvalLog, bad: EvalLog, tmp_path: Path
+) -> None:
+    def without_lead(log: EvalLog) -> None:
+        """Write ids as versions did that began them with the fixture."""
+        log.eval.dataset.sample_ids = [
+            str(each).partition("/")[2] for each in log.eval.dataset.sample_ids or []
+        ]
+        for sample in log.samples or []:
+            sample.id = str(sample.id).partition("/")[2]
+
+    old = changed(good, tmp_path, without_lead)
+    found = [as_json(bad.location, "--to", str(new))[1] for new in (good.location, old)]
+    assert found[0]["other_measures"] == found[1]["other_measures"]
+    assert found[1]["other_measures"][0]["probes"] == small.PROBES
+
+
 def test_an_attempt_that_was_gone_on_with_counts_once(
     good: EvalLog, bad: EvalLog, tmp_path: Path
 ) -> None:

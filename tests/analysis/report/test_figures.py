@@ -39,7 +39,7 @@ def samples(scores: dict[str, float], tokens: dict[str, float]) -> DataFrame:
             {
                 "fixture": unit,
                 "unit": unit,
-                "sample": f"{unit}/probe",
+                "probe_id": "probe",
                 "log_path": "log",
                 "state": state,
                 **dict.fromkeys((*HEADLINE, "fact_survival_read"), score + shift),

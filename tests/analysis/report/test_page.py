@@ -61,7 +61,7 @@ def test_a_remote_store() -> None:
 
 
 def test_what_a_page_cannot_hold_is_left_out_of_every_arm(monkeypatch: pytest.MonkeyPatch) -> None:
-    columns = ["arm", "unit", "sample", "epoch"]
+    columns = ["arm", "unit", "probe_id", "epoch"]
     samples = DataFrame(product("ab", ("x@1", "y@1"), "123", (1, 2)), columns=columns)
     assert shown_answers(samples).all()
     monkeypatch.setattr(html_page, "MAX_ANSWERS", 9)
