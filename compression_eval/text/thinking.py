@@ -4,13 +4,15 @@ A block of thinking begins with its opening mark, at the start of a line or afte
 ends with the closing mark or with the text. A closing mark alone ends thinking that the prompt's
 template has opened, so nothing before it was said. Marks in code, between quotation marks, and
 those that stand apart in the middle of a line are mentions: an answer may be about such marks.
+So is an opening mark that nothing closes, unless it is one that prompts' templates and special
+tokens make, and is not the first word of a sentence after something was said.
 
 The time taken grows with the length of the text, whatever it holds.
 """
 
 import json
 import re
-from bisect import bisect_right
+from bisect import bisect_left, bisect_right
 from functools import cache
 from importlib.resources import files
 from typing import NamedTuple
@@ -21,6 +23,11 @@ _FENCE = re.compile(r" {0,3}(?P<mark>```+(?=[^`]*$)|~~~+)(?P<info>.*)", re.DOTAL
 _TICKS = re.compile("`+")
 _LINE_ENDS = re.compile(r"[ \t\r]*(?:\n|\Z)")
 _BLANK_LINE = re.compile(r"[ \t\r]*\n[ \t\r]*\n")
+
+_JOINED = re.compile(r"[ \t]*(?:and|or|[,/&+…]|\.\.\.)[ \t]*")
+"""What joins the two marks of a pair where both are mentioned."""
+_PROSE = re.compile(r"[ \t]+[a-z]")
+"""How a line goes on that has begun with the mention of a mark."""
 
 _QUOTES = "\"'`“”‘’"
 _SENTENCE_ENDS = ".!?:…。！？："
@@ -44,8 +51,10 @@ class Split(NamedTuple):
 class _Marks(NamedTuple):
     any: re.Pattern[str]
     """Opening marks as groups ``o0`` and up, closing ones that may be alone as ``c0`` and up."""
-    closing: list[re.Pattern[str]]
-    """For each opening mark."""
+    pairs: list[re.Pattern[str]]
+    """For each opening mark: it as the group ``opens``, or one that closes it."""
+    unclosed: set[int]
+    """Numbers of the opening marks that begin thinking also where nothing closes it."""
 
 
 def split_thinking(text: str) -> Split:
@@ -58,32 +67,59 @@ def split_thinking(text: str) -> Split:
     said: list[str] = []
     thoughts: list[str] = []
     place = 0  # up to where the text is split
+    spoken = False  # whether anything was said
+    endless: set[str] = set()  # marks that nothing closes from here on
     while found:
         name = found.lastgroup or ""
         start, end = found.span(name)
         first = found["lead"] is not None or start == place
-        if code.holds(start) or not _meant(text, start, end, first, opens=name[0] == "o"):
-            found = marks.any.search(text, end)
-            continue
-        if name[0] == "c":
-            said, thoughts = [], [text[:end]]
+        meant = not code.holds(start) and _meant(text, start, end, first, opens=name[0] == "o")
+        if meant and name[0] == "c":
+            said, thoughts, spoken = [], [text[:end]], False
+        elif meant:
+            number = int(name[1:])
+            spoken = spoken or bool(text[place:start].strip())
+            closing = None if name in endless else _closing(text, marks.pairs[number], end, code)
+            if closing is None:
+                endless.add(name)
+                if number in marks.unclosed and not (spoken and _PROSE.match(text, end)):
+                    said.append(text[place : found.start()])
+                    return Split("".join(said).strip(), [*thoughts, text[found.start() :]], True)
+                meant = False
+            elif _JOINED.fullmatch(text, end, closing.start()):
+                end, meant = closing.end(), False
+            else:
+                said.append(text[place : found.start()])
+                end = closing.end()
+                thoughts.append(text[found.start() : end])
+        if meant:
+            place = end = rest.end() if (rest := _LINE_ENDS.match(text, end)) else end
+            code.restart(place)
         else:
-            said.append(text[place : found.start()])
-            closings = marks.closing[int(name[1:])].finditer(text, end)
-            closed = (
-                each.end()
-                for each in closings
-                if not code.holds(each.start()) and not _quoted(text, *each.span())
-            )
-            end = next(closed, -1)
-            thoughts.append(text[found.start() : end] if end >= 0 else text[found.start() :])
-            if end < 0:
-                return Split("".join(said).strip(), thoughts, True)
-        place = rest.end() if (rest := _LINE_ENDS.match(text, end)) else end
-        found = marks.any.search(text, place)
+            spoken = True
+        found = marks.any.search(text, end)
     if not thoughts:
         return Split(text, [], False)
     return Split("".join([*said, text[place:]]).strip(), thoughts, False)
+
+
+def _closing(text: str, pair: re.Pattern[str], end: int, code: "_Code") -> re.Match[str] | None:
+    """Return the mark that closes a block of thinking, or None.
+
+    It is the first one outside of code. If there is none before another block opens, it is the
+    first one: a fence that the thinking left open has taken in what follows.
+    """
+    earliest: re.Match[str] | None = None
+    for mark in pair.finditer(text, end):
+        if _quoted(text, *mark.span()):
+            continue
+        if mark["opens"] is None:
+            if not code.holds(mark.start()):
+                return mark
+            earliest = earliest or mark
+        elif earliest:
+            break
+    return earliest
 
 
 def _meant(text: str, start: int, end: int, first: bool, *, opens: bool) -> bool:
@@ -124,50 +160,63 @@ def _quoted(text: str, start: int, end: int) -> bool:
 
 
 class _Code:
-    """The parts of a text that are code in Markdown: closed fences, and spans within a line."""
+    """The parts of a text that are code in Markdown: closed fences, and spans within a line.
+
+    Which they are depends on where reading starts: at first at the beginning.
+    """
 
     def __init__(self, text: str) -> None:
+        parts: list[tuple[int, int]] = []
+        fences: list[tuple[int, int, str, bool]] = []
+        at = 0
+        for line in text.splitlines(keepends=True):
+            if mark := _FENCE.match(line):
+                fences.append((at, at + len(line), mark["mark"], not mark["info"].strip()))
+            else:
+                after: dict[str, int] = {}  # where the next run of as many ticks ends
+                for ticks in reversed([*_TICKS.finditer(line)]):
+                    if ticks[0] in after:
+                        parts.append((at + ticks.start(), at + after[ticks[0]]))
+                    after[ticks[0]] = ticks.end()
+            at += len(line)
+        closing: dict[str, list[tuple[int, int]]] = {"`": [], "~": []}  # longer ones are farther
+        for start, end, fence, bare in reversed(fences):
+            later = closing[fence[0]]
+            stop = next((stop for length, stop in reversed(later) if length >= len(fence)), None)
+            if stop is not None:
+                parts.append((start, stop))
+            while bare and later and later[-1][0] <= len(fence):
+                later.pop()
+            if bare:
+                later.append((len(fence), end))
+        self._parts = sorted(parts)
+        self.restart(0)
+
+    def restart(self, place: int) -> None:
+        """Read the text anew from a place on, as if nothing were before it."""
+        self._next = bisect_left(self._parts, (place, 0))
         self._starts: list[int] = []
         self._ends: list[int] = []
-        fence, fenced_from, at = "", 0, 0
-        for line in text.splitlines(keepends=True):
-            mark = _FENCE.match(line)
-            if not fence and mark:
-                fence, fenced_from = mark["mark"], at
-            elif not fence:
-                self._spans(line, at)
-            elif mark and mark["mark"].startswith(fence) and not mark["info"].strip():
-                self._add(fenced_from, at + len(line))
-                fence = ""
-            at += len(line)
 
     def holds(self, place: int) -> bool:
         """Return whether a place is within code."""
+        while self._next < len(self._parts) and self._parts[self._next][0] <= place:
+            start, end = self._parts[self._next]
+            self._starts.append(start)
+            self._ends.append(end)
+            self._next = bisect_left(self._parts, (end, 0), self._next)
         number = bisect_right(self._starts, place) - 1
         return number >= 0 and place < self._ends[number]
-
-    def _spans(self, line: str, at: int) -> None:
-        opened: re.Match[str] | None = None
-        for ticks in _TICKS.finditer(line):
-            if opened is None:
-                opened = ticks
-            elif opened[0] == ticks[0]:
-                self._add(at + opened.start(), at + ticks.end())
-                opened = None
-
-    def _add(self, start: int, end: int) -> None:
-        self._starts.append(start)
-        self._ends.append(end)
 
 
 @cache
 def _marks() -> _Marks:
     source = (files(__package__) / "thinking.yaml").read_text(encoding="utf-8")
     data = yaml.safe_load(source)
+    tags = [(key, tag) for key in ("prefilled_tags", "tags") for tag in data[key].split()]
     marks = [
         (rf"<{re.escape(tag)}(?:\s[^<>]*)?>", rf"</{re.escape(tag)}\s*>", key == "prefilled_tags")
-        for key in ("prefilled_tags", "tags")
-        for tag in data[key].split()
+        for key, tag in tags
     ]
     marks += [(each["opens"], each["closes"], each["alone"]) for each in data["marks"]]
     groups = [f"(?P<o{number}>{opens})" for number, (opens, _, _) in enumerate(marks)]
@@ -176,5 +225,10 @@ def _marks() -> _Marks:
     ]
     return _Marks(
         re.compile(rf"(?im)(?P<lead>^[ \t]*)?(?=[<\[◁a])(?:{'|'.join(groups)})"),
-        [re.compile(f"(?i){closes}") for _, closes, _ in marks],
+        [re.compile(f"(?i)(?P<opens>{opens})|(?:{closes})") for opens, closes, _ in marks],
+        {
+            number
+            for number in range(len(marks))
+            if number >= len(tags) or tags[number][0] == "prefilled_tags"
+        },
     )

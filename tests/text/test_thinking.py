@@ -17,7 +17,15 @@ THOUGHT = [
     ("plan\n</think>", ""),
     ("<think>a</think>b</think>c", "c"),
     ("Hi.\n<scratchpad>a</scratchpad>\nBye.", "Hi.\nBye."),
-    ("Hi.\n<reasoning>a", "Hi."),
+    ("Hi.\n<think>a", "Hi."),
+    ("<think> the user asks; cut off", ""),
+    ("<think></think>b", "b"),
+    (
+        "<think>draft\n```\nfoo\n</think>\nThe port is 8080:\n```\n8080\n```\n",
+        "The port is 8080:\n```\n8080\n```",
+    ),
+    ("<think>a\n```\n</think>\nb\n```\nc\n```\n<think>d</think>\ne", "b\n```\nc\n```\ne"),
+    ("<think>a `b</think>c `</think>` e", "c `</think>` e"),
     ("<THINKING mode='x'>a</thinking>b", "b"),
     ("<think>The tag is `</think>`, or", ""),
     ("<think>In code:\n```\n</think>\n```\n</think>\nAnswer.", "Answer."),
@@ -37,6 +45,10 @@ THOUGHT = [
 ]
 
 MENTIONED = [
+    "<reasoning> tags are stripped in parse.py; port 8080",
+    "Hi.\n<reasoning>a",
+    "<think> and </think> both go; port 8080",
+    "It is removed.\n\n<thinking> tags never reach the log; port 8080.",
     "The parser splits at </think> and goes on.",
     "It ends at `</think>`. Then\n`<think>` begins.",
     'The tags are "<think>" and "</think>".',
@@ -67,6 +79,12 @@ def test_a_mark_that_is_mentioned_splits_nothing(text: str) -> None:
 def test_hostile_texts_are_split_in_one_pass() -> None:
     parts = ["<think>x", "</think>x", "<think>x</think>y", " </think> a", "`</think>", "<", "a"]
     parts += ["```\n</think>\n", "<think ", '"</think>"', "</think>" + " " * 50, "`x``y```z"]
+    parts += [
+        "<think>\n```py\n</think>x\n",
+        "\n<reasoning>x",
+        "<think>`</think>",
+        "<think>\n```\n</think>\n",
+    ]
     started = time.perf_counter()
     for part in parts:
         split_thinking(part * (100_000 // len(part)))
