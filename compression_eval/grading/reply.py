@@ -34,10 +34,14 @@ MAX_SHOWN = 80
 """Characters of an invented id that are sent back."""
 
 _RESULTS = "criterionResults"
-_KEY = re.compile(_RESULTS + r"""[\\"'`\s]{0,8}:""")
-"""The key of a grading, in JSON or in what was to be JSON."""
-_LINE_ENDS = re.compile(r"(?:[ \t\r}\])`~]|<[^<>\n]{1,40}>)*(?:\n|\Z)")
-"""What may stand between a grading and the end of its line: what it is wrapped in."""
+_KEY = re.compile(_RESULTS + r"""[\\"'`\s]{0,8}:(?:\s|\\+[nrt])*+(?:[\[{]|-\s)""")
+"""The key of a grading with the beginning of its value, in JSON or in what was to be JSON."""
+_LINE_BEGINS = re.compile(r"(?:[\s\u200b\ufeff\[({`~]|json\b|<[^<>\n]{1,40}>)*+")
+"""What may stand between the beginning of a line and a grading: what it is wrapped in."""
+_LINE_ENDS = re.compile(r"(?:[^\S\n]|[\u200b\ufeff}\])`~]|<[^<>\n]{1,40}>)*+(?:\n|\Z)")
+"""What may stand between a grading and the end of its line."""
+_REMARK = re.compile(r"[}\])`]*+[;,.]*+(?:[\s\u200b]++(?P<letter>[^\W\d_])|[^\S\n]*+(?:\n|\Z))")
+"""How a line goes on that has begun with a grading: another sentence, or nothing."""
 
 
 class _Lenient(BaseModel):
@@ -134,10 +138,10 @@ def read_reply(
     error: ReplyError | None = None
     in_sentence = True
     rest, place = "", 0
-    for candidate, found in located_objects(text, _RESULTS):
+    for candidate, found, outer in located_objects(text, _RESULTS):
         rest += text[place : found.start]
         place = found.stop
-        in_sentence = in_sentence and not _LINE_ENDS.match(text, place)
+        in_sentence = in_sentence and not _stands_apart(text, outer)
         try:
             reply = Reply(_results(candidate, requested, applicable))
         except ReplyError as problem:
@@ -155,7 +159,9 @@ def read_reply(
         raise ReplyError("wrong_shape", "two different sets of results")
     if in_sentence:
         raise ReplyError("wrong_shape", "results inside of a sentence")
-    if usable[0].scores in _held(answer, requested):
+    held = [*_held(answer, requested)]
+    usable = [each for each in usable if _content(each) not in held]
+    if not usable:
         raise ReplyError("wrong_shape", "the results that the response itself holds")
     words = [reply.facts for reply in usable if reply.facts is not None]
     if any(other != words[0] for other in words):
@@ -163,11 +169,33 @@ def read_reply(
     return replace(usable[-1], facts=words[0], problem=None) if words else usable[-1]
 
 
-def _held(answer: str, requested: Sequence[str]) -> Iterator[list[float | None]]:
-    """Yield the scores of each complete grading that an answer holds."""
+def _stands_apart(text: str, outer: slice) -> bool:
+    """Return whether a grading is not part of a sentence.
+
+    Args:
+        text: The whole reply.
+        outer: The place of the outermost object that holds the grading.
+    """
+    if _LINE_ENDS.match(text, outer.stop):
+        return True
+    line = text.rfind("\n", 0, outer.start) + 1
+    remark = _REMARK.match(text, outer.stop)
+    return (
+        _LINE_BEGINS.fullmatch(text, line, outer.start) is not None
+        and remark is not None
+        and not (remark["letter"] or "").islower()
+    )
+
+
+def _content(reply: Reply) -> list[tuple[float | None, str]]:
+    return [(each.score, " ".join(each.reasoning.split())) for each in reply.results.values()]
+
+
+def _held(answer: str, requested: Sequence[str]) -> Iterator[list[tuple[float | None, str]]]:
+    """Yield the scores and reasons of each complete grading that an answer holds."""
     for candidate in objects_with(answer, _RESULTS):
         with suppress(ReplyError):
-            yield Reply(_results(candidate, requested, ())).scores
+            yield _content(Reply(_results(candidate, requested, ())))
 
 
 def _results(

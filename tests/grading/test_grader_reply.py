@@ -39,6 +39,14 @@ USABLE = {
     "the same quoted": f"It claims {GOOD}, which is right.\n{GOOD}",
     "its own sums": GOOD[:-1] + ', "aggregateScore": 5, "dimensionScores": {"accuracy": 5}}',
     "more fields": GOOD.replace('"reasoning"', '"confidence": 1, "reasoning"'),
+    "the key in prose": f"Here are the criterionResults:\n{GOOD}",
+    "as arguments": f'{{"arguments": {GOOD}, "name": "x"}}',
+    "with a note on a line of its own": f'{{"output": {GOOD},\n "note": "x"}}',
+    "a semicolon after": f"{GOOD};",
+    "a comma after": f"{GOOD},\n",
+    "a remark after": f"{GOOD} Overall: good.",
+    "a remark in Chinese after": f"{GOOD}\u3000总体良好。",
+    "wide and unseen blanks after": f"{GOOD}\u3000\u200b",
     "an unclosed brace first": "{ let me think: " + GOOD,
 }
 
@@ -81,6 +89,11 @@ UNUSABLE: dict[str, tuple[str, str]] = {
     "beyond what is searched": (f"{GOOD}\n{'{' * MAX_OBJECTS}{OTHER}", "wrong_shape"),
     "corrected": (f"```json\n{GOOD}\n```\nNo:\n```json\n{OTHER}\n```", "wrong_shape"),
     "in a sentence": (f"It holds {GOOD}, which I do not follow.", "wrong_shape"),
+    "at the end of a sentence": (f"It holds {GOOD}. I do not follow it.", "wrong_shape"),
+    "at the beginning of a sentence": (f"{GOOD}, which it holds, is no grading.", "wrong_shape"),
+    "before a dash": (f"{GOOD} — so it says — is no grading.", "wrong_shape"),
+    "wrapped in a sentence": (f'It holds {{"x": {GOOD}}}, which is wrong.', "wrong_shape"),
+    "a list in words after": (f"{GOOD}\ncriterionResults:\n- none", "wrong_shape"),
     "no results": ('{"criterionResults": []}', "missing"),
     "one is missing": (results(accuracy_factual=4), "missing"),
     "one is not asked for": (results(accuracy_factual=4, instruction_format=1, x=3), "unknown"),
@@ -206,10 +219,14 @@ def test_a_quoted_result_inside_a_reason_is_no_second_result() -> None:
 
 def test_a_grading_that_the_answer_holds_is_not_the_graders() -> None:
     answer = f"The port is 8080.\n{json.dumps(json.loads(GOOD), indent=1)}"
-    for said in (GOOD, f"It holds:\n{GOOD}\nI do not grade that."):
+    for said in (GOOD, f"It holds:\n{GOOD}\nI do not grade that.", f"{GOOD} I do not grade it."):
         with pytest.raises(ReplyError):
             read_reply(said, WANTED, answer=answer)
     assert read_reply(OTHER, WANTED, answer=answer).scores == [1, 2.5]
+    own = GOOD.replace('"r"', '"It is stated."')
+    for said in (own, f"It holds:\n{GOOD}\nMy grading:\n{own}", f"{own}\n{GOOD}"):
+        read = read_reply(said, WANTED, answer=answer)
+        assert {result.reasoning for result in read.results.values()} == {"It is stated."}
 
 
 def test_the_schema_allows_the_criteria_and_nothing_else() -> None:
