@@ -3,10 +3,17 @@
 from collections.abc import Iterable
 from typing import Literal, get_args
 
-from inspect_ai.model import ContentText, Model, ModelOutput, ModelUsage, get_model
+from inspect_ai.model import (
+    ContentReasoning,
+    ContentText,
+    Model,
+    ModelOutput,
+    ModelUsage,
+    get_model,
+)
 
 from compression_eval.errors import DataError, did_you_mean, shorten
-from compression_eval.text.thinking import split_thinking
+from compression_eval.text.thinking import Split, split_thinking
 
 EMBEDDED_MODEL = "embedded/lexical"
 """Reached only by this name, through Inspect's registry, so that nothing depends on it."""
@@ -50,7 +57,15 @@ def cut_off(output: ModelOutput) -> bool:
 
 def said(output: ModelOutput) -> str:
     """Return the text of a reply without its thinking, also where no server has split it off."""
-    return split_thinking(output.completion).said
+    return split_reply(output).said
+
+
+def split_reply(output: ModelOutput) -> Split:
+    """Split a reply into what was said and thought, unless its provider has done so."""
+    content = "" if output.empty else output.message.content
+    if not isinstance(content, str) and any(isinstance(p, ContentReasoning) for p in content):
+        return Split(output.completion, [], False)
+    return split_thinking(output.completion)
 
 
 def input_tokens(usage: ModelUsage) -> int:

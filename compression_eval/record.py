@@ -10,7 +10,7 @@ with the control ``full`` that would store the whole history twice in every samp
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Annotated, Any
+from typing import Any
 
 from inspect_ai.event import Event, ModelEvent
 from inspect_ai.log import EvalSample, resolve_sample_attachments
@@ -28,7 +28,6 @@ from inspect_ai.model import (
 )
 from inspect_ai.util import Store, StoreModel, store_from_events
 from pydantic import (
-    AfterValidator,
     BaseModel,
     ConfigDict,
     Field,
@@ -45,8 +44,10 @@ from compression_eval.inspect_models import NO_CHOICES, refused, said
 from compression_eval.text.printable import blank
 from compression_eval.text.thinking import split_thinking
 
-RECORD_VERSION = 2
-_READABLE = {1, RECORD_VERSION}
+RECORD_VERSION = 3
+_READABLE = {1, 2, RECORD_VERSION}
+_SAID_SINCE = 3
+"""From this version on, answers are without the thinking that no server has split off."""
 _MAX_REASON_LENGTH = 100
 _QUESTION_PARTS = 2
 """Parts of a probe's message: the introduction and the question."""
@@ -95,8 +96,8 @@ class StateRecord(StateOutcome):
 class AnswerRecord(BaseModel):
     """The answer of the model under test."""
 
-    text: Annotated[str, AfterValidator(lambda text: split_thinking(text).said)] = ""
-    """What it said. Older logs hold its thinking too, where no server has split that off."""
+    text: str = ""
+    """What it said, without its thinking."""
     model: str = ""
     stop_reason: str = ""
     tool_calls: list[str] = Field(default_factory=list)
@@ -117,7 +118,7 @@ class AnswerRecord(BaseModel):
         elif output.error:
             failure = output.error
         return cls(
-            text=output.completion,
+            text=said(output),
             model=str(model),
             stop_reason=output.stop_reason,
             tool_calls=[call.function for call in (output.message.tool_calls or [])],
@@ -232,7 +233,14 @@ def read_record(store: Store | Mapping[str, Any]) -> SampleRecord | None:
             f"{', '.join(map(str, sorted(_READABLE)))}"
         )
     stored = store.get(_SAMPLE_KEY)
-    return None if stored is None else SampleRecord.model_validate(stored)
+    if stored is None:
+        return None
+    record = SampleRecord.model_validate(stored)
+    if version < _SAID_SINCE:
+        for holder in (record, record.refetch):
+            if holder and holder.answer:
+                holder.answer.text = split_thinking(holder.answer.text).said
+    return record
 
 
 @dataclass(frozen=True)

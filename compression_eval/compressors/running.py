@@ -28,9 +28,8 @@ from compression_eval.fixtures.conversation import conversation
 from compression_eval.fixtures.loading import StoredFixture
 from compression_eval.fixtures.message_text import decoded_text, message_text
 from compression_eval.fixtures.models import Fixture
-from compression_eval.inspect_models import NO_CHOICES, stop_reason
+from compression_eval.inspect_models import NO_CHOICES, split_reply, stop_reason
 from compression_eval.text.printable import blank
-from compression_eval.text.thinking import split_thinking
 
 
 @dataclass(eq=False)
@@ -230,7 +229,7 @@ async def _attempt(
             read = not event.error and stop_reason(event.output) != "model_length"
             fed: Sequence[ChatMessage] = event.input if read else ()
             fed = [message for message in fed if message.role != "system"]
-            reply = split_thinking(event.output.completion)
+            reply = split_reply(event.output)
             attempt.replies.append(reply.said)
             attempt.thoughts += map(str.strip, reply.thoughts)
             usage: ModelUsage | VendorCall | None = event.output.usage

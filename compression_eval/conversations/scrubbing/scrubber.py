@@ -24,7 +24,6 @@ from compression_eval.conversations.scrubbing.texts import Report, TextPasses, r
 from compression_eval.errors import DataError, describe_validation_error, shorten
 from compression_eval.fixtures.banks import ProbeBank
 from compression_eval.fixtures.models import Fixture, Open
-from compression_eval.text.thinking import split_thinking
 
 if TYPE_CHECKING:
     from inspect_ai.model import Model
@@ -252,6 +251,8 @@ def _taken_away(data: Json, settings: ScrubSettings, report: Report) -> Json:
 async def _in_other_words(text: str, name: str, model: "str | Model | None") -> str:
     from inspect_ai.model import get_model
 
+    from compression_eval.inspect_models import said
+
     prompt = (files(__package__) / "paraphrase.md").read_text(encoding="utf-8")
     failed = f"{shorten(name)}: the first message is not paraphrased:"
     try:
@@ -261,7 +262,7 @@ async def _in_other_words(text: str, name: str, model: "str | Model | None") -> 
     except Exception as error:  # every provider has its own errors
         reason = str(error).strip().splitlines()[:1] or [type(error).__name__]
         raise DataError(f"{failed} {reason[0]}") from error
-    written = split_thinking(output.completion).said.strip()
+    written = said(output).strip()
     problem = output.error or ("" if written else "the model returned nothing")
     if not problem and output.stop_reason != "stop":
         problem = f"it stopped because of {output.stop_reason!r}"

@@ -146,7 +146,7 @@ def _older_record(log: EvalLog) -> None:
         (_another_release, f"release (base {COMPARABLE}, new 1)"),
         (_more_cycles, "cycles (base 1, new 2)"),
         (_another_preamble, "new 111111111111"),
-        (_older_record, "record_version: is 0, this version of compression_eval reads 1, 2"),
+        (_older_record, "record_version: is 0, this version of compression_eval reads 1, 2, 3"),
     ],
 )
 def test_logs_that_do_not_fit(
