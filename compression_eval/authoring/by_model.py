@@ -54,7 +54,7 @@ from compression_eval.fixtures.banks import AnswerKey, Probe, ProbeType
 from compression_eval.fixtures.models import BROKEN_TEXT, Message, broken_text
 from compression_eval.fixtures.tokens import text_counter
 from compression_eval.grading.asking import list_schema, object_schema, objects_with
-from compression_eval.inspect_models import refused, said, stop_reason
+from compression_eval.inspect_models import cut_off, refused, said
 from compression_eval.text.matching import Text
 from compression_eval.text.printable import one_line_json
 
@@ -82,7 +82,6 @@ _MAX_BETWEEN = 1_500
 _STEP = 600
 """Of a long message of the evidence three times as many characters are shown."""
 
-_CUT_OFF = ("max_tokens", "model_length")
 _MAX_ECHO = 80_000
 _MAX_CANDIDATES = 60
 _MAX_REASON = 300
@@ -254,7 +253,7 @@ class ModelGenerator:
         found: dict[int, dict[str, Any]] = {}
 
         async def take(output: ModelOutput) -> str:
-            for item in _listed(output, "answers"):
+            for item in _replies(output, "answers")[0]["answers"]:
                 if isinstance(item, dict) and isinstance(number := item.get("number"), int):
                     found[number] = item
             return ""
@@ -275,13 +274,14 @@ class ModelGenerator:
         """Have all questions answered without the conversation, and drop what is guessed."""
         questions = [{"question": item.probe.question} for item in harvest.candidates]
         entries, failure = await self._answers("blind", questions, guesses=_TEXTS)
-        if failure:
-            harvest.notes.append(f"not answered without the conversation: {failure}")
-            return
         kept: list[Candidate] = []
+        left = 0
         for number, item in enumerate(harvest.candidates, 1):
-            given = entries.get(number, {}).get("guesses")
-            guesses = given if isinstance(given, list) else []
+            guesses = entries.get(number, {}).get("guesses")
+            if not isinstance(guesses, list):
+                left += 1
+                kept.append(item)
+                continue
             right = (
                 guess
                 for guess in (Text(guess) for guess in guesses if isinstance(guess, str))
@@ -292,6 +292,11 @@ class ModelGenerator:
                 continue
             reason = f"guessed without the conversation: {shorten(guess.source)}"
             harvest.dropped.append(Dropped.of(item.probe, [reason]))
+        if left:
+            why = failure or "they were left out of the reply"
+            harvest.notes.append(f"{left} not answered without the conversation: {why}")
+        if failure:
+            return
         guessed = len(harvest.candidates) - len(kept)
         self.progress(
             f"cut {history.cut}: {guessed} of {len(questions)} guessed without the conversation"
@@ -362,8 +367,9 @@ class _Written:
 
     def take(self, output: ModelOutput) -> None:
         """Take what is fit of a reply."""
-        listed = _listed(output, "candidates")[:_MAX_CANDIDATES]
-        for reply in objects_with(said(output), "candidates"):
+        replies = _replies(output, "candidates")
+        listed = replies[0]["candidates"][:_MAX_CANDIDATES]
+        for reply in replies:
             needs = reply.get("needs")
             for item in needs if isinstance(needs, list) else ():
                 if isinstance(need := _validated(Need, item), Need):
@@ -498,26 +504,25 @@ def _evidence(history: History, probe: Probe) -> list[dict[str, str]]:
     return list(shown.values())
 
 
-def _listed(output: ModelOutput, key: str) -> list[Any]:
-    """Return the list that a reply gives under a key.
+def _replies(output: ModelOutput, key: str) -> list[dict[str, Any]]:
+    """Return the JSON objects in a reply that have a key; the first has a list under it.
 
     Raises:
-        ReplyError: There is none.
+        ReplyError: There is no such object.
     """
     if output.error:
         raise ReplyError(f"the model failed: {output.error}")
     if refused(output):
         raise ReplyError("it is a refusal")
     text = said(output)
-    reply = next(objects_with(text, key), None)
-    listed = reply[key] if reply else None
-    if isinstance(listed, list):
-        return listed
-    if stop_reason(output) in _CUT_OFF:
+    replies = list(objects_with(text, key))
+    if replies and isinstance(replies[0][key], list):
+        return replies
+    if cut_off(output):
         raise ReplyError("it was cut off before its end; write less")
     if not text.strip():
         raise ReplyError("it is empty")
-    if reply is None:
+    if not replies:
         raise ReplyError(f"it holds no JSON object with a key `{key}`")
     raise ReplyError(f"`{key}` is not a list")
 

@@ -369,6 +369,7 @@ def test_what_is_guessed_without_the_conversation_is_dropped(fixture: Path, scri
     (item,) = dropped(fixture)
     assert item["reasons"] == ["guessed without the conversation: 'FER-512 perhaps'"]
     assert "1 of 4 guessed" in found.output
+    assert "1 not answered without the conversation: they were left out" in found.output
     asked = script.calls[-1]
     for probe in GOOD.values():
         assert probe["question"] in asked.last
@@ -380,7 +381,7 @@ def test_a_bank_that_was_not_answered_blind_says_so(fixture: Path, script: Scrip
     found = generate(fixture, "--per-type", 1)
     assert found.exit_code == 0, found.output
     assert len(bank(fixture).probes) == 4
-    assert "not answered without the conversation: it holds no JSON" in found.output
+    assert "4 not answered without the conversation: it holds no JSON" in found.output
 
 
 def test_at_most_a_quarter_is_what_the_workspace_tells(fixture: Path, script: Script) -> None:
