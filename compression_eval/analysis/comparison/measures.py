@@ -283,6 +283,16 @@ def called_a_model(side: Side) -> bool:
     return bool(side.samples["compress_calls"].sum() > 0)
 
 
+def _known_mechanical(side: Side) -> bool:
+    """Return whether no model, of a vendor either, wrote a side's states, as far as is known."""
+    compressor = side.settings["compressor"]
+    return (
+        same_every_time(compressor, side.settings["compressor model"])
+        and not called_a_model(side)
+        and compressor.removesuffix(SUFFIX) != "recorded"
+    )
+
+
 def no_language_model(side: Side) -> bool:
     """Return whether an arm is known to have been run without any language model."""
     return len(exact_measures(side)) == len(HEADLINE)
@@ -419,7 +429,8 @@ class FactsKept:
 def facts_kept(base: Side, new: Side, rules: "Rules") -> FactsKept | None:
     """Return how many facts the states hold, by the word of a reader.
 
-    Looked up they are only where no language model wrote a state: it may say a fact in other words.
+    Looked up they are only where both arms are known to run without any model: a model may say a
+    fact in other words.
 
     Returns:
         None where it is not known.
@@ -428,7 +439,7 @@ def facts_kept(base: Side, new: Side, rules: "Rules") -> FactsKept | None:
     if all(frame[SURVIVAL_READ].notna().any() for frame in samples):
         difference = _difference(samples, SURVIVAL_READ)
         return FactsKept(difference, read=True) if difference else None
-    if any(called_a_model(side) and not stands_in(side) for side in (base, new)):
+    if not all(map(_known_mechanical, (base, new))):
         return None
     difference = _difference(samples, SURVIVAL)
     if difference is None:

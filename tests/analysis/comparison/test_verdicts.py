@@ -386,6 +386,34 @@ def test_facts_lost_from_the_states_are_a_regression_whatever_the_answers_say(
     assert (code, found["decision"]["facts_in_states"]["lost"]) == (0, False)
 
 
+@pytest.mark.parametrize(
+    ("name", "known"), [("tail", True), ("recorded", False), ("command", False), ("own", False)]
+)
+def test_facts_are_looked_up_only_where_no_model_can_have_written_a_state(
+    folder: Path, name: str, known: bool
+) -> None:
+    """What a vendor or a command made counts no calls, whatever wrote it."""
+    mechanical = folder / "mechanical"
+    if not mechanical.exists():
+        for arm in ("full", "tail"):
+            args = {"tail_tokens": 60} if arm == "tail" else {}
+            evaluated(mechanical, compressor=arm, compressor_args=args, epochs=1)
+    full, tail = (str(next(mechanical.glob(f"*{arm}*.eval"))) for arm in ("full", "tail"))
+
+    def renamed(log: EvalLog) -> None:
+        assert log.eval.metadata
+        log.eval.metadata["compressor"]["name"] = name
+
+    other = changed(read_eval_log(tail), folder / f"by {name}", renamed)
+    _, found = as_json(full, "--to", other)
+    facts = found["decision"]["facts_in_states"]
+    assert (facts is not None) == known
+    if facts:
+        assert (facts["lost"], facts["by"], facts["p"]) == (True, "look-up", None)
+    else:
+        assert "facts in the states: not known" in compared(full, "--to", other).stdout
+
+
 def test_answers_that_come_more_often_are_not_the_same(folder: Path) -> None:
     def mostly(good: int) -> Callable[[Call], str]:
         asked: Counter[str] = Counter()
