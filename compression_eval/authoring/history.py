@@ -23,7 +23,8 @@ from compression_eval.text.matching import Text
 Third = Literal["early", "middle", "late"]
 THIRDS: tuple[Third, ...] = ("early", "middle", "late")
 
-_MAX_COMMAND = 20_000
+MAX_COMMAND = 20_000
+"""Characters of a command line that are read; what is as long may go on."""
 _MIN_REQUEST_WORDS = 4
 _LITERAL = r'"(?:[^"\\\n]|\\.)*"'
 _SCRIPTED = {
@@ -215,7 +216,7 @@ def command_line(call: Call) -> str:
     if isinstance(command, list):
         wrapped = len(command) == 3 and command[1] in ("-c", "-lc")
         command = command[2] if wrapped else " ".join(command)
-    return (command or "")[:_MAX_COMMAND]
+    return (command or "")[:MAX_COMMAND]
 
 
 async def histories(

@@ -11,9 +11,10 @@ from collections import Counter, defaultdict
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import combinations
 
 from compression_eval.authoring.asking import Answer, tells
-from compression_eval.authoring.history import History, command_line
+from compression_eval.authoring.history import MAX_COMMAND, History, command_line
 from compression_eval.file_ops.calls import Call
 from compression_eval.file_ops.ledger import FileEvent
 from compression_eval.file_ops.tools import (
@@ -55,16 +56,17 @@ _LEAVES = re.compile(f"{_LOOKS.pattern}|{_DELEGATES.pattern}")
 _WRITING = re.compile(
     r"\b(?:mv|rm|cp|tee|touch|xargs|install|perl|patch|truncate|delete|exec)\b|\bsed\b.* -\w*i|>"
 )
-_REWRITES = re.compile(
-    r"--(?:fix|write|snapshot-update|update-snapshots)\b"
-    r"|\bgit\b[^|;&\n]*\b(?:checkout(?! -[bB] )|restore(?! --staged))\b"
-)
-"""Commands that write files of their own choice, or put files back."""
-_MOVES = re.compile(
-    r"\b(?:mv|rm|rmdir|unlink|rename|[Mm]ove-[Ii]tem|[Rr]emove-[Ii]tem)\s[^;&|\n]*"
-    r"|\bgit\b[^|;&\n]*\b(?:checkout|restore)\s[^;&|\n]*"
-)
-"""Commands that move, remove or put back what they name."""
+_PART = re.compile(r"[^|;&\n]+")
+"""The single commands of a command line."""
+_GIT = re.compile(r"\bgit\b")
+_REWRITES = re.compile(r"--(?:fix|write|snapshot-update|update-snapshots)\b")
+"""Options by which programs write files of their own choice."""
+_RESTORES = re.compile(r"\b(?:checkout(?! -[bB] )|restore(?! --staged))\b")
+"""Subcommands of git that put files back."""
+_MOVES = re.compile(r"\b(?:mv|rm|rmdir|unlink|rename|[Mm]ove-[Ii]tem|[Rr]emove-[Ii]tem)\s")
+"""Commands that move or remove what they name."""
+_PUTS_BACK = re.compile(r"\b(?:checkout|restore)\s")
+"""Subcommands of git that may put back what they name."""
 _COMPUTED = re.compile(r"[$*?`{]")
 _TEMPORARY = ("/tmp/", "/private/tmp/", "/var/tmp/", "/private/var/folders/", "/var/folders/")  # noqa: S108
 """Where files are nobody's work."""
@@ -83,8 +85,8 @@ _MIN_SHARED = 3
 """Folders that two paths share, beyond which they may be of one project."""
 _MAX_SAID = 300
 _PATCHED_FILE = re.compile(r"^(?:\*\*\* (?:Update|Add) File: |\+\+\+ (?:b/)?)(\S.*?)\s*$")
-_COMMITS = re.compile(r"\bgit\b[^|;&\n]*\bcommit\b")
-_SETTLES = re.compile(r"\bgit\b[^|;&\n]*\b(?:commit|stash|checkout|restore|reset)\b")
+_COMMITS = re.compile(r"\bcommit\b")
+_SETTLES = re.compile(r"\b(?:commit|stash|checkout|restore|reset)\b")
 _COMMITTED = re.compile(r"^\[[\w./#-]+ [0-9a-f]{7,40}\] ", re.MULTILINE)
 _TEST = re.compile(r"(?:^|[_./-])(?:tests?|specs?)[_./-]|Tests?\.\w+$")
 _WORD = re.compile(r"[A-Z]?[a-z]+|[A-Z]+|\d+")
@@ -120,18 +122,18 @@ _MIN_ALIKE = 4
 
 def about_files(history: History) -> Iterator[Answer]:
     """Yield what was done to files, the most telling first."""
-    edits = list(_edits(history))
-    yield from _uncommitted(history)
-    yield from _changed_lists(history)
+    edits, moves = list(_edits(history)), _Moves(history)
+    yield from _uncommitted(history, moves)
+    yield from _changed_lists(history, moves)
     for state in history.inventory.states.values():
         old, new = state.original, state.path
         if state.status == "renamed" and old and not state.folder and _is_work(history, new):
             events = [e for e in history.reading.events if new in (e.path, e.to)]
             moved = history.with_results(*{e.message for e in events if e.to == new})
-            if history.comes_up(new, moved) and _stays(history, new, moved[-1]):
+            if history.comes_up(new, moved) and moves.spare(new, moved[-1]):
                 places = history.with_results(*{e.message for e in events})
                 yield Answer("file_renamed", new, places, {"old": old})
-    yield from _defining(history, edits)
+    yield from _defining(history, moves, edits)
 
 
 def _is_work(history: History, path: str) -> bool:
@@ -142,18 +144,61 @@ def _is_work(history: History, path: str) -> bool:
     return not (outside or _AGENT_FOLDER.search(f"/{path}") or _NO_FILE.search(path))
 
 
-def _stays(history: History, path: str, since: int) -> bool:
-    """Return whether no command after a message may have moved or removed a file."""
-    if any(i.message > since and i.kind == "git" for i in history.reading.unclassified):
-        return False
-    lines = (command_line(call) for call in history.calls if call.message > since)
-    operands = (
-        word.strip("\"'").rstrip("/")
-        for line in lines
-        for match in _MOVES.finditer(line)
-        for word in match[0].split()[1:]
-    )
-    return not any(_COMPUTED.search(o) or f"/{o.lstrip('./')}/" in f"/{path}/" for o in operands)
+def _git(line: str, subcommand: re.Pattern[str]) -> bool:
+    """Return whether a part of a command line has ``git`` and, after it, a subcommand."""
+    parts = ((part, _GIT.search(part)) for part in _PART.findall(line))
+    return any(git and subcommand.search(part, git.end()) for part, git in parts)
+
+
+def _operands(line: str) -> Iterator[str]:
+    """Yield what the commands of a line name that move, remove or put back files."""
+    for part in _PART.findall(line):
+        found = [match.start() for match in [_MOVES.search(part)] if match]
+        if (git := _GIT.search(part)) and _PUTS_BACK.search(part, git.end()):
+            found.append(git.start())
+        if found:
+            for word in part[min(found) :].split()[1:]:
+                yield word.strip("\"'").rstrip("/")
+
+
+@dataclass(frozen=True)
+class _Moves:
+    """Which files the commands of a history may have moved, removed or put back, and when."""
+
+    history: History
+
+    @cached_property
+    def _named(self) -> dict[str, int]:
+        """What they name, with the latest message that does."""
+        return {
+            operand.lstrip("./"): message
+            for message, line in self._lines
+            for operand in _operands(line)
+        }
+
+    @cached_property
+    def _anything(self) -> int:
+        """The latest message with a command that may have moved any file; -1 without one."""
+        git = [i.message for i in self.history.reading.unclassified if i.kind == "git"]
+        unclear = [
+            message
+            for message, line in self._lines
+            if len(line) >= MAX_COMMAND or any(map(_COMPUTED.search, _operands(line)))
+        ]
+        return max([*git, *unclear], default=-1)
+
+    @cached_property
+    def _lines(self) -> list[tuple[int, str]]:
+        return [(call.message, command_line(call)) for call in self.history.calls]
+
+    def spare(self, path: str, since: int) -> bool:
+        """Return whether no command after a message may have moved or removed a file."""
+        if self._anything > since:
+            return False
+        whole = f"/{path}/"
+        slashes = [index for index, char in enumerate(whole) if char == "/"]
+        runs = (whole[start + 1 : end] for start, end in combinations(slashes, 2))
+        return not any(self._named.get(run, -1) > since for run in runs)
 
 
 def _spelled(name: str) -> str:
@@ -166,6 +211,7 @@ class _Span:
     """The messages of a history from one to its cut, and the files that were written in them."""
 
     history: History
+    moves: _Moves
     start: int
 
     @cached_property
@@ -192,7 +238,10 @@ class _Span:
         """Whether nobody else can have written a file: no other agent, no command by itself."""
         reading = self.history.reading
         lines = {call.message: command_line(call) for call in self._calls}
-        if not self.own or any(map(_REWRITES.search, lines.values())):
+        if not self.own or any(
+            len(line) >= MAX_COMMAND or _REWRITES.search(line) or _git(line, _RESTORES)
+            for line in lines.values()
+        ):
             return False
         if any(_DELEGATES.search(_spelled(call.name)) for call in self._calls):
             return False
@@ -247,7 +296,8 @@ class _Span:
         doubtful = {event.path for event in there} - done
         if any(len(history.stated_in([path])) < _MIN_PLACES for path in doubtful):
             return
-        if not all(_stays(history, event.path, event.message) for event in there):
+        latest = {event.path: event.message for event in there}
+        if not all(self.moves.spare(path, message) for path, message in latest.items()):
             return
         for event in there:
             key = "files_created" if event.path in created else "files_modified"
@@ -255,24 +305,24 @@ class _Span:
             yield Answer(row, event.path, places, values, key=key)
 
 
-def _uncommitted(history: History) -> Iterator[Answer]:
+def _uncommitted(history: History, moves: _Moves) -> Iterator[Answer]:
     """Yield what was changed after the last commit, if git did nothing to the files since."""
     lines = [(call, command_line(call)) for call in history.calls]
-    settled = [call for call, line in lines if _SETTLES.search(line)]
+    settled = [call for call, line in lines if len(line) >= MAX_COMMAND or _git(line, _SETTLES)]
     committed = [
         call
         for call, line in lines
-        if _COMMITS.search(line) and _COMMITTED.search(call.result or "")
+        if len(line) < MAX_COMMAND and _git(line, _COMMITS) and _COMMITTED.search(call.result or "")
     ]
     if committed and committed[-1].message == settled[-1].message:
-        span = _Span(history, committed[-1].message + 1)
+        span = _Span(history, moves, committed[-1].message + 1)
         if span.complete:
             yield from span.answers("uncommitted", span.written)
 
 
-def _changed_lists(history: History) -> Iterator[Answer]:
+def _changed_lists(history: History, moves: _Moves) -> Iterator[Answer]:
     """Yield what was changed in all, or in the folders with the most."""
-    span = _Span(history, 0)
+    span = _Span(history, moves, 0)
     paths = dict.fromkeys(event.path for event in span.written)
     if len(paths) <= _MAX_FILES:
         yield from span.answers("files_changed", span.written)
@@ -358,7 +408,7 @@ def _defined(path: str, text: str) -> list[str]:
     return [name for name in dict.fromkeys(names) if tells(name)]
 
 
-def _defining(history: History, edits: Sequence[Edit]) -> Iterator[Answer]:
+def _defining(history: History, moves: _Moves, edits: Sequence[Edit]) -> Iterator[Answer]:
     """Yield where a new function or type was written, if in one file that is still there.
 
     It has to come up elsewhere; tests and what is only used where it stands are nobody's question.
@@ -387,7 +437,7 @@ def _defining(history: History, edits: Sequence[Edit]) -> Iterator[Answer]:
         if len(paths) != 1 or not work or path in asked or _names_file(name, path):
             continue
         since = written[name][-1]
-        if hidden.get(path, -1) > since or not _stays(history, path, since):
+        if hidden.get(path, -1) > since or not moves.spare(path, since):
             continue
         shown = (i for i in range(min(written[name])) if history.messages[i].role == "tool")
         known = any(True for _ in history.stating([name], shown))

@@ -1,10 +1,12 @@
 """What is not asked without a model, since it has no answer or more than one."""
 
 import json
+import time
 
 import pytest
 
 from compression_eval.authoring.mechanical import mechanical
+from compression_eval.authoring.mechanical_files import about_files
 from compression_eval.fixtures.banks import Probe
 from tests.authoring import story
 from tests.fixtures.building import Json, assistant, call, result, system, user
@@ -193,6 +195,10 @@ def test_where_a_definition_stands_is_asked_if_it_is_used_and_cannot_be_guessed(
         (("bash", {"command": 'git mv limits "$NEW"'}), False),
         (("bash", {"command": "cd limits && rm -rf old"}), True),
         (("bash", {"command": "git stash"}), False),
+        (("bash", {"command": "ls; git -C limits status | git restore -- x.py"}), True),
+        (("bash", {"command": "ls; git -C limits checkout main -- . | cat"}), False),
+        (("bash", {"command": "echo " + "x" * 19_000}), True),
+        (("bash", {"command": "echo " + "x" * 20_000 + "; rm limits/reader.py"}), False),
     ],
 )
 def test_a_definition_has_to_be_where_it_was_written(
@@ -204,6 +210,18 @@ def test_a_definition_has_to_be_where_it_was_written(
     name, arguments = later
     changed = turn("c3", "Updated", name, **({} if name == "bash" else {"path": path}), **arguments)
     assert ("file_defines" in asked(*made, *used, *changed)) is asked_for
+
+
+def test_long_sessions_and_command_lines_take_linear_time() -> None:
+    writes = (m for n in range(100) for m in written(f"w{n}", f"limits/rows{n % 8}.py"))
+    looks = (m for n in range(1_500) for m in turn(f"l{n}", "ok", command="ls; " + "ls a " * 50))
+    hostile = (m for n in range(8) for m in turn(f"h{n}", "ok", command="git " * 4_900))
+    messages = [system(), user(REQUEST), *writes, *looks, *hostile]
+    history = story.history(messages=messages, cuts=[len(messages)], cut=len(messages))
+    assert history.inventory.states
+    started = time.process_time()
+    list(about_files(history))
+    assert time.process_time() - started < 2  # a third of a second; many where it is quadratic
 
 
 def test_files_outside_of_the_project_are_nobodys_question() -> None:
