@@ -17,7 +17,14 @@ from typing import Any
 from inspect_ai.model import GenerateConfig, ModelConfig
 
 from compression_eval.analysis.arms import address, answered_by, decisive, graders_of
-from compression_eval.analysis.comparison.sides import CONTROLS, Side, read_samples, unfit_controls
+from compression_eval.analysis.comparison.sides import (
+    CONTROLS,
+    Side,
+    read_samples,
+    release_of,
+    releases,
+    unfit_controls,
+)
 from compression_eval.analysis.logs import (
     Log,
     find_logs,
@@ -67,13 +74,17 @@ def with_controls(
         beside = one_per_run(find_logs(stored))
     else:
         beside = [log for side in sides for log in side.beside]
-        beside = beside or list(_in_folders(sides, named))
     known: dict[tuple[str, ...], Side] = {}
     found = []
+    near: list[Log] | None = None  # read only where those that were named do not do
     for side in sides:
         controls = _fitting(side, beside, known, regrading=regrading)
         if stored and isinstance(controls, str):
             raise DataError(f"--controls: {', '.join(stored)}: {controls}")
+        if isinstance(controls, str):
+            if near is None:
+                near = one_per_run([*beside, *_in_folders(sides, named)])
+            controls = _fitting(side, near, known, regrading=regrading)
         missing = controls if isinstance(controls, str) else ""
         own = None if isinstance(controls, str) else controls
         found.append(replace(side, controls=own, without_controls=missing))
@@ -109,6 +120,8 @@ def _fitting(
         if not own:
             return f"no run of the arm {name!r}"
         # What is left if none fits says what does not.
+        own = [log for log in own if log.complete] or own
+        own = [log for log in own if release_of(log) in releases(side)] or own
         own = [log for log in own if answered_by(log) == reader] or own
         logs = tuple([log for log in own if regrading or graders_of(log) == graders] or own)
         paths = tuple(log.path for log in logs)

@@ -329,7 +329,11 @@ def unfit_controls(side: Side, control: Side, *, regrading: bool) -> str:
     """
     both, names = (side.samples, control.samples), (side.label, control.label)
     readers = [{answered_by(log) for log in each.logs} for each in (side, control)]
-    details = {"reader": _two(*readers, names=names)}
+    details = {
+        "unfinished": _unfinished(control),
+        "release": _two(*map(releases, (side, control)), names=names),
+        "reader": _two(*readers, names=names),
+    }
     details["fixtures"] = _sets_differ(both, ["unit"], "fixture_digest", "fixture", names[:1])
     if not details["fixtures"]:
         keys = ["unit", "probe_id"]
@@ -349,13 +353,8 @@ def _obstacles(base: Side, new: Side) -> dict[str, str]:
     shared = list(set(both[0]["fixture"]) & set(both[1]["fixture"]))
     asked = [samples[samples["fixture"].isin(shared)] for samples in both]
     details = {
-        "unfinished": "; ".join(
-            f"{log.path} ended early, {log.header.status}; finish it with: inspect eval-retry"
-            for log in (*base.logs, *new.logs)
-            if not log.complete
-        ),
-        # The part of the versions that rises when scores stop being comparable.
-        "release": _two(*({v.partition("-")[0] for v in side.versions} for side in (base, new))),
+        "unfinished": _unfinished(base, new),
+        "release": _two(releases(base), releases(new)),
         "fixtures": _sets_differ(both, ["fixture"], "fixture_digest", "fixture"),
         "probes": _sets_differ(asked, ["unit", "probe_id"], "probe_digest", "probe"),
         "min_removed": _two(
@@ -372,6 +371,25 @@ def _obstacles(base: Side, new: Side) -> dict[str, str]:
         bound = ({graders_of(log) for log in side.logs} for side in (base, new))
         details["grader"] = details["grader"] or _two(*bound)
     return {name: details[name] for name in CONDITIONS if details[name]}
+
+
+def _unfinished(*sides: Side) -> str:
+    return "; ".join(
+        f"{log.path} ended early, {log.header.status}; finish it with: inspect eval-retry"
+        for side in sides
+        for log in side.logs
+        if not log.complete
+    )
+
+
+def release_of(log: Log) -> str:
+    """Return the part of a log's version that rises when scores stop being comparable."""
+    return str(log.header.eval.task_version).partition("-")[0]
+
+
+def releases(side: Side) -> set[str]:
+    """Return the releases that made a side."""
+    return {release_of(log) for log in side.logs}
 
 
 def _sets_differ(

@@ -197,6 +197,9 @@ def test_one_epoch_is_decided_over_conversations(folder: Path) -> None:
     assert (code, found["decision"]["verdict"]) == (0, "not worse")
     assert found["decision"]["reader"]["range"] == 4
     assert as_json(beside, "--to", other.location)[0] == 0, "of the one arm beside its controls"
+    full = next(beside.glob("*full*.eval"))
+    named = (good.location, full, "--to", other.location, "--base-arm", "anchored")
+    assert as_json(*named)[0] == 0, "one control was named, and the other lies in the folder"
     assert found["decision"]["decided_over_conversations"]
     assert found["decision"]["on_these_conversations"] is None
     assert found["by_chance"] is None
@@ -324,6 +327,15 @@ def test_controls_that_do_not_fit_are_refused_by_what_differs(
         for sample in log.samples or []:
             sample.store["ProbeRecord:sample"]["digests"]["fixture"] = "1" * 64
 
+    def other_release(log: EvalLog) -> None:
+        log.eval.task_version = "1-abc"
+
+    def unfinished(log: EvalLog) -> None:
+        log.status = "cancelled"
+
+    def another_run(log: EvalLog) -> None:
+        log.eval.task_id = "another"
+
     (none,) = controls.glob("*none*")
     full = next(iter(controls.glob("*full*")))
     sides = (good.location, "--to", again.location)
@@ -332,11 +344,16 @@ def test_controls_that_do_not_fit_are_refused_by_what_differs(
         "grader": other_grader,
         "probes": other_probe,
         "fixtures": other_fixture,
+        "release": other_release,
+        "unfinished": unfinished,
     }.items():
         other = changed(read_eval_log(str(none)), folder / name, change)
         error = refused(compared(*sides, "--controls", other, full))
         assert error.startswith("--controls: ")
         assert f"the runs of 'none' do not fit base: {name} (" in error
+        if name in ("release", "unfinished"):  # a run beside it that fits is taken
+            lone = changed(read_eval_log(str(other)), folder / f"{name} beside", another_run)
+            assert compared(*sides, "--controls", lone, none, full).exit_code == 0
     error = refused(compared(*sides, "--controls", none))
     assert error.endswith("no run of the arm 'full'")
 
