@@ -54,7 +54,7 @@ def run(tmp_path: Path, log_dir: Path, **given: Any) -> dict[str, EvalSample]:
     log: EvalLog = small.run(
         log_dir, fixture, epochs=1, compressor="full", compressor_args={}, **given
     )
-    return {str(sample.id).partition("/")[2]: sample for sample in small.samples(log)}
+    return {small.names(sample).partition("/")[2]: sample for sample in small.samples(log)}
 
 
 def command(*arguments: object) -> Result:

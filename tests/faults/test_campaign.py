@@ -120,7 +120,7 @@ def run(wire: str, folder: Path, vendor: Vendor, address: str) -> Run:
 
 def by_case(log: EvalLog) -> dict[str, EvalSample]:
     """Return the samples by case; fails if one stands there twice."""
-    found = {str(sample.id)[:8]: sample for sample in log.samples or []}
+    found = {small.names(sample)[:8]: sample for sample in log.samples or []}
     assert len(found) == len(log.samples or []), "a sample stands in the log twice"
     return found
 

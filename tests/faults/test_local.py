@@ -64,7 +64,7 @@ def by_fault(log: EvalLog, faults: list[str]) -> dict[str, list[EvalSample]]:
     """Return the samples by fault; fails if one is lost, or stands there twice."""
     found: dict[str, list[EvalSample]] = {fault: [] for fault in faults}
     for sample in small.samples(log):
-        found[faults[int(str(sample.id)[5:8])]].append(sample)
+        found[faults[int(small.names(sample)[5:8])]].append(sample)
     counts = Counter((sample.id, sample.epoch) for sample in log.samples or [])
     assert set(counts.values()) == {1}
     assert len(counts) == (log.eval.dataset.samples or 0) * (log.eval.config.epochs or 1)
