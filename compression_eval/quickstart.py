@@ -377,10 +377,16 @@ def _probes(fixtures: Sequence[Path], limit: int) -> list[Path]:
     lines += ["", *(f"left out {name}: {reason}" for name, reason in dropped)]
     write_whole(details, "\n".join(lines) + "\n")
     count = sum(len(cut.chosen) for result in asked for cut in result.cuts)
+    few = count < making.FEW * len(asked)
     _say(
         "asked",
         f"{_counted(count, 'probe')} about {_counted(len(asked), 'conversation')}, made from "
-        f"tool calls and texts ({details})",
+        f"tool calls and texts ({details})"
+        + (
+            f"; too few to rank strategies by: {making.FEW} a conversation are needed"
+            if few
+            else ""
+        ),
         dropped,
         str(details),
     )

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from compression_eval.authoring.generate import Wanted
 
 _MAX_DROPPED_SHOWN = 12
-_FEW = 8
+FEW = 8
 """Probes below which a cut has too few; a bank has from 8 on at each."""
 _USE_MODEL = "--model MODEL writes more and better ones"
 _MAX_REASON = 200
@@ -61,8 +61,8 @@ class CutResult:
             why = f"{dropped} dropped" if dropped else "nothing more was found"
             yield f"{kind}: {count} of {wanted.per_type}: {why}"
         yield from self.remarks
-        if wanted.model is None and len(self.chosen) < _FEW:
-            found = f"{len(self.chosen)} of at least {_FEW} that a comparison needs"
+        if wanted.model is None and len(self.chosen) < FEW:
+            found = f"{len(self.chosen)} of at least {FEW} that a comparison needs"
             yield f"too few sure questions were found without a model, {found}; {_USE_MODEL}"
 
 
@@ -90,10 +90,14 @@ class FixtureResult:
         if not any(cut.compressed for cut in self.cuts):
             reason = "nothing is compressed: all of it fits the kept tail"
         else:
-            dropped = sum(len(cut.dropped) for cut in self.cuts)
-            reason = f"{dropped} candidates were dropped" if dropped else "nothing to ask was found"
+            dropped = [item for cut in self.cuts for item in cut.dropped]
+            reason = "nothing to ask was found"
+            if dropped:
+                reason = f"{len(dropped)} dropped, the first since {'; '.join(dropped[0].reasons)}"
+            elif wanted.model is None:
+                reason += " that is sure without a model"
             if wanted.model is None:
-                reason += f" for sure without a model; {_USE_MODEL}"
+                reason += f"; {_USE_MODEL}"
         return f"no probe could be made: {reason}"
 
     def lines(self, wanted: "Wanted") -> Iterator[str]:
