@@ -253,7 +253,7 @@ def sample_id(fixture: str, name: str, mark: str = "") -> str:
         mark: Tells samples with the same names apart.
     """
     names = f"{fixture}/{name}{mark}"
-    return f"{name[: max(0, _LEAD - len(mark))]}{mark[:_LEAD]}~{digest(names)[:_CODE]}/{names}"
+    return f"{name[: max(0, _LEAD - len(mark))]}{mark[:_LEAD]}.{digest(names)[:_CODE]}/{names}"
 
 
 def _sample(fixture: Fixture, probe: Probe, cuts: Sequence[int], fixture_digest: str) -> Sample:

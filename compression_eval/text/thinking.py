@@ -82,7 +82,9 @@ def split_thinking(text: str) -> Split:
             closing = None if name in endless else _closing(text, marks.pairs[number], end, code)
             if closing is None:
                 endless.add(name)
-                if number in marks.unclosed and not (spoken and _PROSE.match(text, end)):
+                begins = not spoken and not text.startswith((" ", "\t"), end)
+                thinks = begins or number in marks.unclosed
+                if thinks and not (spoken and _PROSE.match(text, end)):
                     said.append(text[place : found.start()])
                     return Split("".join(said).strip(), [*thoughts, text[found.start() :]], True)
                 meant = False
