@@ -121,7 +121,7 @@ def run(
     """Run a task of one sample and return its log."""
     model = get_model(f"replayed/{name}", memoize=False, config=GenerateConfig(), script=script)
     task = Task(dataset=[Sample(id="one", input=words)], solver=solver, scorer=judged())
-    fixed: dict[str, Any] = {"display": "plain", "log_level": "critical", "log_realtime": False}
+    fixed: dict[str, Any] = {"display": "plain", "log_realtime": False}
     (log,) = inspect_eval(task, model=model, log_dir=str(folder), **fixed, **more)
     assert log.status == "success", log.error and log.error.message
     return log
