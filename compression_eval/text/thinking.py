@@ -13,7 +13,6 @@ The time taken grows with the length of the text, whatever it holds.
 import json
 import re
 from bisect import bisect_left, bisect_right
-from functools import cache
 from importlib.resources import files
 from typing import NamedTuple
 
@@ -59,7 +58,7 @@ class _Marks(NamedTuple):
 
 def split_thinking(text: str) -> Split:
     """Split a model's text into what it said and what it thought."""
-    marks = _marks()
+    marks = _MARKS
     found = marks.any.search(text)
     if found is None or _is_json(text):
         return Split(text, [], False)
@@ -211,7 +210,6 @@ class _Code:
         return number >= 0 and place < self._ends[number]
 
 
-@cache
 def _marks() -> _Marks:
     source = (files(__package__) / "thinking.yaml").read_text(encoding="utf-8")
     data = yaml.safe_load(source)
@@ -234,3 +232,6 @@ def _marks() -> _Marks:
             if number >= len(tags) or tags[number][0] == "prefilled_tags"
         },
     )
+
+
+_MARKS = _marks()  # not at the first reply, which others wait for
