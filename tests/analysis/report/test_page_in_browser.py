@@ -78,7 +78,8 @@ def test_a_probe_opens_with_answer_facts_reasons_and_link(
     link = re.search(r'href="([^"]+)"', opened)
     assert link is not None
     assert re.fullmatch(
-        r"http://127\.0\.0\.1:7575/#/logs/[\w.+-]+\.eval/samples/sample/tiny%2Fnext/[12]/", link[1]
+        r"http://127\.0\.0\.1:7575/#/logs/[\w.+-]+\.eval/samples/sample/[\w.]+%2Ftiny%2Fnext/[12]/",
+        link[1],
     )
 
 
