@@ -15,9 +15,9 @@ from compression_eval.errors import DataError, shorten
 
 _READERS = (
     *("inspect_log", "goose", "hermes:DATABASE_FORMAT", "opencode", "cursor", "copilot_cli"),
-    *("atif", "qwen_code", "claude_code", "claude_code_stream", "codex", "codex_exec", "droid"),
-    *("pi", "hermes", "gemini_cli", "openhands_events", "openhands_output", "swe_agent"),
-    *("swe_agent:MINI_FORMAT", "cline", "amp", "otel", "responses", "anthropic", "openai"),
+    *("atif", "qwen_code", "claude_code", "codex", "droid"),
+    *("pi", "hermes", "gemini_cli", "openhands_events", "swe_agent"),
+    *("swe_agent:MINI_FORMAT", "cline", "amp", "responses", "anthropic", "openai"),
 )
 """Modules of `readers`, those with the clearest marks first; each has a ``FORMAT``"""
 

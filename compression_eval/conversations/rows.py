@@ -17,7 +17,6 @@ from compression_eval.conversations.drafts import Conversation
 from compression_eval.conversations.fields import Json, label, origin
 from compression_eval.conversations.formats import formats
 from compression_eval.conversations.readers.base import with_asides
-from compression_eval.conversations.readers.sharegpt import is_turn
 from compression_eval.conversations.sources import SourceFile, Value, source_file
 from compression_eval.errors import DataError, shorten
 
@@ -199,9 +198,6 @@ def _form_of(row: Mapping[str, Any], columns: Mapping[str, str]) -> tuple[str, A
         "tools": tools if isinstance(tools, list) else [],
     }
     prompt = system if isinstance(system, str) else None
-    if any(is_turn(message) for message in messages):
-        turns = [] if prompt is None else [{"from": "system", "value": prompt}]
-        return "hermes-jsonl", {**frame, "id": name, "conversations": [*turns, *messages]}
     source = _Row(Path(), Value("", messages))
     if formats()["openai-responses"].recognise(source):
         instructions = {} if prompt is None else {"instructions": prompt}

@@ -43,14 +43,8 @@ RESPONSES: list[dict[str, Any]] = [
         "content": [{"type": "output_text", "text": "finished"}],
     },
 ]
-SHAREGPT: list[dict[str, Any]] = [
-    {"from": "human", "value": "go"},
-    {"from": "gpt", "value": '<tool_call>\n{"name": "bash", "arguments": {"a": 1}}\n</tool_call>'},
-    {"from": "tool", "value": '<tool_response>\n{"content": "done"}\n</tool_response>'},
-    {"from": "gpt", "value": "finished"},
-]
 TOOL = {"type": "function", "function": {"name": "bash", "parameters": {"type": "object"}}}
-FORMS = [CHAT, ANTHROPIC, RESPONSES, SHAREGPT]
+FORMS = [CHAT, ANTHROPIC, RESPONSES]
 
 
 def lines(path: Path, rows: Sequence[Any]) -> str:
@@ -121,8 +115,7 @@ def test_columns_beside_the_messages_are_used(
     assert built.fixture.model == "some/model"
     left_out = [part for entry in built.account.entries for part in entry.left_out]
     assert ("columns", "1 columns that hold no part of a conversation") in left_out
-    if messages is not SHAREGPT:
-        assert [tool.function.name for tool in built.fixture.tools] == ["bash"]
+    assert [tool.function.name for tool in built.fixture.tools] == ["bash"]
 
 
 def test_every_row_is_a_conversation_with_its_own_name(tmp_path: Path) -> None:

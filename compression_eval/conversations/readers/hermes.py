@@ -3,9 +3,8 @@
 A compaction can end a session and go on in a new one; a branch and a sub-agent also name the
 session they come from, but are conversations of their own.
 
-As JSON there are four forms: a message on each line behind one that describes the session;
-exported sessions, one on each line; the snapshot of a session in one document; trajectories for
-training.
+As JSON there are three forms: a message on each line behind one that describes the session;
+exported sessions, one on each line; the snapshot of a session in one document.
 """
 
 import sqlite3
@@ -30,7 +29,6 @@ from compression_eval.conversations.readers.hermes_history import (
     decoded,
     message_row,
 )
-from compression_eval.conversations.readers.sharegpt import add_turns, is_turn
 from compression_eval.conversations.readers.sqlite import (
     columns,
     has_tables,
@@ -267,8 +265,6 @@ def _recognise(source: SourceFile) -> str | None:
     for value in values:
         if value.text("role") == "session_meta":
             return "a line with the role session_meta"
-        if _is_trajectory(value):
-            return "conversations of turns with from and value"
     for name, keys in (("id", _EXPORTED), ("session_id", _SNAPSHOT)):
         found = [key for key in keys if key in values[0]]
         if _is_session(values[0]) and values[0].text(name) and len(found) > 1:
@@ -279,10 +275,10 @@ def _recognise(source: SourceFile) -> str | None:
 def _read(source: SourceFile) -> Iterator[Conversation]:
     """Yield the conversations of a file; exported sessions that go on with each other are one."""
     nothing = (
-        f"{source.path}: expected sessions of Hermes (messages on lines, exported sessions, a "
-        "snapshot or trajectories), found none"
+        f"{source.path}: expected sessions of Hermes (messages on lines, exported sessions or a "
+        "snapshot), found none"
     )
-    unknown = "expected a message, a session or a trajectory"
+    unknown = "expected a message or a session"
     return with_asides(_conversations(source), "other", nothing, unknown)
 
 
@@ -294,15 +290,6 @@ def _conversations(source: SourceFile) -> Iterator[Conversation | Value]:
         content = Json.of(value.value)
         if value.problem:
             yield value
-        elif _is_trajectory(content):
-            part = "" if value.place in ("line 1", "the document") else value.place
-            session = content.text("id")
-            trajectory = Conversation(FORMAT.name, "Hermes trajectory", session, part=part)
-            trajectory.model = content.text("model")
-            line = trajectory.ledger.enter_value(value, "trajectory")
-            line.skip(f"what stands around its turns, which {ENTERED_APART}")
-            add_turns(trajectory, content["conversations"], f"{value.place}, turn")
-            yield trajectory
         elif _is_session(content):
             exported = exported or _Exported(source)
             if (conversation := exported.add(value)) is not None:
@@ -320,10 +307,6 @@ def _is_session(value: Any) -> bool:
     return isinstance(Json.of(value).at("messages"), list)
 
 
-def _is_trajectory(value: Json) -> bool:
-    return any(map(is_turn, value.listed("conversations")))
-
-
 class _Exported:
     """Puts exported sessions together, however far apart they stand in the file."""
 
@@ -333,7 +316,7 @@ class _Exported:
         sessions: list[_Session] = []
         for value in records(source):
             content = Json.of(value.value)
-            if value.problem or not _is_session(content) or _is_trajectory(content):
+            if value.problem or not _is_session(content):
                 continue
             if segments := content.entries("segments"):
                 # One that brings its lineage along stands for itself.

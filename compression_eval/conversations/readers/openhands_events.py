@@ -4,7 +4,7 @@ They come as a line per event, as one list, or as a folder with a file per event
 """
 
 import re
-from collections.abc import Container, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, ClassVar
@@ -22,13 +22,18 @@ from compression_eval.conversations.readers.base import (
     Reader,
     Table,
     marked,
-    marks_of,
     with_replaced,
     without_thinking,
 )
 from compression_eval.conversations.readers.openai import content_of as openai_content
 from compression_eval.conversations.sources import SourceFile, Value, source_file
 from compression_eval.errors import DataError
+
+_REASONING = (
+    *("reasoning_content", "thinking_blocks"),
+    *("responses_reasoning_item", "reasoning_details"),
+)
+"""Fields of a message with the model's thinking."""
 
 _EVENT_FILE = re.compile(r"event-(\d+)-[\w-]+\.json", re.ASCII)
 
@@ -40,12 +45,15 @@ class _Seen:
     summary: bool = False
 
 
-class OpenHandsReader(Reader):
+class _Events(Reader):
     """Events of an agent, which holds of them what its condensations left.
 
     Parallel calls are events of their own; those of one model reply make one turn.
     """
 
+    format = "openhands-events"
+    key = "kind"
+    unknown = "expected an object with a kind of event that is known"
     lacks = ()
 
     def __init__(self, product: str) -> None:
@@ -78,26 +86,13 @@ class OpenHandsReader(Reader):
         self.add(event, line, turn)
         return turn
 
-    def add_system(self, event: Json, line: Line, draft: Draft, tools: list[Any]) -> None:
-        """Take a system prompt, with the tools; the first one stands."""
-        first = self.system
-        if first is None:
-            self.add(event, line, draft)
-            self.take_tools(tools)
-            return
-        self.say_system(line, draft, "another system prompt: the first one stands")
-        if first.content != draft.content:
-            self.caveat("the system prompt changed; the first one stands")
-
-    def condense(self, line: Line, fields: Json, forgotten: Container[str]) -> None:
+    def condensation(self, line: Line, event: Json) -> None:
         """Record a condensation: events are forgotten, and a summary may stand for them.
 
-        Args:
-            line: Of the event.
-            fields: The summary, and its place in the view; without one none is shown to the model.
-            forgotten: Ids of events.
+        Without an offset no summary is shown to the model.
         """
-        summary, offset = fields.text("summary"), fields.count("summary_offset")
+        forgotten = {str(name) for name in event.listed("forgotten_event_ids")}
+        summary, offset = event.text("summary"), event.count("summary_offset")
         before = [item.draft for item in self.view if item.draft is not None and not item.summary]
         # A summary replaces that of an earlier condensation.
         self.view = [
@@ -123,12 +118,6 @@ class OpenHandsReader(Reader):
         self.name_missing()
         return self
 
-
-class _Events(OpenHandsReader):
-    format = "openhands-events"
-    key = "kind"
-    unknown = "expected an object with a kind of event that is known"
-
     def take(self, line: Line, entry: Json) -> None:
         kind, value = self.kind_of(entry), entry.entry("value")
         self.recognised = self.recognised or kind in self.kinds
@@ -142,10 +131,16 @@ class _Events(OpenHandsReader):
     def system_prompt(self, line: Line, event: Json) -> None:
         texts = [event.text(key, "text") for key in ("system_prompt", "dynamic_context")]
         draft = Draft("system", [text for text in texts if text])
-        if draft.content:
-            self.add_system(event, line, draft, event.listed("tools"))
-        else:
+        first = self.system
+        if not draft.content:
             line.is_unknown("expected a text in the field system_prompt")
+        elif first is None:
+            self.add(event, line, draft)
+            self.take_tools(event.listed("tools"))
+        else:
+            self.say_system(line, draft, "another system prompt: the first one stands")
+            if first.content != draft.content:
+                self.caveat("the system prompt changed; the first one stands")
 
     def message(self, line: Line, event: Json) -> None:
         said = event.entry("llm_message")
@@ -190,9 +185,6 @@ class _Events(OpenHandsReader):
                 content += _content(event.listed("extended_content"), line)
         self.add(event, line, Draft("tool", content, call_id=event.name("tool_call_id")))
 
-    def condensation(self, line: Line, event: Json) -> None:
-        self.condense(line, event, {str(name) for name in event.listed("forgotten_event_ids")})
-
     def request(self, line: Line, event: Json) -> None:
         """Remember why the next condensation comes."""
         reason = label(event.text("reason"))
@@ -225,7 +217,7 @@ def _without_kind(fields: Json) -> Json:
 
 
 def _leave_out_reasoning(holder: Json, line: Line) -> None:
-    if any(holder.get(key) for key in marks_of("openhands")["reasoning"]):
+    if any(holder.get(key) for key in _REASONING):
         line.leave_out_thinking()
 
 

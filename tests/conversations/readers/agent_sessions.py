@@ -54,78 +54,9 @@ COPILOT = events(
 )  # fmt: skip
 
 
-def printed(kind: str, content: Any, agent: str | None = None, **fields: Any) -> dict[str, Any]:
-    """Return a message as Claude Code prints it."""
-    role = "user" if kind == "user" else "assistant"
-    return {"type": kind, "message": {"role": role, "content": content, **fields.pop("of", {})},
-            "parent_tool_use_id": agent, "session_id": SESSION, **fields}  # fmt: skip
-
-
-def use(call: str, name: str, **arguments: Any) -> dict[str, Any]:
-    """Return a tool_use block."""
-    return {"type": "tool_use", "id": call, "name": name, "input": arguments}
-
-
-def used(call: str, text: str) -> dict[str, Any]:
-    """Return a tool_result block."""
-    return {"type": "tool_result", "tool_use_id": call, "content": text}
-
-
 def text(words: str) -> dict[str, Any]:
     """Return a text block."""
     return {"type": "text", "text": words}
-
-
-_ONE = {"id": "msg_1", "model": "m-1"}
-
-STREAM: list[dict[str, Any]] = [
-    {"type": "system", "subtype": "init", "cwd": "/w", "session_id": SESSION, "tools": ["Read"],
-     "mcp_servers": [], "model": "m-1", "claude_code_version": "2.1.99", "uuid": "u0"},
-    printed("assistant", [{"type": "thinking", "thinking": "HIDDEN", "signature": "s"}],
-            of=_ONE, uuid="u1"),
-    printed("assistant", [text("Looking.")], of=_ONE, uuid="u2"),
-    printed("assistant", [use("t1", "Read", file_path="a.py")], of=_ONE, uuid="u3"),
-    printed("user", [used("t1", "PORT = 8123")], uuid="u4", tool_use_result={"x": 1}),
-    printed("assistant", [use("t2", "Task", prompt="Count the files.")], uuid="u5",
-            of={"id": "msg_2", "model": "m-1"}),
-    printed("assistant", [use("t3", "Bash", command="ls")], agent="t2", uuid="u6",
-            of={"id": "msg_3", "model": "m-1"}),
-    printed("user", [used("t3", "a.py")], agent="t2", uuid="u7"),
-    printed("user", [used("t2", "There is 1.")], uuid="u8"),
-    {"type": "system", "subtype": "status", "status": "compacting", "session_id": SESSION,
-     "uuid": "u9"},
-    {"type": "system", "subtype": "compact_boundary", "session_id": SESSION, "uuid": "u10",
-     "compact_metadata": {"trigger": "auto", "pre_tokens": 900, "post_tokens": 200}},
-    printed("user", "This session is being continued. The port is 8123.", uuid="u11",
-            isSynthetic=True, isReplay=False),
-    printed("assistant", [text("All done.")], of={"id": "msg_4", "model": "m-1"}, uuid="u12"),
-    {"type": "result", "subtype": "success", "result": "All done.", "session_id": SESSION,
-     "uuid": "u13"},
-]  # fmt: skip
-
-
-def item(step: str, name: str, kind: str, **fields: Any) -> dict[str, Any]:
-    """Return an item as Codex prints it."""
-    return {"type": f"item.{step}", "item": {"id": name, "type": kind, **fields}}
-
-
-EXEC: list[dict[str, Any]] = [
-    {"type": "thread.started", "thread_id": SESSION},
-    {"type": "turn.started"},
-    item("completed", "i0", "reasoning", text="HIDDEN"),
-    item("started", "i1", "command_execution", command="cat a.py", aggregated_output="",
-         exit_code=None, status="in_progress"),
-    item("completed", "i1", "command_execution", command="cat a.py",
-         aggregated_output="PORT = 8123\n", exit_code=1, status="failed"),
-    item("completed", "i2", "file_change", status="completed",
-         changes=[{"path": "/w/a.py", "kind": "update"}, {"path": "/w/b.py", "kind": "add"}]),
-    item("completed", "i3", "mcp_tool_call", server="docs", tool="find", arguments={"q": "port"},
-         result={"content": [text("port: see a.py")], "structured_content": None}, error=None,
-         status="completed"),
-    item("started", "i4", "web_search", query="ports"),
-    item("completed", "i5", "agent_message", text="It is 8123."),
-    {"type": "turn.completed", "usage": {"input_tokens": 5, "output_tokens": 1}},
-]  # fmt: skip
 
 
 def qwen(name: str, parent: str | None, kind: str, *parts: Any, **fields: Any) -> dict[str, Any]:

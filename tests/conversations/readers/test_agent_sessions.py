@@ -1,4 +1,4 @@
-"""Copilot CLI, Cursor, OpenCode, Qwen Code, and the streams that CI leaves: through the import."""
+"""Copilot CLI, Cursor, OpenCode and Qwen Code, through the import."""
 
 import json
 from collections.abc import Callable
@@ -20,23 +20,18 @@ from tests.conversations.readers.agent_sessions import (
     COPILOT,
     CURSOR,
     CURSOR_STREAM,
-    EXEC,
     OPENCODE,
     QWEN,
-    STREAM,
     cursor_store,
     done,
     events,
     opencode_database,
     opencode_storage,
-    printed,
     qwen,
     request,
     stored,
     text,
     tool,
-    use,
-    used,
 )
 from tests.conversations.readers.reading import json_file, json_lines
 
@@ -176,81 +171,6 @@ def test_copilot_cli_drops_what_was_taken_back_and_failed(tmp_path: Path) -> Non
     assert fixture.recorded_compactions == []
     assert "undone by the user" in shown.stdout
     assert "session.new_in_some_version): unknown" in shown.stdout
-
-
-@pytest.mark.parametrize("write", [json_lines, lambda path, *all_: json_file(path, list(all_))])
-def test_a_claude_code_stream_is_read_as_lines_and_as_a_list(
-    tmp_path: Path, write: Callable[..., Path]
-) -> None:
-    shown, fixtures = run(write(tmp_path / "out.json", *STREAM))
-    assert "out.json: claude-code-stream, " in shown.stdout
-    helper, fixture = sorted(fixtures, key=lambda each: len(each.messages))
-    assert said(fixture) == [
-        ("user", "[the prompt is not in the recording]"),
-        ("assistant", "Looking."),
-        ("tool", "PORT = 8123"),
-        ("assistant", ""),
-        ("tool", "There is 1."),
-        ("assistant", "All done."),
-    ]
-    assert calls(fixture) == [
-        ("Read", {"file_path": "a.py"}), ("Task", {"prompt": "Count the files."}),
-    ]  # fmt: skip
-    assert said(helper) == [("user", "Count the files."), ("assistant", ""), ("tool", "a.py")]
-    (compaction,) = fixture.recorded_compactions
-    assert (compaction.cut, compaction.trigger) == (5, "auto")
-    assert (compaction.tokens_before, compaction.tokens_after) == (900, 200)
-    assert state(fixture) == ["This session is being continued. The port is 8123."]
-    assert "the file does not hold the prompt" in caveats(fixture)
-    assert "the file does not hold the prompt" not in caveats(helper)
-    assert "tool calls have no recorded result" not in caveats(fixture)
-    assert fixture.source is not None
-    assert fixture.source.origin == "Claude Code 2.1.99 stream-json"
-    assert "HIDDEN" not in fixture.model_dump_json()
-    assert "unknown" not in shown.stdout
-
-
-def test_a_claude_code_stream_with_prompts_and_without_uuids_keeps_them(tmp_path: Path) -> None:
-    path = json_lines(
-        tmp_path / "out.jsonl",
-        printed("user", "Find the port.", isReplay=True),
-        printed("assistant", [use("t1", "Read", file_path="a.py")], of={"id": "m1"}),
-        printed("user", [used("t1", "8123"), used("t9", "an orphan")]),
-        printed("user", "<local-command-stdout>Compacted</local-command-stdout>", isReplay=True),
-        printed("assistant", [text("8123")], of={"id": "m2"}),
-    )
-    _, fixture = one(path)
-    assert said(fixture) == [
-        ("user", "Find the port."), ("assistant", ""), ("tool", "8123"), ("assistant", "8123"),
-    ]  # fmt: skip
-    assert "1 tool results without their call were left out" in caveats(fixture)
-
-
-def test_codex_exec_calls_hold_their_results(tmp_path: Path) -> None:
-    shown, fixture = one(json_lines(tmp_path / "out.jsonl", *EXEC))
-    assert "out.jsonl: codex-exec, a line thread.started" in shown.stdout
-    assert said(fixture) == [
-        ("user", "[the prompt is not in the recording]"),
-        ("assistant", ""),
-        ("tool", "PORT = 8123\n\n[exit code: 1]"),
-        ("assistant", ""),
-        ("tool", "completed"),
-        ("tool", "completed"),
-        ("assistant", ""),
-        ("tool", "port: see a.py"),
-        ("assistant", "It is 8123."),
-        ("assistant", ""),
-        ("tool", "[no result was recorded for this call]"),
-    ]
-    assert calls(fixture) == [
-        ("shell", {"command": "cat a.py"}),
-        ("edit_file", {"path": "/w/a.py"}),
-        ("create_file", {"path": "/w/b.py"}),
-        ("docs__find", {"q": "port"}),
-        ("web_search", {"query": "ports"}),
-    ]
-    assert "prompts are not in the file" in caveats(fixture)
-    assert "line 4 (item.started:command_execution): merged into message 1" in shown.stdout
 
 
 def test_qwen_code_is_compressed_to_the_history_that_it_records(tmp_path: Path) -> None:
@@ -428,8 +348,6 @@ def test_cursors_store_holds_many_conversations(tmp_path: Path) -> None:
 
 LINES: dict[str, list[dict[str, Any]]] = {
     "copilot-cli": COPILOT,
-    "claude-code-stream": STREAM,
-    "codex-exec": EXEC,
     "qwen-code": QWEN,
     "cursor": CURSOR_STREAM,
 }

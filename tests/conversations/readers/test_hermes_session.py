@@ -1,4 +1,4 @@
-"""Hermes' JSON: messages on lines, exported sessions, snapshots, trajectories."""
+"""Hermes' JSON: messages on lines, exported sessions, snapshots."""
 
 import json
 from collections.abc import Sequence
@@ -135,58 +135,6 @@ def test_a_snapshot_is_one_document(tmp_path: Path) -> None:
     assert caveats(built) == []
 
 
-def trajectory() -> dict[str, Any]:
-    call = '<tool_call>\n{"name": "bash", "arguments": {"command": "ls"}}\n</tool_call>'
-    answer = json.dumps({"tool_call_id": "c7", "name": "bash", "content": {"files": ["a"]}})
-    tools = json.dumps([{"name": "bash", "parameters": {"type": "object"}, "required": None}])
-    turns = [
-        ("system", f"Signatures stand within <tools> </tools> tags:\n<tools>\n{tools}\n</tools>"),
-        ("human", "list"),
-        ("gpt", f"<think>\nsecret\n</think>\nI look.\n{call}\n{call}"),
-        (
-            "tool",
-            f"<tool_response>\n{answer}\n</tool_response>\n"
-            "<tool_response>\nplain\n</tool_response>",
-        ),
-        ("gpt", "<think>\n</think>\nOne file."),
-    ]
-    return {
-        "conversations": [{"from": role, "value": text} for role, text in turns],
-        "timestamp": "2026-01-01",
-        "model": "some/model",
-        "completed": True,
-    }
-
-
-def test_a_trajectory_gives_its_calls_back(tmp_path: Path) -> None:
-    path = written(tmp_path / "x.jsonl", [trajectory(), trajectory()])
-    seen = FORMAT.recognise(source_file(path))
-    assert seen == "conversations of turns with from and value"
-    built, second = read(path)
-    messages = built.fixture.messages
-    roles = ["system", "user", "assistant", "tool", "tool", "assistant"]
-    assert [message.role for message in messages] == roles
-    assert messages[2].text == "I look."
-    assert [call.id for call in messages[2].calls] == ["c7", "call-2"]
-    assert messages[2].calls[0].function.parsed() == {"command": "ls"}
-    assert [message.text for message in messages[3:]] == ['{"files": ["a"]}', "plain", "One file."]
-    assert [tool.function.name for tool in built.fixture.tools] == ["bash"]
-    assert built.account.entries[3].left_out == (("thinking", "thinking is left out"),)
-    assert any("training data" in caveat for caveat in caveats(built))
-    assert built.account.unsettled() == []
-    assert second.fixture.name.endswith("line-2")
-
-
-def test_a_call_that_is_no_json_stays_text(tmp_path: Path) -> None:
-    broken = trajectory()
-    broken["conversations"][2]["value"] = "<tool_call>\n{'name': oops}\n</tool_call>"
-    (built,) = read(written(tmp_path / "x.jsonl", [broken]))
-    assert built.fixture.messages[2].text == "<tool_call>\n{'name': oops}\n</tool_call>"
-    assert "a result whose call is not in the file" in [
-        entry.reason for entry in built.account.entries
-    ]
-
-
 def test_what_belongs_to_nothing_is_named(tmp_path: Path) -> None:
     path = tmp_path / "x.jsonl"
     lines = [json.dumps(value) for value in (META, *turn(1), {"odd": 1}, 3)]
@@ -194,8 +142,8 @@ def test_what_belongs_to_nothing_is_named(tmp_path: Path) -> None:
     (built,) = read(path)
     assert said(built) == HISTORY
     assert [str(entry) for entry in built.account.entries[-3:]] == [
-        "line 7 (other): unknown: expected a message, a session or a trajectory",
-        "line 8 (other): unknown: expected a message, a session or a trajectory",
+        "line 7 (other): unknown: expected a message or a session",
+        "line 8 (other): unknown: expected a message or a session",
         "line 9 (unreadable): skipped: not JSON: the file ends within it (23 bytes)",
     ]
 
@@ -224,9 +172,7 @@ def test_json_of_any_shape_never_ends_in_a_traceback(tmp_path: Path, odd: Any) -
     keys = ("id", "segments", "parent_session_id", "end_reason", "model_config", "started_at")
     sessions = [session("a", [user("go"), *messages], **{key: odd}) for key in keys]
     sessions.append(session("b", [odd, user("go")], system_prompt=odd, tools=odd, model=odd))
-    turns = [user("go"), {"from": odd, "value": "x"}, {"from": "gpt", "value": odd}, odd]
-    values = [*sessions, {"conversations": turns, "model": odd}]
-    found = list(FORMAT.read(source_file(written(tmp_path / "x.jsonl", values))))
+    found = list(FORMAT.read(source_file(written(tmp_path / "x.jsonl", sessions))))
     assert len(found) >= 2
     for conversation in found:
         if any(draft.role == "user" for draft in conversation.drafts):
