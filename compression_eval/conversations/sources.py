@@ -11,6 +11,7 @@ import glob
 import io
 import json
 import os
+import re
 import stat
 import zipfile
 import zlib
@@ -71,6 +72,8 @@ _ZEROS: dict[tuple[bool, ...], str] = {
 _HEAD_VALUES = 60
 _ENDS = 4096
 _SPACE = " \t\r\n\x00"
+_PREFACE = r"""(?:[^\s"\[\]{}][^\n"\[\]{}]{0,200}\n\s*){1,5}(?=[\[{])"""
+"""Lines that a program printed before a document; a torn line of JSON has quotes or brackets."""
 _DECODER = json.JSONDecoder()
 
 
@@ -312,7 +315,7 @@ class SourceFile:
                 return None, False
             text, replaced = self._text("replace"), True
         try:
-            return json.loads(text), replaced
+            return json.loads(re.sub(rf"\A{_PREFACE}", "", text, count=1)), replaced
         except (ValueError, RecursionError):
             return None, replaced
 
@@ -329,6 +332,7 @@ class SourceFile:
         space = _SPACE.encode()
         with self.path.open("rb") as file:
             begin = file.read(_ENDS).removeprefix(codecs.BOM_UTF8).lstrip(space)
+            begin = re.sub(rf"\A{_PREFACE}".encode(), b"", begin, count=1)
             file.seek(max(0, self.path.stat().st_size - _ENDS))
             end = file.read().rstrip(space)
         return begin[:1] + end[-1:] in (b"{}", b"[]")

@@ -38,7 +38,7 @@ _KEY = re.compile(_RESULTS + r"""[\\"'`\s]{0,8}:(?:\s|\\+[nrt])*+(?:[\[{]|-\s)""
 """The key of a grading with the beginning of its value, in JSON or in what was to be JSON."""
 _LINE_BEGINS = re.compile(r"(?:[\s\u200b\ufeff\[({`~]|json\b|<[^<>\n]{1,40}>)*+")
 """What may stand between the beginning of a line and a grading: what it is wrapped in."""
-_LINE_ENDS = re.compile(r"(?:[^\S\n]|[\u200b\ufeff}\])`~]|<[^<>\n]{1,40}>)*+(?:\n|\Z)")
+_LINE_ENDS = re.compile(r"(?:[^\S\n]|[\u200b\ufeff}\])`~;]|<[^<>\n]{1,40}>)*+(?:\n|\Z)")
 """What may stand between a grading and the end of its line."""
 _REMARK = re.compile(r"[}\])`]*+[;,.]*+(?:[\s\u200b]++(?P<letter>[^\W\d_])|[^\S\n]*+(?:\n|\Z))")
 """How a line goes on that has begun with a grading: another sentence, or nothing."""

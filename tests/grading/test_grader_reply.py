@@ -45,6 +45,7 @@ USABLE = {
     "a semicolon after": f"{GOOD};",
     "a comma after": f"{GOOD},\n",
     "a remark after": f"{GOOD} Overall: good.",
+    "a statement of code": f"Grading: {GOOD};",
     "a remark in Chinese after": f"{GOOD}\u3000总体良好。",
     "wide and unseen blanks after": f"{GOOD}\u3000\u200b",
     "an unclosed brace first": "{ let me think: " + GOOD,

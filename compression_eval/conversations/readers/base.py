@@ -30,6 +30,7 @@ from compression_eval.conversations.drafts import (
 from compression_eval.conversations.fields import Json, entries, label
 from compression_eval.conversations.sources import SourceFile, Value
 from compression_eval.errors import DataError
+from compression_eval.text.thinking import split_thinking
 
 TEXT_ACTIONS = (
     "the agent's actions are part of its text, not tool calls: files that it touched are not "
@@ -356,19 +357,15 @@ def mcp_content(
 
 
 def without_thinking(content: Iterable[str | Image], line: Line) -> Content:
-    """Leave out the thinking that some models write before their answer, between tags."""
-    return [without_tags(part, line) if isinstance(part, str) else part for part in content]
+    """Leave out the thinking that some models write among their words, between marks."""
+    return [_said(part, line) if isinstance(part, str) else part for part in content]
 
 
-def without_tags(text: str, line: Line) -> str:
-    """Leave out the thinking at the start of a text."""
-    stripped = text.lstrip()
-    for tag in ("think", "thinking"):
-        _, end, rest = stripped.partition(f"</{tag}>")
-        if end and stripped.startswith(f"<{tag}>"):
-            line.leave_out_thinking()
-            return rest.lstrip()
-    return text
+def _said(text: str, line: Line) -> str:
+    split = split_thinking(text)
+    if split.thoughts:
+        line.leave_out_thinking()
+    return split.said
 
 
 @cache

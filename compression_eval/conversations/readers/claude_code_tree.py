@@ -254,7 +254,7 @@ class Links:
         """Find the predecessor of every line."""
         records = thread.records
         self.first: dict[str, int] = {}
-        """The first line with an uuid."""
+        """The line with an uuid: the first, or the last one that says something else."""
         self.repeats: dict[int, int] = {}
         """Lines with the uuid of an earlier one, which they repeat."""
         self.parents = [_NONE] * len(records)
@@ -264,15 +264,21 @@ class Links:
         self.cut_off = False
         """Whether the first line names one before it that is not in the file."""
         for index, record in enumerate(records):
-            if record.linked and self.first.setdefault(record.uuid, index) != index:
-                self.repeats[index] = self.first[record.uuid]
+            earlier = self.first.get(record.uuid, _NONE) if record.linked else _NONE
+            if earlier != _NONE and _says_the_same(record, records[earlier]):
+                self.repeats[index] = earlier
+            elif record.linked:
+                self.first[record.uuid] = index
+                self.parents[index] = earlier
         previous = _NONE
         for index, record in enumerate(records):
             if not record.linked:
                 continue
             restarts = index in thread.restarts
             parent = self.first.get(record.parent, _NONE)
-            if parent == _NONE and previous == _NONE:
+            if self.parents[index] != _NONE:  # it follows the line whose uuid it has
+                parent = self.parents[index]
+            elif parent == _NONE and previous == _NONE:
                 self.cut_off = self.cut_off or bool(record.parent)
             elif parent == _NONE and (restarts or not record.root):
                 parent = previous
@@ -280,6 +286,11 @@ class Links:
             self.parents[index] = parent
             if index not in self.repeats and record.type != "progress":
                 previous = index
+
+
+def _says_the_same(record: Record, other: Record) -> bool:
+    said, known = (each.entry.at("message", "content") for each in (record, other))
+    return record.type == other.type and bool(said == known)
 
 
 def follow(records: Sequence[Record], links: Links) -> set[int]:

@@ -219,6 +219,13 @@ def _as_export(folder: Path) -> Path:
     return json_file(folder / "export.json", OPENCODE)
 
 
+def _as_printed(folder: Path) -> Path:
+    path = folder / "printed.json"
+    shown = "Exporting session: ses_1\n\n" + json.dumps(OPENCODE, indent=2)
+    path.write_text(shown, encoding="utf-8")
+    return path
+
+
 def _as_database(folder: Path) -> Path:
     return opencode_database(folder / "opencode.db", [OPENCODE])
 
@@ -227,7 +234,7 @@ def _as_files(folder: Path) -> Path:
     return opencode_storage(folder / "storage", OPENCODE)
 
 
-@pytest.mark.parametrize("write", [_as_export, _as_database, _as_files])
+@pytest.mark.parametrize("write", [_as_export, _as_printed, _as_database, _as_files])
 def test_opencode_in_all_three_forms(tmp_path: Path, write: Callable[[Path], Path]) -> None:
     shown, fixture = one(write(tmp_path))
     assert said(fixture) == [

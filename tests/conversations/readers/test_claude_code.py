@@ -158,6 +158,16 @@ def test_a_line_that_stands_twice_is_one_message(tmp_path: Path) -> None:
     ]
 
 
+def test_a_line_with_the_uuid_of_another_one_is_a_message_of_its_own(tmp_path: Path) -> None:
+    session = Session()
+    for words in ("first", "second", "third", "fourth"):
+        session.user(words)
+    session.lines[2]["uuid"] = session.lines[3]["parentUuid"] = session.lines[1]["uuid"]
+    assert said(session.read(tmp_path)) == [
+        ("user", words) for words in ("first", "second", "third", "fourth")
+    ]
+
+
 @pytest.mark.parametrize(
     ("content", "reason"),
     [

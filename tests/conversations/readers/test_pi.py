@@ -72,7 +72,7 @@ def test_a_linear_session_becomes_messages(tmp_path: Path) -> None:
         _old(
             _turn(
                 {"type": "thinking", "thinking": "SECRET THOUGHT", "thinkingSignature": "x"},
-                _text("two calls"),
+                _text("<scratchpad>SECRET THOUGHT</scratchpad>\ntwo calls"),
                 _call("c1", path="a.py"),
                 _call("c2", path="b.py"),
                 stop="toolUse",
