@@ -62,7 +62,7 @@ from compression_eval.sweeping.running import (
     run_sweep,
 )
 from compression_eval.sweeping.settings import SweepSettings
-from compression_eval.terminal import CleanCommand, Output, examples, named_model
+from compression_eval.terminal import CleanCommand, Output, StoppedError, examples, named_model
 
 PLACES = (
     ("CLAUDE_CONFIG_DIR", "~/.claude", "projects"),
@@ -202,8 +202,7 @@ def quickstart_command(
         _confirm(plans, prices, yes=yes)
         done = [_run(plan, prices) for plan in plans]
     except KeyboardInterrupt:
-        click.echo(f"\nStopped. The same command goes on in {out}.", err=True)
-        raise click.Abort from None
+        raise StoppedError(f"Stopped. The same command goes on in {out}.") from None
     _conclude(ctx, plans, done)
 
 

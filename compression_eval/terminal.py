@@ -54,6 +54,16 @@ class _NotFoundError(click.ClickException):
     exit_code = 2
 
 
+class StoppedError(click.ClickException):
+    """Ctrl-C: the message says what stands, and how to go on."""
+
+    exit_code = 130
+
+    def show(self, file: Any = None) -> None:
+        """Print the message."""
+        click.echo(f"\n{self.message}", err=True, file=file)
+
+
 class CommandLineError(DataError, click.ClickException):
     """A `DataError` that Inspect's command line shows as one line instead of a traceback."""
 
@@ -83,6 +93,8 @@ def clean_errors() -> Iterator[None]:
         yield
     except BrokenPipeError:
         raise  # the pipe was closed; click ends quietly
+    except KeyboardInterrupt:
+        raise StoppedError("Interrupted.") from None
     except (DataError, OSError) as error:
         missing = isinstance(error, NotFoundError)
         raise (_NotFoundError if missing else click.ClickException)(refusal(error)) from error

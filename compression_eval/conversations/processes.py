@@ -12,7 +12,7 @@ from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from functools import partial
-from multiprocessing import get_all_start_methods, get_context, parent_process
+from multiprocessing import get_all_start_methods, get_context, parent_process, resource_tracker
 from multiprocessing.connection import Connection, wait
 from multiprocessing.process import BaseProcess
 from pathlib import Path
@@ -136,12 +136,26 @@ def _started(
     calls, end = context.Pipe()
     process = context.Process(target=target, args=(*arguments, end), daemon=True)
     try:
-        with end:  # closed here, so that the pipe ends with the process
+        with end, _no_interrupts():  # closed here, so that the pipe ends with the process
             process.start()
     except (EOFError, OSError) as error:
         calls.close()
         raise DataError(f"a process cannot be started: {plain_error(error)}") from error
     return calls, process
+
+
+@contextmanager
+def _no_interrupts() -> Iterator[None]:
+    """Let Ctrl-C wait, and never come to what is started meanwhile: this process ends it."""
+    if not hasattr(signal, "pthread_sigmask"):
+        yield
+        return
+    resource_tracker.ensure_running()  # now: its start lets the signal through
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
 
 
 def _end_all(processes: Sequence[BaseProcess]) -> None:
@@ -170,7 +184,7 @@ def _ignore_signals() -> None:
 
 def _reply(calls: Connection) -> None:
     """Send the error or the result of every call, unless the main process is gone."""
-    signal.signal(signal.SIGINT, _end)  # without a traceback
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # the main process ends this one
     signal.signal(signal.SIGTERM, _end)
     Thread(target=_end_with_parent, daemon=True).start()
     gc.freeze()

@@ -34,7 +34,7 @@ from compression_eval.sweeping.running import (
 )
 from compression_eval.sweeping.settings import SweepSettings, settings_of, sweep_options
 from compression_eval.sweeping.spreading import PART, failures_of, in_parts, spread
-from compression_eval.terminal import CleanCommand, Output, examples
+from compression_eval.terminal import CleanCommand, Output, StoppedError, examples
 
 DEFAULT_FOLDER = "logs/sweep"
 
@@ -167,8 +167,7 @@ def sweep_command(
         success, logs = run_sweep(plan, folder, run)
         _conclude(plan, folder, success, logs)
     except KeyboardInterrupt:
-        click.echo(f"\nStopped. The same command goes on in {folder}.", err=True)
-        raise click.Abort from None
+        raise StoppedError(f"Stopped. The same command goes on in {folder}.") from None
 
 
 @click.command(

@@ -158,7 +158,7 @@ def workers_of(process: "subprocess.Popen[str]") -> list[psutil.Process]:
     ("how", "code", "said"),
     [
         ("a worker is killed", 1, ".json: the process that worked on it ended by signal 9\n"),
-        ("ctrl-c", 1, "Aborted!"),
+        ("ctrl-c", 130, "Interrupted."),
         ("sigterm", 128 + signal.SIGTERM, ""),
     ],
 )

@@ -109,8 +109,8 @@ def test_ctrl_c_stops_a_sweep_and_the_same_command_goes_on(tiny: Path, tmp_path:
         timeout=TIME_LIMIT,
         check=False,
     )
-    assert ended.returncode == 1
-    assert ended.stderr.endswith(f"\nStopped. The same command goes on in {folder}.\nAborted!\n")
+    assert ended.returncode == 130
+    assert ended.stderr.endswith(f"\nStopped. The same command goes on in {folder}.\n")
     assert "Error: " not in ended.stderr
     assert run("sweep", file).code == 0
     assert len(samples(folder)) == 2 * small.PROBES * EPOCHS
