@@ -88,8 +88,8 @@ _CONVENTION = re.compile(
 )
 """Commands that anybody would try first."""
 _FAILED_TEST = re.compile(
-    r"^FAILED (\S+?)(?: - .*)?$|^\s*--- FAIL: (\S+)|^test (\S+) \.\.\. FAILED$"
-    r"|^(?:FAIL|ERROR): (\w+) \(|^\s*● (\S.{3,90}?)\s*$|^\s*[✕✗×] (\S.{3,90}?)"
+    r"^FAILED (\S+?)(?: - .*)?$|^[ \t]*--- FAIL: (\S+)|^test (\S+) \.\.\. FAILED$"
+    r"|^(?:FAIL|ERROR): (\w+) \(|^[ \t]*● (\S.{3,90}?)\s*$|^[ \t]*[✕✗×] (\S.{3,90}?)"
     r"(?: \(?\d+ ?m?s\)?)?$",
     re.MULTILINE,
 )

@@ -34,7 +34,7 @@ from compression_eval.errors import DataError
 _TABLE = ("cursorDiskKV",)
 _USER, _ASSISTANT = 1, 2
 """Types of bubbles, as the messages of the store are called."""
-_QUERY = re.compile(r"<user_query>\n?(.*)\n?</user_query>", re.DOTALL)
+_QUERY = ("<user_query>", "</user_query>")
 _REDACTED = re.compile(r"\s*\[REDACTED\]\s*\Z")
 """Stands in transcripts where the model thought."""
 
@@ -143,12 +143,15 @@ class _Lines(Reader):
 
 def _typed(part: Any, line: Line) -> Any:
     """Return what the user typed, without the client's notes around it."""
-    found = _QUERY.search(part) if isinstance(part, str) else None
-    if found is None:
+    if not isinstance(part, str):
         return part
-    if _QUERY.sub("", part, count=1).strip():
+    before, opened, rest = part.partition(_QUERY[0])
+    typed, closed, after = rest.rpartition(_QUERY[1])
+    if not (opened and closed):
+        return part
+    if before.strip() or after.strip():
         line.leave_out("notes", "what the client put round the user's words")
-    return found[1].strip("\n")
+    return typed.strip("\n")
 
 
 class _Composer(Reader):

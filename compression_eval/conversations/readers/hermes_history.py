@@ -5,7 +5,6 @@ behind them: the kept head, the summary, the kept tail. So the kept messages sta
 once more for every compaction; taken as they are they would be said again and again.
 """
 
-import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from itertools import takewhile
@@ -27,7 +26,6 @@ _ENCODED = "\x00json:"
 """Before content that is a list or an object, where a store only takes text."""
 REASONING = ("reasoning", "reasoning_content", "reasoning_details", "codex_reasoning_items")
 REPEATS = ("api_content", "codex_message_items")
-_SCRATCHPAD = re.compile(r"\s*<REASONING_SCRATCHPAD>.*?</REASONING_SCRATCHPAD>\s*", re.DOTALL)
 _LOST = (
     "a summary stands for earlier messages that the file no longer holds; it is kept as a message"
 )
@@ -68,11 +66,7 @@ def message_row(value: Json, place: str, ledger: Ledger, *, session: int = 0) ->
         return None
     draft = Draft(role, content_of(decoded(value.at("content")), line))
     if role == "assistant":
-        first = without_thinking(draft.content[:1], line)
-        if first and isinstance(first[0], str) and (found := _SCRATCHPAD.match(first[0])):
-            line.leave_out_thinking()
-            first = [first[0][found.end() :]]
-        draft.content[:1] = first
+        draft.content[:1] = without_thinking(draft.content[:1], line)
         stored = value.at("tool_calls")
         if isinstance(stored, str) and stored:
             text, stored = stored, from_json(stored)
