@@ -27,9 +27,7 @@ if TYPE_CHECKING:
     from compression_eval.compressors.masking import MaskingCompaction
     from compression_eval.compressors.openhands import OpenHandsCompaction
     from compression_eval.compressors.pi import PiCompaction
-    from compression_eval.compressors.pointers import PointersCompaction
     from compression_eval.compressors.recorded import RecordedState
-    from compression_eval.compressors.references import ReferencesCompaction
     from compression_eval.compressors.regenerative import RegenerativeCompaction
     from compression_eval.compressors.user_supplied.command import CommandCompaction
     from compression_eval.compressors.vendors.anthropic import (
@@ -99,9 +97,7 @@ _PLACES = {
     "compressors.masking": ("MaskingCompaction",),
     "compressors.openhands": ("OpenHandsCompaction",),
     "compressors.pi": ("PiCompaction",),
-    "compressors.pointers": ("PointersCompaction",),
     "compressors.recorded": ("RecordedState",),
-    "compressors.references": ("ReferencesCompaction",),
     "compressors.regenerative": ("RegenerativeCompaction",),
     "compressors.vendors.anthropic": (
         "AnthropicClearToolsCompaction",

@@ -17,9 +17,7 @@ from compression_eval.compressors.langchain import LangChainCompaction
 from compression_eval.compressors.masking import MaskingCompaction
 from compression_eval.compressors.openhands import OpenHandsCompaction
 from compression_eval.compressors.pi import PiCompaction
-from compression_eval.compressors.pointers import PointersCompaction
 from compression_eval.compressors.recorded import RecordedState
-from compression_eval.compressors.references import ReferencesCompaction
 from compression_eval.compressors.regenerative import RegenerativeCompaction
 from compression_eval.compressors.spec import Compressor, CompressorSpec, compressor
 from compression_eval.compressors.strategy import Strategy
@@ -41,8 +39,6 @@ _STRATEGIES: dict[str, type[Strategy] | Compressor] = {
     "anchored": AnchoredCompaction,
     "regenerative": RegenerativeCompaction,
     **INSPECTS_OWN,
-    "pointers": PointersCompaction,
-    "references": ReferencesCompaction,
     "masking": MaskingCompaction,
     "clear-tools": ClearToolsCompaction,
     "claude-code": ClaudeCodeCompaction,

@@ -47,32 +47,33 @@ class SpanPlan:
 
 
 @strategy
-class SpanCompaction(WindowStrategy):
-    """Replace the middle of a conversation by a message; base of our own strategies."""
+class SummarisingCompaction(WindowStrategy):
+    """Replace the middle of a conversation by a model's summary; base of our own strategies."""
 
     key: ClassVar[str]
-    """Metadata key of that message, with what the next compression needs of this one."""
-    frame: ClassVar[str] = "carrier"
-    """Name of the text that opens that message."""
-    deed: ClassVar[str] = "summarise"
-    """What is done to the middle, for the reason why there is nothing to do."""
+    """Metadata key of the summary's message, with what the next compression needs of this one."""
+    instructions: ClassVar[str]
+    """Name of the text with the instructions; ``…_protocol`` is the one with the reply form."""
 
-    @property
-    def budget(self) -> int:
-        """The budget in tokens of the text in place of the middle."""
-        raise NotImplementedError
+    summary_tokens: PositiveInt = 1_500
+    """Budget of the summary in tokens. ``anchored`` enforces it; to a model it is a request. With
+    ``target_tokens`` only its proportion to ``tail_tokens`` counts, and it is enforced."""
+    prompt: Text | None = None
+    """Text that replaces the strategy's instructions; the reply form is always added."""
+    focus_topic: Text | None = None
+    """A topic that deserves the most room."""
 
     def plan(self, messages: Sequence[ChatMessage]) -> SpanPlan:
         """Divide the budget and select the span to replace.
 
-        Without a target, head, replacement and tail have their own budgets. With one, the rest of
-        it after the head and the frame is divided between replacement and tail in proportion of
-        their budgets.
+        Without a target, head, summary and tail have their own budgets. With one, the rest of it
+        after the head and the frame is divided between summary and tail in proportion of their
+        budgets.
 
         Raises:
             CompressionError: There is nothing to replace, or the target leaves no room for it.
         """
-        tokens, tail_tokens = self.budget, self.tail_tokens
+        tokens, tail_tokens = self.summary_tokens, self.tail_tokens
         if self.target_tokens is not None:
             frame = token_counter().message(self.carrier("", {}))
             room = room_in_target(
@@ -86,14 +87,14 @@ class SpanCompaction(WindowStrategy):
         if not window.span:
             raise CompressionError(
                 "not_applied",
-                f"nothing to {self.deed}: the conversation fits the head and tail budgets "
+                "nothing to summarise: the conversation fits the head and tail budgets "
                 f"({self.head_tokens} and {tail_tokens} tokens)",
             )
         return SpanPlan(window, earlier, tokens)
 
     def carrier(self, text: str, kept: Any) -> ChatMessageUser:
         """Return the message that replaces the span, with what the next compression needs."""
-        return carrier(text, {self.key: kept}, self.frame)
+        return carrier(text, {self.key: kept})
 
     def state(self, plan: SpanPlan, message: ChatMessage) -> list[ChatMessage]:
         """Return the state around the message that replaces the span.
@@ -117,36 +118,12 @@ class SpanCompaction(WindowStrategy):
         rest = [*plan.window.span, *plan.window.tail]
         return [*start, *filled_tail(rest, room, self.target_tokens)]
 
-
-@strategy
-class SummarisingCompaction(SpanCompaction):
-    """Replace the middle of a conversation by a model's summary."""
-
-    instructions: ClassVar[str]
-    """Name of the text with the instructions; ``…_protocol`` is the one with the reply form."""
-
-    summary_tokens: PositiveInt = 1_500
-    """Budget of the summary in tokens. ``anchored`` enforces it; to a model it is a request. With
-    ``target_tokens`` only its proportion to ``tail_tokens`` counts, and it is enforced."""
-    prompt: Text | None = None
-    """Text that replaces the strategy's instructions; the reply form is always added."""
-    focus_topic: Text | None = None
-    """A topic that deserves the most room."""
-
-    @property
-    def budget(self) -> int:
-        """The budget of the summary."""
-        return self.summary_tokens
-
-    def request(
-        self, plan: SpanPlan, earlier: dict[str, Any], numbers: Sequence[int | None] | None = None
-    ) -> list[ChatMessage]:
+    def request(self, plan: SpanPlan, earlier: dict[str, Any]) -> list[ChatMessage]:
         """Return the messages of a summarising call: instructions as system, material as user.
 
         Args:
             plan: What to summarise, and the budget.
             earlier: The previous summary, if there is one, under the name in the instructions.
-            numbers: The numbers by which the model names the messages; by default their positions.
         """
         header: dict[str, Any] = {**earlier, "budget_tokens": plan.tokens}
         if self.focus_topic:
@@ -154,7 +131,7 @@ class SummarisingCompaction(SpanCompaction):
         text = (self.prompt or prompt(self.instructions)).strip()
         return [
             ChatMessageSystem(content=f"{text}\n\n{prompt(f'{self.instructions}_protocol')}"),
-            ChatMessageUser(content=data_block(header, plan.window.span, numbers)),
+            ChatMessageUser(content=data_block(header, plan.window.span)),
         ]
 
 
@@ -195,9 +172,9 @@ class ProductStrategy(Strategy):
         )
 
 
-def carrier(text: str, metadata: dict[str, Any], frame: str = "carrier") -> ChatMessageUser:
+def carrier(text: str, metadata: dict[str, Any]) -> ChatMessageUser:
     """Return the message that replaces the removed messages in a state."""
-    return ChatMessageUser(content=f"{prompt(frame)}\n\n{text}", metadata=metadata)
+    return ChatMessageUser(content=f"{prompt('carrier')}\n\n{text}", metadata=metadata)
 
 
 def completion(output: ModelOutput) -> str:
@@ -235,20 +212,15 @@ def tagged_summary(reply: str) -> str:
     return text
 
 
-def data_block(
-    header: dict[str, Any],
-    messages: Sequence[ChatMessage],
-    numbers: Sequence[int | None] | None = None,
-) -> str:
+def data_block(header: dict[str, Any], messages: Sequence[ChatMessage]) -> str:
     """Return the material for a summarising model: one JSON object per line.
 
     Args:
         header: Each entry becomes a line of its own, in order.
         messages: The conversation; each message gives position, role, text and tool calls.
-        numbers: What to give instead of the positions.
     """
     lines = [one_line_json({key: value}) for key, value in header.items()]
-    for index, message in zip(numbers or range(len(messages)), messages, strict=True):
+    for index, message in enumerate(messages):
         line: dict[str, Any] = {"index": index, "role": message.role, "text": content_text(message)}
         if isinstance(message, ChatMessageAssistant) and message.tool_calls:
             line["calls"] = [

@@ -132,8 +132,7 @@ class EmbeddedAPI(ModelAPI):
         request = "\n".join(parts)
         records = json_lines(request)
         if _asks_for_summary(request, records):
-            told = "\n".join(message.text for message in messages[:at])
-            return summarise(history, records, pointing="<pointers>" in told)
+            return summarise(history, records)
         # Parts before the last one introduce the question; their words are no search terms.
         question = parts[-1] if parts else ""
         return self._fetched(history, messages[at + 1 :], question, offered)

@@ -70,9 +70,6 @@ _LINES_PER_RESULT = 4
 """Opening lines of a result, noted only if nothing more important fills the budget."""
 
 _MAX_TODO_ITEMS = 8
-_MAX_POINTED = 60
-_POINTED = {"files": "file", "decisions": "decision", "problems": "failed attempt"}
-"""Sections whose notes become pointers, by what those are called."""
 
 
 @dataclass(frozen=True)
@@ -90,16 +87,12 @@ class Note:
         return estimate_tokens(self.text) + _OVERHEAD
 
 
-def summarise(
-    history: list[Utterance], records: list[dict[str, Any]], *, pointing: bool = False
-) -> str:
+def summarise(history: list[Utterance], records: list[dict[str, Any]]) -> str:
     """Return a Markdown summary of the messages in a request, else of the history before it.
 
     Args:
         history: The messages before the request.
-        records: The JSON Lines of the request: messages, budget, focus topic, earlier summary and
-            its pointers.
-        pointing: Whether summary and pointers are asked for, each in its tag.
+        records: The JSON Lines of the request: messages, budget, focus topic, earlier summary.
     """
     earlier = (
         text
@@ -111,47 +104,13 @@ def summarise(
     utterances = [*previous, *(from_records(records) or history)]
     like = "\n".join(u.text for u in utterances if u.role == "user")[:2_000]
     notes = _notes(utterances, records)
-    budget = _budget_of(records)
-    pointers = _pointers(notes, utterances, records, budget // 4) if pointing else []
-    spent = sum(map(estimate_tokens, pointers)) + _HEADING * len(SECTIONS)
-    chosen = _within(notes, budget - spent)
+    chosen = _within(notes, _budget_of(records) - _HEADING * len(SECTIONS))
     blocks = []
     for section in SECTIONS:
         lines = [f"- {note.text}" for note in chosen if note.section == section]
         body = "\n".join(lines) or phrase("empty", like)
         blocks.append(f"## {phrase(section, like)}\n{body}")
-    text = "\n\n".join(blocks)
-    if not pointing:
-        return text
-    listed = "\n".join(f"- {pointer}" for pointer in pointers)
-    return f"<summary>\n{text}\n</summary>\n<pointers>\n{listed}\n</pointers>"
-
-
-def _pointers(
-    notes: list[Note], utterances: list[Utterance], records: list[dict[str, Any]], budget: int
-) -> list[str]:
-    """Return the newest pointers that fit a budget: those of earlier summaries, and of the notes
-    on files, decisions and problems.
-    """  # noqa: D205 - one sentence
-    given = (record.get("earlier_pointers") for record in records)
-    lines = [line for each in given if isinstance(each, list) for line in map(str, each)]
-    earlier = any(utterance.index < 0 for utterance in utterances[:1])
-    found: list[tuple[int, str]] = []
-    for note in notes:
-        if note.section in _POINTED and not (earlier and note.message == 0):
-            # Notes on files name the message, all others its place in the request.
-            of_file = note.section == "files"
-            number = note.message if of_file else utterances[note.message].index
-            what = beginning(note.text.split(": ", 1)[0] if of_file else note.text, _MAX_POINTED)
-            found.append((number, f"{_POINTED[note.section]} {what}: {number}"))
-    lines += [line for _, line in sorted(found)]
-    kept: list[str] = []
-    for line in reversed(lines):
-        budget -= estimate_tokens(line) + _OVERHEAD
-        if budget < 0:
-            break
-        kept.insert(0, line)
-    return kept
+    return "\n\n".join(blocks)
 
 
 def operations(records: list[dict[str, Any]]) -> str:

@@ -27,9 +27,7 @@ from compression_eval import (
     OpenAICompaction,
     OpenHandsCompaction,
     PiCompaction,
-    PointersCompaction,
     RecordedState,
-    ReferencesCompaction,
     RegenerativeCompaction,
     TailOnly,
 )
@@ -44,8 +42,6 @@ STRATEGIES: list[Callable[[], CompactionStrategy]] = [
     lambda: AnchoredCompaction(tail_tokens=300, summary_tokens=200, threshold=THRESHOLD),
     lambda: AnchoredCompaction(target_tokens=500, threshold=THRESHOLD),
     lambda: RegenerativeCompaction(tail_tokens=300, threshold=THRESHOLD),
-    lambda: PointersCompaction(tail_tokens=300, threshold=THRESHOLD),
-    lambda: ReferencesCompaction(tail_tokens=300, reference_tokens=200, threshold=THRESHOLD),
     lambda: MaskingCompaction(keep=2, threshold=THRESHOLD),
     lambda: ClearToolsCompaction(keep=2, threshold=THRESHOLD),
     lambda: ClaudeCodeCompaction(threshold=THRESHOLD),

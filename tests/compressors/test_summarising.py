@@ -13,7 +13,6 @@ from tests.compressors.arms import compressed, session
 ARGUMENTS: dict[str, dict[str, Any]] = {
     "anchored": {"tail_tokens": 120, "summary_tokens": 300},
     "regenerative": {"tail_tokens": 120, "summary_tokens": 300},
-    "pointers": {"tail_tokens": 120, "summary_tokens": 300},
     "claude-code": {},
     "codex": {},
     "openhands": {},
@@ -21,8 +20,8 @@ ARGUMENTS: dict[str, dict[str, Any]] = {
 }
 """With which each applies to the small conversation."""
 
-TAGGED = ("regenerative", "pointers", "claude-code")
-SHORTENED = ("regenerative", "pointers", "codex", "pi", "claude-code")
+TAGGED = ("regenerative", "claude-code")
+SHORTENED = ("regenerative", "codex", "pi", "claude-code")
 LONG = "long " * 5_000
 
 
@@ -36,7 +35,6 @@ LONG = "long " * 5_000
             if name not in ("anchored", "openhands")
         ],
         *[(name, "<summary> </summary>", "empty") for name in TAGGED],
-        ("pointers", "<pointers>- file a.py: 3</pointers>", "empty"),
         ("claude-code", "<analysis>only thoughts</analysis>", "empty"),
         ("anchored", '{"operations": []}', "empty"),
     ],

@@ -5,7 +5,6 @@ import pytest
 from inspect_ai.model import (
     ChatMessage,
     ChatMessageAssistant,
-    ChatMessageSystem,
     ChatMessageUser,
     CompactionSummary,
 )
@@ -43,24 +42,6 @@ def operations(
 def summary(messages: list[ChatMessage], budget: int) -> str:
     request = "\n".join([json.dumps({"budget_tokens": budget}), *lines(messages)])
     return generate([ChatMessageUser(content=request)]).completion
-
-
-def test_pointers_name_the_messages_by_their_given_numbers(session: list[ChatMessage]) -> None:
-    records = [json.loads(line) for line in lines(session)]
-    shown = [json.dumps({**record, "index": record["index"] + 100}) for record in records]
-    header = [{"earlier_pointers": ["file old.py: 7"]}, {"budget_tokens": 2_000}]
-    request = "\n".join([*map(json.dumps, header), *shown])
-    form = ChatMessageSystem(content="Reply with <summary> and <pointers>.")
-    reply = generate([form, ChatMessageUser(content=request)]).completion
-    text, _, pointers = reply.partition("<pointers>")
-    assert text.startswith("<summary>\n## ")
-    pointed = [line.rpartition(": ") for line in pointers.splitlines() if line.startswith("- ")]
-    assert pointed[0] == ("- file old.py", ": ", "7")
-    assert len(pointed) > 3
-    for what, _, number in pointed[1:]:
-        kind, _, named = what[2:].partition(" ")
-        record = records[int(number) - 100]
-        assert named.removeprefix("attempt ").rstrip("…") in json.dumps(record), (kind, record)
 
 
 def test_operations_put_what_matters_into_its_section(session: list[ChatMessage]) -> None:

@@ -1,4 +1,4 @@
-"""The example of docs/compressors/user-supplied.md, as a reader would copy it."""
+"""The examples of docs/compressors/user-supplied.md, as a reader would copy them."""
 
 import re
 from pathlib import Path
@@ -20,9 +20,18 @@ PAGE = Path(__file__).parents[3] / "docs" / "compressors" / "user-supplied.md"
 
 
 @pytest.fixture
-def documented(tmp_path: Path) -> str:
-    (source,) = re.findall(r"```python\n(.*?)```", PAGE.read_text(encoding="utf-8"), re.DOTALL)
-    return f"{written(tmp_path, source)}@keep_ends"
+def examples(tmp_path: Path) -> dict[str, str]:
+    sources = re.findall(r"```python\n(.*?)```", PAGE.read_text(encoding="utf-8"), re.DOTALL)
+    names = ("keep_ends", "references")
+    return {
+        name: f"{written(tmp_path, source, f'{name}.py')}@{name}"
+        for name, source in zip(names, sources, strict=True)
+    }
+
+
+@pytest.fixture
+def documented(examples: dict[str, str]) -> str:
+    return examples["keep_ends"]
 
 
 def test_it_leaves_no_failed_state(documented: str, tmp_path: Path) -> None:
@@ -39,6 +48,17 @@ def test_it_leaves_no_failed_state(documented: str, tmp_path: Path) -> None:
     assert log.results is not None
     (failed,) = [score for score in log.results.scores if score.name == "failed_states"]
     assert [metric.value for metric in failed.metrics.values()] == [0]
+
+
+def test_references_name_the_messages_that_were_removed(examples: dict[str, str]) -> None:
+    fixture = load_fixture(shipped_fixtures()["401-debug"])
+    cut = len(fixture.messages)
+    state = run(examples["references"], {"last": 4}, fixture, (cut,))
+    assert state.status == "ok", state.failure
+    listed = next(m.text for m in state.messages if "read_message(number)" in m.text)
+    for line in listed.splitlines()[1:]:
+        number, role = line.removeprefix("- ").partition(":")[0].split()
+        assert fixture.messages[int(number)].role == role
 
 
 @pytest.mark.parametrize("name", shipped_fixtures())
