@@ -9,11 +9,10 @@ from typing import Any
 import click
 from inspect_ai.log import EvalLog
 
-from compression_eval._version import __version__
 from compression_eval.engine import engine_of, engine_options
 from compression_eval.errors import DataError, passed_over
 from compression_eval.fixtures.addresses import is_address, local_path
-from compression_eval.fixtures.writing import versioned_json, write_whole
+from compression_eval.fixtures.writing import versioned_json
 from compression_eval.run_hooks import too_many_failed
 from compression_eval.sweeping.costs import read_prices
 from compression_eval.sweeping.estimate import as_text, estimate
@@ -23,7 +22,6 @@ from compression_eval.sweeping.folder import (
     log_folder,
     refuse_other_work,
 )
-from compression_eval.sweeping.hawk import hawk_config
 from compression_eval.sweeping.planning import SweepPlan, sweep_plan
 from compression_eval.sweeping.running import (
     RunOptions,
@@ -32,9 +30,9 @@ from compression_eval.sweeping.running import (
     outcome_lines,
     run_sweep,
 )
-from compression_eval.sweeping.settings import SweepSettings, settings_of, sweep_options
+from compression_eval.sweeping.settings import settings_of, sweep_options
 from compression_eval.sweeping.spreading import PART, failures_of, in_parts, spread
-from compression_eval.terminal import CleanCommand, Output, StoppedError, examples
+from compression_eval.terminal import CleanCommand, StoppedError, examples
 
 DEFAULT_FOLDER = "logs/sweep"
 
@@ -49,7 +47,6 @@ DEFAULT_FOLDER = "logs/sweep"
         "sweep --arms anchored --budgets 2000,4000,8000 --log-dir logs/frontier",
         "sweep prompts.yaml --epochs 5",
         "sweep prompts.yaml --engine ray -G max_connections=60 --log-dir s3://bucket/prompts",
-        "sweep prompts.yaml --export hawk --out prompts.eval-set.yaml",
     ),
 )
 @sweep_options
@@ -77,17 +74,6 @@ DEFAULT_FOLDER = "logs/sweep"
     type=click.Choice(["full", "rich", "plain", "log", "none"]),
     help="One of Inspect's.",
 )
-@click.option(
-    "--export",
-    type=click.Choice(["hawk"]),
-    help="Run nothing, and write the eval set that another runner would run.",
-)
-@click.option("--out", type=Output(), help="With --export: the file; else it is printed.")
-@click.option(
-    "--package",
-    metavar="SPEC",
-    help=f"With --export: what installs this package  [compression_eval=={__version__}]",
-)
 def sweep_command(
     file: Path | None,
     prices: Path | None,
@@ -101,9 +87,6 @@ def sweep_command(
     address: str | None,
     part_size: int | None,
     display: Any,
-    export: str | None,
-    out: Path | None,
-    package: str | None,
     **options: Any,
 ) -> None:
     """Run several arms with several models on the same fixtures.
@@ -114,24 +97,6 @@ def sweep_command(
     fixtures, prompts or arguments is refused.
     """
     settings = settings_of(file, options)
-    if export or out or package:
-        others = {
-            "--fresh": fresh,
-            "--dry-run": dry_run,
-            "--max-tasks": max_tasks,
-            "--max-samples": max_samples,
-            "--log-buffer": log_buffer,
-            "--log-dir": options["log_dir"],
-            "--engine": engine,
-            "--address": address,
-            "--part": part_size,
-            "--display": display,
-            "--prices": prices,
-        }
-        for name in (name for name, value in others.items() if value):
-            raise DataError(f"--export: not with {name}, which is up to who runs it")
-        _export(settings, file, bool(export), out, package, retry_attempts)
-        return
     named = local_path(settings.log_dir or DEFAULT_FOLDER)
     cluster = engine_of(engine, address)
     if cluster is None and part_size:
@@ -218,31 +183,6 @@ def estimate_command(
         click.echo(versioned_json(result.model_dump(mode="json")), nl=False)
     else:
         click.echo(as_text(result, plan))
-
-
-def _export(
-    settings: SweepSettings,
-    file: Path | None,
-    chosen: bool,
-    out: Path | None,
-    package: str | None,
-    retry_attempts: int,
-) -> None:
-    """Write what Hawk would run, once all samples are planned."""
-    if not chosen:
-        raise DataError("--out and --package: need --export hawk")
-    if file and out and out.exists() and out.samefile(file):
-        raise DataError(f"--out: {out} holds the settings; name another file")
-    plan = sweep_plan(settings)
-    text = hawk_config(plan, package, retry_attempts)
-    told = f"{len(plan.by_task)} tasks, {plan.samples:,} samples"
-    if plan.passed_over:
-        click.echo(passed_over(plan.passed_over), err=True)
-    if out is None:
-        click.echo(text, nl=False)
-        return
-    write_whole(out, text)
-    click.echo(f"{out}: {told}")
 
 
 def _say_plan(plan: SweepPlan, folder: Path, done: int) -> None:
