@@ -23,7 +23,6 @@ from compression_eval.fixtures.loading import (
     refuse_shared_names,
 )
 from compression_eval.fixtures.models import Fixture
-from compression_eval.grading.anchors import POSITION
 from compression_eval.grading.metrics import REGION, VERDICT
 from compression_eval.grading.rubric import rubric_digest, value_markers
 from compression_eval.plans import ProbePlan, preamble_digest
@@ -90,11 +89,9 @@ def planned_dataset(ready: CheckedArguments) -> PlannedDataset:
     turns = joined.from_iterable(zip_longest(*planner.groups))
     samples = [sample for sample in turns if sample is not None]
     alone = len(planner.names) == 1 and not ready.sharded
-    for position, sample in enumerate(samples):
-        # An error over one cluster would be 0.
-        own = {"cluster": sample.id} if alone else {}
-        place = {POSITION: position} if ready.given.anchors else {}
-        sample.metadata = (sample.metadata or {}) | own | place
+    # With a single fixture, cluster by probe: a standard error over one cluster is 0.
+    for sample in samples if alone else ():
+        sample.metadata = (sample.metadata or {}) | {"cluster": sample.id}
     few = len(planner.names) <= _NAMED_FIXTURES
     name = ",".join(planner.names) if few else f"{len(planner.names)} fixtures"
     return PlannedDataset(

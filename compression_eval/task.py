@@ -68,7 +68,6 @@ def compression(
     state_facts: Literal["reader", "match"] | None = None,
     language: Language | None = None,
     refetch: bool | dict[str, int] = False,
-    anchors: int = 0,
     **unknown: Any,
 ) -> Task:
     """Measure what a coding agent still knows after its context was compressed.
@@ -103,8 +102,6 @@ def compression(
         language: Language of the rubric: en, zh or ja; that of each fixture if not given.
         refetch: Whether the model then answers once more with tools that look at the history and
             its files before the cut; or the limits, as ``{calls: 8, tokens: 20000}``.
-        anchors: How many answers of known worth are graded too, so that a change of the grader
-            can be told from one of the arm; at most one for each sample of an epoch.
         unknown: Refused, so that a misspelt argument is not silently ignored.
 
     Returns:
@@ -136,11 +133,6 @@ def compression_task(arguments: TaskArguments) -> Task:
     dataset = planned_dataset(ready)
     if dataset.passed_over:
         _warn_once(passed_over(dataset.passed_over))
-    if arguments.anchors > len(dataset.samples):
-        raise DataError(
-            f"anchors: {arguments.anchors} is more than the {len(dataset.samples)} samples of an "
-            "epoch, each of which takes one"
-        )
     answerer = active_model()
     nothing_chosen = answerer == "none/none"
     answerer = EMBEDDED_MODEL if nothing_chosen else answerer
@@ -168,7 +160,6 @@ def compression_task(arguments: TaskArguments) -> Task:
             six_dimensions(
                 criteria=arguments.criteria,
                 grader_context=arguments.grader_context,
-                anchors=arguments.anchors,
             ),
             fact_retention(state_facts=arguments.state_facts),
             compression_scorer(),

@@ -27,7 +27,6 @@ def compression(
     state_facts: Literal["reader", "match"] | None = None,
     language: Literal["en", "zh", "ja"] | None = None,
     refetch: bool | dict[str, int] = False,
-    anchors: int = 0,
     **unknown: Any,
 ) -> Task:
     """Measure what a coding agent still knows after its context was compressed.
@@ -62,8 +61,6 @@ def compression(
         language: Language of the rubric: en, zh or ja; that of each fixture if not given.
         refetch: Whether the model then answers once more with tools that look at the history and
             its files before the cut; or the limits, as ``{calls: 8, tokens: 20000}``.
-        anchors: How many answers of known worth are graded too, so that a change of the grader
-            can be told from one of the arm; at most one for each sample of an epoch.
         unknown: Refused, so that a misspelt argument is not silently ignored.
 
     Returns:

@@ -14,7 +14,6 @@ from inspect_ai.scorer import Score
 from compression_eval.analysis.arms import decisive
 from compression_eval.analysis.facts import rows_of_sample
 from compression_eval.fixtures.digests import digest
-from compression_eval.grading.anchors import anchor_of
 from compression_eval.grading.judgement import SIX_DIMENSIONS
 from compression_eval.grading.rubric import KNOWLEDGE, OVERALL, knowledge, structure
 from compression_eval.grading.scorers import DIMENSION_KEYS, NO_KNOWLEDGE, READ_KEYS
@@ -26,7 +25,7 @@ Value = str | int | float | bool | None
 Regradings = Mapping[tuple[str, str, int], Score]
 """Scores of the rubric that replace those in logs, by path, sample id and epoch."""
 
-FACTS, CRITERIA, GRADINGS, ANCHOR = "facts_json", "criteria_json", "gradings_json", "anchor_json"
+FACTS, CRITERIA, GRADINGS = "facts_json", "criteria_json", "gradings_json"
 """Columns that hold, as JSON, several things of one sample; `frames` unfolds them."""
 
 SETUP = ("criteria", "grader_context", "language", "rubric_digest")
@@ -344,16 +343,9 @@ def _gradings_cell(seen: Seen) -> Value:
     return json.dumps(rows, ensure_ascii=False)
 
 
-def _anchor_cell(seen: Seen) -> Value:
-    """Return the grading of the sample's anchor; None if there was none."""
-    anchor = anchor_of(seen.gradings[0]) if seen.gradings else None
-    return anchor.model_dump_json() if anchor else None
-
-
 FOLDED: dict[str, Read] = {
     FACTS: _facts_cell,
     CRITERIA: _criteria_cell,
     GRADINGS: _gradings_cell,
-    ANCHOR: _anchor_cell,
 }
 """Columns that are unfolded after reading, by name."""

@@ -18,13 +18,6 @@ from compression_eval.facts.life import FactFinding, FactWords, follow_facts
 from compression_eval.facts.stale import violations, wrong_values
 from compression_eval.fixtures.models import Language
 from compression_eval.grading import explanation
-from compression_eval.grading.anchors import (
-    ANCHOR,
-    POSITION,
-    anchor_difference,
-    chosen_anchors,
-    grade_anchor,
-)
 from compression_eval.grading.judgement import answer_words, judge
 from compression_eval.grading.metrics import (
     NO_VERDICT,
@@ -275,13 +268,12 @@ def six_dimensions_metrics() -> dict[str, list[Metric]]:
     """Return the metrics of `six_dimensions`.
 
     They are the mean over conversations with its error, means by verdict, and of a panel its
-    alpha; under the first key also how many criteria have no score, and how far the graders are
-    off the anchors.
+    alpha; under the first key also how many criteria have no score.
     """
     metrics: dict[str, list[Metric]] = {
         key: [over_conversations(), by_verdict(), panel_agreement(key)] for key in DIMENSION_KEYS
     }
-    metrics[DIMENSION_KEYS[0]] += [ungraded_criteria(), anchor_difference()]
+    metrics[DIMENSION_KEYS[0]].append(ungraded_criteria())
     return metrics
 
 
@@ -290,7 +282,6 @@ def six_dimensions(
     criteria: CriteriaMode = "by_type",
     grader_context: GraderContext = "state",
     language: Language | None = None,
-    anchors: int = 0,
 ) -> Scorer:
     """Grade the answer with the models of the role ``grader``, on six dimensions, 0 to 5.
 
@@ -301,9 +292,6 @@ def six_dimensions(
         criteria: ``by_type`` grades the criteria that fit the probe, ``all`` every one.
         grader_context: ``state`` shows the grader the compressed context, ``none`` does not.
         language: Language of the rubric; by default that of the fixture.
-        anchors: How many answers of known worth the run has graded too, one beside each of the
-            dataset's first samples, in the first epoch. What came of them is in the scores'
-            metadata.
 
     Raises:
         DataError: An argument is not one of these.
@@ -313,33 +301,21 @@ def six_dimensions(
     if language is not None:
         _check("language", language, get_args(Language))
     warnings = PanelWarnings()
-    chosen = chosen_anchors(anchors)
-    met: dict[int | str, int] = {}
 
     async def score(state: TaskState, target: Target) -> Score:  # noqa: ARG001
-        # By the sample, so that other models and retried runs grade the same anchors, each once.
-        # Logs of earlier versions do not hold positions, and samples count as they are met.
-        position = state.metadata.get(POSITION, met.setdefault(state.sample_id, len(met)))
-        # Metrics see the metadata of first epochs only.
-        anchor = chosen[position] if state.epoch == 1 and position < len(chosen) else None
         sample = read_sample(state)
         if sample is None:
-            result = nothing_recorded()
-        else:
-            graders = graders_for(sample.answer.model)
-            warnings.check_graders(graders)
-            result = await grade_answer(
-                sample,
-                graders,
-                criteria=criteria,
-                grader_context=grader_context,
-                language=language,
-                warnings=warnings,
-            )
-        if anchor is not None:
-            graded = await grade_anchor(anchor, grader_context, language)
-            result.metadata = {**(result.metadata or {}), ANCHOR: graded.model_dump()}
-        return result
+            return nothing_recorded()
+        graders = graders_for(sample.answer.model)
+        warnings.check_graders(graders)
+        return await grade_answer(
+            sample,
+            graders,
+            criteria=criteria,
+            grader_context=grader_context,
+            language=language,
+            warnings=warnings,
+        )
 
     return score
 

@@ -27,7 +27,6 @@ from compression_eval.compressors.tokens import token_counter
 from compression_eval.errors import DataError, describe_validation_error
 from compression_eval.fetching.answering import FetchLimits, instructions
 from compression_eval.fixtures.tokens import MESSAGE_OVERHEAD
-from compression_eval.grading.anchors import chosen_anchors
 from compression_eval.grading.request import GradingRequest, grading_request
 from compression_eval.grading.rubric import load_rubric
 from compression_eval.grading.state_reader import reading_requests
@@ -147,10 +146,6 @@ async def arm_costs(
         costs.grading += about.grading().times(settings.epochs)
         # Epochs of a strategy without a model share one state, which is read once.
         costs.reading += about.reading().times(settings.epochs if calls_model else 1)
-    for anchor in chosen_anchors(settings.anchors):
-        request = anchor.request(settings.grader_context, settings.language)
-        sent = sum(map(token_counter().message, request.messages))
-        costs.grading += Tokens(1, sent, _reply_tokens(request, assumptions))
     costs.state_tokens = sum(sizes) / len(sizes) if sizes else 0.0
     return costs
 

@@ -91,9 +91,6 @@ ARGUMENTS: list[tuple[Arguments, Sequence[str]]] = [
     ({"cycles": 30}, ["cycles", "too short", "30"]),
     ({"answers": 0}, ["answers", "0", "at least 1"]),
     ({"answers": True}, ["answers", "True", "whole number"]),
-    ({"anchors": -1}, ["anchors", "-1", "at least 0"]),
-    ({"anchors": True}, ["anchors", "True", "whole number"]),
-    ({"anchors": 4}, ["anchors", "4", "the 3 samples of an epoch"]),
     *(
         ({"min_removed": share}, [f"min_removed: {share!r} is not a share of at least 0 and less"])
         for share in (-0.1, 1, 1.5, True, "half", None)

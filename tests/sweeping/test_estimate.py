@@ -64,7 +64,6 @@ def test_calls_are_exact_and_tokens_nearly(
             arms=arms,
             cycles=cycles,
             answers=answers,
-            anchors=2 * (answers - 1),
             min_removed=0.0,
             controls=True,
         )

@@ -256,7 +256,6 @@ def test_what_else_decides_a_result_is_named(tiny: Path, tmp_path: Path) -> None
     for arguments, said in (
         (["--arms", "full"], "arm anchored"),
         (["--cycles", "2"], "setting cycles: 1, now 2"),
-        (["--anchors", "1"], "setting anchors: added"),
         (["-G", "temperature=1"], "generation option temperature: added"),
         (["--model-role", "compressor=embedded/lexical"], "role compressor: added"),
         (["-M", "x=1"], "model argument x: added"),

@@ -1,20 +1,15 @@
-"""What changed between two sides beside the means: facts, misses, the spread, and the grader."""
+"""What changed between two sides beside the means: facts, misses and the spread."""
 
-import math
 from collections import Counter, defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from statistics import fmean, stdev
+from statistics import fmean
 from typing import TYPE_CHECKING, Any, Literal
 
-from compression_eval.analysis.columns import ANCHOR, SETUP
-from compression_eval.analysis.comparison.measures import shown_change
+from compression_eval.analysis.columns import SETUP
 from compression_eval.analysis.comparison.sides import Side
-from compression_eval.analysis.statistics.intervals import Spread
 from compression_eval.analysis.statistics.power import Graded, SpreadParts, spread_parts
-from compression_eval.grading.anchors import AnchorGrading, off_by
 from compression_eval.grading.rubric import KNOWLEDGE, OVERALL, structure
-from compression_eval.grading.scorers import DIMENSION_KEYS
 
 if TYPE_CHECKING:
     from pandas import DataFrame, Series
@@ -24,9 +19,6 @@ MIN_CHANGED = 0.5
 
 MISS = 3.0
 """A mean of knowledge under this is a miss."""
-
-DRIFT = 0.3
-"""Minimum change of the grader, in points of knowledge, for a warning, whatever the margin."""
 
 MAX_REASON = 200
 
@@ -264,100 +256,3 @@ def side_spread(side: Side) -> SideSpread:
             for unit, probe, log, epoch, value in known
         )
     return SideSpread(parts, others)
-
-
-# ----- did the grader change?
-
-
-@dataclass(frozen=True)
-class Shift:
-    """How far the graders of two runs are apart on the anchors that both graded."""
-
-    measure: str
-    anchors: int
-    base: float
-    """Graded minus expected, in points, on average; likewise the next."""
-    new: float
-    spread: Spread | None
-    """Over the anchors; None with a single one."""
-
-    @property
-    def change(self) -> float:
-        """How much more the graders of the new side give, in points."""
-        return self.new - self.base
-
-    @property
-    def half_width(self) -> float:
-        """Half of the 95 % interval of the change; infinite with a single anchor."""
-        if self.spread is None:
-            return math.inf
-        low, high = self.spread.interval(self.change)
-        return (high - low) / 2
-
-    @property
-    def drifted(self) -> bool:
-        """Whether the change is large enough for a warning, and exceeds the anchors' variation."""
-        large = abs(self.change) >= DRIFT or math.isclose(abs(self.change), DRIFT)
-        return large and (abs(self.change) > self.half_width or self.half_width <= DRIFT)
-
-
-@dataclass(frozen=True)
-class Drift:
-    """A change of the grader between two sides, as far as it is known."""
-
-    graded: tuple[int, int]
-    """Anchors that were graded on each side."""
-    failed: tuple[int, int]
-    """Gradings of anchors that failed."""
-    shifts: Sequence[Shift]
-    """Knowledge first; empty if the sides share no anchor."""
-    graders: tuple[Sequence[str], Sequence[str]]
-    """Who graded the answers of each side."""
-
-    @property
-    def too_few(self) -> bool:
-        """Whether the interval is too wide to show a relevant drift."""
-        return bool(self.shifts) and self.shifts[0].half_width > DRIFT
-
-    @property
-    def warning(self) -> str:
-        """The warning to show first; empty if there is none."""
-        shift = self.shifts[0] if self.shifts else None
-        drifted = shift is not None and shift.drifted
-        if not drifted and self.graders[0] == self.graders[1]:
-            return ""
-        detail = "how far they are apart was not measured"
-        if shift is not None:
-            detail = (
-                f"on the same {shift.anchors} answers of known worth that of new gives "
-                f"{shown_change(shift.change, shift.measure)} {shift.measure}"
-            )
-        what = "the grader changed" if drifted else "the graders of base and new differ"
-        return f"WARNING {what}: {detail}; --regrade MODEL grades both sides alike"
-
-
-def drift(base: Side, new: Side) -> Drift:
-    """Return how far the graders of two sides are apart, by the anchors that both had graded."""
-    first, second = (
-        [AnchorGrading.model_validate_json(str(cell)) for cell in side.samples[ANCHOR].dropna()]
-        for side in (base, new)
-    )
-    shifts = []
-    for key in DIMENSION_KEYS:
-        old, later = off_by(first, key), off_by(second, key)
-        shared = sorted(old.keys() & later.keys())
-        if not shared:
-            continue
-        changes = [later[name] - old[name] for name in shared]
-        means = [fmean(side[name] for name in shared) for side in (old, later)]
-        count = len(shared)
-        spread = Spread(stdev(changes) / count**0.5, count - 1) if count > 1 else None
-        shifts.append(Shift(key, count, means[0], means[1], spread))
-    graded = [len({each.digest for each in side if not each.failure}) for side in (first, second)]
-    failed = [sum(bool(each.failure) for each in side) for side in (first, second)]
-    return Drift(
-        graded=(graded[0], graded[1]),
-        failed=(failed[0], failed[1]),
-        shifts=shifts,
-        graders=(base.graders, new.graders),
-    )

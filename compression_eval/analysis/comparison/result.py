@@ -76,8 +76,6 @@ class Comparison:
     """Labels of the sides whose compressions are all the same."""
     unread: tuple[list[str], bool]
     """What differs that the embedded compressor never read, and whether nothing else does."""
-    drift: changes.Drift | None
-    """How far the graders are apart; None if both sides were graded again together."""
 
     @property
     def sides(self) -> tuple[Side, Side]:
@@ -325,5 +323,4 @@ def compare(
             )
         ],
         unread=unread,
-        drift=None if base.regraded else changes.drift(base, new),
     )

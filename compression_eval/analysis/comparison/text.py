@@ -7,7 +7,7 @@ from xml.etree.ElementTree import Element, SubElement, indent, tostring
 
 from compression_eval._version import __version__
 from compression_eval.analysis.arms import ARGUMENT, prompt_file
-from compression_eval.analysis.comparison.changes import DRIFT, Drift, FactChange, read_on_one_side
+from compression_eval.analysis.comparison.changes import FactChange, read_on_one_side
 from compression_eval.analysis.comparison.controls import command_for
 from compression_eval.analysis.comparison.measures import (
     BREAKDOWNS,
@@ -106,8 +106,8 @@ def _decision(comparison: Comparison) -> Iterator[str]:
         base, new = map(_failed, comparison.failed)
         chance = "" if by.p_failing is None else f" (p that it fails more {shown_p(by.p_failing)})"
         yield f"failed: base {base}; new {new}{chance}"
-    if comparison.drift is not None and comparison.drift.warning:
-        yield comparison.drift.warning
+    if comparison.base.graders != comparison.new.graders:
+        yield "WARNING the graders of base and new differ; --regrade MODEL grades both sides alike"
     if tools := tools_changed(*comparison.sides):
         listed = ", ".join(f"{name} ({old} -> {now})" for name, old, now in tools)
         yield f"made with other versions, which may tell as well: {listed}"
@@ -289,8 +289,6 @@ def _details(comparison: Comparison) -> Iterator[Section]:
     yield _failures(comparison)
     if (table := spending_table(_spent(comparison))) is not None:
         yield Section("Tokens per correct answer", [table, [SPENDING_NOTE]])
-    if comparison.drift:
-        yield _drift(comparison.drift)
     # Interval for new conversations and p stand in the JSON: these decide nothing.
     heads = ["", "", *_LINE_HEADS[:4], _LINE_HEADS[-1]]
     for column, lines in comparison.breakdowns.items():
@@ -386,35 +384,6 @@ def _share(number: int, of: Failures, by_reason: Mapping[str, int]) -> str:
     return f"{text}: {reasons}" if reasons else text
 
 
-def _drift(drift: Drift) -> Section:
-    """Say how far the graders are off known marks, and apart."""
-    lines = [
-        f"{label}: {failed} gradings of anchors failed"
-        for label, failed in zip(_SIDES, drift.failed, strict=True)
-        if failed
-    ]
-    if drift.too_few:
-        lines.append(f"too few anchors to see a drift of {DRIFT:g} of knowledge")
-    rows = [
-        [
-            measure_name(each.measure),
-            str(each.anchors),
-            *(shown_change(n, each.measure) for n in (each.base, each.new, each.change)),
-            shown_interval(each.spread, each.change, each.measure),
-        ]
-        for each in drift.shifts
-    ]
-    blocks: list[Table | Sequence[str]] = []
-    if rows:
-        blocks.append(Table(("", "anchors", "base off by", "new off by", "drift", "95 %"), rows))
-    else:
-        without = [label for label, n in zip(_SIDES, drift.graded, strict=True) if not n]
-        why = f"no anchors in {' and '.join(without)}" if without else "no anchor is in both"
-        lines.append(f"not measured: {why}; run both with -T anchors=12")
-    title = "Did the grader change? Answers of known worth that both sides had graded"
-    return Section(title, [*blocks, *([lines] if lines else [])])
-
-
 def _changed(comparison: Comparison) -> Section:
     """Say how many facts and probes changed beside what chance alone makes of them."""
     lines = [f"between the sides: facts {len(comparison.facts)}, misses {len(comparison.flips)}"]
@@ -482,7 +451,7 @@ def as_json(comparison: Comparison, *, gate: bool = False) -> str:
     95 %, and what is not known is null.
     """
     outcome, why = comparison.outcome
-    by, elsewhere, drift = comparison.decision, comparison.elsewhere, comparison.drift
+    by, elsewhere = comparison.decision, comparison.elsewhere
     data: dict[str, Any] = {
         "compression_eval": __version__,
         "outcome": outcome,
@@ -520,7 +489,6 @@ def as_json(comparison: Comparison, *, gate: bool = False) -> str:
         "same_arm": comparison.same_arm,
         "mechanical": comparison.mechanical,
         "allowed": comparison.allowed,
-        "anchors": None,
         "base": _side_data(comparison.base, comparison.failed[0]),
         "new": _side_data(comparison.new, comparison.failed[1]),
         "settings_changed": _changes(comparison.changed_settings),
@@ -528,24 +496,6 @@ def as_json(comparison: Comparison, *, gate: bool = False) -> str:
         "other_measures": [_line_data(line) for line in comparison.lines],
         "formula": FORMULA,
     }
-    if drift:
-        data["anchors"] = {
-            "graded": drift.graded,
-            "failed": drift.failed,
-            "shared": drift.shifts[0].anchors if drift.shifts else 0,
-            "warning": drift.warning,
-            "too_few": drift.too_few,
-            "off_by": [
-                {
-                    "measure": each.measure,
-                    "base": each.base,
-                    "new": each.new,
-                    "drift": each.change,
-                    "interval": each.spread and each.spread.interval(each.change),
-                }
-                for each in drift.shifts
-            ],
-        }
     if not gate:
         data |= {
             "retention": [asdict(each) for each in comparison.retention or ()] or None,
