@@ -12,7 +12,6 @@ def six_dimensions(
     criteria: Literal["by_type", "all"] = "by_type",
     grader_context: Literal["state", "none"] = "state",
     language: Literal["en", "zh", "ja"] | None = None,
-    anchors: int = 0,
 ) -> Scorer:
     """The six dimensions of ``compression_eval``, graded by the role ``grader``."""
-    return package.six_dimensions(criteria, grader_context, language, anchors)
+    return package.six_dimensions(criteria, grader_context, language)
