@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from functools import cache
 
+import anyio
 import click
 from inspect_ai.hooks import Hooks, ModelRetry, SampleAttemptStart, TaskEnd, TaskStart, hooks
 from inspect_ai.log import (
@@ -31,7 +32,13 @@ from compression_eval.grading.failures import (
 )
 from compression_eval.grading.scorers import READ_KEYS
 from compression_eval.inspect_models import unknown_role
-from compression_eval.sharing import enter_run, forget_run, open_held_gate, remember_run
+from compression_eval.sharing import (
+    enter_run,
+    forget_run,
+    open_held_gate,
+    remember_run,
+    remove_kept,
+)
 from compression_eval.versioning import changed_since
 
 logger = logging.getLogger(__name__)
@@ -63,7 +70,6 @@ class RunHooks(Hooks):
     def __init__(self) -> None:
         self._specs: dict[str, EvalSpec] = {}
         self._waited_for: set[tuple[str, str]] = set()
-        self._tasks: set[str] = set()
 
     async def on_task_start(self, data: TaskStart) -> None:
         """Remember an attempt's logical run; refuse unknown roles and retries of other data.
@@ -93,17 +99,7 @@ class RunHooks(Hooks):
         command = click.get_current_context(silent=True)
         again = command is not None and command.info_name == "eval-retry"
         logs = command.params.get("log_files", ()) if command and again else ()
-        retried = again or spec.task_id in self._tasks
-        self._tasks.add(spec.task_id)
-        # A retry takes samples from the old log, and those of later epochs may be among them. And
-        # Inspect's cache goes by the calling sample's epoch: a compression that a sample makes for
-        # a later one would be the copy of its own. A limit would be reached by the work of others.
-        cached = bool(data.plan.config.cache) or any(own.cache for _, _, own in _roles(spec))
-        limits = ("time_limit", "working_limit", "token_limit", "cost_limit")
-        limited = any(getattr(spec.config, name) for name in limits)
-        alone = retried or cached or limited
-        epochs = 1 if alone else spec.config.epochs or 1
-        remember_run(data.eval_id, spec.task_id, epochs, map(_folder, logs))
+        remember_run(data.eval_id, spec.task_id, map(_folder, logs))
         if MAX_FAILED not in (spec.metadata or {}):
             return
         self._specs[data.eval_id] = spec
@@ -149,12 +145,16 @@ class RunHooks(Hooks):
         enter_run(data.eval_id)
 
     async def on_task_end(self, data: TaskEnd) -> None:
-        """Report failures, write them into the log's header, and drop the run's shared data."""
+        """Report failures, write them into the log's header, and drop what the run shared."""
         forget_run(data.eval_id)
         self._specs.pop(data.eval_id, None)
         self._waited_for = {key for key in self._waited_for if key[0] != data.eval_id}
         if MAX_FAILED in (data.log.eval.metadata or {}) and data.log.status == "success":
             await _close(data.log, in_eval_set=data.eval_set_id is not None)
+        results = data.log.results
+        whole = results and results.completed_samples == results.total_samples
+        if data.log.status == "success" and whole:
+            await anyio.to_thread.run_sync(remove_kept, data.log.eval.task_id)
 
 
 def _folder(log_file: str) -> str:

@@ -1,6 +1,7 @@
 """What the samples of a run share: states, and the prefixes of requests about one state.
 
-A state is computed once for all samples that need it, and kept beside the log for retried runs.
+A state is computed once for all samples that need it, and kept beside the log until the run has
+succeeded, so that a retry finds it.
 Requests about one state have a long common prefix; the first one goes ahead, so that the others
 read it from the provider's cache.
 """
@@ -9,11 +10,11 @@ import gzip
 import hashlib
 import logging
 import zlib
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable
 from contextlib import asynccontextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, field
-from functools import cache, partial
+from functools import cache
 from importlib import import_module
 from pathlib import Path
 from uuid import uuid4
@@ -38,9 +39,6 @@ MAX_WAIT_SECONDS = 10.0
 """How long others let a first call go ahead. Providers have a prefix in their cache once the first
 reply has begun, so a call that takes longer than this has filled the cache or is in trouble."""
 
-_MAX_AHEAD = 2
-"""So many samples with a state of their own make one of a later epoch before they go on."""
-
 _NO_PROMPT_CACHE = frozenset(
     {"embedded", "mockllm", "none", "hf", "vllm", "sglang", "llama-cpp-python"}
 )
@@ -55,8 +53,8 @@ _NO_PROMPT_CACHE = frozenset(
 _PRIVATE_MODULE, _PRIVATE_NAME = "inspect_ai.log._samples", "sample_active"
 
 _eval_id: ContextVar[str] = ContextVar("compression_eval_eval_id")
-_runs: dict[str, tuple[str, int]] = {}
-"""Logical run and number of epochs of each attempt."""
+_runs: dict[str, str] = {}
+"""Logical run of each attempt."""
 _folders: dict[str, set[str]] = {}
 """Folders of logs with the states of each logical run; a retry may write its log elsewhere."""
 
@@ -71,14 +69,12 @@ class RunIdentity:
     """The logical run: the same for a run and its retries."""
     log_folder: str | None
     """Folder of the log, a path or URL; None if it is not known."""
-    epochs: int = 1
 
 
 def current_run() -> RunIdentity:
     """Return the run of the calling sample."""
     eval_id = _eval_id.get()
-    task_id, epochs = _runs.get(eval_id, (eval_id, 1))
-    return RunIdentity(eval_id, task_id, _log_folder(), epochs)
+    return RunIdentity(eval_id, _runs.get(eval_id, eval_id), _log_folder())
 
 
 def current_attempt() -> str:
@@ -104,16 +100,15 @@ def _warn_once(text: str) -> None:
     logger.warning("%s", text)
 
 
-def remember_run(eval_id: str, task_id: str, epochs: int, folders: Iterable[str] = ()) -> None:
-    """Note which logical run an attempt belongs to, and how many epochs it has.
+def remember_run(eval_id: str, task_id: str, folders: Iterable[str] = ()) -> None:
+    """Note which logical run an attempt belongs to.
 
     Args:
         eval_id: The attempt.
         task_id: The logical run.
-        epochs: Of the run.
         folders: Where logs of earlier attempts are, paths or URLs.
     """
-    _runs[eval_id] = task_id, epochs
+    _runs[eval_id] = task_id
     _folders.setdefault(task_id, set()).update(folders)
 
 
@@ -123,11 +118,27 @@ def enter_run(eval_id: str) -> None:
 
 
 def forget_run(eval_id: str) -> None:
-    """Drop the data of a run that has ended."""
+    """Drop what an attempt that has ended shared in memory."""
     _runs.pop(eval_id, None)
     gates = _gates.get({})
     for key in [key for key in gates if key[0] == eval_id]:
         del gates[key]
+
+
+def remove_kept(task_id: str) -> None:
+    """Remove the states of a logical run that has succeeded: nothing goes on with them."""
+    import fsspec
+
+    for folder in _folders.pop(task_id, ()):
+        place = f"{folder.rstrip('/')}/{STATES_FOLDER}"
+        try:
+            system, path = fsspec.core.url_to_fs(place, use_listings_cache=False)
+            if system.exists(f"{path}/{task_id}"):
+                system.rm(f"{path}/{task_id}", recursive=True)
+            if system.exists(path) and not system.ls(path):
+                system.rmdir(path)
+        except Exception as error:  # a file system may raise anything; the run has succeeded
+            logger.warning("%s: kept states could not be removed: %s", place, error)
 
 
 class SharedError(Exception):
@@ -152,8 +163,6 @@ class _Slot:
 class SharedStates:
     """States by run and key; the first sample that needs one computes it, the others wait.
 
-    Who would wait may compute one of a later epoch first, and so may a few whose own is there.
-
     A sample that computes one may be cancelled or run into a limit: then the next one that waits
     takes over. A strategy that fails is not tried again in the same logical run; its failure is
     the state that all samples get. An error that says nothing about the strategy, such as an outage
@@ -163,39 +172,6 @@ class SharedStates:
 
     def __init__(self) -> None:
         self._slots: dict[tuple[str, str], _Slot] = {}
-        self._ahead = 0
-        """Number of samples that have their own state and compute another."""
-
-    async def compute_ahead(
-        self, key: str, later: Sequence[str], compute: Callable[[str], Awaitable[State]]
-    ) -> None:
-        """Compute the first state of ``later`` that nobody has begun, if another has a key's state.
-
-        A sample that only waited for another's compression would hold one of the few places that
-        Inspect gives to samples, and the compressions of the next epochs would begin after it. Of
-        the samples that need not wait, `_MAX_AHEAD` at a time compute one too, or the next epochs
-        would begin with waiting. Only a limit of this sample is raised; whoever needs the state
-        tries again after other errors.
-        """
-        eval_id = current_run().eval_id
-        own = self._slots.get((eval_id, key))
-        if own is None:
-            return
-        waits = own.lock.locked()
-        if not waits and (own.state is None or self._ahead >= _MAX_AHEAD):
-            return
-        free = next((each for each in later if (eval_id, each) not in self._slots), None)
-        if free is None:
-            return
-        self._ahead += not waits
-        try:
-            await self.get(free, partial(compute, free))
-        except LimitExceededError:
-            raise
-        except Exception as error:
-            logger.info("a compression for a later epoch failed: %s", error)
-        finally:
-            self._ahead -= not waits
 
     async def get(self, key: str, compute: Callable[[], Awaitable[State]]) -> tuple[State, bool]:
         """Return the state for a key, and whether this call computed it.

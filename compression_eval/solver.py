@@ -32,7 +32,6 @@ from compression_eval.record import (
 from compression_eval.sharing import (
     InterruptedStateError,
     SharedStates,
-    current_run,
     prefix_first,
 )
 from compression_eval.text.markdown import escaped
@@ -122,31 +121,19 @@ async def shared_state(
     job = plan.compression
     replicate = (sample.epoch - 1) // answers
     conversation = f"{version}\n{job.fixture.name}\n{job.cuts}"
-    keys = {
-        f"{conversation}\n{number}": number
-        for number in range(replicate, max(-(-current_run().epochs // answers), replicate + 1))
-    }
-    own, *later = keys
 
-    async def compute(key: str) -> State:
+    async def compute() -> State:
         model = get_model(role="compressor", default=model_under_test())
         async with span(name="compression", type="compression"):
             # Replicates have the same history, so a provider can read it from its cache.
             async with prefix_first(f"compress:{conversation}", model):
-                state = await compress(job, keys[key], model)
+                state = await compress(job, replicate, model)
             state.computed_by = f"{sample.sample_id}, epoch {sample.epoch}"
-            if key != own:
-                transcript().info(
-                    "This compression is for a later epoch. The one that this sample needs is made "
-                    "by another sample.",
-                    source="compression",
-                )
             transcript().info(_overview(state), source="compression")
         return state
 
     try:
-        await shared.compute_ahead(own, later, compute)
-        return await shared.get(own, partial(compute, own))
+        return await shared.get(f"{conversation}\n{replicate}", compute)
     except InterruptedStateError as error:
         failed = State(
             state_id=f"interrupted-{replicate}",

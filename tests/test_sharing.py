@@ -4,7 +4,6 @@ from pathlib import Path
 
 import anyio
 import pytest
-from inspect_ai.util import LimitExceededError
 
 from compression_eval import sharing
 from compression_eval.compressors.state import State
@@ -77,72 +76,6 @@ def test_interruptions_are_bounded_and_nobody_hangs() -> None:
         with anyio.fail_after(5), pytest.raises(InterruptedStateError, match="3 times"):
             await shared.get("key", work)
         assert work.begun == MAX_INTERRUPTIONS
-
-    anyio.run(scenario)
-
-
-@pytest.mark.usefixtures("run")
-def test_of_what_fails_ahead_only_a_limit_is_raised() -> None:
-    limit = LimitExceededError("token", value=2, limit=1)
-
-    async def scenario() -> None:
-        shared, work = SharedStates(), Work()
-
-        async def fails(key: str) -> State:
-            raise limit if key == "limit" else ConnectionError("gone")
-
-        async with anyio.create_task_group() as tasks:
-            tasks.start_soon(shared.get, "key", work)
-            await anyio.sleep(0.001)
-            await shared.compute_ahead("key", ["other"], fails)
-            with pytest.raises(LimitExceededError):
-                await shared.compute_ahead("key", ["other", "limit"], fails)
-        again, here = await shared.get("other", work)
-        assert (again.state_id, here) == ("state-2", True)
-
-    anyio.run(scenario)
-
-
-@pytest.mark.usefixtures("run")
-def test_of_those_with_a_state_a_few_compress_ahead_and_the_others_go_on() -> None:
-    async def scenario() -> None:
-        shared, work = SharedStates(), Work()
-        begun: list[str] = []
-        may_end = anyio.Event()
-        others = 0
-
-        async def computes(key: str) -> State:
-            begun.append(key)
-            await may_end.wait()
-            return State(state_id=key, fixture="tiny", cut=11, replicate=0)
-
-        async def sample() -> None:
-            nonlocal others
-            await shared.compute_ahead("key", [f"later-{n}" for n in range(9)], computes)
-            others += not may_end.is_set()
-
-        async def fails() -> State:
-            raise ConnectionError("gone")
-
-        await shared.compute_ahead("key", ["later-0"], computes)  # nobody has begun its own
-        with pytest.raises(ConnectionError):
-            await shared.get("key", fails)
-        with anyio.fail_after(5):
-            await shared.compute_ahead("key", ["later-0"], computes)  # its own is to be made again
-        assert begun == []
-        async with anyio.create_task_group() as tasks:
-            tasks.start_soon(shared.get, "key", work)
-            await anyio.sleep(0.001)
-            # It has no state yet, so it is not counted among the few.
-            await shared.compute_ahead("key", ["early"], lambda _: Work()())
-        async with anyio.create_task_group() as tasks:
-            for _ in range(5):
-                tasks.start_soon(sample)
-            await anyio.sleep(0.01)
-            assert (sorted(begun), others) == (["later-0", "later-1"], 3)
-            may_end.set()
-        await sample()
-        assert sorted(begun) == ["later-0", "later-1", "later-2"]
 
     anyio.run(scenario)
 

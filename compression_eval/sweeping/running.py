@@ -55,6 +55,9 @@ from compression_eval.text.tables import Table, table_lines
 _WRITES = 100
 """How often a log is written while its task runs; each time as a whole."""
 
+_MAX_SAMPLES = 200
+"""Samples of a task at the same time, unless given: those that wait for a state do nothing else."""
+
 MAX_COMPARISONS = 6
 """Maximum number of printed commands; the table has the names for others."""
 
@@ -133,7 +136,7 @@ def _eval_set(
             log_realtime=False,
             log_buffer=options.log_buffer or max(1, largest // _WRITES),
             max_tasks=options.max_tasks,
-            max_samples=options.max_samples,
+            max_samples=options.max_samples or min(largest, _MAX_SAMPLES),
             **generate,
         )
     except (KeyboardInterrupt, DataError):

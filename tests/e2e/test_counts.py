@@ -6,8 +6,7 @@ from pathlib import Path
 
 import pytest
 from inspect_ai import eval as inspect_eval
-from inspect_ai.event import InfoEvent
-from inspect_ai.log import EvalLog, read_eval_log
+from inspect_ai.log import EvalLog
 from inspect_ai.model import get_model
 
 from tests.e2e import small
@@ -89,35 +88,6 @@ def test_compressions_of_different_states_run_side_by_side(
     paths = [small.write(tmp_path / "data", name) for name in ("one", "two", "three")]
     small.run(log_dir, paths, epochs=1, options={"max_samples": 3})
     assert scripts[COMPRESSES].most_running == 3
-
-
-def test_who_waits_for_a_compression_makes_one_of_a_later_epoch(
-    scripts: Scripts, tiny: Path, log_dir: Path
-) -> None:
-    scripts[COMPRESSES].seconds = 0.3
-    log = small.run(log_dir, tiny, answers=2, options={"max_samples": EPOCHS})
-    assert len(scripts[COMPRESSES].calls) == EPOCHS
-    # The first goes ahead of the others, so that they can read the history from a cache.
-    assert scripts[COMPRESSES].most_running == EPOCHS - 1
-    makers = {small.state(sample).computed_by for sample in small.samples(log)}
-    assert len(makers) == EPOCHS
-    for sample in small.samples(read_eval_log(log.location, resolve_attachments=True)):
-        own = small.state(sample)
-        told = [str(event.data) for event in sample.events if isinstance(event, InfoEvent)]
-        ahead = [text for text in told if "is for a later epoch" in text]
-        here = f"{sample.id}, epoch {sample.epoch}"
-        assert len(ahead) == (here in makers and not own.computed_here)
-        assert own.computed_here == (own.computed_by == here)
-
-
-def test_a_limit_of_a_sample_is_not_used_up_for_a_later_epoch(
-    scripts: Scripts, tiny: Path, log_dir: Path
-) -> None:
-    scripts[COMPRESSES].seconds = 0.1
-    for limit in ("time_limit", "token_limit"):
-        log = small.run(log_dir, tiny, options={limit: 9_000, "max_samples": EPOCHS})
-        for sample in small.samples(log):
-            assert small.state(sample).computed_by.endswith(f", epoch {sample.epoch}")
 
 
 @pytest.mark.parametrize("by_name", [True, False])
