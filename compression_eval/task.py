@@ -44,7 +44,7 @@ DEFAULT_EPOCHS = 3
 MAX_ARM_NAME = 60
 """Maximum characters of an arm in a task's name; its tags and arguments hold the rest."""
 
-_OFFLINE_TAG = "no-language-model"
+OFFLINE_TAG = "no-language-model"
 _OFFLINE_NOTE = "The embedded lexical model did everything: no language model was involved."
 
 
@@ -291,7 +291,7 @@ def check_models(
 def _offline_marks(*models: str | None) -> tuple[dict[str, str], list[str]]:
     """Return a log's note and tag if no language model takes part; a name is None if unknown."""
     if all(str(name).startswith("embedded/") for name in models):
-        return {"note": _OFFLINE_NOTE}, [_OFFLINE_TAG]
+        return {"note": _OFFLINE_NOTE}, [OFFLINE_TAG]
     return {}, []
 
 
@@ -306,5 +306,5 @@ def with_models(created: Task, answers: str, roles: Mapping[str, Sequence[str]])
     helpers = (name for role in ("grader", "compressor") for name in roles.get(role) or [answers])
     note, offline = _offline_marks(answers, *helpers)
     kept = {name: value for name, value in (created.metadata or {}).items() if name != "note"}
-    tags = [tag for tag in created.tags or [] if tag != _OFFLINE_TAG]
+    tags = [tag for tag in created.tags or [] if tag != OFFLINE_TAG]
     return task_with(created, tags=[*tags, *offline], metadata=kept | note)

@@ -2,6 +2,7 @@
 
 import os
 import re
+import shlex
 import sys
 from collections.abc import Callable, Container, Iterator, Mapping, Sequence, Sized
 from contextlib import contextmanager
@@ -208,6 +209,11 @@ def examples(*arguments: str) -> str:
     """Return an epilog of examples that click leaves unwrapped."""
     lines = (f"  compression-eval {line}" for line in arguments)
     return "\b\n" + "\n".join(("Examples:", *lines))
+
+
+def go_on(*commands: Sequence[str]) -> None:
+    """Print what can be done next, as commands to copy."""
+    click.echo("\n".join(("Go on with:", *(f"  {shlex.join(words)}" for words in commands))))
 
 
 def aligned(rows: Sequence[Sequence[str]], right: Container[str] = ()) -> list[str]:

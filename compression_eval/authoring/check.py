@@ -43,7 +43,7 @@ from compression_eval.fixtures.digests import digest
 from compression_eval.fixtures.finding_files import SHIPPED
 from compression_eval.fixtures.loading import FixtureWithBank, find_sources
 from compression_eval.fixtures.models import Fixture, Language
-from compression_eval.terminal import examples, say_passed_over
+from compression_eval.terminal import examples, go_on, say_passed_over
 from compression_eval.text.matching import Text, normalise
 
 WordKind = Literal["artifact", "continuation", "decision", "several", "or", "numbers"]
@@ -460,3 +460,6 @@ def check_command(paths: tuple[str, ...], probes: Path | None, tail_tokens: int)
     click.echo(counted(findings, len(sources) - len(without)))
     if any(finding.severity == "error" for finding in findings):
         raise click.exceptions.Exit(1)
+    if len(paths) == 1:
+        given = ("-T", f"fixtures={paths[0]}", *(("-T", f"probes={probes}") if probes else ()))
+        go_on(("inspect", "eval", "compression_eval/compression", *given))

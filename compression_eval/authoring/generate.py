@@ -34,6 +34,7 @@ from compression_eval.terminal import (
     Output,
     check_output,
     examples,
+    go_on,
     model_by_name,
     model_options,
     say_passed_over,
@@ -228,15 +229,21 @@ def generate_command(
                         progress(number, line)
                     finish(made)
     else:
-        total = usage.total
-        cache = total.input_tokens_cache_read
-        cached = f", {cache} read from cache" if cache else ""
-        sent = f"{usage.calls} calls, {total.input_tokens} tokens in{cached}"
-        click.echo(f"{model}: {sent}, {total.output_tokens} out")
+        click.echo(f"{model}: {_spent(usage)}")
     if report:
         _write_report(report, wanted, usage, done)
     unasked = [made.passed_over for made in done if made.bank is None]
     say_passed_over([*without, *unasked], done[len(unasked) :])
+    banks = ("--probes", out) if out else ()
+    go_on(("compression-eval", "probes", "check", *paths, *banks))
+
+
+def _spent(usage: "Usage") -> str:
+    total = usage.total
+    cache = total.input_tokens_cache_read
+    cached = f", {cache} read from cache" if cache else ""
+    sent = f"{usage.calls} calls, {total.input_tokens} tokens in{cached}"
+    return f"{sent}, {total.output_tokens} out"
 
 
 def _write_report(path: Path, wanted: Wanted, usage: "Usage | None", done: Sequence[Made]) -> None:

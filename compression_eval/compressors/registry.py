@@ -112,7 +112,7 @@ def compressor_spec(name: str, arguments: Mapping[str, Any] | None = None) -> Co
         named = [".".join(map(str, detail["loc"])) for detail in details]
         known = list(strategy.arguments.model_fields)
         problems = "; ".join(
-            f"it takes no {name}{did_you_mean(name, known)}"
+            f"it takes no {name}{did_you_mean(name, known)}{_spaced(name)}"
             if detail["type"] == "extra_forbidden"
             else f"{name}: {detail['msg']}"
             for name, detail in zip(named, details, strict=True)
@@ -122,3 +122,8 @@ def compressor_spec(name: str, arguments: Mapping[str, Any] | None = None) -> Co
             f"(arguments it takes: {', '.join(known) or 'none'})"
         ) from error
     return spec
+
+
+def _spaced(name: str) -> str:
+    """Return a hint where YAML took ``name:value`` for a name."""
+    return " (YAML wants a space after the colon)" if ":" in name else ""

@@ -1,6 +1,5 @@
 """``compression-eval import``: recorded conversations to fixtures."""
 
-import shlex
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, nullcontext
 from functools import partial
@@ -28,7 +27,13 @@ from compression_eval.conversations.stores import Store
 from compression_eval.errors import DataError, shorten
 from compression_eval.fixtures.finding_files import PARQUET_SUFFIX
 from compression_eval.fixtures.writing import written_whole
-from compression_eval.terminal import CleanCommand, check_output, examples, refuse_to_overwrite
+from compression_eval.terminal import (
+    CleanCommand,
+    check_output,
+    examples,
+    go_on,
+    refuse_to_overwrite,
+)
 
 _TERMINAL = "-"
 _EXAMPLES = (
@@ -174,8 +179,8 @@ def import_command(
     click.echo(f"\n{count} in {out}{unscrubbed}" if job.imported else "\nnothing was imported")
     if job.imported:
         beside = sharding is None and not out.endswith(PARQUET_SUFFIX)
-        banks = "" if beside else " --out banks"  # none can lie beside the rows of a file
-        click.echo(f"Go on with:\n  compression-eval probes generate {shlex.quote(out)}{banks}")
+        banks = () if beside else ("--out", "banks")  # none can lie beside the rows of a file
+        go_on(("compression-eval", "probes", "generate", out, *banks))
     if failed := job.overview.failed:
         raise click.ClickException(f"{failed} could not be imported; see above")
     if not job.imported:

@@ -49,6 +49,7 @@ from compression_eval.sweeping.folder import (
 )
 from compression_eval.sweeping.planning import SweepPlan
 from compression_eval.sweeping.progress import progress
+from compression_eval.task import OFFLINE_TAG
 from compression_eval.terminal import plain_error
 from compression_eval.text.tables import Table, table_lines
 
@@ -236,6 +237,8 @@ def outcome_lines(results: Sequence[ArmResult]) -> Iterator[str]:
         rows.append((result.name, *cells, ungraded))
     yield from table_lines(Table(heads, rows))
     yield "knowledge: 0 to 5, ± standard error; facts kept: in the state; answered: from it"
+    if all(OFFLINE_TAG in (each.log.eval.tags or ()) for each in results):
+        yield "no language model was involved: a lower bound and a regression check"
     if with_zeros:
         yield "* the mean of what did not fail; with failures as 0, as in the report:"
         yield from with_zeros.values()

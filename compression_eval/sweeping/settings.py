@@ -259,7 +259,9 @@ def _number(flag: str, text: str) -> int:
     try:
         return int(text)
     except ValueError as error:
-        raise DataError(f"{flag}: {shorten(text)} is not a number of tokens") from error
+        raise DataError(
+            f"{flag}: {shorten(text)} is not a number of tokens, such as 2000"
+        ) from error
 
 
 def _pairs(flag: str, items: Sequence[str]) -> dict[str, str]:

@@ -95,6 +95,8 @@ def test_a_sound_bank_has_only_what_it_lacks_said(tmp_path: Path) -> None:
         "demo: at cut: 9 4",
         "demo: answered by the kept tail: 0 (0%), by the system prompt alone: 0",
         "1 checked: 0 errors, 2 warnings",
+        "Go on with:",
+        f"  inspect eval compression_eval/compression -T fixtures={path}",
     ]
 
 

@@ -108,6 +108,8 @@ def _decision(comparison: Comparison) -> Iterator[str]:
         yield f"failed: base {base}; new {new}{chance}"
     if comparison.base.graders != comparison.new.graders:
         yield "WARNING the graders of base and new differ; --regrade MODEL grades both sides alike"
+    if not comparison.untold and all(map(no_language_model, comparison.sides)):
+        yield "no language model was involved: a regression check, not what an agent would know"
     if tools := tools_changed(*comparison.sides):
         listed = ", ".join(f"{name} ({old} -> {now})" for name, old, now in tools)
         yield f"made with other versions, which may tell as well: {listed}"
@@ -199,8 +201,8 @@ def _notes(comparison: Comparison) -> Iterator[str]:
         prompts = "what decides the results beside the settings (prompts, code, fixtures)"
         yield f"the arms differ in: {', '.join(changed) or prompts}"
     silent = [side.label for side in sides if no_language_model(side)]
-    if silent:
-        yield f"no language model was involved: {' and '.join(silent)}"
+    if len(silent) == 1:
+        yield f"no language model was involved: {silent[0]}"
     if len(silent) == 2:
         yield "both arms are mechanical and come out the same every time: no noise is expected"
     elif comparison.mechanical:

@@ -172,9 +172,9 @@ def opening(of: Figures) -> str:
         if KNOWLEDGE in (found := of.of_arm[arm.name].estimates)
     ]
     told = [
-        f"{arm.name} keeps {percent(kept.mean)} of the facts and reaches {knowledge.mean:.2f} of 5"
-        if kept
-        else f"{arm.name} reaches {knowledge.mean:.2f} of 5"
+        f"{arm.name} ({whole(of.of_arm[arm.name].costs['tokens_after'])} tokens)"
+        + (f" keeps {percent(kept.mean)} of the facts and" if kept else "")
+        + f" reaches {knowledge.mean:.2f} of 5"
         for arm, knowledge, kept in known
         if not arm.role
     ]

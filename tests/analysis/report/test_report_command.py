@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -226,7 +227,7 @@ def test_the_first_lines_say_what_the_arms_come_to(made: Path) -> None:
     tail = next(point for point in quality if point["arm"] == "tail")
     assert first.startswith("- At about ")
     assert f"tail reaches a knowledge of {tail['quality']:.2f} of 5" in first
-    assert opening.startswith("- On this conversation (3 probes), tail keeps ")
+    assert re.match(r"- On this conversation \(3 probes\), tail \(\d+ tokens\) keeps ", opening)
     assert f"reaches {tail['quality']:.2f} of 5 (full 5.00, none 0.00)." in opening
     page = (made / "index.html").read_text("utf-8")
     assert first.removeprefix("- ") in page
