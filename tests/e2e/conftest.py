@@ -33,6 +33,7 @@ def tiny(tmp_path: Path) -> Path:
 @pytest.fixture
 def scripts() -> Iterator[Scripts]:
     """Well-behaved scripted models by role; a test replaces a reply to make one misbehave."""
+    scripted.SCRIPTS.clear()  # other tests of this process leave theirs
     scripted.SCRIPTS.update(scripted.proper_scripts())
     yield scripted.SCRIPTS
     scripted.SCRIPTS.clear()
