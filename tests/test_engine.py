@@ -726,7 +726,7 @@ def test_what_is_not_whole_is_not_taken_for_done(
 
         with monkeypatch.context() as patch:
             patch.setattr(system, "rm_file", remove, raising=False)
-            assert run(*command, "--force").exit_code == 1
+            assert run(*command, "--force").exit_code == 130
         assert 1 <= len(store.names()) < len(whole)
         assert f"--out: {out} holds part-" in run(*command).stderr
         assert run(*command, "--force").exit_code == 0
