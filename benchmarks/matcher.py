@@ -95,7 +95,7 @@ def answered(pair: Pair) -> bool:
         expected_facts=[fact],
         reference_answer=pair.reference,
     )
-    return stated_facts(probe, pair.text, value_markers(_LANGUAGES.get(pair.id[0], "en")))[0]
+    return stated_facts(probe, pair.text, value_markers(_LANGUAGES.get(pair.id[0], "en"))) == [True]
 
 
 READINGS: dict[str, Reading] = {"spelling": spelled, "notations": noted, "answer": answered}
@@ -236,7 +236,7 @@ def _print_labels(folder: Path) -> None:
         total[arm] += len(probe.expected_facts)
         text = Spelled(answer)
         counted["spelling"][arm] += sum(text.has_any(fact.forms) for fact in probe.expected_facts)
-        counted["answer"][arm] += sum(stated_facts(probe, answer, value_markers("en")))
+        counted["answer"][arm] += stated_facts(probe, answer, value_markers("en")).count(True)
     print("\nexpected facts in the answers: by spelling -> as answers are read")
     for arm, number in total.items():
         print(f"{arm:20}{counted['spelling'][arm]} -> {counted['answer'][arm]} of {number}")

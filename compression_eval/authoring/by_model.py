@@ -1,20 +1,21 @@
-"""Have a model propose probes, mend what fails a check, and drop what can be guessed.
+"""Have a model propose probes, try them on two readers, and mend or drop what fails.
 
-What it is told stands in ``prompts``. A history is shown in one request if that can be done by
+What models are told stands in ``prompts``. A history is shown in one request if that can be done by
 shortening what tools returned, else in parts. The model lists what whoever goes on needs and asks
-about nothing else. Then it answers the questions from their evidence, without the keys, and as
-somebody who has forgotten would: the keys have to find the first answer and not the second. What
-fails a check or this trial goes back to the writer. At last it answers all questions without the
-conversation: a probe whose facts it guesses tells nothing. A message of the history is JSON on a
-line of its own, where nothing in it can end its line, between marks whose code is made from the
-whole material, so that no message can contain it.
+about nothing else. Its keys are names and values, which are looked up in answers, or sentences,
+which only a reader can judge. A reader without the conversation guesses at the questions. One with
+the conversation answers them and says what is wrong, not needed or guessed; the keys that are
+looked up have to find its right answer and not its wrong one. What fails a check or a reader goes
+back to the writer. A message of the history is JSON on a line of its own, where nothing in it can
+end its line, between marks whose code is made from the whole material, so that no message can
+contain it. It comes first in every request about it, for the provider's prompt cache.
 """
 
 import hashlib
 import json
 import logging
 import re
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cache
 from importlib.resources import files
@@ -46,11 +47,12 @@ from compression_eval.authoring.candidates import (
     Harvest,
     duplicate,
     faults,
+    tells_by_spelling,
     warnings,
 )
 from compression_eval.authoring.history import History
 from compression_eval.errors import one_line, shorten
-from compression_eval.fixtures.banks import AnswerKey, Probe, ProbeType
+from compression_eval.fixtures.banks import AnswerKey, ExpectedFact, Probe, ProbeType
 from compression_eval.fixtures.models import BROKEN_TEXT, Message, broken_text
 from compression_eval.fixtures.tokens import text_counter
 from compression_eval.grading.asking import list_schema, object_schema, objects_with
@@ -62,6 +64,9 @@ logger = logging.getLogger(__name__)
 
 REPAIRS = 2
 """How often a model is asked to mend what it proposed."""
+
+TRIES = 2
+"""How often readers are asked about what it proposed."""
 
 CHUNK_TOKENS = 60_000
 """Tokens of history in one request, by default."""
@@ -79,13 +84,9 @@ _MAX_TEXT = 12_000
 _MAX_BETWEEN = 1_500
 """The same for what the user wrote after the part that is shown."""
 
-_STEP = 600
-"""Of a long message of the evidence three times as many characters are shown."""
-
 _MAX_ECHO = 80_000
 _MAX_CANDIDATES = 60
 _MAX_REASON = 300
-_MAX_QUESTION_SHOWN = 100
 _MAX_ANSWER = 300
 _MAX_DETAILS = 5
 _MAX_KEY = 80
@@ -111,10 +112,18 @@ class Need(BaseModel):
 class ProposedFact(BaseModel):
     """A fact as a model gives it."""
 
-    fact: str = Field(min_length=1, max_length=_MAX_KEY)
+    by: Literal["spelling", "meaning"]
+    fact: str = Field(min_length=1)
     any_of: list[str] = Field(default_factory=list, max_length=20)
     superseded: list[str] = Field(default_factory=list, max_length=20)
     evidence: list[int] = Field(min_length=1, max_length=50)
+
+    def expected(self) -> ExpectedFact:
+        """Return it as a fact of a bank."""
+        text, earlier = self.fact.strip() or self.fact, _filled(self.superseded)
+        if self.by == "meaning":
+            return fact(text, self.evidence, superseded=earlier, derived=True)
+        return fact(text, self.evidence, _filled(self.any_of), earlier)
 
 
 class Proposal(BaseModel):
@@ -122,11 +131,9 @@ class Proposal(BaseModel):
 
     need: str
     type: ProbeType
-    shown_by: Literal["conversation", "workspace"]
     question: str = Field(min_length=1)
     facts: list[ProposedFact] = Field(min_length=1, max_length=2)
     reference_answer: str = Field(min_length=1)
-    other_answers: list[str] = Field(min_length=2, max_length=5)
     reasons: list[str] = Field(default_factory=list, max_length=20)
     open_tasks: list[str] = Field(default_factory=list, max_length=20)
 
@@ -138,17 +145,31 @@ class Proposal(BaseModel):
         }
         lists = {name: texts for name, texts in keys.get(self.type, {}).items() if texts}
         key = AnswerKey.model_validate(lists) if lists else None
-        facts = [
-            fact(
-                item.fact.strip() or item.fact,
-                item.evidence,
-                _filled(item.any_of),
-                _filled(item.superseded),
-            )
-            for item in self.facts
-        ]
+        facts = [item.expected() for item in self.facts]
         question, answer = self.question.strip() or "?", self.reference_answer.strip()
         return draft(history, self.type, question, facts, answer, origin, key)
+
+
+Verdict = Literal["wrong", "ambiguous", "given_away", "guessed", "not_needed", "good"]
+
+
+class Reading(BaseModel):
+    """What a reader of the conversation says of a question."""
+
+    answer: str = Field(min_length=1)
+    """The right one, in its own words."""
+    forgotten: str = ""
+    """The likeliest wrong one."""
+    without: str = ""
+    """What is done wrongly by somebody who does not know the answer."""
+    because: str = ""
+    verdict: Verdict
+    workspace: bool = False
+    """Whether one look at files or git would tell."""
+
+
+def _texts(value: object) -> list[str]:
+    return [text for text in value if isinstance(text, str)] if isinstance(value, list) else []
 
 
 def _filled(values: Sequence[str]) -> list[str]:
@@ -193,15 +214,22 @@ class ModelGenerator:
 
         async def write(number: int) -> None:
             nonlocal done
-            request = _request(history, parts[number], count, tool_text)
+            material = _material(history, parts[number], tool_text)
             written = _Written(history, f"{BY_MODEL}{self.model}", harvests[number])
 
             async def take(output: ModelOutput) -> str:
+                again = written.pending is not None
                 written.take(output)
-                await self._try(written)
-                return written.correction()
+                # What checks find is mended before readers are asked, who see all questions.
+                if again or not written.pending:
+                    await self._try(written, material)
+                return written.correction() if written.tries < TRIES else ""
 
-            written.give_up(await self._ask(request, _writing_schema(), take))
+            language = wording("language_name", history.language)
+            task = _prompt("instructions", count=str(count), language=language)
+            failure = await self._ask(_request(material, task), _writing_schema(), take)
+            await self._try(written, material)
+            written.give_up(failure)
             done += 1
             self.progress(f"cut {history.cut}: {done} of {len(parts)} requests answered")
 
@@ -211,44 +239,67 @@ class ModelGenerator:
         result = Harvest()
         for harvest in harvests:
             result.add(harvest)
-        if result.candidates:
-            await self._drop_guessed(history, result)
         return result
 
-    async def _try(self, written: "_Written") -> None:
-        """Have new questions answered from their evidence, and take back what does not fit."""
-        new = {item.probe.question: item.probe for item in written.fresh.values()}
-        asked = {text: probe for text, probe in new.items() if text not in written.answers}
-        shown = [
-            {"question": text, "evidence": _evidence(written.history, probe)}
-            for text, probe in asked.items()
+    async def _try(self, written: "_Written", material: str) -> None:
+        """Put what no reader has seen to one without the conversation, and to one with it."""
+        new, written.untried = written.untried, []
+        if not new:
+            return
+        written.tries += 1
+        taken = [
+            {"question": item.probe.question}
+            for item in written.harvest.candidates
+            if item not in new
         ]
-        entries, failure = await self._answers("informed", shown, answer=_TEXT, forgotten=_TEXT)
-        for number, question in enumerate(asked, 1):
-            entry = entries.get(number, {})
-            answer, wrong = entry.get("answer"), entry.get("forgotten")
-            if isinstance(answer, str) and isinstance(wrong, str) and answer.strip():
-                written.answers[question] = answer, wrong
-        if left := sum(question not in written.answers for question in asked):
-            why = failure or "they were left out of the reply"
-            written.harvest.notes.append(f"{left} not tried on an answer from the evidence: {why}")
-        missed = written.take_back()
+
+        def blind(lines: str) -> list[ChatMessage]:
+            return [ChatMessageSystem(content=_prompt("blind")), ChatMessageUser(content=lines)]
+
+        def informed(lines: str) -> list[ChatMessage]:
+            return _request(material, _prompt("informed", questions=lines))
+
+        asked = [{"question": item.probe.question} for item in new]
+        entries, why = await self._answers("blind", blind, asked, taken, guesses=_TEXTS)
+        guesses = [_texts(entry.get("guesses")) for entry in entries]
+        written.note(entries.count({}), "not answered without the conversation", why)
+        asked = [_shown(item.probe, texts) for item, texts in zip(new, guesses, strict=True)]
+        judged = JSONSchema(type="string", enum=list(get_args(Verdict)))
+        fields = {
+            **dict.fromkeys(("answer", "forgotten", "without", "because"), _TEXT),
+            "verdict": judged,
+            "workspace": JSONSchema(type="boolean"),
+        }
+        entries, why = await self._answers("informed", informed, asked, taken, **fields)
+        readings = [_validated(Reading, entry) for entry in entries]
+        written.note(
+            sum(isinstance(each, str) for each in readings),
+            "not judged by a reader of the conversation",
+            why,
+        )
+        refused = written.judge(new, guesses, readings)
         cut = written.history.cut
-        if asked and not failure:
-            self.progress(f"cut {cut}: {missed} of {len(new)} do not fit an answer from evidence")
+        self.progress(f"cut {cut}: {refused} of {len(new)} questions refused by readers")
 
     async def _answers(
-        self, name: str, questions: Sequence[dict[str, Any]], **fields: JSONSchema
-    ) -> tuple[dict[int, dict[str, Any]], str]:
+        self,
+        name: str,
+        request: Callable[[str], list[ChatMessage]],
+        questions: Sequence[dict[str, Any]],
+        others: Sequence[dict[str, Any]],
+        **fields: JSONSchema,
+    ) -> tuple[list[dict[str, Any]], str]:
         """Have questions answered in one call.
 
         Args:
-            name: The prompt that says how.
+            name: Of the form of the reply.
+            request: Makes the request from the questions, one on a line.
             questions: What is shown of each; they are numbered from 1.
+            others: What is shown of those that are only to be compared with.
             fields: What is wanted for each.
 
         Returns:
-            The replies by number, which may lack some or a field; and why there are none.
+            A reply for each question, empty where there is none; and why there are none.
         """
         found: dict[int, dict[str, Any]] = {}
 
@@ -258,50 +309,12 @@ class ModelGenerator:
                     found[number] = item
             return ""
 
-        if not questions:
-            return found, ""
-        lines = [one_line_json({"number": at, **item}) for at, item in enumerate(questions, 1)]
-        system = ChatMessageSystem(content=_prompt(name))
+        numbered = [{"number": at, **item} for at, item in enumerate(questions, 1)]
+        lines = "\n".join(map(one_line_json, [*others, *numbered]))
         form = object_schema(answers=list_schema(number=_NUMBER, **fields))
-        failure = await self._ask(
-            (system, ChatMessageUser(content="\n".join(lines))),
-            ResponseSchema(name=name, json_schema=form, strict=True),
-            take,
-        )
-        return found, failure
-
-    async def _drop_guessed(self, history: History, harvest: Harvest) -> None:
-        """Have all questions answered without the conversation, and drop what is guessed."""
-        questions = [{"question": item.probe.question} for item in harvest.candidates]
-        entries, failure = await self._answers("blind", questions, guesses=_TEXTS)
-        kept: list[Candidate] = []
-        left = 0
-        for number, item in enumerate(harvest.candidates, 1):
-            guesses = entries.get(number, {}).get("guesses")
-            if not isinstance(guesses, list):
-                left += 1
-                kept.append(item)
-                continue
-            right = (
-                guess
-                for guess in (Text(guess) for guess in guesses if isinstance(guess, str))
-                if all(guess.has_any(each.forms) for each in item.probe.expected_facts)
-            )
-            if (guess := next(right, None)) is None:
-                kept.append(item)
-                continue
-            reason = f"guessed without the conversation: {shorten(guess.source)}"
-            harvest.dropped.append(Dropped.of(item.probe, [reason]))
-        if left:
-            why = failure or "they were left out of the reply"
-            harvest.notes.append(f"{left} not answered without the conversation: {why}")
-        if failure:
-            return
-        guessed = len(harvest.candidates) - len(kept)
-        self.progress(
-            f"cut {history.cut}: {guessed} of {len(questions)} guessed without the conversation"
-        )
-        harvest.candidates = kept
+        schema = ResponseSchema(name=name, json_schema=form, strict=True)
+        failure = await self._ask(request(lines), schema, take)
+        return [found.get(item["number"], {}) for item in numbered], failure
 
     async def _ask(
         self,
@@ -344,7 +357,7 @@ class ModelGenerator:
                 break
             text = said(output).strip()[:_MAX_ECHO]
             echo = [ChatMessageAssistant(content=text)] if text else []
-            messages = [*request, *echo, ChatMessageUser(content=wrong)]
+            messages += [*echo, ChatMessageUser(content=wrong)]
         return failure
 
 
@@ -356,14 +369,11 @@ class _Written:
     origin: str
     harvest: Harvest
     needs: dict[str, Need] = field(default_factory=dict)
-    pending: dict[int, Dropped] | None = None
-    """Candidates of the latest reply that are to be mended; None before a reply was read."""
-    fresh: dict[int, Candidate] = field(default_factory=dict)
-    """Those of it that were taken."""
-    answers: dict[str, tuple[str, str]] = field(default_factory=dict)
-    """By question, an answer from the evidence, and one of somebody who has forgotten."""
-    most_shown: int = 0
-    """How many may be such as the workspace tells: a quarter of those in the first reply."""
+    pending: list[Dropped] | None = None
+    """What is to be mended; None before a reply was read."""
+    untried: list[Candidate] = field(default_factory=list)
+    """Those that no reader has seen."""
+    tries: int = 0
 
     def take(self, output: ModelOutput) -> None:
         """Take what is fit of a reply."""
@@ -375,47 +385,67 @@ class _Written:
                 if isinstance(need := _validated(Need, item), Need):
                     self.needs[need.id] = need
         # A repair that leaves some out leaves them as they were.
-        if self.pending is None:
-            self.most_shown = len(listed) // 4
-        self.harvest.dropped.extend([*(self.pending or {}).values()][len(listed) :])
-        self.pending, self.fresh = {}, {}
-        for number, item in enumerate(listed, 1):
+        self.harvest.dropped.extend((self.pending or [])[len(listed) :])
+        self.pending = []
+        for item in listed:
             taken = self._take(_validated(Proposal, item))
             if isinstance(taken, Dropped):
-                self.pending[number] = taken
+                self.pending.append(taken)
             else:
-                self.fresh[number] = taken
                 self.harvest.candidates.append(taken)
+                self.untried.append(taken)
 
-    def take_back(self) -> int:
-        """Take back what does not fit the answers to its question, and return how many."""
-        taken_back: dict[int, Dropped] = {}
-        for number, item in self.fresh.items():
-            answers = self.answers.get(item.probe.question)
-            if answers and (wrong := _misfit(item.probe, *answers)):
-                taken_back[number] = Dropped.of(item.probe, [wrong])
-                self.harvest.candidates.remove(item)
-        self.pending = dict(sorted({**(self.pending or {}), **taken_back}.items()))
-        return len(taken_back)
+    def note(self, number: int, what: str, why: str) -> None:
+        """Note of how many candidates a reader said nothing."""
+        if number:
+            why = why or "they were left out of the reply"
+            self.harvest.notes.append(f"{number} {what}: {why}")
+
+    def judge(
+        self,
+        new: Sequence[Candidate],
+        guesses: Sequence[Sequence[str]],
+        readings: Sequence["Reading | str"],
+    ) -> int:
+        """Take back what readers refuse, and return how many.
+
+        Args:
+            new: Candidates that they have seen.
+            guesses: Answers to each without the conversation.
+            readings: What a reader of the conversation says of each; a text where it says nothing.
+        """
+        found: list[tuple[Candidate, list[str]]] = []
+        for item, guessed, reading in zip(new, guesses, readings, strict=True):
+            wrong = _refusals(item.probe, guessed, reading)
+            known = isinstance(reading, Reading) and reading.workspace
+            at = self.harvest.candidates.index(item)
+            self.harvest.candidates[at] = replace(item, workspace=known)
+            if wrong:
+                found.append((self.harvest.candidates.pop(at), wrong))
+        left = self.harvest.candidates
+        for item in [each for each in left if each.workspace][len(left) // 4 :]:
+            left.remove(item)
+            found.append((item, [f"question: {IN_WORKSPACE}"]))
+        self.pending = [*(self.pending or []), *(Dropped.of(c.probe, why) for c, why in found)]
+        return len(found)
 
     def correction(self) -> str:
         """Return what the model is told about the candidates that are to be mended."""
         told = [
-            f"{number}. {item.question[:_MAX_QUESTION_SHOWN]!r}: {'; '.join(item.reasons)}"
-            for number, item in (self.pending or {}).items()
+            "\n".join([f"{number}. {shorten(item.question)}", *(f"   - {r}" for r in item.reasons)])
+            for number, item in enumerate(self.pending or [], 1)
         ]
         return _prompt("correction", fault="\n".join(told)) if told else ""
 
     def give_up(self, failure: str) -> None:
         """Drop what was not mended; all of it if no reply could be read."""
         if self.pending is None:
-            self.pending = {1: Dropped("", self.origin, "", (failure or "no answer",))}
+            self.pending = [Dropped("", self.origin, "", (failure or "no answer",))]
         elif failure:
-            self.pending = {
-                number: replace(item, reasons=(*item.reasons, failure))
-                for number, item in self.pending.items()
-            }
-        self.harvest.dropped.extend(self.pending.values())
+            self.pending = [
+                replace(item, reasons=(*item.reasons, failure)) for item in self.pending
+            ]
+        self.harvest.dropped.extend(self.pending)
 
     def _take(self, proposal: "Proposal | str") -> "Candidate | Dropped":
         """Return a candidate if it is fit; else what is wrong."""
@@ -423,85 +453,88 @@ class _Written:
             return Dropped("", self.origin, "", (proposal,))
         probe = proposal.probe(self.history, self.origin)
         need = self.needs.get(proposal.need)
-        wrong = faults(probe, self.history)
+        wrong = [*_loose(proposal), *faults(probe, self.history)]
         if need is None:
             wrong.append(f"need: {shorten(proposal.need)} is not among your needs")
-        for number, answer in enumerate(map(Text, proposal.other_answers)):
-            wrong.extend(
-                f"other_answers[{number}]: no form of {shorten(item.fact)} stands in "
-                f"{shorten(answer.source)}: give a shorter fact, or add such wordings to any_of"
-                for item in probe.expected_facts
-                if not answer.has_any(item.forms)
-            )
         if proposal.type == "continuation":
             wrong.extend(
-                f"{shorten(item.fact)} stands in results of tools only: what is open is what "
-                "somebody said"
-                for item in probe.expected_facts
-                if not self._said(item.forms)
+                f"facts[{number}].evidence: {shorten(item.fact)} stands in results of tools only: "
+                "what is open is what somebody said"
+                for number, item in enumerate(probe.expected_facts)
+                if not self._said(item)
             )
         taken = [candidate.probe for candidate in self.harvest.candidates]
         if twin := duplicate(probe, taken):
-            wrong.append(twin)
-        workspace = proposal.shown_by == "workspace"
-        shown = sum(candidate.workspace for candidate in self.harvest.candidates)
-        if workspace and shown >= self.most_shown:
-            wrong.append(IN_WORKSPACE)
+            wrong.append(f"question: {twin}")
         if wrong or need is None:
             return Dropped.of(probe, wrong)
         doubts = warnings(probe, self.history)
         candidate = Candidate.of(probe, self.history, f"model:{need.kind}", doubts)
-        return replace(candidate, need=need.what, workspace=workspace)
+        return replace(candidate, need=need.what)
 
-    def _said(self, forms: Sequence[str]) -> bool:
-        """Return whether the user or the agent states one of the forms, in text or in a call."""
-        among = (at for at, each in enumerate(self.history.messages) if each.role != "tool")
-        return any(True for _ in self.history.stating(forms, among))
+    def _said(self, item: ExpectedFact) -> bool:
+        """Return whether the user or the agent states a fact, in text or in a call."""
+        messages = self.history.messages
+        if item.derived:
+            places = (index for index in item.evidence if 0 <= index < self.history.cut)
+            return any(messages[index].role != "tool" for index in places)
+        among = (at for at, each in enumerate(messages) if each.role != "tool")
+        return any(True for _ in self.history.stating(item.forms, among))
 
 
-def _misfit(probe: Probe, answer: str, wrong: str) -> str:
-    """Return why the keys of a probe do not tell a right answer from a wrong one; else nothing."""
-    right, forgotten = Text(answer), Text(wrong)
-    facts = probe.expected_facts
-    found = [
-        f"no form of {shorten(item.fact)} stands in the right answer"
-        for item in facts
-        if not right.has_any(item.forms)
-    ]
-    if all(forgotten.has_any(item.forms) for item in facts):
-        forms = (form for item in facts for form in item.forms if forgotten.has(form))
-        found.append(f"the wrong answer has {', '.join(map(shorten, forms))}")
-    if not found:
-        return ""
-    told, guessed = (repr(one_line(text, _MAX_ANSWER)) for text in (answer, wrong))
-    return (
-        f"{'; '.join(found)}: a colleague who read the evidence answered {told}, and somebody who "
-        f"has forgotten would say {guessed}"
+def _loose(proposal: Proposal) -> Iterator[str]:
+    """Yield the keys that would be looked up and that a wrong answer may well have, too."""
+    for number, item in enumerate(proposal.facts):
+        looked_up = {"superseded": item.superseded}
+        if item.by == "spelling":
+            looked_up |= {"fact": [item.fact], "any_of": item.any_of}
+        for name, texts in looked_up.items():
+            for text in _filled(texts):
+                if not tells_by_spelling(text):
+                    yield (
+                        f"facts[{number}].{name}: {shorten(text)} is plain words, which wrong "
+                        "answers have too: what is looked up holds a digit, a sign as code has it, "
+                        "or a capital inside; say anything else in a sentence, by meaning"
+                    )
+                elif len(text) > _MAX_KEY:
+                    yield (
+                        f"facts[{number}].{name}: {shorten(text)} has more than {_MAX_KEY} "
+                        "characters: nobody spells it the same"
+                    )
+
+
+def _shown(probe: Probe, guesses: Sequence[str]) -> dict[str, Any]:
+    """Return what a reader of the conversation sees of a probe: no key that is looked up."""
+    keys = [item.fact for item in probe.expected_facts if item.derived]
+    return {"question": probe.question, **({"key": keys} if keys else {}), "guesses": guesses}
+
+
+def _refusals(probe: Probe, guesses: Sequence[str], reading: "Reading | str") -> list[str]:
+    """Return what speaks against a probe by the word of readers, or by their answers."""
+    spelled = [item for item in probe.expected_facts if not item.derived]
+    found: list[str] = []
+
+    def has_all(answer: str) -> bool:
+        text = Text(answer)
+        return bool(spelled) and all(text.has_any(item.forms) for item in spelled)
+
+    complete = len(spelled) == len(probe.expected_facts)
+    if complete and (right := next(filter(has_all, guesses), None)):
+        found.append(f"question: guessed without the conversation: {shorten(right)}")
+    if not isinstance(reading, Reading):
+        return found
+    if reading.verdict != "good":
+        because = one_line(reading.because, _MAX_REASON)
+        found.append(f"question: {reading.verdict}, by a reader of the conversation: {because}")
+    answer, wrong = (one_line(text, _MAX_ANSWER) for text in (reading.answer, reading.forgotten))
+    found.extend(
+        f"facts.any_of: no form of {shorten(item.fact)} stands in a reader's right answer: {answer}"
+        for item in spelled
+        if not Text(reading.answer).has_any(item.forms)
     )
-
-
-def _evidence(history: History, probe: Probe) -> list[dict[str, str]]:
-    """Return what the first and the last message with each fact say around it.
-
-    Windows begin at steps, so that the fact has no fixed place in them.
-    """
-    shown: dict[str, dict[str, str]] = {}
-    for item in probe.expected_facts:
-        for index in (item.evidence[0], item.evidence[-1]):
-            text = history.texts[index]
-            source = text.source
-            found = (
-                re.search(rf"(?<!\w){re.escape(form)}(?!\w)", source, re.IGNORECASE)
-                for form in item.forms
-            )
-            if match := next(filter(None, found), None):
-                at = match.start()
-            else:  # in another spelling
-                source, at, _ = next(text.places(item.forms), (source, 0, 0))
-            start = max(0, at - at % _STEP - _STEP) if len(source) > 3 * _STEP else 0
-            part = source[start : start + 3 * _STEP]
-            shown[part] = {"role": history.messages[index].role, "text": part}
-    return list(shown.values())
+    if complete and has_all(reading.forgotten):
+        found.append(f"facts: a wrong answer has all of them: {wrong}")
+    return found
 
 
 def _replies(output: ModelOutput, key: str) -> list[dict[str, Any]]:
@@ -549,16 +582,15 @@ def _writing_schema() -> ResponseSchema:
     def one_of(names: Sequence[str]) -> JSONSchema:
         return JSONSchema(type="string", enum=list(names))
 
+    by = one_of(("spelling", "meaning"))
     schema = object_schema(
         needs=list_schema(id=text, kind=one_of(get_args(NeedKind)), what=text),
         candidates=list_schema(
             need=text,
             type=one_of(TYPES),
-            shown_by=one_of(("conversation", "workspace")),
             question=text,
-            facts=list_schema(fact=text, any_of=texts, superseded=texts, evidence=numbers),
+            facts=list_schema(by=by, fact=text, any_of=texts, superseded=texts, evidence=numbers),
             reference_answer=text,
-            other_answers=texts,
             reasons=texts,
             open_tasks=texts,
         ),
@@ -582,8 +614,8 @@ def _parts(history: History, budget: int) -> tuple[list[range], int]:
     return replace(history, sizes=sizes).chunks(budget), tool_text
 
 
-def _request(history: History, part: range, count: int, tool_text: int) -> list[ChatMessage]:
-    """Build a request for some probes of each type about a part of the messages."""
+def _material(history: History, part: range, tool_text: int) -> str:
+    """Return a part of the messages, and what comes after it up to the cut, as they are shown."""
     shown = "\n".join(_line(history, index, tool_text) for index in part)
     after = "\n".join(
         [
@@ -596,20 +628,20 @@ def _request(history: History, part: range, count: int, tool_text: int) -> list[
         ]
     )
     code = hashlib.sha256(f"{shown}\n{after}".encode("utf-8", "surrogatepass")).hexdigest()[:16]
-    material = _prompt(
+    return _prompt(
         "material",
         range=f"{part.start} to {part.stop - 1}",
         code=code,
         history=shown,
         after=after,
         kept_from=str(history.tail_start),
-        count=str(count),
-        language=wording("language_name", history.language),
     )
-    return [
-        ChatMessageSystem(content=_prompt("instructions")),
-        ChatMessageUser(content=[ContentText(text=material, cache_breakpoint=True)]),
-    ]
+
+
+def _request(material: str, task: str) -> list[ChatMessage]:
+    """Build a request about a part of the messages; all about one part begin alike."""
+    content = [ContentText(text=material, cache_breakpoint=True), ContentText(text=task)]
+    return [ChatMessageSystem(content=_prompt("conversation")), ChatMessageUser(content=[*content])]
 
 
 def _line(history: History, index: int, tool_text: int, text: int = _MAX_TEXT) -> str:

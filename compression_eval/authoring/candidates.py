@@ -28,7 +28,9 @@ IN_WORKSPACE = (
     "one look at the workspace would tell, as it does for a quarter of the probes already"
 )
 _SHORT_NUMBER = re.compile(r"[^\w%]*\d{1,2}[^\w%]*")
-_PLAIN_WORD = re.compile(r"[^\W\d_]+\W*")
+_TELLING = re.compile(r"[\d_/\\@#$&*+=<>|~]|\w(?:[.:]\w|[(\[])|(?<!\S)[.-]+\w|\w\S*?[A-Z]")
+_WORD = re.compile(r"\w+")
+_AROUND = 60
 _SPECIFIC = re.compile(r"[\w./:#-]*(?:[\d_/]|\w\.\w)[\w./:#-]*")
 _QUOTED = re.compile(r"[`“‘「『]([^`”’」』]+)")
 _SCRIPTS = {"zh": re.compile("[\u4e00-\u9fff]"), "ja": re.compile("[\u3040-\u30ff]")}
@@ -98,6 +100,15 @@ class Harvest:
         self.dropped.extend(other.dropped)
 
 
+def tells_by_spelling(form: str) -> bool:
+    """Return whether a text is more than plain words, so that hardly any other answer has it.
+
+    It is if it has a digit, a sign as code has it (``a.b``, ``--flag``, ``x_y``), or a capital that
+    is not the first letter of a word.
+    """
+    return _TELLING.search(form) is not None
+
+
 def faults(probe: Probe, history: History) -> list[str]:
     """Return what is wrong with a probe, each in a sentence; nothing if it can be taken.
 
@@ -118,7 +129,7 @@ def faults(probe: Probe, history: History) -> list[str]:
         found.extend(
             f"reference_answer: does not contain {shorten(item.fact)}"
             for item in facts
-            if not answer.has_any(item.forms)
+            if not item.derived and not answer.has_any(item.forms)
         )
     kept = [_kept(item, history) for item in facts]
     if all(kept):
@@ -132,8 +143,8 @@ def faults(probe: Probe, history: History) -> list[str]:
 def _guessed(probe: Probe) -> Iterator[str]:
     """Yield, for each fact that could be guessed, by which form and from what."""
     question = Text(probe.question)
-    for item in probe.expected_facts:
-        for form in _telling(item):
+    for item in _looked_up(probe):
+        for form in item.forms:
             if guessable([form], probe.question) and not question.has(form):
                 source = "convention" if guessable([form], "") else "words of the question"
                 yield f"{shorten(form)} could be guessed, from {source}"
@@ -142,32 +153,23 @@ def _guessed(probe: Probe) -> Iterator[str]:
 
 def _kept(item: ExpectedFact, history: History) -> str | None:
     """Return which form of a fact stands where in what is kept verbatim; None if none does."""
-    for index in history.stating(_telling(item), history.verbatim):
+    if item.derived:
+        kept = [index for index in item.evidence if index in history.verbatim]
+        return f"messages {kept}" if kept == item.evidence else None
+    for index in history.stating(item.forms, history.verbatim):
         if form := _stands_in(history.texts[index], item):
             return f"{shorten(form)} in message {index}"
     return None
 
 
-def _telling(item: ExpectedFact) -> list[str]:
-    """Return the fact and those of its other forms that name something.
-
-    A paraphrase ("generated") may stand anywhere without telling the fact.
-    """
-    return [item.fact, *(form for form in item.any_of if _SPECIFIC.search(form))]
+def _looked_up(probe: Probe) -> list[ExpectedFact]:
+    """Return the facts of a probe that are looked up in texts."""
+    return [item for item in probe.expected_facts if not item.derived]
 
 
 def _stands_in(text: Text, item: ExpectedFact) -> str | None:
-    """Return the telling form of a fact that a text has; None if it has none.
-
-    A single plain word has to be there as it is: "leave" says nothing of "leaves".
-    """
-    forms = _telling(item)
-    found = (
-        form
-        for form in forms
-        if (text.spells(form) if _PLAIN_WORD.fullmatch(form) else text.has(form))
-    )
-    return next(found, None) if text.has_any(forms) else None
+    """Return the form of a fact that a text has; None if it has none."""
+    return next(filter(text.has, item.forms), None) if text.has_any(item.forms) else None
 
 
 def _question_faults(probe: Probe, history: History) -> Iterator[str]:
@@ -183,7 +185,7 @@ def _question_faults(probe: Probe, history: History) -> Iterator[str]:
         yield f"facts: {len(probe.expected_facts)} of them; at most {_MAX_FACTS}"
     text = Text(question)
     for number, item in enumerate(probe.expected_facts):
-        for form in filter(text.has, item.forms):
+        for form in filter(text.has, () if item.derived else item.forms):
             place = "fact" if form == item.fact else "any_of"
             yield (
                 f"question: gives away {shorten(form)} (facts[{number}].{place}): an answer that "
@@ -203,7 +205,7 @@ def _fact_faults(item: ExpectedFact, probe: Probe, history: History) -> Iterator
             unusable = True
     if unusable:
         return
-    stating = history.stated_in(item.forms, item.evidence)
+    stating = item.evidence if item.derived else history.stated_in(item.forms, item.evidence)
     silent = [index for index in item.evidence if index not in stating]
     if outside := [index for index in item.evidence if not 0 <= index < history.cut]:
         yield f"evidence {outside} does not lie before the cut at {history.cut}"
@@ -211,14 +213,38 @@ def _fact_faults(item: ExpectedFact, probe: Probe, history: History) -> Iterator
         stated = history.stated_in(item.forms)
         hint = f"it stands in {stated[:8]}" if stated else "it stands nowhere before the cut"
         where = f"is not in its evidence messages {silent}" if silent else "has no evidence"
-        yield f"{shorten(item.fact)} {where}; {hint}"
+        passages = "".join(
+            f"; message {index} says {near!r}"
+            for index in silent[:2]
+            if (near := _nearest(item.fact, history.texts[index].source))
+        )
+        yield f"{shorten(item.fact)} {where}; {hint}{passages}"
     for value in item.superseded:
         yield from _superseded_faults(value, item, probe, history)
+    if item.derived:
+        return
     for form in item.forms:  # a base name that counts for a path may be that of another file
         name = normalise(form)
         paths = paths_of(name, [normalise(other) for other in item.forms])
         if paths and any(other_paths(name, paths, text.normalised) for text in history.texts):
             yield f"{shorten(form)} is also the name of another file"
+
+
+def _nearest(form: str, text: str) -> str:
+    """Return the passage of a text that has the most words of a form; empty if it has none."""
+    wanted = set(_WORD.findall(form.lower()))
+    found = [(m.start(), m[0]) for m in _WORD.finditer(text.lower()) if m[0] in wanted]
+    reach = 2 * len(form)
+
+    def words_from(place: int) -> int:
+        start = found[place][0]
+        near = found[place : place + 2 * len(wanted)]
+        return len({word for at, word in near if at <= start + reach})
+
+    if not found:
+        return ""
+    start = found[max(range(len(found)), key=words_from)][0]
+    return text[max(0, start - _AROUND) : start + reach + _AROUND]
 
 
 def _superseded_faults(
@@ -240,7 +266,7 @@ def _superseded_faults(
 def warnings(probe: Probe, history: History) -> list[str]:
     """Return what may be wrong, but only a reader can tell: a later message with another value."""
     found: list[str] = []
-    for item in probe.expected_facts:
+    for item in _looked_up(probe):
         names = [re.split(r"[^\w.-]", normalise(form))[0] for form in item.forms]
         for index in range(max(item.evidence, default=history.cut) + 1, history.cut):
             text = history.texts[index].normalised
@@ -289,12 +315,12 @@ def duplicate(probe: Probe, taken: Sequence[Probe]) -> str | None:
 def _gives(asked: Probe, other: Probe) -> str | None:
     """Return the form of a fact of a probe that the question of another states."""
     question = Text(asked.question)
-    return next(filter(None, (_stands_in(question, item) for item in other.expected_facts)), None)
+    return next(filter(None, (_stands_in(question, item) for item in _looked_up(other))), None)
 
 
 def _share_a_fact(probe: Probe, other: Probe) -> str | None:
     """Return a form that facts of two probes have in common, whole or as a part of one."""
-    pairs = product(probe.expected_facts, other.expected_facts)
+    pairs = product(_looked_up(probe), _looked_up(other))
     shared = (
         _stands_in(Text(item.fact), taken) or _stands_in(Text(taken.fact), item)
         for item, taken in pairs

@@ -445,11 +445,13 @@ def _asked(sample: EvalSample, condition: Condition, settings: QualifySettings) 
         return replace(asked, nothing_removed=True)
     failure = record.compression_failure or record.answer_failure
     facts = _values(sample, "fact_retention")
-    share = facts.get("fact_recall", math.nan) if found.probe.expected_facts else None
+    expected = found.probe.expected_facts
+    looked_up = expected and not any(fact.derived for fact in expected)
+    share = facts.get("fact_recall", math.nan) if looked_up else None
     if found.probe.unanswerable:
         failure = "it is unanswerable: not to know is right with nothing, too"
     elif share is None and settings.grader is None:
-        failure = "it has no expected facts: only a --grader can judge it"
+        failure = "it has no facts that can be looked up: only a --grader can judge it"
     if failure or (share is not None and math.isnan(share)):
         return replace(asked, failure=failure or "the facts were not looked up")
     if settings.grader is None:

@@ -14,7 +14,7 @@ from functools import cached_property
 from typing import Any
 
 from inspect_ai.model import ChatMessage
-from pydantic import BaseModel, ConfigDict, ValidationError
+from pydantic import BaseModel, ConfigDict, ValidationError, field_validator
 
 from compression_eval.embedded.conversation import user_records
 from compression_eval.embedded.language import content_terms, words
@@ -77,6 +77,7 @@ class _Fact(_Lenient):
     fact: str
     also_accepted: list[str] = []
     superseded: list[str] = []
+    derived: bool = False
 
     @property
     def forms(self) -> list[str]:
@@ -85,12 +86,18 @@ class _Fact(_Lenient):
 
 class _Truth(_Lenient):
     expected_facts: list[_Fact] = []
+    """Those that can be looked up."""
     must_not_appear: list[_Fact] = []
     reference_answer: str = ""
     answer_key: AnswerKey = AnswerKey()
     unanswerable: bool = False
     requested_format: RequestedFormat | None = None
     standing_constraint: Constraint | None = None
+
+    @field_validator("expected_facts")
+    @classmethod
+    def _looked_up(cls, facts: list[_Fact]) -> list[_Fact]:
+        return [fact for fact in facts if not fact.derived]
 
 
 class _Case(_Lenient):

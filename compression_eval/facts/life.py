@@ -34,8 +34,8 @@ in the state only because its messages were kept as they were), ``unused`` by th
 ``answered_not_found`` (in the answer all the same), ``never_fed`` to the summarising model,
 ``superseded`` (an earlier value stands in the state as current), ``distorted`` (its name stands
 there with another value), ``dropped`` by the summarising model, ``lost`` (no summarising model was
-seen). In a state that cannot be read: ``answered``, ``unanswered``, or ``unknown`` without an
-answer. Without a state: ``compression_failed``.
+seen). In a state that cannot be read: ``answered``, ``unanswered``, or ``unknown`` if nothing tells
+of the answer either. Without a state: ``compression_failed``.
 
 Where a reader gave its word on the state, or the grader on the answer, that word decides, else the
 look-up. What a reader can only derive counts as in the state.
@@ -110,7 +110,7 @@ class FactFinding:
     record: FactRecord | None
     """What was recorded at compression time; None if nothing was."""
     in_answer: bool | None
-    """None if there is no answer."""
+    """None if there is no answer, or if the fact is derived."""
     failed: bool = False
     """Whether the compression gave no state."""
     words: FactWords = NO_WORDS

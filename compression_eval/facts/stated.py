@@ -76,8 +76,10 @@ Cells = list[tuple[Key, str]]
 """Values with the keys under which they stand, outermost first; names alone stand under none."""
 
 
-def stated_facts(probe: Probe, answer: str, markers: ValueMarkers) -> list[bool]:
+def stated_facts(probe: Probe, answer: str, markers: ValueMarkers) -> list[bool | None]:
     """Return for each expected fact of a probe, in order, whether an answer states it.
+
+    None for a derived one, of which no look-up can tell.
 
     Args:
         probe: The question with its ground truth.
@@ -101,7 +103,7 @@ def stated_facts(probe: Probe, answer: str, markers: ValueMarkers) -> list[bool]
             or (reference.whole.has_any(forms) and reference.deny(forms))
         )
 
-    return [stated(fact) for fact in probe.expected_facts]
+    return [None if fact.derived else stated(fact) for fact in probe.expected_facts]
 
 
 class _Denials:

@@ -171,7 +171,7 @@ def _kind_faults(item: GradedAnswer, probe: Probe, language: Language) -> Iterat
     """Yield scores that the grading rules or the answer's kind do not allow."""
     text = load_rubric(language).text
     facts = stated_facts(probe, item.answer, text.values)
-    if item.kind in _WHOLE and not all(facts):
+    if item.kind in _WHOLE and False in facts:
         missing = probe.expected_facts[facts.index(False)].fact
         yield f"kind: {item.kind}, but it lacks {shorten(missing)}"
     if item.kind == "stale_value" and not violations(probe, item.answer, text.values):

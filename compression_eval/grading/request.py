@@ -140,6 +140,7 @@ def ground_truth(probe: Probe) -> dict[str, Any]:
                 "fact": item.fact,
                 "also_accepted": item.any_of,
                 "superseded": item.superseded,
+                **({"derived": True} if item.derived else {}),
             }
             for number, item in enumerate(probe.expected_facts, start=1)
         ],

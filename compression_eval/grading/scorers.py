@@ -134,8 +134,8 @@ def fact_retention(state_facts: StateFacts | None = None) -> Scorer:
     ``fact_recall`` is the share of the probe's facts that the answer holds, ``fact_survival`` the
     share that the state holds (both 0 to 1), ``fact_violations`` the number of superseded or
     forbidden values that the answer gives as current. What cannot be known is NaN: recall and
-    violations without an answer, survival in a state that cannot be read or of derived facts,
-    recall and survival of a probe without facts, violations where the probe names no such value.
+    violations without an answer, survival in a state that cannot be read, recall and survival of a
+    probe without facts or with derived ones, violations where the probe names no such value.
     A failed compression leaves the sample unscored.
 
     Beside them stand the words of language models: ``fact_survival_read`` is the share of the facts

@@ -54,6 +54,7 @@ def dropped(fixture: Path) -> list[dict[str, Any]]:
 
 def fact(text: str, *evidence: int, superseded: tuple[str, ...] = ()) -> dict[str, Any]:
     return {
+        "by": "spelling",
         "fact": text,
         "any_of": [],
         "superseded": list(superseded),
@@ -61,16 +62,18 @@ def fact(text: str, *evidence: int, superseded: tuple[str, ...] = ()) -> dict[st
     }
 
 
+def meaning(text: str, *evidence: int) -> dict[str, Any]:
+    return {**fact(text, *evidence), "by": "meaning"}
+
+
 def candidate(question: str, *facts: dict[str, Any], **fields: Any) -> dict[str, Any]:
     answer = "It is " + ", ".join(str(item["fact"]) for item in facts)
     return {
         "need": "n1",
         "type": "recall",
-        "shown_by": "conversation",
         "question": question,
         "facts": list(facts),
         "reference_answer": answer,
-        "other_answers": [answer.removeprefix("It is "), f"So far as I know: {answer}"],
         "reasons": [],
         "open_tasks": [],
         **fields,
@@ -90,14 +93,31 @@ def guesses(*answers: list[str]) -> str:
     return json.dumps({"answers": entries})
 
 
-def from_evidence(call: Call, answers: dict[str, tuple[str, str]]) -> str:
-    """Answer from the evidence: all that it says, or what is given for a question."""
-    asked = [json.loads(line) for line in call.last.splitlines()]
-    entries = []
-    for item in asked:
-        said = "\n".join(part["text"] for part in item["evidence"])
-        answer, wrong = answers.get(item["question"], (said, "no idea"))
-        entries.append({"number": item["number"], "answer": answer, "forgotten": wrong})
+def asked_in(call: Call) -> list[dict[str, Any]]:
+    """Return the questions that a reader is shown."""
+    lines = call.last.splitlines()
+    return [
+        json.loads(line) for line in lines if re.match(r'\{"(?:number|question)": ?[\d"]', line)
+    ]
+
+
+def read(call: Call, said: dict[str, dict[str, Any]]) -> str:
+    """Answer as a reader of the conversation, who knows the keys, or as is given for a question."""
+    known = {each["question"]: each["reference_answer"] for each in [*GOOD.values(), *MORE]}
+    entries = [
+        {
+            "number": item["number"],
+            "answer": known.get(item["question"], "no idea"),
+            "forgotten": "something else",
+            "without": "the next step fails",
+            "because": "it is used at once",
+            "verdict": "good",
+            "workspace": False,
+            **said.get(item["question"], {}),
+        }
+        for item in asked_in(call)
+        if "number" in item
+    ]
     return json.dumps({"answers": entries})
 
 
@@ -127,14 +147,14 @@ def writes(
     *first: Any,
     then: Callable[[Call], str] | None = None,
     blind: str = guesses(),
-    informed: dict[str, tuple[str, str]] | str = "",
+    informed: dict[str, dict[str, Any]] | str = "",
 ) -> Callable[[Call], str]:
     """Reply with candidates, to a correction in another way, and to questions with answers."""
 
     def answer(call: Call) -> str:
         if is_informed(call):
             told = isinstance(informed, str) and informed
-            return told or from_evidence(call, informed if isinstance(informed, dict) else {})
+            return told or read(call, informed if isinstance(informed, dict) else {})
         if is_blind(call):
             return blind
         return then(call) if then and is_repair(call) else reply(*first)
@@ -152,19 +172,24 @@ GOOD = {
     ),
     "continuation": candidate(
         "Which report is to show the kept rows?",
-        fact("weekly report", 18),
+        meaning("Kept rows are to be flagged in the weekly report.", 18),
         open_tasks=["flag rows in the weekly report"],
         type="continuation",
         need="n3",
     ),
     "decision": candidate(
         "What was decided about rows that lack their note?",
-        fact("Keep and flag them", 5),
+        meaning("Rows without a delivery note are kept and flagged.", 5),
         reasons=["the user chose it"],
         type="decision",
         need="n4",
     ),
 }
+QUESTION = GOOD["recall"]["question"]
+MORE = [
+    candidate("Which export is read?", fact("export-0214.csv", 1)),
+    candidate("Which class tests the notes?", fact("DeliveryNoteTest", 12)),
+]
 
 
 def test_good_candidates_become_a_bank(fixture: Path, script: Script) -> None:
@@ -178,8 +203,10 @@ def test_good_candidates_become_a_bank(fixture: Path, script: Script) -> None:
     assert probes["decision"].answer_key.reasons == ["the user chose it"]
     assert probes["continuation"].answer_key.open_tasks == ["flag rows in the weekly report"]
     assert probes["recall"].reference_answer == "It is FER-512"
-    # One call writes them, one answers from the evidence, one without the conversation.
-    assert list(map(kind_of, script.calls)) == ["probe_candidates", "informed", "blind"]
+    derived = [probe.expected_facts[0].derived for probe in probes.values()]
+    assert derived == [False, False, True, True]
+    # One call writes them, one guesses without the conversation, one judges with it.
+    assert list(map(kind_of, script.calls)) == ["probe_candidates", "blind", "informed"]
     assert f"scripted/{NAME}: 3 calls, 60 tokens in, 15 out" in found.output
     report = json.loads(fixture.with_name("report.json").read_text(encoding="utf-8"))
     needs = [probe["need"] for probe in report["fixtures"][0]["cuts"][0]["probes"]]
@@ -203,13 +230,25 @@ BAD = {
         candidate("Which ticket?", fact("FER-512", 1), reference_answer="That one."),
         "does not contain 'FER-512'",
     ),
-    "narrow": (
-        candidate("Which ticket?", fact("FER-512", 1), other_answers=["FER-512", "number 512"]),
-        "other_answers[1]: no form of 'FER-512' stands in 'number 512'",
+    "plain words": (
+        candidate("What is kept?", fact("Keep and flag them", 5)),
+        "facts[0].fact: 'Keep and flag them' is plain words",
     ),
-    "no other answers": (
-        candidate("Which ticket?", fact("FER-512", 1), other_answers=[]),
-        "other_answers: List should have at least 2",
+    "plain words as another form": (
+        candidate("Which ticket?", {**fact("FER-512", 1), "any_of": ["the ticket"]}),
+        "facts[0].any_of: 'the ticket' is plain words",
+    ),
+    "not spelled so": (
+        candidate("Which limit holds?", fact("row_limit == 600", 10)),
+        "new_string\\nrow_limit = 600'",
+    ),
+    "kept, in words": (
+        candidate("What did they say?", meaning("All is good so far.", 20)),
+        "kept verbatim (messages 20 to 21, or the system prompt): messages [20]",
+    ),
+    "in words, after the cut": (
+        candidate("What then?", meaning("The nightly job is run once.", 22)),
+        "does not lie before",
     ),
     "for no need": (
         candidate("Which ticket?", fact("FER-512", 1), need="n9"),
@@ -219,8 +258,12 @@ BAD = {
         candidate("What is left?", fact("1 failed", 15), type="continuation"),
         "'1 failed' stands in results of tools only",
     ),
+    "open by a tool's output": (
+        candidate("What is left?", meaning("A test fails.", 15), type="continuation"),
+        "'A test fails.' stands in results of tools only",
+    ),
     "three facts": (candidate("Which three?", *[fact("FER-512", 1)] * 3), "at most 2"),
-    "a sentence": (candidate("Which one?", fact("x" * 81, 1)), "at most 80"),
+    "a sentence": (candidate("Which one?", fact("x_" * 41, 1)), "more than 80"),
     "no facts": (candidate("Which ticket?", reference_answer="None."), "facts: List should have"),
     "malformed": ({**GOOD["recall"], "question": 7}, "question: Input should be a valid string"),
     "not an object": ("FER-512", "the candidate: Input should be"),
@@ -257,7 +300,7 @@ def test_what_cannot_be_mended_is_dropped_with_its_reason(
     assert fault in " ".join(item["reasons"])
     assert f"(model scripted/{NAME})" in found.output
     assert len(writing(script)) == 3
-    assert is_blind(script.calls[-1])
+    assert any(map(is_informed, script.calls))
 
 
 SHARING = {
@@ -280,100 +323,133 @@ def test_no_fact_stands_twice_in_a_bank(fixture: Path, script: Script, case: str
     assert any(form in item["reasons"][0] for form in ("'FER-512'", "'export-0214.csv'"))
 
 
-def test_a_paraphrase_elsewhere_is_no_fault(fixture: Path, script: Script) -> None:
-    wide = candidate(
-        "Which export is read?", {**fact("export-0214.csv", 1), "any_of": ["notes", "good"]}
-    )
-    other = candidate("What was decided on rows without notes?", fact("Keep and flag them", 5))
-    script.reply = writes(wide, other)
-    assert generate(fixture).exit_code == 0
-    assert len(bank(fixture).probes) == 2
-
-
-QUESTION = GOOD["recall"]["question"]
-MISFITS = {
-    "the right answer is missed": (("the partner's ticket", "none"), "no form of 'FER-512'"),
-    "a wrong answer passes": (("FER-512", "FER-512, or not"), "the wrong answer has 'FER-512'"),
+REFUSED = {
+    "the right answer is missed": (
+        {"answer": "the partner's ticket"},
+        "no form of 'FER-512' stands in a reader's right answer: the partner's ticket",
+    ),
+    "a wrong answer passes": (
+        {"forgotten": "FER-512, or not"},
+        "a wrong answer has all of them: FER-512, or not",
+    ),
+    "nobody needs it": (
+        {"verdict": "not_needed", "because": "the work is done"},
+        "not_needed, by a reader of the conversation: the work is done",
+    ),
 }
 
 
-@pytest.mark.parametrize("case", MISFITS)
-def test_keys_are_tried_on_answers_from_the_evidence(
+@pytest.mark.parametrize("case", REFUSED)
+def test_what_a_reader_of_the_conversation_refuses_goes_back(
     fixture: Path, script: Script, case: str
 ) -> None:
-    answers, fault = MISFITS[case]
+    said, fault = REFUSED[case]
     script.reply = writes(
         GOOD["recall"],
         GOOD["decision"],
         then=lambda call: reply(GOOD["recall"]),
-        informed={QUESTION: answers},
+        informed={QUESTION: said},
     )
     assert generate(fixture).exit_code == 0
     assert [probe.type for probe in bank(fixture).probes] == ["decision"]
     (item,) = dropped(fixture)
-    told = [call.last for call in writing(script)[1:]]
-    assert len(told) == 2
-    for text in (*told, item["reasons"][0]):
-        assert fault in text
-        assert all(repr(answer) in text for answer in answers)
-    # The evidence is shown and no key; a question that was answered is not asked again.
-    (asked,) = (call for call in script.calls if is_informed(call))
-    first, second = map(json.loads, asked.last.splitlines())
-    assert first.keys() == second.keys() == {"number", "question", "evidence"}
-    assert first["evidence"] == [{"role": "user", "text": story.messages()[1]["content"]}]
+    (told,) = (call.last for call in writing(script)[1:])
+    assert fault in told
+    assert fault in item["reasons"][0]
+    # It is asked again, once, and sees what was taken; it sees no key that is looked up.
+    first, again = (call for call in script.calls if is_informed(call))
+    assert [set(item) for item in asked_in(first)] == [
+        {"number", "question", "guesses"},
+        {"number", "question", "guesses", "key"},
+    ]
+    assert [item["question"] for item in asked_in(again)] == [
+        GOOD["decision"]["question"],
+        QUESTION,
+    ]
+    assert [set(item) for item in asked_in(again)] == [
+        {"question"},
+        {"number", "question", "guesses"},
+    ]
 
 
-def test_what_did_not_fit_an_answer_can_be_mended(fixture: Path, script: Script) -> None:
-    wider = candidate(QUESTION, {**fact("FER-512", 1), "any_of": ["the partner's ticket"]})
+def test_all_about_one_part_begins_alike(fixture: Path, script: Script) -> None:
+    script.reply = writes(*GOOD.values())
+    assert generate(fixture).exit_code == 0
+    asked, judged = writing(script)[0], script.calls[-1]
+    assert is_informed(judged)
+    assert asked.messages[0].text == judged.messages[0].text
+    first, second = (call.messages[1].content for call in (asked, judged))
+    assert isinstance(first, list)
+    assert isinstance(second, list)
+    assert first[0].text == second[0].text  # type: ignore[union-attr]
+    assert first[1].text != second[1].text  # type: ignore[union-attr]
+
+
+def test_what_a_reader_refused_can_be_mended(fixture: Path, script: Script) -> None:
+    wider = candidate(QUESTION, {**fact("FER-512", 1), "any_of": ["FER 512"]})
     script.reply = writes(
         GOOD["recall"],
-        BAD["kept"][0],
         then=lambda call: reply(wider, GOOD["decision"]),
-        informed={QUESTION: ("the partner's ticket", "none")},
+        informed={QUESTION: {"answer": "FER 512"}},
     )
     assert generate(fixture).exit_code == 0
     assert [probe.type for probe in bank(fixture).probes] == ["recall", "decision"]
     assert dropped(fixture) == []
-    told = writing(script)[1].last
-    assert all(text in told for text in ("1. 'Which ticket", "2. 'What did they say"))
-    assert [len(call.last.splitlines()) for call in script.calls if is_informed(call)] == [1, 1]
+    assert [len(asked_in(call)) for call in script.calls if is_informed(call)] == [1, 2]
+
+
+def test_what_checks_refuse_is_mended_before_readers_are_asked(
+    fixture: Path, script: Script
+) -> None:
+    script.reply = writes(GOOD["recall"], BAD["kept"][0], then=lambda call: reply(GOOD["decision"]))
+    assert generate(fixture).exit_code == 0
+    assert [probe.type for probe in bank(fixture).probes] == ["recall", "decision"]
+    kinds = ["probe_candidates", "probe_candidates", "blind", "informed"]
+    assert list(map(kind_of, script.calls)) == kinds
+
+
+def test_what_was_not_mended_is_still_put_to_readers(fixture: Path, script: Script) -> None:
+    script.reply = writes(
+        GOOD["recall"],
+        GOOD["decision"],
+        BAD["kept"][0],
+        then=lambda call: "I would rather not.",
+        informed={QUESTION: {"verdict": "ambiguous"}},
+    )
+    assert generate(fixture).exit_code == 0
+    assert [probe.type for probe in bank(fixture).probes] == ["decision"]
+    assert len(dropped(fixture)) == 2
 
 
 @pytest.mark.parametrize("said", ["I would rather not.", '{"answers": [{"number": 9}]}'])
-def test_a_bank_whose_keys_were_not_tried_says_so(fixture: Path, script: Script, said: str) -> None:
+def test_a_bank_that_nobody_judged_says_so(fixture: Path, script: Script, said: str) -> None:
     script.reply = writes(*GOOD.values(), informed=said)
     found = generate(fixture, "--per-type", 1)
     assert found.exit_code == 0, found.output
     assert len(bank(fixture).probes) == 4
-    assert "4 not tried on an answer from the evidence" in found.output
-
-
-def test_only_what_is_around_a_fact_is_shown(fixture: Path, script: Script) -> None:
-    messages = story.messages()
-    messages[1]["content"] = f"{'before ' * 900}{messages[1]['content']}{' after' * 900}"
-    story.story_file(fixture.parent, messages=messages)
-    script.reply = writes(GOOD["recall"])
-    assert generate(fixture).exit_code == 0
-    (asked,) = (call for call in script.calls if is_informed(call))
-    (part,) = json.loads(asked.last)["evidence"]
-    assert "FER-512" in part["text"]
-    assert len(part["text"]) < 2_000
+    assert "4 not judged by a reader of the conversation" in found.output
 
 
 def test_what_is_guessed_without_the_conversation_is_dropped(fixture: Path, script: Script) -> None:
     blind = guesses(["FER-511", "FER-512 perhaps"], ["500 rows"], ["the weekly one"])
-    script.reply = writes(*GOOD.values(), blind=blind)
+    script.reply = writes(*GOOD.values(), blind=blind, then=lambda call: reply())
     found = generate(fixture, "--per-type", 1)
     assert found.exit_code == 0, found.output
     assert {probe.type for probe in bank(fixture).probes} == set(TYPES) - {"recall"}
     (item,) = dropped(fixture)
-    assert item["reasons"] == ["guessed without the conversation: 'FER-512 perhaps'"]
-    assert "1 of 4 guessed" in found.output
+    assert item["reasons"] == ["question: guessed without the conversation: 'FER-512 perhaps'"]
+    assert "1 of 4 questions refused" in found.output
     assert "1 not answered without the conversation: they were left out" in found.output
-    asked = script.calls[-1]
+    (asked,) = filter(is_blind, script.calls)
+    (judged,) = filter(is_informed, script.calls)
     for probe in GOOD.values():
         assert probe["question"] in asked.last
         assert probe["facts"][0]["fact"] not in asked.text
+    assert [item["guesses"] for item in asked_in(judged)][1:] == [
+        ["500 rows"],
+        ["the weekly one"],
+        [],
+    ]
 
 
 def test_a_bank_that_was_not_answered_blind_says_so(fixture: Path, script: Script) -> None:
@@ -385,12 +461,11 @@ def test_a_bank_that_was_not_answered_blind_says_so(fixture: Path, script: Scrip
 
 
 def test_at_most_a_quarter_is_what_the_workspace_tells(fixture: Path, script: Script) -> None:
-    shown = [{**item, "shown_by": "workspace"} for item in list(GOOD.values())[:2]]
-    again = reply(shown[1])
-    script.reply = writes(*shown, GOOD["continuation"], GOOD["decision"], then=lambda call: again)
+    shown = {GOOD[kind]["question"]: {"workspace": True} for kind in ("recall", "artifact")}
+    script.reply = writes(*GOOD.values(), then=lambda call: reply(), informed=shown)
     assert generate(fixture, "--per-type", 1).exit_code == 0
     told = writing(script)[1].last
-    assert re.search("2. 'What is the limit.* the workspace would tell", told)
+    assert re.search("1. 'What is the limit.*\n.* the workspace would tell", told)
     assert "Which ticket" not in told
     # Of three, a quarter is none.
     assert {probe.type for probe in bank(fixture).probes} == {"continuation", "decision"}
