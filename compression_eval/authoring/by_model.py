@@ -12,6 +12,7 @@ contain it. It comes first in every request about it, for the provider's prompt 
 """
 
 import hashlib
+import itertools
 import json
 import logging
 import re
@@ -48,7 +49,6 @@ from compression_eval.authoring.candidates import (
     duplicate,
     faults,
     tells_by_spelling,
-    warnings,
 )
 from compression_eval.authoring.history import History
 from compression_eval.errors import one_line, shorten
@@ -87,9 +87,7 @@ _MAX_BETWEEN = 1_500
 _MAX_ECHO = 80_000
 _MAX_CANDIDATES = 60
 _MAX_REASON = 300
-_MAX_ANSWER = 300
 _MAX_DETAILS = 5
-_MAX_KEY = 80
 _TEXT = JSONSchema(type="string")
 _TEXTS = JSONSchema(type="array", items=_TEXT)
 _NUMBER = JSONSchema(type="integer")
@@ -160,12 +158,15 @@ class Reading(BaseModel):
     """The right one, in its own words."""
     forgotten: str = ""
     """The likeliest wrong one."""
-    without: str = ""
-    """What is done wrongly by somebody who does not know the answer."""
     because: str = ""
     verdict: Verdict
     workspace: bool = False
     """Whether one look at files or git would tell."""
+
+
+def _reading(entry: dict[str, Any]) -> Reading | None:
+    read = _validated(Reading, entry)
+    return read if isinstance(read, Reading) else None
 
 
 def _texts(value: object) -> list[str]:
@@ -247,36 +248,22 @@ class ModelGenerator:
         if not new:
             return
         written.tries += 1
-        taken = [
+        asked: list[dict[str, Any]] = [{"question": item.probe.question} for item in new]
+        compared = [
             {"question": item.probe.question}
             for item in written.harvest.candidates
             if item not in new
         ]
-
-        def blind(lines: str) -> list[ChatMessage]:
-            return [ChatMessageSystem(content=_prompt("blind")), ChatMessageUser(content=lines)]
-
-        def informed(lines: str) -> list[ChatMessage]:
-            return _request(material, _prompt("informed", questions=lines))
-
-        asked = [{"question": item.probe.question} for item in new]
-        entries, why = await self._answers("blind", blind, asked, taken, guesses=_TEXTS)
+        entries, why = await self._answers("blind", "", asked, compared, guesses=_TEXTS)
         guesses = [_texts(entry.get("guesses")) for entry in entries]
         written.note(entries.count({}), "not answered without the conversation", why)
         asked = [_shown(item.probe, texts) for item, texts in zip(new, guesses, strict=True)]
-        judged = JSONSchema(type="string", enum=list(get_args(Verdict)))
-        fields = {
-            **dict.fromkeys(("answer", "forgotten", "without", "because"), _TEXT),
-            "verdict": judged,
-            "workspace": JSONSchema(type="boolean"),
-        }
-        entries, why = await self._answers("informed", informed, asked, taken, **fields)
-        readings = [_validated(Reading, entry) for entry in entries]
-        written.note(
-            sum(isinstance(each, str) for each in readings),
-            "not judged by a reader of the conversation",
-            why,
-        )
+        fields = dict.fromkeys(("answer", "forgotten", "without", "because"), _TEXT)
+        fields["verdict"] = JSONSchema(type="string", enum=list(get_args(Verdict)))
+        fields["workspace"] = JSONSchema(type="boolean")
+        entries, why = await self._answers("informed", material, asked, compared, **fields)
+        readings = [_reading(entry) for entry in entries]
+        written.note(readings.count(None), "not judged by a reader of the conversation", why)
         refused = written.judge(new, guesses, readings)
         cut = written.history.cut
         self.progress(f"cut {cut}: {refused} of {len(new)} questions refused by readers")
@@ -284,7 +271,7 @@ class ModelGenerator:
     async def _answers(
         self,
         name: str,
-        request: Callable[[str], list[ChatMessage]],
+        material: str,
         questions: Sequence[dict[str, Any]],
         others: Sequence[dict[str, Any]],
         **fields: JSONSchema,
@@ -292,8 +279,8 @@ class ModelGenerator:
         """Have questions answered in one call.
 
         Args:
-            name: Of the form of the reply.
-            request: Makes the request from the questions, one on a line.
+            name: The prompt that says how.
+            material: The conversation; empty for a reader who does not see it.
             questions: What is shown of each; they are numbered from 1.
             others: What is shown of those that are only to be compared with.
             fields: What is wanted for each.
@@ -313,7 +300,9 @@ class ModelGenerator:
         lines = "\n".join(map(one_line_json, [*others, *numbered]))
         form = object_schema(answers=list_schema(number=_NUMBER, **fields))
         schema = ResponseSchema(name=name, json_schema=form, strict=True)
-        failure = await self._ask(request(lines), schema, take)
+        task = _prompt(name, questions=lines)
+        request = _request(material, task) if material else [ChatMessageUser(content=task)]
+        failure = await self._ask(request, schema, take)
         return [found.get(item["number"], {}) for item in numbered], failure
 
     async def _ask(
@@ -405,21 +394,21 @@ class _Written:
         self,
         new: Sequence[Candidate],
         guesses: Sequence[Sequence[str]],
-        readings: Sequence["Reading | str"],
+        readings: Sequence["Reading | None"],
     ) -> int:
         """Take back what readers refuse, and return how many.
 
         Args:
             new: Candidates that they have seen.
             guesses: Answers to each without the conversation.
-            readings: What a reader of the conversation says of each; a text where it says nothing.
+            readings: What a reader of the conversation says of each; None where it says nothing.
         """
         found: list[tuple[Candidate, list[str]]] = []
         for item, guessed, reading in zip(new, guesses, readings, strict=True):
             wrong = _refusals(item.probe, guessed, reading)
-            known = isinstance(reading, Reading) and reading.workspace
             at = self.harvest.candidates.index(item)
-            self.harvest.candidates[at] = replace(item, workspace=known)
+            known = replace(item, workspace=reading is not None and reading.workspace)
+            self.harvest.candidates[at] = known
             if wrong:
                 found.append((self.harvest.candidates.pop(at), wrong))
         left = self.harvest.candidates
@@ -457,29 +446,20 @@ class _Written:
         if need is None:
             wrong.append(f"need: {shorten(proposal.need)} is not among your needs")
         if proposal.type == "continuation":
+            by_tools = {at for at, each in enumerate(self.history.messages) if each.role == "tool"}
             wrong.extend(
-                f"facts[{number}].evidence: {shorten(item.fact)} stands in results of tools only: "
-                "what is open is what somebody said"
+                f"facts[{number}].evidence: {item.evidence} are results of tools: what is open is "
+                "what the user or the agent said"
                 for number, item in enumerate(probe.expected_facts)
-                if not self._said(item)
+                if by_tools.issuperset(item.evidence)
             )
         taken = [candidate.probe for candidate in self.harvest.candidates]
         if twin := duplicate(probe, taken):
             wrong.append(f"question: {twin}")
         if wrong or need is None:
             return Dropped.of(probe, wrong)
-        doubts = warnings(probe, self.history)
-        candidate = Candidate.of(probe, self.history, f"model:{need.kind}", doubts)
+        candidate = Candidate.of(probe, self.history, f"model:{need.kind}")
         return replace(candidate, need=need.what)
-
-    def _said(self, item: ExpectedFact) -> bool:
-        """Return whether the user or the agent states a fact, in text or in a call."""
-        messages = self.history.messages
-        if item.derived:
-            places = (index for index in item.evidence if 0 <= index < self.history.cut)
-            return any(messages[index].role != "tool" for index in places)
-        among = (at for at, each in enumerate(messages) if each.role != "tool")
-        return any(True for _ in self.history.stating(item.forms, among))
 
 
 def _loose(proposal: Proposal) -> Iterator[str]:
@@ -489,18 +469,12 @@ def _loose(proposal: Proposal) -> Iterator[str]:
         if item.by == "spelling":
             looked_up |= {"fact": [item.fact], "any_of": item.any_of}
         for name, texts in looked_up.items():
-            for text in _filled(texts):
-                if not tells_by_spelling(text):
-                    yield (
-                        f"facts[{number}].{name}: {shorten(text)} is plain words, which wrong "
-                        "answers have too: what is looked up holds a digit, a sign as code has it, "
-                        "or a capital inside; say anything else in a sentence, by meaning"
-                    )
-                elif len(text) > _MAX_KEY:
-                    yield (
-                        f"facts[{number}].{name}: {shorten(text)} has more than {_MAX_KEY} "
-                        "characters: nobody spells it the same"
-                    )
+            for text in itertools.filterfalse(tells_by_spelling, _filled(texts)):
+                yield (
+                    f"facts[{number}].{name}: {shorten(text)} is plain words, which wrong answers "
+                    "have too: what is looked up holds a digit, a sign as code has it, or a "
+                    "capital inside; say anything else in a sentence, by meaning"
+                )
 
 
 def _shown(probe: Probe, guesses: Sequence[str]) -> dict[str, Any]:
@@ -509,7 +483,7 @@ def _shown(probe: Probe, guesses: Sequence[str]) -> dict[str, Any]:
     return {"question": probe.question, **({"key": keys} if keys else {}), "guesses": guesses}
 
 
-def _refusals(probe: Probe, guesses: Sequence[str], reading: "Reading | str") -> list[str]:
+def _refusals(probe: Probe, guesses: Sequence[str], reading: "Reading | None") -> list[str]:
     """Return what speaks against a probe by the word of readers, or by their answers."""
     spelled = [item for item in probe.expected_facts if not item.derived]
     found: list[str] = []
@@ -521,12 +495,12 @@ def _refusals(probe: Probe, guesses: Sequence[str], reading: "Reading | str") ->
     complete = len(spelled) == len(probe.expected_facts)
     if complete and (right := next(filter(has_all, guesses), None)):
         found.append(f"question: guessed without the conversation: {shorten(right)}")
-    if not isinstance(reading, Reading):
+    if reading is None:
         return found
     if reading.verdict != "good":
         because = one_line(reading.because, _MAX_REASON)
         found.append(f"question: {reading.verdict}, by a reader of the conversation: {because}")
-    answer, wrong = (one_line(text, _MAX_ANSWER) for text in (reading.answer, reading.forgotten))
+    answer, wrong = (one_line(text, _MAX_REASON) for text in (reading.answer, reading.forgotten))
     found.extend(
         f"facts.any_of: no form of {shorten(item.fact)} stands in a reader's right answer: {answer}"
         for item in spelled

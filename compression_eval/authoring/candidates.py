@@ -45,17 +45,13 @@ class Candidate:
     """What it is made after; few of one kind are taken."""
     third: Third
     """The third of the compressed part that it is about."""
-    warnings: tuple[str, ...] = ()
-    """What a person should look at."""
     need: str = ""
     """Why whoever goes on needs the answer, as the model that wrote it has it."""
     workspace: bool = False
-    """Whether, by the same word, one look at files or git would tell."""
+    """Whether one look at files or git would tell, by the word of a reader."""
 
     @classmethod
-    def of(
-        cls, probe: Probe, history: History, template: str, warnings: Sequence[str] = ()
-    ) -> "Candidate":
+    def of(cls, probe: Probe, history: History, template: str) -> "Candidate":
         """Return a probe as a candidate.
 
         It is about where those facts first stand that the kept parts do not give; the middle one
@@ -65,7 +61,7 @@ class Candidate:
         needed = [item for item in facts if not history.kept(item.forms)] or facts
         places = sorted(min(item.evidence) for item in needed if item.evidence)
         third = history.third(places[len(places) // 2] if places else history.start)
-        return cls(probe, template, third, tuple(warnings))
+        return cls(probe, template, third)
 
 
 @dataclass(frozen=True)
@@ -264,7 +260,7 @@ def _superseded_faults(
 
 
 def warnings(probe: Probe, history: History) -> list[str]:
-    """Return what may be wrong, but only a reader can tell: a later message with another value."""
+    """Return which later messages give a fact another value; whether it holds, a reader tells."""
     found: list[str] = []
     for item in _looked_up(probe):
         names = [re.split(r"[^\w.-]", normalise(form))[0] for form in item.forms]
@@ -331,10 +327,10 @@ def _share_a_fact(probe: Probe, other: Probe) -> str | None:
 def choose(candidates: Sequence[Candidate], per_type: int) -> tuple[list[Candidate], list[Dropped]]:
     """Choose probes for one cut.
 
-    One of each type is taken in turn. Of those that are left, the one wins whose third of the
-    history, then whose template, has been taken least for its type; then whose third has been taken
-    least at all; then the one that came first. What a type comes short of, others make up for.
-    At most a quarter are such as one look at the workspace would tell.
+    One of each type is taken in turn. Of those that are left, the one wins that the workspace does
+    not tell; then whose third of the history, then whose template, has been taken least for its
+    type; then whose third has been taken least at all; then the one that came first. What a type
+    comes short of, others make up for. At most a quarter are such as the workspace would tell.
 
     Args:
         candidates: Fit ones, the better first.
@@ -356,13 +352,15 @@ def choose(candidates: Sequence[Candidate], per_type: int) -> tuple[list[Candida
         while left[kind]:
             best = min(
                 left[kind],
-                key=lambda c: (thirds[c.third], templates[c.template], overall[c.third]),
+                key=lambda c: (
+                    c.workspace,
+                    thirds[c.third],
+                    templates[c.template],
+                    overall[c.third],
+                ),
             )
             left[kind].remove(best)
             reason = duplicate(best.probe, [item.probe for item in chosen])
-            shown = sum(item.workspace for item in chosen)
-            if reason is None and best.workspace and 4 * (shown + 1) > per_type * len(TYPES):
-                reason = IN_WORKSPACE
             if reason is None:
                 chosen.append(best)
                 return True

@@ -117,9 +117,6 @@ class FixtureResult:
             yield f"  {counts(cut.by_type)}; {counts(cut.spread)}"
             for note in cut.notes(wanted):
                 yield f"  {note}"
-            for item in cut.chosen:
-                for warning in item.warnings:
-                    yield f"  look at {item.probe.id}: {warning}"
             for dropped in cut.dropped[:_MAX_DROPPED_SHOWN]:
                 asked = f" {shorten(dropped.question)}" if dropped.question else ""
                 reason = "; ".join(one_line(each, _MAX_REASON) for each in dropped.reasons)
@@ -151,7 +148,6 @@ class FixtureResult:
                             "question": item.probe.question,
                             "facts": [fact.fact for fact in item.probe.expected_facts],
                             "need": item.need,
-                            "warnings": list(item.warnings),
                         }
                         for item in cut.chosen
                     ],

@@ -451,7 +451,7 @@ def _asked(sample: EvalSample, condition: Condition, settings: QualifySettings) 
     if found.probe.unanswerable:
         failure = "it is unanswerable: not to know is right with nothing, too"
     elif share is None and settings.grader is None:
-        failure = "it has no facts that can be looked up: only a --grader can judge it"
+        failure = "not all that it asks for can be looked up: only a --grader can judge it"
     if failure or (share is not None and math.isnan(share)):
         return replace(asked, failure=failure or "the facts were not looked up")
     if settings.grader is None:

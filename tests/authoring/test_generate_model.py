@@ -256,14 +256,13 @@ BAD = {
     ),
     "open by a tool's word": (
         candidate("What is left?", fact("1 failed", 15), type="continuation"),
-        "'1 failed' stands in results of tools only",
+        "facts[0].evidence: [15] are results of tools",
     ),
     "open by a tool's output": (
         candidate("What is left?", meaning("A test fails.", 15), type="continuation"),
-        "'A test fails.' stands in results of tools only",
+        "facts[0].evidence: [15] are results of tools",
     ),
     "three facts": (candidate("Which three?", *[fact("FER-512", 1)] * 3), "at most 2"),
-    "a sentence": (candidate("Which one?", fact("x_" * 41, 1)), "more than 80"),
     "no facts": (candidate("Which ticket?", reference_answer="None."), "facts: List should have"),
     "malformed": ({**GOOD["recall"], "question": 7}, "question: Input should be a valid string"),
     "not an object": ("FER-512", "the candidate: Input should be"),

@@ -426,12 +426,13 @@ def test_a_row_of_a_parquet_file_is_qualified_into_a_bank_of_its_own(
     assert passed(found["code"]) == (1, 0, 0)
 
 
-def test_probes_without_facts_need_a_grader_and_unanswerable_ones_get_no_verdict(
-    path: Path,
+@pytest.mark.parametrize("facts", [[], [{"fact": "The code is the fifth one.", "derived": True}]])
+def test_what_is_not_looked_up_needs_a_grader_and_unanswerable_ones_get_no_verdict(
+    path: Path, facts: list[dict[str, Any]]
 ) -> None:
     data = bank()
     data["probes"] = [
-        {**data["probes"][0], "expected_facts": [], "reference_answer": "E4401"},
+        {**data["probes"][0], "expected_facts": facts, "reference_answer": "E4401"},
         {"id": "none", "type": "recall", "question": "Who asked?", "unanswerable": True},
     ]
     path.with_name("tiny.probes.json").write_text(json.dumps(data), encoding="utf-8")

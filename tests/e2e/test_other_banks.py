@@ -38,7 +38,12 @@ def bank() -> dict[str, Any]:
         "probes": [
             probe("reference", "What was found out?", reference_answer="The store rejects them."),
             probe("rubric", "How are things?", rubric="Names the store; is one sentence long."),
-            probe("derived", "How does the limit compare to before?", expected_facts=[derived]),
+            probe(
+                "derived",
+                "How does the limit compare to before?",
+                expected_facts=[derived],
+                reference_answer="It is tried two times more, and then once.",
+            ),
             probe(
                 "unanswerable",
                 "Which version of the interpreter was asked for?",
@@ -125,6 +130,10 @@ def test_the_embedded_grader_takes_what_it_can(
     reference = small.values(found["reference"], "six_dimensions")
     assert not math.isnan(reference["completeness"])
     assert math.isnan(reference["accuracy"]) == (score == 0)
+    # A derived fact is not looked up: what is left is its reference answer.
+    derived = small.values(found["derived"], "six_dimensions")
+    assert math.isnan(derived["accuracy"]) == (score == 0)
+    assert not math.isnan(derived["completeness"])
 
 
 def test_commands_take_them(tmp_path: Path, log_dir: Path, scripts: Scripts) -> None:
@@ -136,6 +145,7 @@ def test_commands_take_them(tmp_path: Path, log_dir: Path, scripts: Scripts) -> 
     probes = command("probes", "check", fixture)
     assert probes.exit_code == 0, probes.output
     assert "every fact" not in probes.output
+    assert "does not contain" not in checked.output
     assert "system prompt alone holds" not in probes.output
     for arguments in (
         ("facts", log_dir),
