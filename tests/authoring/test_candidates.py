@@ -1,11 +1,19 @@
 """Every rule for a generated probe, with a probe that breaks only that; and which are taken."""
 
+from dataclasses import replace
 from typing import Any, get_args
 
 import pytest
 
 from compression_eval.authoring.asking import draft, fact
-from compression_eval.authoring.candidates import Candidate, choose, duplicate, faults, warnings
+from compression_eval.authoring.candidates import (
+    Candidate,
+    choose,
+    duplicate,
+    faults,
+    tells_by_spelling,
+    warnings,
+)
 from compression_eval.authoring.history import History, Third
 from compression_eval.fixtures.banks import ExpectedFact, Probe, ProbeType
 from tests.authoring import story
@@ -198,3 +206,25 @@ def test_which_are_chosen(
     assert names == chosen
     assert [item.question for item in twins] == [f"What about `{name}`?" for name in dropped]
     assert all("the facts of another" in item.reasons[0] for item in twins)
+
+
+def test_what_the_workspace_tells_is_taken_last() -> None:
+    described = ["a early recall t", "b early recall t", "c early artifact t"]
+    described += ["d early continuation t", "e early decision t"]
+    first, *others = map(candidate, described)
+    taken, _ = choose([replace(first, workspace=True), *others], 1)
+    assert [item.probe.expected_facts[0].fact for item in taken] == ["b-1", "c-1", "d-1", "e-1"]
+
+
+@pytest.mark.parametrize(
+    "form", ["90%", "--no-verify", "src/queue", "E4021", "maxRetries", "a.b", ".env", "f()", "x=y"]
+)
+def test_names_and_values_tell_by_spelling(form: str) -> None:
+    assert tells_by_spelling(form)
+
+
+@pytest.mark.parametrize(
+    "form", ["persist", "no choice", "Break.", "read-only", "用户拒绝了", "(it)"]
+)
+def test_plain_words_do_not(form: str) -> None:
+    assert not tells_by_spelling(form)
