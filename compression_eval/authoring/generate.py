@@ -173,8 +173,9 @@ def generate_command(
     questions are asked whose answers tool calls, their results and texts give for sure, which are
     few; a model writes more and better ones. Every probe is checked against the conversation, and
     at least one of its facts is in nothing that is kept verbatim; what fails is dropped, with its
-    reason, and so is what the model guesses when it sees its questions alone. Cuts are those of
-    the fixture, else the end. A fixture that has a bank already, or that no probe can be made for,
+    reason. So is what the model guesses when it sees the questions alone, and what it finds wrong
+    or not needed when it sees them beside the conversation. Cuts are those of the fixture, else the
+    end. A fixture that has a bank already, or that no probe can be made for,
     is passed over and named; exits with 1 if all are.
     """
     if model is None and (given := [name for name, value in options.items() if value]):
