@@ -36,9 +36,9 @@ STAGES: Mapping[Stage, str] = {
     "distorted": "lost: its name stands in the summary with another value",
     "dropped": "lost: a summarising call was shown it, and it is not in the state",
     "lost": "lost, by a strategy that calls no model",
-    "answered": "in the answer; the state cannot be read",
-    "unanswered": "not in the answer; the state cannot be read",
-    "unknown": "the state cannot be read, and there is no answer",
+    "answered": "in the answer; whether in the state is not known",
+    "unanswered": "not in the answer; whether in the state is not known",
+    "unknown": "neither state nor answer can be looked into",
     "not_in_history": "nowhere before the cut: a mistake of the probe bank",
     "compression_failed": "there is no state",
 }

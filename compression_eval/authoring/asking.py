@@ -99,12 +99,7 @@ def _pieces(name: str) -> list[str]:
 
 
 def fact(
-    text: str,
-    evidence: Iterable[int],
-    any_of: Iterable[str] = (),
-    superseded: Iterable[str] = (),
-    *,
-    derived: bool = False,
+    text: str, evidence: Iterable[int], any_of: Iterable[str] = (), superseded: Iterable[str] = ()
 ) -> ExpectedFact:
     """Return an expected fact; only fields with a value are set, so only they are written."""
     fields: dict[str, object] = {"fact": text, "evidence": sorted(set(evidence))}
@@ -112,8 +107,6 @@ def fact(
         fields["any_of"] = forms
     if earlier := list(dict.fromkeys(superseded)):
         fields["superseded"] = earlier
-    if derived:
-        fields["derived"] = True
     return ExpectedFact.model_validate(fields)
 
 

@@ -118,10 +118,11 @@ class ProposedFact(BaseModel):
 
     def expected(self) -> ExpectedFact:
         """Return it as a fact of a bank."""
-        text, earlier = self.fact.strip() or self.fact, _filled(self.superseded)
-        if self.by == "meaning":
-            return fact(text, self.evidence, superseded=earlier, derived=True)
-        return fact(text, self.evidence, _filled(self.any_of), earlier)
+        meant = self.by == "meaning"
+        forms = [] if meant else _filled(self.any_of)
+        text = self.fact.strip() or self.fact
+        found = fact(text, self.evidence, forms, _filled(self.superseded))
+        return found.model_copy(update={"derived": True}) if meant else found
 
 
 class Proposal(BaseModel):
