@@ -297,6 +297,7 @@ def _generate_shards(
     if report:
         _write_report(report, wanted, None, told)
     say_passed_over(passed, told[len(passed) :])
+    go_on(("compression-eval", "probes", "check", out))
 
 
 def _make_shard(wanted: Wanted, shard: Shard) -> list[Made]:
