@@ -271,11 +271,17 @@ class Links:
                 self.first[record.uuid] = index
                 self.parents[index] = earlier
         previous = _NONE
+        behind: dict[int, int] = {}
         for index, record in enumerate(records):
             if not record.linked:
                 continue
             restarts = index in thread.restarts
             parent = self.first.get(record.parent, _NONE)
+            reported = parent != _NONE and records[parent].type == "progress"
+            if reported and record.type != "progress" and previous != _NONE:
+                # A report hangs at its call, though the work went on before the next line named
+                # it. Where a second line names the same report, the user has gone back there.
+                parent = behind.setdefault(parent, previous)
             if self.parents[index] != _NONE:  # it follows the line whose uuid it has
                 parent = self.parents[index]
             elif parent == _NONE and previous == _NONE:

@@ -350,6 +350,21 @@ def test_progress_between_lines_does_not_part_them(tmp_path: Path) -> None:
     assert len(said(session.read(tmp_path))) == 2
 
 
+def test_a_line_behind_a_report_follows_what_was_said_since(tmp_path: Path) -> None:
+    session = Session()
+    session.user("go")
+    call = session.model("m1", use("t1", "Bash", command="ls"))
+    session.user([result("t1", "a.py")])
+    session.model("m2", text("One file."))
+    report = session.linked("progress", data={"type": "hook_progress"}, parent=call)
+    session.user("undone")
+    session.model("m3", text("Forgotten."))
+    session.user("again", parent=report)
+    assert [words for _, words in said(session.read(tmp_path))] == [
+        *("go", "", "a.py", "One file.", "again"),
+    ]
+
+
 def test_the_format_is_known_by_its_lines(tmp_path: Path) -> None:
     seen = FORMAT.recognise(source_file(parallel().write(tmp_path)))
     assert seen == "lines with sessionId, uuid, parentUuid and a type such as user or assistant"
