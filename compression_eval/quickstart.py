@@ -111,7 +111,7 @@ class Selection(BaseModel):
     """What was imported of them, sub-agents last; empty before all of them were."""
 
 
-NEEDED = ("jinja2", "matplotlib", "scipy", "kingfisher_sdk", "english_words")
+NEEDED = ("jinja2", "vl_convert", "scipy", "kingfisher_sdk", "english_words")
 """Packages of the extras that the scrubber and the report use."""
 
 

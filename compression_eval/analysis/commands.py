@@ -364,7 +364,7 @@ def require_for_report() -> None:
     Raises:
         DataError: One is missing.
     """
-    _require("report", "jinja2", "matplotlib", "scipy")
+    _require("report", "jinja2", "vl_convert", "scipy")
 
 
 def _require(what: str, *packages: str) -> None:

@@ -35,7 +35,7 @@ TESTS = {
     "tests/sweeping/test_settings.py": "pydantic pyyaml",
     "tests/analysis/test_frames.py": "pandas",
     "tests/analysis/report/test_page.py": "jinja2",
-    "tests/analysis/report/test_charts.py": "matplotlib",
+    "tests/analysis/report/test_charts.py": "vl-convert-python",
     "tests/analysis/statistics/test_intervals.py": "scipy",
     "tests/test_terminal.py": "rich",
     "tests/e2e/test_registry.py": "inspect-ai",

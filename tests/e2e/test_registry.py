@@ -27,7 +27,7 @@ NAMES = {
     "six_dimensions": ("scorer", "compression_eval/six_dimensions"),
 }
 
-HEAVY = {"openai", "anthropic", "datasets", "pandas", "matplotlib", "bm25s", "numpy", "tiktoken"}
+HEAVY = {"openai", "anthropic", "datasets", "pandas", "vl_convert", "bm25s", "numpy", "tiktoken"}
 HEAVY |= {"bpe_openai", "fsspec", "pyarrow", "torch", "jieba"}
 
 

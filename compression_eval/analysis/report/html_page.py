@@ -5,7 +5,6 @@ import hashlib
 import json
 import math
 import os
-import re
 import shlex
 from collections import defaultdict
 from collections.abc import Sequence
@@ -25,7 +24,7 @@ from compression_eval.analysis.comparison.measures import CLOSEST, HEADLINE
 from compression_eval.analysis.facts import STAGES
 from compression_eval.analysis.logs import Log, local_path, reading
 from compression_eval.analysis.report import sections
-from compression_eval.analysis.report.drawing import Chart
+from compression_eval.analysis.report.charts import Chart
 from compression_eval.analysis.report.figures import Figures, Frames
 from compression_eval.analysis.report.tradeoff import ReportedArm
 from compression_eval.analysis.statistics.significance import DEFAULT_THRESHOLD
@@ -34,8 +33,6 @@ from compression_eval.text.printable import clean
 
 if TYPE_CHECKING:
     from pandas import DataFrame, Series
-
-_BEFORE_SVG = re.compile(r"^.*?(?=<svg\b)", re.DOTALL)
 
 MAX_CELL, MAX_NAME = 1000, 200
 MAX_TEXT = {
@@ -104,7 +101,7 @@ def html_page(
     of: Figures,
     frames: Frames,
     logs: Sequence[Log],
-    charts: tuple[Sequence[Chart], Sequence[Chart]],
+    charts: Sequence[Chart],
     data: tuple[str, int],
     viewer: Viewer,
     reference: sections.Published | None,
@@ -122,7 +119,7 @@ def html_page(
     environment = Environment(autoescape=True, undefined=StrictUndefined, finalize=_fit)
     stages = {name for each in of.of_arm.values() for name in each.survival.stages}
     conversations = frames.samples["unit"].nunique()
-    # Markup is only what is ours: style, script, charts without a text of a conversation, and
+    # Markup is only what is ours: style, script, charts, whose texts Vega escapes, and
     # JSON in which nothing can end its element.
     return environment.from_string(template).render(
         of=of,
@@ -153,10 +150,7 @@ def html_page(
         script=Markup(script),  # noqa: S704
         script_hash=f"sha256-{digest}",
         data=Markup(data[0]),  # noqa: S704
-        charts=[
-            (chart, *(Markup(_BEFORE_SVG.sub("", each.svg)) for each in (chart, narrow)))  # noqa: S704
-            for chart, narrow in zip(*charts, strict=True)
-        ],
+        charts=[(each, Markup(each.svg), Markup(each.narrow)) for each in charts],  # noqa: S704
     )
 
 
