@@ -1,57 +1,43 @@
 """Probes that need no model: what tool calls and their results tell, if two signs agree on it.
 
-What was done to files and by commands is read by `mechanical_files` and `mechanical_commands`;
-here stands what was planned and chosen. The questions are rows of ``mechanical.yaml``.
+What was done to files is read by `mechanical_files`; here stand the task list and the commits. The
+questions are rows of ``mechanical.yaml``. A kind of question is here only while at least four of
+five were good on sessions that it was not made with.
 """
 
-import json
 import re
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import chain
 from typing import Any, Literal
 
-from compression_eval.authoring.asking import (
-    Answer,
-    identifiers_in,
-    questions,
-)
+from compression_eval.authoring.asking import Answer, identifiers_in, questions
 from compression_eval.authoring.candidates import Candidate, Dropped, Harvest, faults, warnings
 from compression_eval.authoring.history import History, command_line
-from compression_eval.authoring.mechanical_commands import about_commands, about_git
 from compression_eval.authoring.mechanical_files import about_files
 from compression_eval.file_ops.calls import Call, file_outcome
 from compression_eval.file_ops.naming import mentioned_files
+from compression_eval.file_ops.tools import deed_of
 
 _MAX_OF_A_KIND = 4
 """Probes of one kind at one cut."""
-_MAX_CALLS_LATER = 15
+_MAX_CALLS_LATER = 5
 """Calls after which a list that was not written again no longer tells what is open."""
 _MAX_TASK = 200
-_MAX_QUESTION = 300
 _NOT_LETTER = re.compile(r"[^a-z]")
-_REMARK = re.compile(r"\s*[(（][^()（）]+[)）]$")
-"""What stands in brackets behind an option, such as that it is recommended."""
-_PROCEDURE = re.compile(
-    r"\b(?:commit|merge|push|proceed|continue|next|release|deploy|publish|PR|branch|plan|finish"
-    r"|execut\w+|session|approach|now|today)\b|커밋|머지|푸시|진행|提交|推送|合并|下一步"
-    r"|コミット|マージ|プッシュ",
-    re.IGNORECASE,
+_MAX_READ = 20_000
+_COMMITTED = re.compile(
+    r"^\[(?P<branch>[\w./#-]+)(?: \(root-commit\))? (?P<hash>[0-9a-f]{7,40})\] "
+    r"(?P<subject>\S.{0,150})$",
+    re.MULTILINE,
 )
-"""Questions about one step, whose answer is used up with it."""
-_FINISHES = re.compile(
-    r"\bgit\b[^|;&\n]*\b(?:push|merge|tag)\b|\b(?:gh|glab) (?:pr|mr|release)\b[^|;&\n]*"
-    r"\b(?:create|merge)\b|\b(?:publish|release|deploy)\b"
+_COMMITS = re.compile(r"\bgit\b[^|;&\n]*\bcommit\b")
+_MOVES_HEAD = re.compile(
+    r"\bgit\b[^|;&\n]*\b(?:reset|rebase|revert|cherry-pick|merge|pull|am|stack)\b"
 )
-"""Commands with which work is handed over; what was chosen for it is used up then."""
-_CODE = re.compile(r"`[^`]{3,60}`")
-_SAYS_LITTLE = re.compile(
-    r"(?:yes|no|ok|okay|all|both|none|neither|either|override|recommended|option|other|skip|default"
-    r"|custom|same|this|that|it|them|other|a|b|c|d|是|否|はい|いいえ|예|네|아니오)(?![\w-])",
-    re.IGNORECASE,
-)
-_SAYS_MUCH = re.compile(r"[^\W\d_]{4,}|[^\x00-\u2fff]{2,}")
-"""An option that says something by itself has a word, and does not begin as an answer would."""
+_TAKES_BACK = re.compile(r"\bgit\b[^|;&\n]*\b(?:reset|revert|rebase -i|rebase --interactive)\b")
+_MIN_SUBJECT_WORDS = 2
+_MAX_COMMITS = 8
 TaskState = Literal["open", "current", "done"]
 _TASK_STATES: dict[TaskState, tuple[str, ...]] = {
     "open": ("pending", "todo", "open", "notstarted"),
@@ -67,13 +53,7 @@ def mechanical(history: History) -> Harvest:
     """Return what can be asked about a history without a model; the same for the same history."""
     harvest = Harvest()
     # Of each type those come first that are the most telling.
-    answers = chain(
-        _tasks(history),
-        about_commands(history),
-        about_files(history),
-        _choices(history),
-        about_git(history),
-    )
+    answers = chain(_tasks(history), about_files(history), _commits(history))
     found: dict[str, list[Candidate]] = {}
     for probe, kind in questions(history, answers):
         # Nobody reads these before they are used, so a doubt is enough.
@@ -95,7 +75,7 @@ def _tasks(history: History) -> Iterator[Answer]:
     if not written or any(request > max(written) for request in history.requests):
         return
     later = [call for call in history.calls if call.message > max(written)]
-    committed = any(re.search(r"\bgit\b.*\bcommit\b", command_line(call)) for call in later)
+    committed = any(_COMMITS.search(command_line(call)) for call in later)
     if committed or len(later) > _MAX_CALLS_LATER:
         return
     for task in left:
@@ -194,67 +174,29 @@ def _plain(value: object) -> str:
     return text if len(text) <= _MAX_TASK and text.isprintable() else ""
 
 
-def _choices(history: History) -> Iterator[Answer]:
-    """Yield which options the user chose of questions that agents put, as far as they hold still.
-
-    What was chosen for work that was handed over later is used up; a question has to name a part
-    of the code, and an option to say something by itself.
-    """
-    finished = [c.message for c in history.calls if _FINISHES.search(command_line(c))]
-    for call in history.calls:
-        questions = list(_questions(call.arguments)) if call.result else []
-        if finished and call.message < finished[-1]:
-            continue
-        for asked, options in questions:
-            chosen = _chosen(asked, options, call.result or "", alone=len(questions) == 1)
-            fits = len(asked) <= _MAX_QUESTION and asked.isprintable()
-            named = identifiers_in(asked) or _CODE.search(asked)
-            if chosen is None or not fits or not named or _PROCEDURE.search(f"{asked} {chosen}"):
-                continue
-            plain = _REMARK.sub("", chosen)
-            if sum(option.startswith(plain) for option in options) > 1:
-                plain = chosen
-            if _SAYS_MUCH.search(plain) and not _SAYS_LITTLE.match(plain):
-                places = history.with_results(call.message)
-                yield Answer("option_chosen", plain, places, {"asked": asked}, also=[chosen])
-
-
-def _questions(arguments: Mapping[str, Any]) -> Iterator[tuple[str, list[str]]]:
-    """Yield the questions that a call puts, each with its options."""
-    several = arguments.get("questions")
-    for item in several if isinstance(several, list) else [arguments]:
-        if not isinstance(item, dict):
-            continue
-        lists = [item[key] for key in ("options", "choices") if isinstance(item.get(key), list)]
-        options = [
-            option.get("label") or option.get("value") if isinstance(option, dict) else option
-            for option in chain.from_iterable(lists)
-        ]
-        labels = [label.strip() for label in options if isinstance(label, str)]
-        asked = item.get("question")
-        if isinstance(asked, str) and len(options) > 1:
-            yield " ".join(asked.split()), [label for label in labels if label]
-
-
-def _chosen(asked: str, options: list[str], result: str, *, alone: bool) -> str | None:
-    """Return the one option that a result names as the answer to a question."""
-    try:  # some results name the options beside the answer, in fields of JSON
-        fields = json.loads(result)
-    except (ValueError, RecursionError):
-        fields = None
-    said = fields.get("user_response") if isinstance(fields, dict) else None
-    answer = " ".join((said if isinstance(said, str) else result).split())
-    # Results repeat each question before its answer; the answer ends where the next one begins.
-    start = answer.find(asked)
-    if start >= 0:
-        answer = answer[start + len(asked) :].split('", "')[0].split('" "')[0]
-    elif not alone:
-        return None
-    named = [option for option in options if option in answer]
-    named = [one for one in named if not any(one != other and one in other for other in named)]
-    if len(named) != 1:
-        return None
-    # It has to stand for itself: "Not Postgres" names an option and chooses none.
-    bare = re.escape(named[0])
-    by_itself = rf"(?:[\"'“‘`]){bare}(?:[\"'”’`]|$)|(?:^|[:=>]) ?{bare}[\"'”’]?[.!]?$"
-    return named[0] if re.search(by_itself, answer.strip()) else None
+def _commits(history: History) -> Iterator[Answer]:
+    """Yield the commits and the last of them, if the commands and git give the same subjects."""
+    found: list[Answer] = []
+    whole = last = True
+    calls = (call for call in history.calls if call.result is not None)
+    for call in (call for call in calls if deed_of(call.name) == "shell"):
+        line = command_line(call)
+        if _COMMITS.search(line):
+            made = list(_COMMITTED.finditer((call.result or "")[:_MAX_READ]))
+            told = " ".join(line.split())
+            places = history.with_results(call.message)
+            read = [
+                Answer("last_commit", match["subject"].strip(), places, also=[match["hash"]])
+                for match in made
+                if match["subject"].isprintable() and match["subject"].strip() in told
+            ]
+            last = bool(made) and len(read) == len(made)
+            whole = whole and last and "--amend" not in line
+            found += read
+        elif _MOVES_HEAD.search(line):
+            last = False
+            whole = whole and not _TAKES_BACK.search(line)
+    if found and last and len(found[-1].text.split()) >= _MIN_SUBJECT_WORDS:
+        yield found[-1]
+    if whole and 1 < len(found) <= _MAX_COMMITS:
+        yield from (replace(answer, row="commits") for answer in found)

@@ -1,8 +1,7 @@
 """What tool calls did to files.
 
 A call and its result, or another message, have to say that a file was changed. Lists of changed
-files leave out what sub-agents, formatters and the like wrote; what is not committed is asked only
-where every call that may have changed a file says which.
+files leave out what sub-agents, formatters and the like wrote.
 """
 
 import posixpath
@@ -38,14 +37,6 @@ _DELEGATES = re.compile(
     r"(?:agents?|task|delegate|spawn|workflow|workers?|send_?message|send_?input)$"
 )
 """Names of tools by which other agents work, whose calls are not shown here."""
-_WRITES_NOTHING = re.compile(
-    r"(?:npx (?:tsc|vitest|jest|playwright)"
-    r"|(?:npm|pnpm|yarn|bun|mise|make|just)(?: run)? (?:tests?|build|typecheck|start|dev)"
-    r"|dotnet (?:build|test)|go tool|gofmt -l|nix (?:eval|path-info|derivation)|ty check"
-    r"|docker (?:info|logs|ps)|golangci-lint run|ssh|kubectl|redis-cli|pkill|psql|sqlite3|lsof|md5)"
-    r"(?![\w-])|\S+ --(?:version|help)$"
-)
-"""Programs, with their first word, that change none of the files that people write."""
 _LOOKS = re.compile(
     r"^(?:rg|wait|yield|advisor)$|(?:^|_)(?:search|get|list|read|view|query|fetch|find|ask\w*)(?:_|$)"
     r"|wait_agent$"
@@ -53,16 +44,11 @@ _LOOKS = re.compile(
 """Tools that only show something or put questions, among those that are not known."""
 _LEAVES = re.compile(f"{_LOOKS.pattern}|{_DELEGATES.pattern}")
 """Tools by which this agent writes nothing itself."""
-_WRITING = re.compile(
-    r"\b(?:mv|rm|cp|tee|touch|xargs|install|perl|patch|truncate|delete|exec)\b|\bsed\b.* -\w*i|>"
-)
+_MAY_WRITE = re.compile(r"write|append|save|copy|rename|unlink|remove|open\(|\$", re.IGNORECASE)
+"""What code says, given beside its interpreter, that changes files."""
 _PART = re.compile(r"[^|;&\n]+")
 """The single commands of a command line."""
 _GIT = re.compile(r"\bgit\b")
-_REWRITES = re.compile(r"--(?:fix|write|snapshot-update|update-snapshots)\b")
-"""Options by which programs write files of their own choice."""
-_RESTORES = re.compile(r"\b(?:checkout(?! -[bB] )|restore(?! --staged))\b")
-"""Subcommands of git that put files back."""
 _MOVES = re.compile(r"\b(?:mv|rm|rmdir|unlink|rename|[Mm]ove-[Ii]tem|[Rr]emove-[Ii]tem)\s")
 """Commands that move or remove what they name."""
 _PUTS_BACK = re.compile(r"\b(?:checkout|restore)\s")
@@ -81,13 +67,8 @@ _EDITING = ("write", "edit", "editor", "patch")
 _SAYS_DONE = re.compile(
     r"\b(?:updated|success\w*|applied|created|wrote|written|edited|replaced|saved)\b|^\{\}$", re.I
 )
-_MIN_SHARED = 3
-"""Folders that two paths share, beyond which they may be of one project."""
 _MAX_SAID = 300
 _PATCHED_FILE = re.compile(r"^(?:\*\*\* (?:Update|Add) File: |\+\+\+ (?:b/)?)(\S.*?)\s*$")
-_COMMITS = re.compile(r"\bcommit\b")
-_SETTLES = re.compile(r"\b(?:commit|stash|checkout|restore|reset)\b")
-_COMMITTED = re.compile(r"^\[[\w./#-]+ [0-9a-f]{7,40}\] ", re.MULTILINE)
 _TEST = re.compile(r"(?:^|[_./-])(?:tests?|specs?)[_./-]|Tests?\.\w+$")
 _WORD = re.compile(r"[A-Z]?[a-z]+|[A-Z]+|\d+")
 _START = r"^(?:[ ]{0,4}|\t)"
@@ -123,16 +104,7 @@ _MIN_ALIKE = 4
 def about_files(history: History) -> Iterator[Answer]:
     """Yield what was done to files, the most telling first."""
     edits, moves = list(_edits(history)), _Moves(history)
-    yield from _uncommitted(history, moves)
-    yield from _changed_lists(history, moves)
-    for state in history.inventory.states.values():
-        old, new = state.original, state.path
-        if state.status == "renamed" and old and not state.folder and _is_work(history, new):
-            events = [e for e in history.reading.events if new in (e.path, e.to)]
-            moved = history.with_results(*{e.message for e in events if e.to == new})
-            if history.comes_up(new, moved) and moves.spare(new, moved[-1]):
-                places = history.with_results(*{e.message for e in events})
-                yield Answer("file_renamed", new, places, {"old": old})
+    yield from _changed_lists(history, moves, edits)
     yield from _defining(history, moves, edits)
 
 
@@ -142,12 +114,6 @@ def _is_work(history: History, path: str) -> bool:
         return False  # with a root, what is absolute lies elsewhere
     outside = path.startswith(("~", "../", *_TEMPORARY)) or _HOME.match(path)
     return not (outside or _AGENT_FOLDER.search(f"/{path}") or _NO_FILE.search(path))
-
-
-def _git(line: str, subcommand: re.Pattern[str]) -> bool:
-    """Return whether a part of a command line has ``git`` and, after it, a subcommand."""
-    parts = ((part, _GIT.search(part)) for part in _PART.findall(line))
-    return any(git and subcommand.search(part, git.end()) for part, git in parts)
 
 
 def _operands(line: str) -> Iterator[str]:
@@ -207,67 +173,42 @@ def _spelled(name: str) -> str:
 
 
 @dataclass(frozen=True)
-class _Span:
-    """The messages of a history from one to its cut, and the files that were written in them."""
+class _Written:
+    """The files that were written before a cut."""
 
     history: History
     moves: _Moves
-    start: int
-
-    @cached_property
-    def _calls(self) -> list[Call]:
-        return [call for call in self.history.calls if call.message >= self.start]
+    edits: Sequence["Edit"]
 
     @cached_property
     def own(self) -> bool:
         """Whether every file that this agent wrote itself can be named.
 
-        It cannot where it called a tool that is not known, and where what looks outside of the
-        project may be a part of it.
+        It cannot where it called a tool that is not known or ran code that nobody read, where
+        something outside of the project's folder may be a part of it, and where an edit was
+        taken back by hand.
         """
-        if any(
-            item.message >= self.start and item.kind == "tool" and not _LEAVES.search(name)
+        lines = {call.message: command_line(call) for call in self.history.calls}
+        unread = any(
+            (item.kind == "tool" and not _LEAVES.search(_spelled(item.what)))
+            or (item.kind == "code" and _MAY_WRITE.search(lines.get(item.message, "$")))
             for item in self.history.reading.unclassified
-            for name in [_spelled(item.what)]
-        ):
-            return False
-        return not any(_NO_FILE.search(e.path) or self._beside(e.path) for e in self._events)
+        )
+        changes = {(edit.path, edit.old, edit.new) for edit in self.edits if edit.old != edit.new}
+        undone = any((path, new, old) in changes for path, old, new in changes)
+        return not (unread or undone or any(map(self._unclear, self._events)))
 
-    @cached_property
-    def complete(self) -> bool:
-        """Whether nobody else can have written a file: no other agent, no command by itself."""
-        reading = self.history.reading
-        lines = {call.message: command_line(call) for call in self._calls}
-        if not self.own or any(
-            len(line) >= MAX_COMMAND or _REWRITES.search(line) or _git(line, _RESTORES)
-            for line in lines.values()
-        ):
-            return False
-        if any(_DELEGATES.search(_spelled(call.name)) for call in self._calls):
-            return False
-        for item in reading.unclassified:
-            harmless = (
-                (item.kind == "program" and _WRITES_NOTHING.match(item.what))
-                or item.kind == "tool"  # all of them look, or others work by them
-                or (item.kind == "path" and not _WRITING.search(lines.get(item.message, ">")))
-            )
-            if item.message >= self.start and not harmless:
-                return False
-        return True
-
-    def _beside(self, path: str) -> bool:
-        """Return whether a path lies outside of the project's folder, but not far."""
-        root = self.history.reading.root
-        shared = posixpath.commonpath([path, root]) if root and path.startswith("/") else ""
-        return shared.count("/") >= _MIN_SHARED and not _AGENT_FOLDER.search(path)
+    def _unclear(self, event: FileEvent) -> bool:
+        """Return whether nobody can tell if a file belongs to the project."""
+        path = event.path
+        elsewhere = path.startswith(_TEMPORARY) or _AGENT_FOLDER.search(path) or _HOME.match(path)
+        outside = self.history.reading.root and path.startswith("/") and not elsewhere
+        return bool(_NO_FILE.search(path) or outside)
 
     @cached_property
     def _events(self) -> list[FileEvent]:
-        return [
-            event
-            for event in self.history.reading.events
-            if event.message >= self.start and event.action in ("created", "modified")
-        ]
+        events = self.history.reading.events
+        return [event for event in events if event.action in ("created", "modified")]
 
     @cached_property
     def written(self) -> list[FileEvent]:
@@ -305,34 +246,19 @@ class _Span:
             yield Answer(row, event.path, places, values, key=key)
 
 
-def _uncommitted(history: History, moves: _Moves) -> Iterator[Answer]:
-    """Yield what was changed after the last commit, if git did nothing to the files since."""
-    lines = [(call, command_line(call)) for call in history.calls]
-    settled = [call for call, line in lines if len(line) >= MAX_COMMAND or _git(line, _SETTLES)]
-    committed = [
-        call
-        for call, line in lines
-        if len(line) < MAX_COMMAND and _git(line, _COMMITS) and _COMMITTED.search(call.result or "")
-    ]
-    if committed and committed[-1].message == settled[-1].message:
-        span = _Span(history, moves, committed[-1].message + 1)
-        if span.complete:
-            yield from span.answers("uncommitted", span.written)
-
-
-def _changed_lists(history: History, moves: _Moves) -> Iterator[Answer]:
+def _changed_lists(history: History, moves: _Moves, edits: Sequence["Edit"]) -> Iterator[Answer]:
     """Yield what was changed in all, or in the folders with the most."""
-    span = _Span(history, moves, 0)
-    paths = dict.fromkeys(event.path for event in span.written)
+    found = _Written(history, moves, edits)
+    paths = dict.fromkeys(event.path for event in found.written)
     if len(paths) <= _MAX_FILES:
-        yield from span.answers("files_changed", span.written)
+        yield from found.answers("files_changed", found.written)
         return
     folders = Counter(posixpath.dirname(path) for path in paths if history.still_there(path))
     for folder, number in folders.most_common(_MAX_FOLDERS):
         if folder and number > 1:
-            inside = [e for e in span.written if posixpath.dirname(e.path) == folder]
+            inside = [e for e in found.written if posixpath.dirname(e.path) == folder]
             shown = history.project_path(folder)
-            yield from span.answers("folder_changed", inside, folder=f"{shown}/")
+            yield from found.answers("folder_changed", inside, folder=f"{shown}/")
 
 
 @dataclass(frozen=True)

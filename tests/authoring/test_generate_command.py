@@ -60,8 +60,7 @@ def test_a_bank_lies_beside_the_fixture_and_passes_the_checks(fixture: Path) -> 
     assert Counter(probe.type for probe in pair.bank.probes) == {
         "recall": 1,
         "artifact": 1,
-        "continuation": 2,
-        "decision": 1,
+        "continuation": 1,
     }
     assert [probe.id for probe in pair.bank.probes[:3]] == [
         "recall-c22-01",
@@ -76,7 +75,7 @@ def test_a_bank_lies_beside_the_fixture_and_passes_the_checks(fixture: Path) -> 
 
 def test_the_output_says_what_there_is_and_why_not_more(fixture: Path) -> None:
     found = generate(fixture)
-    assert "recall 1, artifact 1, continuation 2, decision 1; early " in found.stdout
+    assert "recall 1, artifact 1, continuation 1, decision 0; early " in found.stdout
     assert "recall: 1 of 3: nothing more was found" in found.stdout
     assert "reading 9 tool calls" in found.stderr
     assert "too few" in found.stdout

@@ -11,8 +11,6 @@ from compression_eval.fixtures.banks import Probe
 from tests.authoring import story
 from tests.fixtures.building import Json, assistant, call, result, system, user
 
-ASKED = "Which database shall `load_rows` use?"
-
 
 def probes(*more: Json) -> list[Probe]:
     """Return what is asked about a session of these messages."""
@@ -47,81 +45,6 @@ EDITED = turn(
     old_string="TIMEOUT_S = 500",
     new_string="TIMEOUT_S = 900",
 )
-
-
-@pytest.mark.parametrize(
-    ("said", "chosen"),
-    [
-        (f'User has answered: "{ASKED}"="Postgres". Go on.', ["Postgres"]),
-        ('{"answers": {"q1": {"answers": ["Postgres"]}}}', ["Postgres"]),
-        ("The user chose: Postgres", ["Postgres"]),
-        (
-            f'{{"question": "{ASKED}", "choices_offered": ["Postgres", "MariaDB"], '
-            '"user_response": "MariaDB"}',
-            ["MariaDB"],
-        ),
-        (f'User has answered: "{ASKED}"="Not Postgres, use DuckDB". Go on.', None),
-        ("There was no answer; one of the options was Postgres", None),
-        (f"{ASKED} -> MariaDB (Recommended)", ["MariaDB"]),
-    ],
-)
-def test_an_option_counts_if_it_stands_for_itself(said: str, chosen: list[str] | None) -> None:
-    maria = "MariaDB (Recommended)" if "Recommended" in said else "MariaDB"
-    question = {"question": ASKED, "options": [{"label": "Postgres"}, {"label": maria}]}
-    found = asked(*turn("c1", said, "mcp__tools__ask", questions=[question]))
-    assert found.get("option_chosen") == chosen
-
-
-@pytest.mark.parametrize(
-    ("question", "label", "later", "kept"),
-    [
-        (ASKED, "Postgres", "ls", True),
-        (ASKED, "Postgres", "git push origin main", False),
-        (ASKED, "Postgres", "gh pr merge 7", False),
-        (ASKED, "Yes, that one", "ls", False),
-        (ASKED, "Override: this session", "ls", False),
-        ("How shall we go about the fix?", "Postgres", "ls", False),
-    ],
-)
-def test_a_choice_has_to_be_in_force_and_to_say_something_by_itself(
-    question: str, label: str, later: str, kept: bool
-) -> None:
-    put = {"question": question, "options": [{"label": label}, {"label": "MariaDB"}]}
-    said = f'User has answered: "{question}"="{label}". Go on.'
-    found = asked(*turn("c1", said, "ask", questions=[put]), *turn("c2", "ok", command=later))
-    assert ("option_chosen" in found) is kept
-
-
-def test_a_question_about_one_step_is_used_up_with_it() -> None:
-    question = {"question": "Shall I commit this now?", "options": [{"label": "Amend it"}, "No"]}
-    said = 'User has answered: "Shall I commit this now?"="Amend it". Go on.'
-    assert "option_chosen" not in asked(*turn("c1", said, "ask", questions=[question]))
-
-
-def test_an_answer_to_one_of_several_questions_is_not_taken_for_another() -> None:
-    options = [{"label": "Postgres"}, {"label": "MariaDB"}]
-    questions = [
-        {"question": ASKED, "options": options},
-        {"question": "And which one for the tests?", "options": options},
-    ]
-    said = '{"answers": {"q1": {"answers": ["neither"]}, "q2": {"answers": ["MariaDB"]}}}'
-    assert "option_chosen" not in asked(
-        *turn("c1", said, "request_user_input", questions=questions)
-    )
-
-
-@pytest.mark.parametrize(
-    ("second", "chosen"), [("Postgres", ["Postgres"]), ("MariaDB", None)], ids=["same", "other"]
-)
-def test_a_question_that_was_put_twice_has_one_answer(
-    second: str, chosen: list[str] | None
-) -> None:
-    question = {"question": ASKED, "options": [{"label": "Postgres"}, {"label": "MariaDB"}]}
-    found = asked(
-        *turn("c1", f'"{ASKED}"="Postgres"', "AskUserQuestion", questions=[question]),
-        *turn("c2", f'"{ASKED}"="{second}"', "AskUserQuestion", questions=[question]),
-    )
-    assert found.get("option_chosen") == chosen
 
 
 def test_a_task_list_that_was_refused_does_not_count() -> None:
@@ -240,62 +163,6 @@ def test_an_absolute_path_may_be_given_from_the_project_on() -> None:
     assert {"limits/rows.py", "shop/limits/rows.py"} <= set(probe.expected_facts[0].any_of)
 
 
-PYTEST = "nix run .#check-tests"
-
-
-@pytest.mark.parametrize(
-    ("command", "output", "expected"),
-    [
-        (PYTEST, "=== 12 passed in 0.2s ===\nexit code: 0", {"test_counts": ["12 passed"]}),
-        (PYTEST, "=== 12 passed in 0.2s ===\nexit code: 1", {}),
-        (PYTEST, "=== 12 passed in 0.2s ===", {}),  # nothing else says so
-        (f"cd x && {PYTEST}", "12 passed in 0.2s\nexit code: 0", {"test_counts": ["12 passed"]}),
-        (f"{PYTEST}; {PYTEST}", "12 passed in 0.2s\nexit code: 0", {}),
-        (f"cat a.log # {PYTEST}", "12 passed in 0.2s\nexit code: 0", {}),
-        (
-            PYTEST,
-            "FAILED tests/test_x.py::test_limits - x\n1 failed, 2 passed in 0.2s\nexit code: 1",
-            {"check_failing": [PYTEST, "tests/test_x.py::test_limits"]},
-        ),
-        (PYTEST, "Found 8 error events\n12 passed\nexit code: 0", {}),
-        ("npx eslint src", "✖ 3 problems (3 errors, 0 warnings)\nexit code: 1",
-         {"check_failing": ["npx eslint src", "3 failed"]}),
-    ],
-)  # fmt: skip
-def test_what_a_check_found_counts_if_its_exit_code_agrees(
-    command: str, output: str, expected: dict[str, list[str]]
-) -> None:
-    assert asked(*turn("c1", output, command=command)) == expected
-
-
-def test_a_count_that_the_agent_repeats_counts_and_a_later_run_takes_it_back() -> None:
-    ran = turn("c1", "12 passed in 0.2s", command=f"{PYTEST} | tail -3")
-    said = assistant("All 12 pass.")
-    assert asked(*ran, said)["test_counts"] == ["12 passed"]
-    assert "test_counts" not in asked(*ran, said, *turn("c2", "?", command=f"time {PYTEST} | wc"))
-
-
-def test_the_command_of_the_tests_is_asked_if_there_is_one_that_nobody_would_guess() -> None:
-    def runs(*commands: str) -> dict[str, list[str]]:
-        each = [turn(f"c{n}", "12 passed in 0.2s", command=c) for n, c in enumerate(commands)]
-        return asked(*(message for messages in each for message in messages))
-
-    assert runs(PYTEST, f"{PYTEST} --all")["command_tests"] == [PYTEST]
-    assert "command_tests" not in runs(PYTEST)
-    assert "command_tests" not in runs(PYTEST, "make test")
-    assert "command_tests" not in runs("python -m pytest", "python -m pytest")
-
-
-def test_a_branch_is_asked_if_git_names_it_again_and_nothing_left_it() -> None:
-    made = turn("c1", "Switched to a new branch 'x'", command="git checkout -b rows/limits")
-    again = turn("c2", "On branch rows/limits\nnothing to commit", command="git status")
-    assert asked(*made, *again)["branch"] == ["rows/limits"]
-    assert "branch" not in asked(*again)
-    for left in ("git checkout -", "git -C ../shop worktree add x", "gh pr merge 7 --squash"):
-        assert "branch" not in asked(*made, *again, *turn("c3", "", command=left))
-    assert "branch" not in asked(*again, *turn("c3", "On branch main", command="git status"))
-
-
 def commit(identifier: str, subject: str, told: str = "") -> list[Json]:
     output = f"[main 4f3c2a{identifier[-1]}] {told or subject}"
     return turn(identifier, output, command=f"git commit -m '{subject}'")
@@ -331,11 +198,20 @@ def test_of_many_files_those_of_a_folder_are_asked_for() -> None:
         ("/home/dev/shop/limits/columns.py", "?", False),  # nothing says that it was done
     ],
 )
-def test_plans_and_what_nothing_confirms_are_not_still_to_commit(
-    path: str, output: str, work: bool
-) -> None:
-    found = asked(*commit("c1", "Add row limits"), *written("c2", path, output))
-    assert ("uncommitted" in found) is work
+def test_plans_and_what_nothing_confirms_are_not_listed(path: str, output: str, work: bool) -> None:
+    found = asked(*written("c1", "/home/dev/shop/limits/reader.py"), *written("c2", path, output))
+    listed = found.get("files_changed", [])
+    assert any(each in path for each in listed if "reader" not in each) is work
+
+
+def test_an_edit_that_was_taken_back_makes_the_list_unsure() -> None:
+    def edited(identifier: str, old: str, new: str) -> list[Json]:
+        arguments = {"path": "config/app.py", "old_string": old, "new_string": new}
+        return turn(identifier, "Edited config/app.py", "edit_file", **arguments)
+
+    there, back = edited("c1", "LIMIT = 5", "LIMIT = 9"), edited("c2", "LIMIT = 9", "LIMIT = 5")
+    assert "files_changed" in asked(*there)
+    assert "files_changed" not in asked(*there, *back)
 
 
 def test_windows_paths_are_those_of_the_project() -> None:
@@ -351,34 +227,12 @@ def test_windows_paths_are_those_of_the_project() -> None:
 
 def test_scripts_of_code_mode_are_the_call_that_they_make() -> None:
     patch = "*** Begin Patch\n*** Add File: /home/dev/shop/limits/rows.py\n+x = 1\n*** End Patch"
-    scripts = [
-        f"const patch = {json.dumps(patch)};\ntext(await tools.apply_patch(patch));",
-        f"const r = await tools.exec_command({{cmd:{json.dumps(PYTEST)},workdir:'x'}});",
-    ]
-    outputs = ["{}", "12 passed in 0.2s\nexit code: 0"]
-    calls = [
-        turn(f"c{n}", f"Script completed\nWall time 0.1 seconds\nOutput:\n\n{output}", "exec",
-             input=script)
-        for n, (script, output) in enumerate(zip(scripts, outputs, strict=True))
-    ]  # fmt: skip
-    assert asked(*calls[0])["files_changed"] == ["/home/dev/shop/limits/rows.py"]
-    assert asked(*calls[1])["test_counts"] == ["12 passed"]
+    script = f"const patch = {json.dumps(patch)};\ntext(await tools.apply_patch(patch));"
+    output = "Script completed\nWall time 0.1 seconds\nOutput:\n\n{}"
+    applied = turn("c1", output, "exec", input=script)
+    assert asked(*applied)["files_changed"] == ["/home/dev/shop/limits/rows.py"]
     unread = turn("c3", "{}", "exec", input="text(await tools.apply_patch(patch + more));")
-    assert "files_changed" not in asked(*calls[0], *unread)
-
-
-def test_few_of_a_kind_are_asked() -> None:
-    questions = [
-        {"question": f"Which limit shall `table_{n}` have?", "options": ["low mark", "high mark"]}
-        for n in range(9)
-    ]
-    said = ", ".join(f'"{q["question"]}"="high mark"' for q in questions)
-    history = story.history(
-        messages=[system(), user(REQUEST), *turn("c1", said, "ask", questions=questions),
-                  *turn("c2", "x " * 400, command="ls")],
-        cut=6, cuts=[6],
-    )  # fmt: skip
-    assert [c.template for c in mechanical(history).candidates] == ["option_chosen"] * 4
+    assert "files_changed" not in asked(*applied, *unread)
 
 
 def test_a_session_in_which_nobody_typed_anything() -> None:
@@ -390,3 +244,18 @@ def test_a_session_in_which_nobody_typed_anything() -> None:
     ]
     history = story.history(messages=messages, cuts=[len(messages)], cut=len(messages))
     assert [c.template for c in mechanical(history).candidates] == ["files_changed"]
+
+
+def test_few_of_a_kind_are_asked() -> None:
+    made = (
+        message
+        for n, name in enumerate(("apple", "pear", "plum", "grape", "melon", "peach"))
+        for message in turn(
+            f"c{n}", "created", "write_file", path=f"limits/{name}.py",
+            content=f"class RowLimit{n}Check:\n    pass\n",
+        )
+    )  # fmt: skip
+    uses = ", ".join(f"RowLimit{n}Check()" for n in range(6))
+    used = turn("c9", "3", command=f"python -c '{uses}'")
+    kinds = [probe.origin for probe in probes(*made, *used)]
+    assert kinds.count("mechanical:file_defines") == 4
