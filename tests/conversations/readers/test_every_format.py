@@ -150,7 +150,8 @@ def test_one_odd_line_or_message_changes_no_format(tmp_path: Path, name: str) ->
 @pytest.mark.parametrize("name", SESSIONS)
 def test_no_field_of_a_wrong_type_breaks(tmp_path: Path, name: str) -> None:
     reader, read = formats()[name], 0
-    for changed in _variants(SESSIONS[name]):
+    # One in eleven, which takes ten seconds; all of them take two minutes.
+    for changed in islice(_variants(SESSIONS[name]), 0, None, 11):
         source = source_file(_written(tmp_path / "a.json", changed))
         reader.recognise(source)
         try:
@@ -160,12 +161,12 @@ def test_no_field_of_a_wrong_type_breaks(tmp_path: Path, name: str) -> None:
         except DataError:
             continue
         read += 1
-    assert read > 100
+    assert read > 10
 
 
 def test_no_field_of_a_wrong_type_breaks_a_store(tmp_path: Path) -> None:
-    changed = [(each, BUBBLES) for each in _variants(COMPOSER)]
-    changed += [(COMPOSER, each) for each in _variants(BUBBLES)]
+    changed = [(each, BUBBLES) for each in islice(_variants(COMPOSER), 0, None, 3)]
+    changed += [(COMPOSER, each) for each in islice(_variants(BUBBLES), 0, None, 3)]
     store = cursor_store(tmp_path / "state.vscdb", *changed)
     read = 0
     for conversation in formats()["cursor"].read(source_file(store)):
