@@ -7,7 +7,7 @@ Each entry of ``mutants.yaml`` says which behaviour it breaks, by which edit of 
 tests are run for it. The package and the tests are copied, the edit is made in the copy, and the
 tests are run there until one fails. Without a fault they run first and must pass. Exits with 1 if
 a fault survives. When the faults were chosen, 19 of 30 were killed, in 19 minutes on a busy machine
-of two cores.
+of two cores; for each of the 11 others a test was written then.
 
 The faults were chosen before anybody looked at what the tests cover. Where code is moved or
 rewritten, ``file``, ``old``, ``new`` and ``tests`` are moved by hand to where the behaviour stands

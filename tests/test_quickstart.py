@@ -156,6 +156,13 @@ def test_what_was_interrupted_is_gone_on_with(
     assert len(list((out / "fixtures").glob("*.json"))) == 3
 
 
+def test_a_paid_compressor_is_asked_for_where_the_embedded_model_answers(sessions: Path) -> None:
+    models = ("--grader", "embedded/lexical", "--compressor-model", "mockllm/model")
+    done = run(sessions, *models, "--arms", "anchored", input="n\n")
+    assert done.exit_code == 1
+    assert "Go on? [y/N]: n" in done.stdout
+
+
 def test_a_paid_model_is_asked_for_first(sessions: Path, tmp_path: Path) -> None:
     done = run(sessions, "--model", "mockllm/model", "--arms", "masking", input="n\n")
     assert done.exit_code == 1

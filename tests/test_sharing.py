@@ -93,3 +93,19 @@ def test_a_damaged_file_counts_as_none(content: bytes, tmp_path: Path) -> None:
         assert (again.state_id, here) == ("state-2", True)
 
     anyio.run(scenario)
+
+
+@pytest.mark.usefixtures("run")
+def test_after_an_outage_the_next_sample_compresses_again() -> None:
+    async def scenario() -> None:
+        shared, work = SharedStates(), Work()
+
+        async def fails() -> State:
+            raise ConnectionError("the provider is down")
+
+        with pytest.raises(ConnectionError):
+            await shared.get("key", fails)
+        state, here = await shared.get("key", work)
+        assert (state.state_id, here) == ("state-1", True)
+
+    anyio.run(scenario)

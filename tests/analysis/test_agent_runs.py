@@ -242,3 +242,17 @@ def test_samples_without_a_score_are_counted_and_not_averaged(
         result = _command("compare", limited, "--to", odd)
         assert result.exit_code == exit_code, result.output
         assert (f"{odd}: " in result.stderr) == (exit_code == 2)
+
+
+def test_what_a_grader_took_is_not_the_agents(logs: dict[str, Path], tmp_path: Path) -> None:
+    log = read_eval_log(str(logs["again"]))
+    spent = ModelUsage(input_tokens=900_000, output_tokens=0, total_tokens=900_000)
+    for sample in log.samples or []:
+        sample.model_usage["mockllm/judge"] = spent
+        sample.role_usage["grader"] = spent
+    write_eval_log(log, str(tmp_path / "graded.eval"))
+    result = _command(
+        "compare", logs["whole"], "--to", tmp_path / "graded.eval", "--format", "json"
+    )
+    tokens = json.loads(result.stdout)["measures"]["tokens"]
+    assert tokens["base"] == tokens["new"] < 900_000

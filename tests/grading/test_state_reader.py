@@ -163,6 +163,13 @@ def test_a_quote_that_never_stands_there_leaves_the_fact_unknown(tmp_path: Path)
     assert (score.metadata or {})["state_reader_failure"] == ""
 
 
+def test_one_invented_quote_beside_a_true_one_leaves_the_fact_unknown(tmp_path: Path) -> None:
+    mixed = findings({"f1": (*PORT_STATED, "and on 9090 at night"), "f2": ("absent",)})
+    row = rows(read(tmp_path, MockGrader([mixed])))[0]
+    assert row["in_state_read"] is None
+    assert row["state_read_problem"] == "a quote that is not in the state"
+
+
 @pytest.mark.parametrize(
     ("entry", "problem"),
     [

@@ -108,3 +108,10 @@ def test_a_folder_whose_logs_inspect_could_not_read_is_refused(
         assert f"a{mark}b" in ended.errors
         assert f"Inspect cannot read logs in a folder with '{mark}' in its path" in ended.errors
     assert not list(folder.iterdir())
+
+
+def test_a_grader_is_kept_where_the_embedded_model_answers(tiny: Path, tmp_path: Path) -> None:
+    given = settings_file(tmp_path, tiny, roles={"grader": "mockllm/model"})
+    ended = run("estimate", str(given))
+    assert ended.code == 0, ended.errors
+    assert "mockllm/model" in ended.output

@@ -53,6 +53,7 @@ def test_a_program_gives_a_state_with_its_kept_messages_known(tmp_path: Path) ->
         ("print('[{}]')", {}, "message 0 of the reply: role: Field required"),
         ("import sys; sys.exit('it is broken')", {}, "exited with 1: it is broken"),
         ("raise ValueError('no budget')", {}, "ValueError: no budget"),
+        (READ + "print(json.dumps(messages)); sys.exit(3)", {}, "exited with 3"),
         ("import sys; sys.exit(7)", {}, "exited with 7: it wrote nothing"),
         ("import sys; sys.stderr.write('why'); print('x')", {}, "on standard error: why"),
         ("print('[' + ' ' * 5000 + ']')", {"max_output_bytes": 4000}, "more than 4000 bytes"),

@@ -130,6 +130,22 @@ def test_orphans_go_and_everything_that_counts_messages_follows() -> None:
     assert compaction.state[:2] == [0, 2]
 
 
+def test_reasoning_goes_from_what_a_compaction_left_too() -> None:
+    left = assistant("<think>They will not like it.</think>Done so far: the queue.")
+    fixture = conversation(
+        user("one"),
+        assistant("two"),
+        cuts=[3],
+        recorded_compactions=[{"cut": 3, "state": [0, left]}],
+    )
+    (compaction,) = scrubbed(fixture).fixture.recorded_compactions
+    assert compaction.state is not None
+    kept = compaction.state[1]
+    assert not isinstance(kept, int)
+    assert "not like" not in kept.text
+    assert "the queue" in kept.text
+
+
 def test_a_bank_follows_its_conversation() -> None:
     fixture = conversation(
         user("export API_KEY=q7-Zx81-kLmn"),
