@@ -38,8 +38,6 @@ def personal_kinds() -> list[Kind]:
         _personal("phone, international", _international_phone),
         _personal("phone, japan", lambda d: _phone(d.japanese.numerify("090-%###-%###"))),
         _personal("phone, china", lambda d: _phone(d.chinese.phone_number())),
-        _personal("card number", lambda d: _number("card", d.people.credit_card_number("visa16"))),
-        _personal("social security number", lambda d: _number("SSN", d.people.ssn())),
         _personal("slack mention", _slack_mention),
         _personal("discord mention", _discord_mention),
         *_unmarked_personal_kinds(),

@@ -1,14 +1,22 @@
 """``compression-eval scrub`` and ``compression-eval audit``."""
 
 import json
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from functools import partial, wraps
 from pathlib import Path
 from typing import Any
 
 import click
 
-from compression_eval.conversations.processes import Workers, jobs_option
+from compression_eval.conversations.corpus import (
+    Corpus,
+    Work,
+    Write,
+    fixture_files,
+    say_done_before,
+    shard_options,
+)
 from compression_eval.conversations.scrubbing.pseudonyms import Pseudonyms
 from compression_eval.conversations.scrubbing.settings import (
     DEFAULT_PROFILE,
@@ -18,17 +26,12 @@ from compression_eval.conversations.scrubbing.settings import (
     profiles,
     read_names,
 )
-from compression_eval.conversations.scrubbing.sharded import (
-    AllScrubbed,
-    audit_shards,
-    scrub_shards,
-)
 from compression_eval.conversations.scrubbing.texts import Report
-from compression_eval.conversations.scrubbing.working import ScrubWorker
-from compression_eval.conversations.shards import Sharding, say_done_before, shard_options
+from compression_eval.conversations.scrubbing.working import AllScrubbed, Scrubbing
 from compression_eval.conversations.sources import Input
+from compression_eval.engine import Engine, jobs_option
 from compression_eval.errors import DataError
-from compression_eval.fixtures.finding_files import BANK_SUFFIX, find_bank, find_fixtures
+from compression_eval.fixtures.finding_files import BANK_SUFFIX
 from compression_eval.fixtures.writing import write_whole
 from compression_eval.terminal import CleanCommand, Output, check_output, examples
 
@@ -90,7 +93,9 @@ def _with_settings(function: Callable[..., None]) -> Callable[..., None]:
 )
 @click.argument("inputs", nargs=-1, required=True, metavar="IN...")
 @click.option(
-    "--out", required=True, help="Folder to write to; with --engine it may be an address."
+    "--out",
+    required=True,
+    help="Folder to write to; with --engine or --shard-mb it may be an address.",
 )
 @_with_settings
 @click.option("--key", envvar="COMPRESSION_EVAL_SCRUB_KEY", help="Key of the stand-ins.")
@@ -100,7 +105,7 @@ def _with_settings(function: Callable[..., None]) -> Callable[..., None]:
 @click.option("--report", type=Output(parents=True), help="Write the report as JSON, too.")
 @jobs_option
 @shard_options
-@click.option("--force", is_flag=True, help="With --engine: make anew what is there already.")
+@click.option("--force", is_flag=True, help="With a corpus: make anew what is there already.")
 def scrub_command(
     settings: ScrubSettings,
     inputs: tuple[str, ...],
@@ -109,8 +114,8 @@ def scrub_command(
     key_file: Path | None,
     model: str | None,
     report: Path | None,
-    jobs: int | None,
-    sharding: Sharding | None,
+    engine: Engine,
+    shard_bytes: int | None,
     force: bool,
 ) -> None:
     """Scrub fixtures, and the banks that lie beside them, into a folder.
@@ -121,56 +126,51 @@ def scrub_command(
     The report on what was replaced is for a person to read: rules find much, not everything.
     """
     pseudonyms = Pseudonyms.of_file(key_file) if key_file else Pseudonyms((key or "").encode())
-    if sharding:
+    scrubbing = Scrubbing(settings, pseudonyms, model)
+    work: Work
+    if shard_bytes:
         if PARAPHRASE in settings.passes:
-            raise DataError("--paraphrase: not with --engine")
-        scrubbed = scrub_shards(inputs, out, settings, pseudonyms, sharding, force=force)
-        if scrubbed is None:
+            raise DataError("--paraphrase: not with --engine or --shard-mb")
+        made_by = {"command": "scrub", **settings.described(pseudonyms)}
+        files = fixture_files(inputs)
+        work = Corpus(out, made_by, files, engine, shard_bytes, force=force)
+        if work.complete:
             told = f"{out}: this was scrubbed before; --force scrubs it anew"
             say_done_before(told, report)
-        else:
-            _conclude(scrubbed, report)
-        return
-    if force:
-        raise DataError("--force: needs --engine; without it files are overwritten")
-    folder = Path(out)
-    check_output(folder, folder=True, parents=True)
-    files = [Input(str(path), named=True) for path in find_fixtures(inputs)]
+            return
+    else:
+        if force:
+            raise DataError("--force: only with --engine or --shard-mb; else files are overwritten")
+        check_output(Path(out), folder=True, parents=True)
+        files = fixture_files(inputs)
+        work = Work(files, engine, LOADED, output=_files_in(Path(out), files))
+    _conclude(scrubbing.run(work, partial(click.echo, err=True)), report)
+
+
+@contextmanager
+def _files_in(folder: Path, inputs: Sequence[Input]) -> Iterator[Write]:
+    """Open a folder for fixtures and their banks."""
     folder.mkdir(parents=True, exist_ok=True)
-    refused: list[str] = []
-    written: dict[Path, Path] = {}
-    data: list[tuple[str, Report]] = []
-    make = partial(ScrubWorker, settings, pseudonyms, model)
-    with Workers(make, files, jobs, 2, LOADED) as workers:
-        for _, read in workers.each("learn", ScrubWorker.learn, files):
-            list(read)  # a name that one file gives away is replaced in all of them
-        workers.all(ScrubWorker.teach, workers.all(ScrubWorker.taught))
-        for file, results in workers.each("scrub", ScrubWorker.scrub, files):
-            path = file.path
-            (done,) = results
-            data.append((str(path), done.report))
-            for line in done.notes:
-                click.echo(line, err=True)
-            if done.fixture is None:
-                refused.append(str(path))
-                continue
-            # The stem of the file to write is that of the input, scrubbed as well.
-            target = folder / f"{done.stem or 'fixture'}.json"
-            if target in written:
-                raise DataError(
-                    f"{path}: {target} was just written for {written[target]}; rename one"
-                )
-            if target.resolve() in {file.path.resolve() for file in files}:
-                raise DataError(f"--out: {target} is an input; choose another folder")
-            said = f"wrote {target}"
-            if done.bank is not None:  # first: a fixture that is there has its bank
-                bank_path = target.with_name(target.stem + BANK_SUFFIX)
-                write_whole(bank_path, done.bank)
-                said += f" and {bank_path}"
-            write_whole(target, done.fixture)
-            written[target] = path
-            click.echo(said)
-    _conclude(AllScrubbed(data, refused), report)
+    taken = {file.path.resolve() for file in inputs}
+    written: dict[Path, str] = {}
+
+    def write(row: dict[str, Any], place: str) -> None:
+        # The stem of the file to write is that of the input, scrubbed as well.
+        target = folder / f"{row['file']}.json"
+        if target in written:
+            raise DataError(f"{place}: {target} was just written for {written[target]}; rename one")
+        if target.resolve() in taken:
+            raise DataError(f"--out: {target} is an input; choose another folder")
+        said = f"wrote {target}"
+        if row["probes"] is not None:  # first: a fixture that is there has its bank
+            bank_path = target.with_name(target.stem + BANK_SUFFIX)
+            write_whole(bank_path, row["probes"])
+            said += f" and {bank_path}"
+        write_whole(target, row["fixture"])
+        written[target] = place
+        click.echo(said)
+
+    yield write
 
 
 def _conclude(done: AllScrubbed, report: Path | None) -> None:
@@ -200,35 +200,23 @@ def _conclude(done: AllScrubbed, report: Path | None) -> None:
 def audit_command(
     settings: ScrubSettings,
     paths: tuple[str, ...],
-    jobs: int | None,
-    sharding: Sharding | None,
+    engine: Engine,
+    shard_bytes: int | None,
 ) -> None:
     """Look for anything that scrubbing would still change; exits with 1 if there is something.
 
     PATH is a name, a file, a folder or a pattern; banks that lie beside fixtures are read too.
     Says the field and the rule, and shows values only masked.
     """
-    if sharding:
-        _conclude_audit(*audit_shards(paths, settings, sharding))
-        return
-    found: list[Path] = []
+    files: list[Input] = []
     for path in paths:
         if path.endswith(BANK_SUFFIX) and Path(path).is_file():
-            found.append(Path(path))
-            continue
-        fixtures = find_fixtures([path])
-        banks = map(_bank_beside, fixtures)
-        found += [*fixtures, *(bank for bank in banks if bank)]
-    files = [Input(str(path), named=True) for path in found]
-    lines: list[str] = []
-    make = partial(ScrubWorker, settings, Pseudonyms())
-    with Workers(make, files, jobs, 2, LOADED) as workers:
-        for _, read in workers.each("learn", ScrubWorker.learn, files):
-            list(read)
-        workers.all(ScrubWorker.teach, workers.all(ScrubWorker.taught))
-        for file, findings in workers.each("audit", ScrubWorker.audit, files):
-            lines += (f"{file.path}: {finding}" for finding in findings)
-    _conclude_audit(len(files), lines)
+            files.append(Input(path, named=True))
+        else:
+            files += fixture_files([path])
+    work = Work(files, engine, LOADED, shard_bytes)
+    with work.opened():
+        _conclude_audit(*Scrubbing(settings, Pseudonyms()).audit(work))
 
 
 def _conclude_audit(audited: int, findings: Sequence[str]) -> None:
@@ -237,10 +225,3 @@ def _conclude_audit(audited: int, findings: Sequence[str]) -> None:
     click.echo(f"{audited} audited: {len(findings)} findings")
     if findings:
         raise click.exceptions.Exit(1)
-
-
-def _bank_beside(path: Path) -> Path | None:
-    try:
-        return find_bank(path, None)
-    except DataError:
-        return None

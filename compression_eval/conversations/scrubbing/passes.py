@@ -2,8 +2,9 @@
 
 import ipaddress
 import re
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache, partial
 
 from compression_eval.conversations.scrubbing.rules import (
@@ -21,11 +22,15 @@ from compression_eval.conversations.scrubbing.rules import (
 from compression_eval.conversations.scrubbing.secrets import secrets, stands_for_itself
 from compression_eval.conversations.scrubbing.vocabulary import (
     BELONGS_TO,
+    FOLDER,
     HOME,
     IN_HOST,
     JOINED,
     LOGIN,
+    MADE_UP,
     NAMED,
+    OPENED,
+    OWN,
     SERVICE,
     SURE,
     Learnt,
@@ -81,13 +86,20 @@ def _user_names(text: str) -> Iterator[Hit]:
             yield Hit(hit.start, hit.start + len(name), hit.rule, hit.kind)
 
 
+_MIN_LISTED = 6
+"""Places in one text, two to a line, from which on a listing is taken for a real machine's."""
+
+
 def _teach_user_names(text: str, hits: Sequence[Hit]) -> Taught:
+    listed = Counter(hit.of(text) for hit in hits if hit.rule == "listing")
     for hit in hits:
         # A route such as "/home/news" looks like a home folder.
         if hit.rule != "unix-home" or text[hit.end : hit.end + 1] in ("/", "\\"):
             # A path and its encoded form are written from each other: one sign.
             sign = HOME if hit.rule.endswith(("-home", "-folder")) else hit.rule
             yield from _account(hit.of(text), hit.rule, sign)
+            if listed[hit.of(text)] >= _MIN_LISTED:
+                yield hit.of(text), SURE
 
 
 def teach_opened(arguments: str) -> Taught:
@@ -99,13 +111,24 @@ def teach_opened(arguments: str) -> Taught:
     for opened in _OPENED.finditer(arguments):
         for hit in _user_names(opened[0]):
             if hit.rule.endswith("-home"):
-                yield from _account(opened[0][hit.start : hit.end], hit.rule, SURE)
+                name = opened[0][hit.start : hit.end]
+                yield from _account(name, hit.rule, SURE)
+                yield name, OPENED
+
+
+_SOURCES = re.compile(r"[/\\](?:src|main|java|packages?|include|sources?)[/\\]")
 
 
 def names_of_code(text: str) -> Iterator[tuple[str, str]]:
     """Yield what a text shows to be a command, a package and the like, and by which sign."""
-    for rule, _, hit in matches("names_of_code", text):
+    for rule, found, hit in matches("names_of_code", text):
         name = text[hit.start : hit.end].casefold()
+        if (
+            rule.name == FOLDER
+            and name == (found["home"] or "").casefold()
+            and not _SOURCES.search(text, found.start("listed"), hit.start)
+        ):
+            continue  # somebody's folder in their home, and no package
         if rule.name == SERVICE or not is_common(name):
             yield name, rule.name
     for profile in _profiles(text) if holds_any(text, ("login",)) else ():
@@ -132,8 +155,9 @@ def _account(name: str, rule: str, sign: str) -> Taught:
 _MADE_BY_FORGES = ("login", "logged-in", "forge-address", "gh-view", "remote-owner")
 """Rules for what a forge writes: what stands there is an account, even if it is a word."""
 
-ONLY_TEACHES = "forge-address"
-"""A rule that notes a handle; the address itself is replaced by `emails`."""
+_FORGE_ADDRESS = "forge-address"
+ONLY_TEACHES = (_FORGE_ADDRESS, MADE_UP)
+"""Rules that only note something: the address is replaced by `emails`, the name by nothing."""
 
 REMOTE_OWNER = "remote-owner"
 _FILE = _ascii(r"[\w.-]*\.[A-Za-z]{1,4}(?![\w.-])")
@@ -143,8 +167,10 @@ def _handles(text: str) -> Iterator[Hit]:
     """Yield the handles that stand as a person's; the owners of remotes too."""
     for rule, found, hit in matches("handles", text):
         handle = text[hit.start : hit.end]
-        if is_account(handle) or handle.isdigit():
+        if is_account(handle) or (handle.isdigit() and rule.name != OWN):
             continue
+        if rule.name == "profile-page" and handle.casefold().endswith("bot"):
+            continue  # as the names of Telegram's bots do
         if hit.kind == "user" and rule.name not in _MADE_BY_FORGES and is_common(handle):
             continue
         if (rule.name == "login" and _is_program(handle)) or (
@@ -169,9 +195,9 @@ def _teach_handles(text: str, hits: Sequence[Hit]) -> Taught:
         elif hit.rule in _MADE_BY_FORGES or not is_common(value):
             # Who asks for the owners of remotes wants them wherever they stand; and an
             # address that a forge made holds the number and the name of a real account.
-            sign = SURE if hit.rule in (REMOTE_OWNER, ONLY_TEACHES, "logged-in") else hit.rule
+            sign = SURE if hit.rule in (REMOTE_OWNER, _FORGE_ADDRESS, "logged-in") else hit.rule
             sign = {"branch": "", "profile": LOGIN, "login": NAMED, UNSURE: NAMED}.get(
-                hit.rule, sign
+                hit.rule, "" if value.isdigit() else sign
             )
             yield Learnt(value, "user", hit.rule, any_case=True), sign
 
@@ -311,6 +337,7 @@ _SILENT = ("noreply", "no-reply", "donotreply", "do-not-reply", "git", "hg", "sv
 _LETTERS = r"""[^\s<>"'`:;,=(){}\[\]|\\@#*/+]"""
 _PERSON = rf"{_LETTERS}{{1,30}}(?:[ ]{_LETTERS}{{1,30}}){{0,3}}"
 _ADDRESS_AFTER = re.compile(r"(?:[ ]@[\w-]{2,38})?[ ]<[^<>@\s]{1,80}@[^<>@\s]{1,120}>")
+_ADDRESS_BESIDE = re.compile(r"([\w.+-]{1,64})@([\w-]{1,63}(?:\.[\w-]{1,63}){1,4})")
 _BEFORE_ADDRESS = {
     "author-line": re.compile(
         r"(?i:author|committer|commit|tagger|co-authored-by|signed-off-by|reviewed-by|acked-by|"
@@ -328,10 +355,11 @@ _NAMES_PEOPLE = (
     *("chat", "owner-line", "people-title"),
 )
 _NO_PERSON = re.compile(
-    r"(?i:your name|.*test user|github.*|gitlab.*|claude.*|codex.*|copilot.*|cursor.*|dependabot.*|"
-    r"renovate.*|not committed yet|example.*|alice|bob|co-authored-by.*|the .*|openai.*|"
-    r"anthropic.*)"
+    r"(?i:your name|(?:seu|tu|su|votre|dein|ihr) (?:nome|nombre|nom|name).*|.*test user|github.*"
+    r"|gitlab.*|claude.*|codex.*|copilot.*|cursor.*|dependabot.*|renovate.*|not committed yet"
+    r"|example.*|alice|bob|co-authored-by.*|the .*|openai.*|anthropic.*)"
 )
+_ACCOUNT = re.compile(r"(?=[a-z-]*\d)(?=\d*[a-z])[a-z0-9-]{4,39}")
 _NAME_WORD = re.compile(r"[^\W\d_][\w.'’-]*")
 _MIN_LOCAL_CHARACTERS = 4
 
@@ -346,9 +374,21 @@ def _emails(text: str) -> Iterator[Hit]:
         if span := _address_around(text, at):
             yield Hit(*span, "e-mail", "email")
         at = text.find("@", at + 1)
-    for hit in (*_before_addresses(text), *(hit for _, _, hit in matches("emails", text))):
+    for hit in _before_addresses(text):
         if _is_person(text[hit.start : hit.end], hit.rule):
-            yield hit
+            yield _unless_made_up(text, hit)
+    for rule, found, hit in matches("emails", text):
+        name = found["person"] if hit.kind == "user" else text[hit.start : hit.end]
+        is_handle = hit.kind != "user" or not is_common(text[hit.start : hit.end])
+        if is_handle and _is_person(name, rule.name):
+            yield _unless_made_up(text, hit)
+
+
+def _unless_made_up(text: str, hit: Hit) -> Hit:
+    """Return a name, or that it is nobody's, as the address is beside it: ``taro@example.com``."""
+    found = _ADDRESS_BESIDE.search(text, hit.end, hit.end + _LINE_CHARACTERS)
+    is_made_up = found and not _is_somebodys(found[1], found[2].casefold())
+    return replace(hit, rule=MADE_UP) if is_made_up else hit
 
 
 def _before_addresses(text: str) -> Iterator[Hit]:
@@ -389,7 +429,7 @@ def _address_around(text: str, at: int) -> tuple[int, int] | None:
 def _is_somebodys(local: str, domain: str) -> bool:
     """Return whether an address is no version and not ``test@…`` or ``alice@company.com``."""
     labels = domain.split(".")
-    if labels[-1] in _RESERVED or "example" in labels:
+    if labels[-1] in _RESERVED or "example" in labels or labels[-2] in words("nobodys_domains"):
         return False
     if _VERSION.match(domain) or labels[-1] in words("file_ends"):
         return False
@@ -397,7 +437,7 @@ def _is_somebodys(local: str, domain: str) -> bool:
     numbered = re.fullmatch(r"\d+\+(.+)", local)
     if local in _SILENT or is_bot(local) or (numbered and is_account(numbered[1])):
         return False
-    if local.startswith(("your-", "your.", "your_")):
+    if re.match(r"(?:your|seu|sua|tu|su|votre|dein|ihr)[-._]", local):
         return False
     who = local.rstrip("0123456789")
     if who in words("neutral_locals") or re.match(r"test(?![a-z])|tester|testuser", who):
@@ -408,14 +448,19 @@ def _is_somebodys(local: str, domain: str) -> bool:
 def _is_person(name: str, rule: str) -> bool:
     """Return whether a name is a person's, and no placeholder, program or word of a grammar."""
     parts = name.split()
-    if not all(_NAME_WORD.fullmatch(part) for part in parts):
+    if rule in ("git-config", "config-section") and _ACCOUNT.fullmatch(name):
+        return True
+    if (
+        not all(_NAME_WORD.fullmatch(part) for part in parts)
+        or _NO_PERSON.fullmatch(name)
+        or is_account(name)
+        # Companies and teams own and write things, too.
+        or (rule == "owner-line" and not is_personal(name))
+        or words("companies").intersection(part.casefold().strip(".,") for part in parts)
+        # "[time] ERROR server:" is a log.
+        or (rule == "chat" and parts[0].isupper() and is_common(parts[0]))
+    ):
         return False
-    if _NO_PERSON.fullmatch(name) or is_account(name):
-        return False
-    if rule == "owner-line" and not is_personal(name):
-        return False  # companies and teams own and write things, too
-    if rule == "chat" and parts[0].isupper() and is_common(parts[0]):
-        return False  # "[time] ERROR server:" is a log
     if not is_common(name):
         return True
     capitalised = all(part[0].isupper() for part in parts)
@@ -424,12 +469,27 @@ def _is_person(name: str, rule: str) -> bool:
     return rule in _NAMES_PEOPLE and capitalised and known and not nobody
 
 
+_OWN_ADDRESS = re.compile(
+    r"(?:user\.email|GIT_(?:AUTHOR|COMMITTER)_EMAIL|(?:\n|\\n)(?:\\t|\s){0,4}email)[ =]{1,3}"
+    r"[\"'\\]{0,3}\Z"
+)
+"""What the address of who works in a session stands behind; its domain is theirs."""
+
+
 def _teach_emails(text: str, hits: Sequence[Hit]) -> Taught:
     """Note the people of author lines, and the accounts in addresses."""
     for hit in hits:
         name = hit.of(text)
-        if hit.kind == "email":
-            local = name.partition("@")[0].rpartition("+")[2]
+        if hit.rule == MADE_UP:
+            yield from ((part, MADE_UP) for part in {name, *name.split()})
+        elif hit.kind == "user":
+            yield Learnt(name, "user", hit.rule, any_case=True), hit.rule
+        elif hit.kind == "email":
+            local, _, domain = name.partition("@")
+            local = local.rpartition("+")[2]
+            own = _OWN_ADDRESS.search(text[max(0, hit.start - 40) : hit.start])
+            if own and not words("mail_domains").intersection(domain.casefold().split(".")[-3:-1]):
+                yield Learnt(domain, "host", "own-address", any_case=True), SURE
             if len(local) >= _MIN_LOCAL_CHARACTERS and not is_common(local):
                 yield Learnt(local, "user", "e-mail", any_case=True), "address"
             if "." in local:
@@ -484,12 +544,14 @@ def _teach_hosts(text: str, hits: Sequence[Hit]) -> Taught:
             yield Learnt(name, "host", hit.rule, any_case=True), SURE
 
 
-_VERSION_BEFORE = _ascii(r"(?i:version|release|[=~<>^]=?|@|ver\.?|/v|-)[\"'\s:]{0,3}\Z")
+_VERSION_BEFORE = _ascii(r"(?i:version|release|[=~<>^]=?|@|ver\.?|/v|-)[\"'\s:=]{0,3}\Z")
 _LIKE_A_VERSION = _ascii(r"(?!10\.)1?\d\.\d{1,2}\.")
 _HOST_BEFORE = _ascii(
     r"(?i:\bip|addr|host|server|ssh|ping|inet|dial|peer|client|remote|dns|gateway|node|listen"
     r"|connect|nslookup|curl|origin|proxy|forward|real|://|@|[\"'=\[(]\s?\Z)"
 )
+_RESOLVED_BEFORE = _ascii(r"(?:[a-z0-9-]\.[a-z]{2,12}(?::\d{1,5}[.]?)?\s?\(|\[IP:\s|Trying\s\[?)\Z")
+"""What the address of a host that everybody may look up stands behind."""
 _PORT = _ascii(r":\d|/\d|[ ]?\)? port\b")
 """A public address of small numbers is a version, unless something says that it is a host's."""
 _DRAWN_BEFORE = _ascii(
@@ -515,6 +577,8 @@ def _addresses(text: str) -> Iterator[Hit]:
     """
     for rule, _, hit in matches("addresses", text):
         value = text[hit.start : hit.end]
+        if rule.name != "mac" and _is_public(value, text[max(0, hit.start - 100) : hit.start]):
+            continue
         if rule.name == "mac":
             digits = re.sub(r"[:-]", "", value).lower()
             taken = not digits.startswith(("02005e", "00005e0053")) and len(set(digits)) > 1
@@ -532,6 +596,14 @@ def _addresses(text: str) -> Iterator[Hit]:
             )
         if taken:
             yield hit
+
+
+def _is_public(value: str, before: str) -> bool:
+    """Return whether an address follows from the name of a public host before it."""
+    try:
+        return bool(_RESOLVED_BEFORE.search(before)) and ipaddress.ip_address(value).is_global
+    except ValueError:
+        return False
 
 
 def _is_ipv4(text: str) -> bool:
@@ -569,7 +641,6 @@ def _is_ipv6(text: str) -> bool:
     return written and taken and address not in _DOCUMENTATION6
 
 
-_CARD_PREFIX = _ascii(r"4|5[1-5]|2(?:2[2-9]|[3-6]|7[01]|720)|3[47]|35|6(?:011|4|5|2)")
 _DIGITS = _ascii(r"\d[\d .()-]{7,}")
 _BEFORE_DIGITS = 30
 _DATE = _ascii(r"(?:19|20)\d\d-\d\d-\d\d")
@@ -577,16 +648,13 @@ _NOT_GIVEN_OUT = _ascii(r".*55501\d\d")
 
 
 def _numbers(text: str) -> Iterator[Hit]:
-    """Yield phone, card and social security numbers; only long runs of digits are read."""
+    """Yield phone numbers; only long runs of digits are read."""
     runs = [run.span() for run in _DIGITS.finditer(text)]
     windows = [(max(0, start - _BEFORE_DIGITS), end + 3) for start, end in runs]
     for rule, found, hit in matches("numbers", text, windows) if windows else ():
         number = text[hit.start : hit.end]
-        digits = re.sub(r"\D", "", number)
         before = text[max(0, found.start() - 1) : found.start()]
-        if hit.kind == "ssn" or (
-            _is_card(digits) if hit.kind == "card" else _is_phone(rule.name, number, digits, before)
-        ):
+        if _is_phone(rule.name, number, re.sub(r"\D", "", number), before):
             yield hit
 
 
@@ -599,14 +667,6 @@ def _is_phone(rule: str, number: str, digits: str, before: str) -> bool:
     if rule == "phone-trunk":
         return len(digits) in (10, 11)
     return 9 <= len(digits) <= 14
-
-
-def _is_card(digits: str) -> bool:
-    if digits in words("cards") or not _CARD_PREFIX.match(digits) or len(set(digits)) < 4:
-        return False
-    # Luhn's check: every second digit from the end counts twice, less 9 where that is two digits.
-    doubled = (2 * int(digit) - 9 * (digit > "4") for digit in digits[-2::-2])
-    return (sum(map(int, digits[-1::-2])) + sum(doubled)) % 10 == 0
 
 
 def _mentions(text: str) -> Iterator[Hit]:

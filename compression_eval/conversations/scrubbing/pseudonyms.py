@@ -22,7 +22,7 @@ DEFAULT_KEY = b"compression_eval"
 """The key that is used if none is given. Public, so it hides nothing from who can guess."""
 
 KINDS = (
-    *("secret", "user", "person", "email", "host", "ipv4", "ipv6", "mac", "phone", "card", "ssn"),
+    *("secret", "user", "person", "email", "host", "ipv4", "ipv6", "mac", "phone"),
     *("mention", "number"),
 )
 
@@ -161,19 +161,8 @@ class Pseudonyms:
         return text.upper() if value != value.lower() else text
 
     def _phone(self, value: str, attempt: int) -> str:
-        return self._with_digits(value, re.sub(r"\D", "", value), attempt, "55501", 2)
-
-    def _card(self, value: str, attempt: int) -> str:
-        digits = re.sub(r"\D", "", value)
-        return self._with_digits(value, digits, attempt, "9", len(digits) - 1)
-
-    def _ssn(self, value: str, attempt: int) -> str:
-        return self._with_digits(value, value, attempt, "9", 8)
-
-    def _with_digits(self, value: str, seed: str, attempt: int, first: str, count: int) -> str:
-        """Put digits in the place of a value's last ones, and leave all other characters."""
-        stream = self._stream(seed, attempt)
-        left = [*first, *(str(next(stream) % 10) for _ in range(count))]
+        stream = self._stream(re.sub(r"\D", "", value), attempt)
+        left = [*"55501", *(str(next(stream) % 10) for _ in range(2))]
         made = [left.pop() if each.isdigit() and left else each for each in reversed(value)]
         return "".join(reversed(made))
 
@@ -188,7 +177,7 @@ class Pseudonyms:
 
 _NUMBER = re.compile(r"99900\d{7}")
 """Stand-ins of account numbers, of more digits than any forge has given out."""
-_FEW = ("ipv4", "mac", "phone", "ssn", "card", "number")
+_FEW = ("ipv4", "mac", "phone", "number")
 """Kinds with so few stand-ins that two values of one conversation may meet."""
 _MAX_ATTEMPTS = 50
 

@@ -19,6 +19,11 @@ from compression_eval.errors import DataError, lacking
 _WHOLE_TEXT = ((0, sys.maxsize),)
 
 _BOT = re.compile(r"(?:^|[^a-z])bot\]?$|^app/")
+_YOUR = re.compile(
+    r"(?:your[-_. ]?|(?:seu|sua|tu|su|votre|dein|deine|ihr|vostro|tuo)[-_. ])"
+    r"(?:user|usu|uten|nutz|util|nom|name|e-?mail|compte|cuenta|conta|konto|account|github|org|repo).*"
+)
+"""What stands where a reader shall put their own, in the languages that are met."""
 _BETWEEN_WORDS = re.compile(r"[-_.\s]+|(?<=[a-z]{3})(?=[A-Z][a-z]{2})")
 _INFLECTIONS = [
     (re.compile(ending), instead)
@@ -45,7 +50,7 @@ class Hit:
     rule: str
     kind: str
     value: str = ""
-    """What stands there, where it is written in another way (see `disguises`)."""
+    """What stands there, where it is written in another way (see `reading`)."""
 
     def of(self, text: str) -> str:
         """Return what stands at the place in a text."""
@@ -165,6 +170,7 @@ def is_account(name: str) -> bool:
         lowered in words("accounts")
         or lowered.rstrip("0123456789") in words("numbered")
         or is_bot(lowered)
+        or bool(_YOUR.fullmatch(lowered))
     )
 
 

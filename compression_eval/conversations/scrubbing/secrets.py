@@ -33,15 +33,15 @@ _HASH = re.compile(r"[0-9a-f]{7,40}|[0-9A-F]{7,40}")
 _UUID = re.compile(r"(?i:[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12})")
 _IDENTIFIER = re.compile(r"(?:toolu|call|fc|msg|resp|chatcmpl|rs|req|run|item)[_-][\w-]+")
 _NOT_A_VALUE = re.compile(
-    r"[$<%{(*\[!@#=?&].*|[A-Za-z_]\w*=\w.*|.*(?:\$\{|\{|\}|\(|\[|\]|\.\.\.|…|\*\*\*|://|process\.env|os\.environ).*"
-    r"|(?i:x+|\.+|-+|_+|.*(?:redacted|placeholder|example|your[_-]|changeme|dummy).*)|[Yy]our[A-Z].*"
+    r"[$<%{(*\[!@#=?&].*|--.*|[A-Za-z_]\w*=\w.*|.*(?:\$\{|\{|\}|\(|\[|\]|\.\.\.|…|\*\*\*|://|->|process\.env|os\.environ).*"
+    r"|(?i:x+|\.+|-+|_+|.*(?:redacted|placeholder|example|your[_-]|change[-_]?me|dummy|(?:test|fake|mock|sample)[-_]?(?:secret|password|pass|token|key|api)|\bdemo[_-]|[_-]demo(?![a-z])).*)|[Yy]our[A-Z].*"
 )
 _MEMBER = re.compile(r"[A-Za-z_$][\w$]*(?:[?!]{0,2}(?:\.|->|::)[#A-Za-z_$][\w$]*)+[?!]{0,2}")
 _PATH = re.compile(r"(?:\.{1,2}|~)?/.*|(?:[\w.-]+/)+[\w.-]*\.\w{1,5}|[A-Za-z]:\\.*")
 _CODE = re.compile(r"[A-Z]{2,12}-\d{1,6}")
 _CASE_CHANGE = re.compile(r"[a-z][A-Z]")
 _KEY_CHARACTERS = re.compile(r"(?=.*\d)(?=.*[A-Z])(?=.*[a-z])[A-Za-z0-9/+=]{32,}")
-_WORDS = re.compile(r"[A-Za-z]+(?:[_./-]+[A-Za-z]+)*")
+_WORDS = re.compile(r"[A-Za-z]+(?:[_./:-]+[A-Za-z]+)*")
 _NUMBERED = re.compile(r"\d{1,7}[:-][A-Za-z_].*")
 _NO_SECRET_SUFFIX = re.compile(
     r"[_.-]?(?i:id|ids|name|names|url|uri|path|file|type|types|count|counts|length|len|size|limit|"
@@ -172,8 +172,8 @@ def _is_of_words(value: str) -> bool:
 
 
 def _is_placeholder(value: str) -> bool:
-    known = value.casefold() in words("placeholders")
     rest = without_key_prefix(value)
+    known = not words("placeholders").isdisjoint((value.casefold(), rest.casefold()))
     cut = rest != value and len(re.findall(r"[A-Za-z0-9]", rest)) < 6
     return known or cut or bool(_NOT_A_VALUE.fullmatch(rest)) or len(set(rest)) < 3
 

@@ -8,12 +8,12 @@ from pathlib import Path
 from typing import Any
 
 from compression_eval.conversations.scrubbing.pseudonyms import Pseudonyms
-from compression_eval.conversations.scrubbing.rules import missing, yaml_file
+from compression_eval.conversations.scrubbing.rules import missing
 from compression_eval.conversations.scrubbing.vocabulary import Learnt
 from compression_eval.errors import DataError, shorten
 from compression_eval.fixtures.digests import digest
 
-RULES_VERSION = 7
+RULES_VERSION = 8
 """Version of our own rules and pseudonyms; a change of either that changes a byte raises it."""
 
 DEFAULT_PROFILE = "default"
@@ -21,6 +21,17 @@ PARAPHRASE = "paraphrase"
 LOADED = ("compression_eval.conversations.scrubbing.loaded",)
 """What processes that scrub share."""
 
+_REPLACE = (
+    "secrets",
+    "user_names",
+    "handles",
+    "emails",
+    "hosts",
+    "addresses",
+    "numbers",
+    "mentions",
+)
+_TAKE_AWAY = ("images", "reasoning", "system_prompt", "truncation", "orphans")
 _NEEDED_BY = {
     "kingfisher-secret-scanner": {"secrets"},
     "english-words": {"user_names", "handles", "emails", "hosts"},
@@ -114,13 +125,18 @@ class ScrubSettings:
 
 def all_passes() -> tuple[str, ...]:
     """Return the names of all passes, in the order they run."""
-    return tuple(yaml_file("profiles")["passes"])
+    return (*_REPLACE, *_TAKE_AWAY, PARAPHRASE)
 
 
-def profiles() -> dict[str, list[str]]:
+def profiles() -> dict[str, tuple[str, ...]]:
     """Return the passes of every profile by its name."""
-    found: dict[str, list[str]] = yaml_file("profiles")["profiles"]
-    return found
+    return {
+        # Everything that a conversation loses no fact by.
+        DEFAULT_PROFILE: (*_REPLACE, "images", "reasoning", "orphans"),
+        "secrets": ("secrets",),
+        # For a repository that everybody can read.
+        "publish": (*_REPLACE, *_TAKE_AWAY),
+    }
 
 
 def read_names(path: Path) -> tuple[Learnt, ...]:

@@ -5,10 +5,9 @@ from dataclasses import dataclass, field
 from functools import cache
 from typing import Any, Literal, get_args, get_origin
 
-from compression_eval.conversations.scrubbing.disguises import shown
 from compression_eval.conversations.scrubbing.passes import ONLY_TEACHES, PASSES
 from compression_eval.conversations.scrubbing.pseudonyms import Pseudonyms, StandIns, is_pseudonym
-from compression_eval.conversations.scrubbing.reading import reader_for, rewritten_text
+from compression_eval.conversations.scrubbing.reading import reader_for, rewritten_text, shown
 from compression_eval.conversations.scrubbing.rules import Hit, without_overlaps
 from compression_eval.conversations.scrubbing.settings import ScrubSettings
 from compression_eval.conversations.scrubbing.vocabulary import ANYWHERE, Vocabulary
@@ -232,7 +231,7 @@ class TextPasses:
         return hits
 
     def _is_replaced(self, name: str, hit: Hit, value: str) -> bool:
-        if hit.rule == ONLY_TEACHES or is_pseudonym(hit.kind, value):
+        if hit.rule in ONLY_TEACHES or is_pseudonym(hit.kind, value):
             return False
         # A listing shows an account whatever its name; a folder in `/home` or an `@name` does not.
         told = hit.rule in ANYWHERE or (name == "user_names" and not hit.rule.endswith("-home"))

@@ -14,11 +14,18 @@ session is about it, and it is left.
 """
 
 import re
+import unicodedata
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 from compression_eval.conversations.scrubbing.pseudonyms import is_pseudonym
-from compression_eval.conversations.scrubbing.rules import Hit, is_common, without_overlaps
+from compression_eval.conversations.scrubbing.rules import (
+    Hit,
+    is_common,
+    is_personal,
+    is_word,
+    without_overlaps,
+)
 from compression_eval.errors import DataError
 
 MAX_VALUES = 500_000
@@ -31,6 +38,12 @@ SURE = "sure"
 """The sign of what needs no other: a form that only the real thing has."""
 
 FOLDER, HOME, LOGIN = "folder", "home", "login"
+OWN = "own-remote"
+"""The sign, and the rule, of whom the repository belongs to that a session pushes to."""
+OPENED = "opened"
+"""The sign of whose home folder the calls of a session work in."""
+MADE_UP = "made-up"
+"""The sign, and the rule, of a name beside an address that nobody has."""
 NAMED = "named"
 """The sign of an account whose description does not say whether it is a person's."""
 BELONGS_TO = "of "
@@ -50,14 +63,15 @@ CODE = frozenset(
 )
 """Signs that a name is one of the code, and no person's. A folder is one, too, if nothing but a
 home folder shows an account of that name: work may lie in ``/data/lab/jane``."""
-_PLACES = frozenset((FOLDER, HOME, SURE))
+_PLACES = frozenset((FOLDER, HOME, SURE, OPENED))
 _OWNS = frozenset(("owner", "scope", "site"))
 """Signs that an account has repositories, packages or pages, as a person or a company does."""
 _PAGE = "profile-page"
 _EITHERS = frozenset((NAMED, _PAGE))
 """Signs that the account of a company leaves as well as a person's."""
 SERVICE = "service"
-_NOBODYS = _OWNS | {FOLDER, SERVICE}
+DECLARED = "declared"
+_NOBODYS = _OWNS | {FOLDER, SERVICE, DECLARED}
 _ON_MACHINES = _PLACES | {
     *("listing", "archive-listing", "id", "environment", "prompt", "user-in-url")
 }
@@ -71,7 +85,7 @@ IN_HOST = "within-host"
 
 _RUN = re.compile(r"[A-Za-z0-9]+")
 _RUN_BEHIND_ESCAPE = re.compile(r"(?:\\(?:[nrtbf]|u[0-9A-Fa-f]{4})|%2f)([A-Za-z0-9]+)")
-_ESCAPED_LETTER = re.compile(r"\\u(?:00[3-7]|0130|212[aA])")
+_ESCAPED_LETTER = re.compile(r"\\u(?:00[3-7c-fC-F]|01[0-7]|212[aA])")
 """A letter or digit of ASCII, or a character that one in lower case is, as JSON may write it."""
 _BEFORE = re.compile(r"(?:(?<![A-Za-z0-9])|(?<=\\[nrt])|(?<=\\u[0-9A-Fa-f]{4})|(?<=%2[Ff]))")
 _BEHIND = re.compile(r"(?![A-Za-z0-9])")
@@ -112,7 +126,14 @@ _HOSTED_BEHIND = re.compile(
     r"(?:\.[a-z0-9-]{1,30})?\.(?:(?:workers|pages|web|fly|deno)\.(?:dev|app)|(?:vercel|netlify)\.app"
     r"|(?:github|gitlab)\.io|herokuapp\.com|onrender\.com)(?![\w-])"
 )
+_LETTERS = {
+    code: ord(unicodedata.normalize("NFKD", chr(code))[0])
+    for code in range(0xC0, 0x180)
+    if unicodedata.normalize("NFKD", chr(code))[0].isascii()
+}
+_SURNAME = re.compile(r"[ ]([A-Z][a-z\u00df-\u00ff]{2,20})(?![\w-])")
 _NEAR = 200
+_MIN_OWN_CHARACTERS = 4
 
 
 @dataclass(frozen=True)
@@ -180,7 +201,7 @@ class Vocabulary:
         if before is not None and (before.kind, before.rule) <= (learnt.kind, learnt.rule):
             return
         if before is None:
-            run = max(_RUN.findall(learnt.value), key=len, default="").lower()
+            run = max(_RUN.findall(_plain(learnt.value)), key=len, default="")
             self._by_run.setdefault(run, []).append((passage, learnt.value))
         known[learnt.value] = learnt
         self.changes += 1
@@ -198,7 +219,7 @@ class Vocabulary:
 
     def may_be_in(self, text: str) -> bool:
         """Return False only if no value stands in a text, nor in any JSON that it holds."""
-        lowered = text.lower()
+        lowered = _plain(text)
         for table in self._tables():
             runs = table._runs_in(text, lowered)
             bare = [value for _, value in table._by_run[""]] if "" in runs else []
@@ -206,14 +227,14 @@ class Vocabulary:
                 len(runs) > bool(bare)
                 or ("\\u" in text and _ESCAPED_LETTER.search(text))
                 or (bare and "\\" in text)
-                or any(value in text or value.lower() in lowered for value in bare)
+                or any(value in text or _plain(value) in lowered for value in bare)
             ):
                 return True
         return False
 
     def hits(self, text: str) -> dict[str, list[Hit]]:
         """Return, by pass, where a text holds what was learnt, as whole words."""
-        lowered = text.lower()
+        lowered = _plain(text)
         found: dict[str, list[Hit]] = {}
         for table in self._tables():
             learnt: dict[str, list[Learnt]] = {}
@@ -224,6 +245,7 @@ class Vocabulary:
                 for hit, entry in _places(candidates, text, lowered):
                     if self._is_meant(entry, text, hit):
                         found.setdefault(passage, []).append(hit)
+                        found[passage] += self._surname(entry, text, hit)
         return found
 
     def is_of_code(self, name: str, *, told: bool = False) -> bool:
@@ -256,7 +278,26 @@ class Vocabulary:
         if self.is_of_code(entry.value):
             return False
         signs = self._signs_of(entry.value.casefold())
+        if len(entry.value) >= _MIN_OWN_CHARACTERS and (
+            OWN in signs or (OPENED in signs and _is_of_its_own(entry.value, signs))
+        ):
+            return True  # their packages, folders and pages are called after them
         return _is_free(text, hit, sure=_are_sure(signs))
+
+    def _surname(self, entry: Learnt, text: str, hit: Hit) -> Iterator[Hit]:
+        """Yield the last name that stands behind a first one: no word, and not of the code."""
+        first = text[hit.start : hit.end]
+        found = _SURNAME.match(text, hit.end)
+        if (
+            entry.kind in ("user", "person")
+            and first.isalpha()
+            and first.istitle()
+            and len(first) > 3
+            and found
+        ):
+            last = found[1].casefold()
+            if not (is_word(last) or self.is_of_code(last)):
+                yield Hit(*found.span(1), "surname", "person")
 
     def _tables(self) -> "Iterator[Vocabulary]":
         """Yield what was learnt from others, and this, where there is anything."""
@@ -291,12 +332,24 @@ def _are_of_code(signs: set[str]) -> bool:
     is_folder = FOLDER in signs and signs - _OWNS - {SERVICE} <= _PLACES
     shown = signs - _NOBODYS
     is_owner = not _OWNS.isdisjoint(signs) and bool(shown) and shown <= _EITHERS
-    return not CODE.isdisjoint(signs) or is_folder or is_owner
+    # Who pushes may do so for a company, whose packages and pages others use.
+    is_company = (
+        OWN in signs and shown <= {*_EITHERS, OWN} and not signs.isdisjoint(("scope", "site"))
+    )
+    is_made_up = MADE_UP in signs and signs <= {MADE_UP, SURE, "author"}
+    # Who pushes may have called their packages after themselves.
+    code = CODE - {"package"} if {OWN, DECLARED} <= signs else CODE
+    return not code.isdisjoint(signs) or is_folder or is_owner or is_company or is_made_up
+
+
+def _is_of_its_own(name: str, signs: set[str]) -> bool:
+    """Return whether an account's name is nothing else: no person's, and no company's."""
+    return len(name) > _MIN_OWN_CHARACTERS and signs.isdisjoint(_NOBODYS) and not is_personal(name)
 
 
 def _are_sure(signs: set[str]) -> bool:
     """Return whether signs show an account wherever its name stands."""
-    shown = {LOGIN if sign == NAMED else sign for sign in signs - _NOBODYS - {_PAGE}}
+    shown = {LOGIN if sign == NAMED else sign for sign in signs - _NOBODYS - {_PAGE, OPENED}}
     return SURE in signs or len(shown) > 1
 
 
@@ -312,7 +365,7 @@ def _places(candidates: Iterable[Learnt], text: str, lowered: str) -> Iterator[t
     for any_case, searched in ((False, text), (True, lowered)):
         exact = {entry.value: entry for entry in candidates if entry.any_case == any_case}
         found: dict[Hit, Learnt] = {}
-        folded = {key.lower() if any_case else key: entry for key, entry in exact.items()}
+        folded = {_plain(key) if any_case else key: entry for key, entry in exact.items()}
         for value, otherwise in folded.items():
             for start, end in _whole_words(value, searched, text):
                 entry = exact.get(text[start:end], otherwise)
@@ -321,9 +374,14 @@ def _places(candidates: Iterable[Learnt], text: str, lowered: str) -> Iterator[t
             yield hit, found[hit]
 
 
+def _plain(text: str) -> str:
+    """Return a text in lower case and without marks on its letters: `märklin` as `marklin`."""
+    return text.lower() if text.isascii() else text.lower().translate(_LETTERS)
+
+
 def _lowered(character: str) -> str:
     """Return a character in lower case where that is one character, too."""
-    lower = character.lower()
+    lower = _plain(character)
     return lower if len(lower) == 1 else character
 
 

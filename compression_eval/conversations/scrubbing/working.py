@@ -1,15 +1,18 @@
-"""Scrub, and audit, fixtures with the banks that belong to them: what any process does of it."""
+"""Scrub, and audit, fixtures with the banks that belong to them.
+
+Everything is read twice: a name that one file gives away is replaced in all of them.
+"""
 
 import re
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
 from functools import partial
 
 import anyio
 
+from compression_eval.conversations.corpus import Row, Shard, Work, bank_of, fixtures_in
 from compression_eval.conversations.scrubbing.pseudonyms import Pseudonyms
 from compression_eval.conversations.scrubbing.scrubber import (
-    AuditFinding,
     NotScrubbedError,
     Scrubbed,
     audit,
@@ -20,13 +23,15 @@ from compression_eval.conversations.scrubbing.scrubber import (
 from compression_eval.conversations.scrubbing.settings import PARAPHRASE, ScrubSettings
 from compression_eval.conversations.scrubbing.texts import Report, TextPasses
 from compression_eval.conversations.scrubbing.vocabulary import Vocabulary
-from compression_eval.conversations.shards import bank_of, fixtures_in
 from compression_eval.conversations.sources import Input
+from compression_eval.engine import Shared
+from compression_eval.errors import DataError
 from compression_eval.fixtures.banks import ProbeBank
 from compression_eval.fixtures.checking import bank_findings
 from compression_eval.fixtures.finding_files import BANK_SUFFIX
 from compression_eval.fixtures.loading import FixtureSource, load_bank, refuse
 from compression_eval.fixtures.models import Fixture
+from compression_eval.fixtures.parquet_files import row_of
 from compression_eval.fixtures.structure import bank_faults, fixture_faults
 from compression_eval.fixtures.writing import fixture_text
 
@@ -44,50 +49,134 @@ class Done:
     bank: str | None = None
 
 
-class ScrubWorker:
-    """Learns from files, scrubs and audits them."""
+@dataclass(frozen=True)
+class AllScrubbed:
+    """What became of the fixtures that were scrubbed."""
 
-    def __init__(
-        self, settings: ScrubSettings, pseudonyms: Pseudonyms, model: str | None = None
-    ) -> None:
-        self._settings, self._pseudonyms, self._model = settings, pseudonyms, model
-        self._shared = TextPasses(settings, pseudonyms)
+    reports: Sequence[tuple[str, Report]]
+    """What was replaced in each, by where it is."""
+    refused: Sequence[str]
+    """Where those are that were not written, since something is still found there."""
 
-    def learn(self, file: Input) -> Iterator[None]:
-        """Learn from all that a file holds; yields nothing of use."""
-        if file.path.name.endswith(BANK_SUFFIX):
-            self._shared.learn_from(load_bank(file.path))
-        else:
-            for source in fixtures_in([file]):
-                self._shared.learn_from(source.read_fixture())
-                if found := bank_of(source):
-                    self._shared.learn_from(found.bank)
-        yield
+    @property
+    def failed(self) -> str:
+        """What is said if some were not written."""
+        if not self.refused:
+            return ""
+        told = f"{len(self.refused)} of {len(self.reports)} not written"
+        return f"{told}: something is still found there: {', '.join(self.refused)}"
 
-    def taught(self) -> Vocabulary:
-        """Return what this worker learnt."""
-        return self._shared.vocabulary
 
-    def teach(self, taught: Sequence[Vocabulary]) -> None:
-        """Take what all workers learnt."""
-        self._shared.vocabulary = Vocabulary.of(taught)
+@dataclass(frozen=True)
+class Scrubbing:
+    """How a corpus is scrubbed."""
 
-    def scrub(self, file: Input) -> Iterator[Done]:
-        """Yield what a file holds, scrubbed."""
-        for source in fixtures_in([file]):
-            yield self.scrubbed(source)[0]
+    settings: ScrubSettings
+    pseudonyms: Pseudonyms
+    model: str | None = None
+    """For a paraphrase."""
 
-    def audit(self, file: Input) -> Iterator[str]:
-        """Yield what is found in a fixture or a bank that has a file of its own."""
-        if file.path.name.endswith(BANK_SUFFIX):
-            yield from map(str, self.audited(load_bank(file.path)))
-            return
-        for source in fixtures_in([file]):
-            yield from map(str, self.audited(source.read_fixture()))
+    def run(self, work: Work, say: Callable[[str], None]) -> AllScrubbed:
+        """Scrub the fixtures of a corpus with their banks.
 
-    def audited(self, target: Fixture | ProbeBank) -> list[AuditFinding]:
-        """Return what is still found in a fixture or a bank."""
-        return audit(target, self._settings, shared=self._shared)
+        Args:
+            work: The corpus.
+            say: Prints a note.
+
+        Raises:
+            DataError: As `Work.stage`; or two fixtures have one name when they are scrubbed.
+        """
+        reports: list[tuple[str, Report]] = []
+        refused: list[str] = []
+        written: dict[str, str] = {}
+        with work.opened():
+            for shard in work.stage("scrub", partial(_scrub, self, _taught(self, work))):
+                take = work.taker(shard, "scrub")
+                for origin, name, done in shard.results("scrub"):
+                    reports.append((origin, done.report))
+                    for line in done.notes:
+                        say(line)
+                    if name is None:
+                        refused.append(origin)
+                        continue
+                    if work.keeps and name in written:
+                        raise DataError(
+                            f"{origin}: its scrubbed name is that of {written[name]}; rename one"
+                        )
+                    take(name, origin)
+                    written[name] = origin
+            scrubbed = AllScrubbed(reports, refused)
+            work.close("scrub", scrubbed.failed)
+        return scrubbed
+
+    def audit(self, work: Work) -> tuple[int, list[str]]:
+        """Return how many fixtures and banks were audited, and what was found."""
+        found: list[str] = []
+        count = 0
+        for audited in work.found("audit", partial(_audit, self, _taught(self, work))):
+            for lines in audited:
+                count += 1
+                found += lines
+        return count, found
+
+    def passes(self, taught: Shared | None = None) -> TextPasses:
+        """Return passes that know what all conversations taught."""
+        passes = TextPasses(self.settings, self.pseudonyms)
+        if taught:
+            passes.vocabulary = taught.get()
+        return passes
+
+
+def _taught(scrubbing: Scrubbing, work: Work) -> Shared:
+    learnt = work.found("learn", partial(_learn, scrubbing))
+    return work.engine.share(Vocabulary.of(each for found in learnt for each in found))
+
+
+def _learn(scrubbing: Scrubbing, shard: Shard) -> Iterator[Vocabulary]:
+    passes = scrubbing.passes()
+    for file in shard.items:
+        for _, held in _held(file):
+            passes.learn_from(held)
+    yield passes.vocabulary
+
+
+def _audit(scrubbing: Scrubbing, taught: Shared, shard: Shard) -> Iterator[list[str]]:
+    passes = scrubbing.passes(taught)
+    for file in shard.items:
+        for place, held in _held(file):
+            found = audit(held, scrubbing.settings, shared=passes)
+            yield [f"{place}: {finding}" for finding in found]
+
+
+def _held(file: Input) -> Iterator[tuple[str, Fixture | ProbeBank]]:
+    """Yield the fixtures and banks of a file, and where they are."""
+    if file.path.name.endswith(BANK_SUFFIX):
+        yield file.place, load_bank(file.path)
+        return
+    for source in fixtures_in([file]):
+        yield source.origin, source.read_fixture()
+        if found := bank_of(source):
+            yield found.origin, found.bank
+
+
+def _scrub(
+    scrubbing: Scrubbing, taught: Shared, shard: Shard
+) -> Iterator[tuple[str, str | None, Done] | Row]:
+    """Yield of each fixture where it was, its name, and all else; and its row."""
+    worker = _Scrubber(scrubbing, scrubbing.passes(taught))
+    for source in fixtures_in(shard.items):
+        done, fixture, bank = worker.scrubbed(source)
+        name = None
+        if done.fixture is not None and fixture is not None:
+            name = fixture.name
+            yield Row(row_of(fixture, done.fixture, bank, done.bank, file=done.stem or "fixture"))
+        yield source.origin, name, replace(done, fixture=None, bank=None)
+
+
+class _Scrubber:
+    def __init__(self, scrubbing: Scrubbing, passes: TextPasses) -> None:
+        self._settings, self._pseudonyms = scrubbing.settings, scrubbing.pseudonyms
+        self._model, self._shared = scrubbing.model, passes
 
     def scrubbed(self, source: FixtureSource) -> tuple[Done, Fixture | None, ProbeBank | None]:
         """Return what is written of a fixture, and the fixture and its bank themselves."""

@@ -16,7 +16,7 @@ from compression_eval.conversations.scrubbing import (
     scrub,
     scrub_bank,
 )
-from compression_eval.conversations.scrubbing.removing import MAX_OUTPUT_CHARACTERS, generic_prompt
+from compression_eval.conversations.scrubbing.scrubber import MAX_OUTPUT_CHARACTERS, generic_prompt
 from compression_eval.errors import DataError
 from compression_eval.fixtures.banks import ProbeBank
 from compression_eval.fixtures.loading import load_fixture
@@ -31,7 +31,7 @@ USER = Pseudonyms().of("user", "mmuster")
 
 def test_profiles_name_passes_that_there_are_in_their_order() -> None:
     for passes in profiles().values():
-        assert [name for name in all_passes() if name in passes] == passes
+        assert [name for name in all_passes() if name in passes] == [*passes]
     assert "paraphrase" not in {name for passes in profiles().values() for name in passes}
 
 
@@ -240,11 +240,11 @@ def test_what_ran_is_recorded_once() -> None:
     assert first.source is not None
     assert second.source is not None
     words = f"english-words {version('english-words')}"
-    assert first.source.scrubber == f"compression_eval 7 (default, {words})"
+    assert first.source.scrubber == f"compression_eval 8 (default, {words})"
     assert (first.source.origin, first.source.scrubbing) == ("pi", ["emails"])
     assert second.source.scrubbing == ["emails", "secrets"]
     rules = f"kingfisher-secret-scanner {version('kingfisher-secret-scanner')}"
-    assert second.source.scrubber == f"compression_eval 7 (default, {rules}, {words})"
+    assert second.source.scrubber == f"compression_eval 8 (default, {rules}, {words})"
 
 
 def test_unknown_fields_are_scrubbed_as_well() -> None:
