@@ -34,10 +34,10 @@ from compression_eval.conversations.pipeline import (
     Import,
     ImportOptions,
     scrubbing_of,
-    target,
     why_not,
 )
 from compression_eval.conversations.sources import Input, find_inputs, readable, source_file
+from compression_eval.engine import Engine
 from compression_eval.errors import (
     DataError,
     PassedOverError,
@@ -328,9 +328,9 @@ def _import(selection: Selection, out: Path) -> list[str]:
     options = ImportOptions(scrubbing=scrubbing, duplicates="longest")
     messages: list[str] = []
     # The remains of an interrupted import are overwritten.
-    with target(out / "fixtures", force=True) as write:
-        job = Import(options, write, messages.append)
-        job.run([Input(place, named=True) for place in selection.sessions])
+    job = Import(options, messages.append)
+    inputs = [Input(place, named=True) for place in selection.sessions]
+    job.run(job.work(inputs, out / "fixtures", Engine(), force=True))
     lines = [
         *messages,
         *job.overview.lines(every_file=True),

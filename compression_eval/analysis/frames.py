@@ -9,12 +9,12 @@ import logging
 import zlib
 from array import array
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
-from contextlib import ExitStack, contextmanager
+from contextlib import contextmanager
 from dataclasses import fields
+from functools import partial
+from operator import attrgetter
 from os import SEEK_END
 from pathlib import Path
-from queue import SimpleQueue
 from tempfile import TemporaryFile
 from typing import TYPE_CHECKING, Any
 
@@ -39,7 +39,7 @@ from compression_eval.analysis.columns import (
 )
 from compression_eval.analysis.facts import FactRow
 from compression_eval.analysis.logs import Grading, Log, find_logs, one_per_run, reading
-from compression_eval.conversations.processes import Apart, cores
+from compression_eval.engine import Engine, cores
 from compression_eval.errors import DataError
 from compression_eval.grading.rubric import structure
 from compression_eval.grading.scorers import DIMENSION_KEYS
@@ -342,26 +342,16 @@ def _cells_by_log(
     if processes is None:
         processes = processes_for(logs)
     processes = min(processes, len(logs))
-    with ExitStack() as opened:
-        idle = SimpleQueue[Apart]()
-        for _ in range(processes if processes > 1 else 0):
-            idle.put(opened.enter_context(Apart(__name__)))
+    engine = Engine(processes)
+    read = partial(_cells_of, names=names, regradings=regradings, aside=aside)
 
-        def read(log: Log) -> tuple[Grading, Cells, bytes]:
-            process = idle.get()
-            try:
-                return process.call(log.path, _cells_of, log, names, regradings, aside)
-            finally:
-                idle.put(process)
+    def read_all() -> Iterator[tuple[Log, Cells, bytes]]:
+        each = engine.run("", read, logs, attrgetter("path"), size=attrgetter("size"), stop=True)
+        for number, (grading, cells, packed) in each:
+            logs[number].grading = grading
+            yield logs[number], cells, packed
 
-        def read_all() -> Iterator[tuple[Log, Cells, bytes]]:
-            here = (_cells_of(log, names, regradings, aside) for log in logs)
-            each = lanes.map(read, logs) if lanes else here
-            for log, (grading, cells, packed) in zip(logs, each, strict=True):
-                log.grading = grading
-                yield log, cells, packed
-
-        lanes = opened.enter_context(ThreadPoolExecutor(processes)) if processes > 1 else None
+    with engine.opened([log.size for log in logs], (__name__,)):
         yield read_all()
 
 

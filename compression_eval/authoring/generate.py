@@ -3,25 +3,24 @@
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
+from operator import attrgetter
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import anyio
 import click
 
-from compression_eval.conversations.processes import Workers, jobs_option
-from compression_eval.conversations.shards import (
+from compression_eval.conversations.corpus import (
     Corpus,
+    Row,
     Shard,
-    Sharding,
     bank_of,
     fixture_files,
     fixtures_in,
     say_done_before,
     shard_options,
-    staged,
-    take_over,
 )
+from compression_eval.engine import Engine, jobs_option
 from compression_eval.errors import DataError, PassedOverError, nothing_left, shorten
 from compression_eval.fixtures.banks import ProbeBank
 from compression_eval.fixtures.cuts import TAIL_TOKENS, CutArgument, cut_argument, cuts_of
@@ -29,6 +28,7 @@ from compression_eval.fixtures.finding_files import BANK_SUFFIX, find_bank
 from compression_eval.fixtures.loading import FixtureSource, find_sources
 from compression_eval.fixtures.models import Fixture
 from compression_eval.fixtures.packing import text_of
+from compression_eval.fixtures.parquet_files import row_of
 from compression_eval.fixtures.writing import fixture_text, versioned_json, write_whole
 from compression_eval.terminal import (
     Output,
@@ -162,8 +162,8 @@ def generate_command(
     chunk_tokens: int | None,
     out: str | None,
     force: bool,
-    jobs: int | None,
-    sharding: Sharding | None,
+    engine: Engine,
+    shard_bytes: int | None,
     report: Path | None,
     **options: Any,
 ) -> None:
@@ -180,14 +180,14 @@ def generate_command(
     """
     if model is None and (given := [name for name, value in options.items() if value]):
         raise DataError(f"{', '.join(given)}: only with --model")
-    if model and jobs:
+    if model and engine.jobs:
         raise DataError("--jobs: only without --model, whose calls go out together anyway")
     tail = TAIL_TOKENS if tail_tokens is None else tail_tokens
     wanted = Wanted(per_type, tail, cuts, mechanical or model is None, model)
-    if sharding:
+    if shard_bytes:
         if model or not out:
-            raise DataError("--engine: needs --out, and makes banks without --model")
-        _generate_shards(paths, out, wanted, sharding, report, force=force)
+            raise DataError("--engine, --shard-mb: need --out, and make banks without --model")
+        _generate_corpus(paths, out, wanted, engine, shard_bytes, report, force=force)
         return
     asked, without = _found(paths, wanted, Path(out) if out else None, force=force)
     done: list[Made] = []
@@ -223,12 +223,15 @@ def generate_command(
 
     usage = anyio.run(ask, model_by_name(model, options)) if model else None
     if usage is None:
-        with Workers(partial(_Maker, wanted), asked, jobs, imports=_IMPORTED) as workers:
-            for number, (_, results) in enumerate(workers.each("asking", _Maker.make, asked)):
-                for made, said in results:
-                    for line in said:
-                        progress(number, line)
-                    finish(made)
+        make, sizes = partial(_make, wanted), [item.size for item in asked]
+        with engine.opened(sizes, _IMPORTED):
+            results = engine.run(
+                "asking", make, asked, attrgetter("place"), size=attrgetter("size")
+            )
+            for number, (made, said) in results:
+                for line in said:
+                    progress(number, line)
+                finish(made)
     else:
         click.echo(f"{model}: {_spent(usage)}")
     if report:
@@ -237,6 +240,15 @@ def generate_command(
     say_passed_over([*without, *unasked], done[len(unasked) :])
     banks = ("--probes", out) if out else ()
     go_on(("compression-eval", "probes", "check", *paths, *banks))
+
+
+def _made(
+    asked: Sequence[Asked], wanted: Wanted, engine: Engine
+) -> Iterator[tuple[int, tuple[Made, list[str]]]]:
+    """Yield what `_make` returns for every fixture, with its number."""
+    with engine.opened([item.size for item in asked], _IMPORTED):
+        make, name, size = partial(_make, wanted), attrgetter("place"), attrgetter("size")
+        yield from engine.run("asking", make, asked, name, size=size)
 
 
 def _spent(usage: "Usage") -> str:
@@ -264,86 +276,75 @@ def _write_report(path: Path, wanted: Wanted, usage: "Usage | None", done: Seque
     write_whole(path, versioned_json(data))
 
 
-def _generate_shards(
+def _generate_corpus(
     paths: Sequence[str],
     out: str,
     wanted: Wanted,
-    sharding: Sharding,
+    engine: Engine,
+    shard_bytes: int,
     report: Path | None,
     *,
     force: bool,
 ) -> None:
     """Write the fixtures with banks into a folder of Parquet files with a manifest."""
     made_by = {"command": "probes generate", "wanted": repr(wanted)}
-    corpus = Corpus(out, made_by, fixture_files(paths), sharding, force=force)
+    corpus = Corpus(out, made_by, fixture_files(paths), engine, shard_bytes, force=force)
     if corpus.complete:
         said = f"{out}: these banks were made before; --force makes them anew"
         say_done_before(said, report)
         return
     told: list[Made] = []
-    names: dict[int, list[str]] = {}
-    with sharding.engine.connected():
-        corpus.stage("generate", partial(_make_shard, wanted))
-        for shard in corpus.shards:
-            done: list[Made] = shard.result("generate")
-            names[shard.number] = [each.name for each in done]
+    with corpus.opened():
+        for shard in corpus.stage("generate", partial(_make_shard, wanted)):
+            done: list[Made] = [*shard.results("generate")]
+            take = corpus.taker(shard, "generate")
+            for each in done:
+                take(each.name)
             for line in (line for each in done for line in each.lines):
                 click.echo(line)
             told += done
-        corpus.stage("finish", partial(take_over, stage="generate"), names)
-    passed = [each.passed_over for each in told if each.why]
-    failed = "" if len(passed) < len(told) else "every fixture was passed over"
-    corpus.finish([corpus.shards[number].result("finish") for number in names], failed)
+        passed = [each.passed_over for each in told if each.why]
+        failed = "" if len(passed) < len(told) else "every fixture was passed over"
+        corpus.close("generate", failed)
     if report:
         _write_report(report, wanted, None, told)
     say_passed_over(passed, told[len(passed) :])
     go_on(("compression-eval", "probes", "check", out))
 
 
-def _make_shard(wanted: Wanted, shard: Shard) -> list[Made]:
-    """Leave a shard's fixtures with their banks in a file; one that has a bank keeps it."""
-    told: list[Made] = []
-    maker = _Maker(wanted)
-    with staged(shard, "generate") as writer:
-        for source in fixtures_in(shard.items):
-            content = source.content()
-            fixture = source.fixture_in(content)
-            made = Made(fixture.name, source.origin)
-            bank = bank_text = None
-            if there := bank_of(source):
-                bank, bank_text = there.bank, text_of(there.content)
-                made = replace(made, why="it has a bank already")
-            else:
-                try:
-                    ((made, _),) = maker.make(
-                        Asked(fixture, source.origin, Path(source.stem + BANK_SUFFIX))
-                    )
-                except PassedOverError as error:
-                    made = replace(made, why=str(error))
-                if bank := made.bank:
-                    bank_text = fixture_text(bank)
-            writer.add(fixture, text_of(content), bank, bank_text, file=source.stem)
-            told.append(replace(made, bank=None))  # it stands in the file
-    return told
+def _make_shard(wanted: Wanted, shard: Shard) -> Iterator[Made | Row]:
+    """Yield the fixtures of a shard with their banks; one that has a bank keeps it."""
+    for source in fixtures_in(shard.items):
+        content = source.content()
+        fixture = source.fixture_in(content)
+        made = Made(fixture.name, source.origin)
+        bank = bank_text = None
+        if there := bank_of(source):
+            bank, bank_text = there.bank, text_of(there.content)
+            made = replace(made, why="it has a bank already")
+        else:
+            try:
+                target = Path(source.stem + BANK_SUFFIX)
+                made, _ = _make(wanted, Asked(fixture, source.origin, target))
+            except PassedOverError as error:
+                made = replace(made, why=str(error))
+            if bank := made.bank:
+                bank_text = fixture_text(bank)
+        yield Row(row_of(fixture, text_of(content), bank, bank_text, file=source.stem))
+        yield replace(made, bank=None)  # it stands in the row
 
 
-class _Maker:
-    """Makes banks without a model, in this process or in one of several."""
+def _make(wanted: Wanted, asked: Asked) -> tuple[Made, list[str]]:
+    """Make a bank without a model; returns it, and the lines of its progress.
 
-    def __init__(self, wanted: Wanted) -> None:
-        self._wanted = wanted
+    The fixture stays where it is: it is most of a result, and takes long to hand over.
+    """
+    from compression_eval.authoring.making import FixtureResult, generate_bank
 
-    def make(self, asked: Asked) -> Iterator[tuple[Made, list[str]]]:
-        """Yield what was made, and the lines of its progress.
-
-        The fixture stays where it is: it is most of a result, and takes long to hand over.
-        """
-        from compression_eval.authoring.making import FixtureResult, generate_bank
-
-        said: list[str] = []
-        result = FixtureResult(asked.fixture, asked.place, asked.target)
-        anyio.run(generate_bank, result, self._wanted, None, said.append)
-        yield Made.of(result, self._wanted), said
+    said: list[str] = []
+    result = FixtureResult(asked.fixture, asked.place, asked.target)
+    anyio.run(generate_bank, result, wanted, None, said.append)
+    return Made.of(result, wanted), said
 
 
 def _found(

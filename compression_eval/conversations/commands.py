@@ -9,21 +9,21 @@ from typing import TextIO, get_args
 import click
 
 from compression_eval.conversations.building import Images
-from compression_eval.conversations.cutting import EXPECTED, cut_rules
-from compression_eval.conversations.duplicates import Duplicates
-from compression_eval.conversations.formats import formats
-from compression_eval.conversations.pipeline import Import, ImportOptions, scrubbing_of, target
-from compression_eval.conversations.processes import jobs_option
-from compression_eval.conversations.rows import check_columns
-from compression_eval.conversations.sharded_import import import_shards
-from compression_eval.conversations.shards import (
+from compression_eval.conversations.corpus import (
     UNFINISHED,
-    Sharding,
+    Corpus,
+    Work,
     say_done_before,
     shard_options,
 )
+from compression_eval.conversations.cutting import EXPECTED, cut_rules
+from compression_eval.conversations.duplicates import Duplicates
+from compression_eval.conversations.formats import formats
+from compression_eval.conversations.pipeline import Import, ImportOptions, scrubbing_of
+from compression_eval.conversations.rows import check_columns
 from compression_eval.conversations.sources import Input, find_inputs
 from compression_eval.conversations.stores import Store
+from compression_eval.engine import Engine, jobs_option
 from compression_eval.errors import DataError, shorten
 from compression_eval.fixtures.finding_files import PARQUET_SUFFIX
 from compression_eval.fixtures.writing import written_whole
@@ -62,7 +62,7 @@ class _FormatOption(click.Option):
     "--out",
     default="fixtures",
     show_default=True,
-    help="Folder, or a file named *.parquet; with --engine a folder or an address.",
+    help="Folder, or a file named *.parquet; with --engine or --shard-mb a folder or an address.",
 )
 @click.option("--cut", "cuts", multiple=True, metavar="CUT", help=f"{EXPECTED}; may be repeated.")
 @click.option("--scrub", "profile", metavar="PROFILE", help="Scrub on the way, by this profile.")
@@ -117,8 +117,8 @@ def import_command(
     duplicates: Duplicates,
     allow_missing: bool,
     explain: str | None,
-    jobs: int | None,
-    sharding: Sharding | None,
+    engine: Engine,
+    shard_bytes: int | None,
     force: bool,
 ) -> None:
     """Make fixtures of recorded conversations.
@@ -146,26 +146,23 @@ def import_command(
         allow_missing,
     )
     inputs = find_inputs(paths)
-    own = _own_output(inputs, paths, out.rstrip("/") if sharding else str(Path(out)))
+    own = _own_output(inputs, paths, out.rstrip("/") if shard_bytes else str(Path(out)))
     inputs = [item for item in inputs if item.place not in own]
     as_json = explain not in (None, _TERMINAL)
     account = _account(Path(str(explain)), force=force) if as_json else nullcontext()
     with account as file:
         explained = partial(click.echo, file=file) if explain else None
-        if sharding is None:
-            with target(Path(out), force=force) as write:
-                job = Import(options, write, click.echo, explained, as_json=as_json, jobs=jobs)
-                job.run(inputs)
-        else:
-            say = click.echo
-            made = import_shards(
-                inputs, out, options, sharding, say, explained, as_json=as_json, force=force
-            )
-            if made is None:
+        job = Import(options, click.echo, explained, as_json=as_json)
+        work: Work
+        if shard_bytes:
+            work = Corpus(out, job.made_by, inputs, engine, shard_bytes, force=force)
+            if work.complete:
                 told = f"{out}: this was imported before; --force imports it anew"
                 say_done_before(told, explain if as_json else None)
                 return
-            job = made
+        else:
+            work = job.work(inputs, Path(out), engine, force=force)
+        job.run(work)
         for place in sorted(own):
             job.skip(place, "it lies in --out")
     for line in job.overview.lines(every_file=explain == _TERMINAL):
@@ -178,7 +175,7 @@ def import_command(
     unscrubbed = "" if profile else "; nothing was scrubbed (no --scrub)"
     click.echo(f"\n{count} in {out}{unscrubbed}" if job.imported else "\nnothing was imported")
     if job.imported:
-        beside = sharding is None and not out.endswith(PARQUET_SUFFIX)
+        beside = shard_bytes is None and not out.endswith(PARQUET_SUFFIX)
         banks = () if beside else ("--out", "banks")  # none can lie beside the rows of a file
         go_on(("compression-eval", "probes", "generate", out, *banks))
     if failed := job.overview.failed:

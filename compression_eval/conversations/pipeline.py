@@ -1,14 +1,24 @@
-"""One import from end to end: read, name, cut, scrub, audit, write; one conversation at a time."""
+"""One import from end to end: read, name, cut, scrub, audit, write; one conversation at a time.
+
+Where one file decides about others there are two stages: names to replace and copies of a session
+are learnt from everything that was read, and then what was read is finished. Fixtures are named in
+the order of the files, so what comes out does not depend on who worked on which of them, or when.
+"""
 
 import errno
-from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
+import hashlib
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field, replace
 from functools import partial
+from itertools import groupby
+from operator import itemgetter
 from pathlib import Path
 from traceback import extract_tb
+from typing import Any, cast
 
 from compression_eval.conversations.building import Built, Images, build
+from compression_eval.conversations.corpus import Row, Shard, Take, Work, Write
 from compression_eval.conversations.cutting import CutRule, find_cuts
 from compression_eval.conversations.drafts import Account, Conversation, Entry
 from compression_eval.conversations.duplicates import (
@@ -29,7 +39,6 @@ from compression_eval.conversations.overview import (
     printable,
     skipped_json,
 )
-from compression_eval.conversations.processes import Workers
 from compression_eval.conversations.rows import PARQUET_MAGIC, read_rows
 from compression_eval.conversations.scrubbing import (
     LOADED,
@@ -44,11 +53,11 @@ from compression_eval.conversations.scrubbing import (
     scrub,
 )
 from compression_eval.conversations.sources import Input, readable, source_file
+from compression_eval.engine import Engine, Shared
 from compression_eval.errors import DataError, shorten
-from compression_eval.fixtures.digests import digest
 from compression_eval.fixtures.finding_files import PARQUET_SUFFIX
 from compression_eval.fixtures.models import Fixture
-from compression_eval.fixtures.parquet_files import ParquetWriter, safe_stem
+from compression_eval.fixtures.parquet_files import ParquetWriter, row_of, safe_stem
 from compression_eval.fixtures.writing import fixture_text, write_whole
 from compression_eval.terminal import check_output, refuse_to_overwrite
 
@@ -56,10 +65,6 @@ _MAX_FINDINGS = 5
 
 _FOLDERS = "openhands-events"
 """The format whose conversations are folders, with a file for each event."""
-
-MAX_KEPT_BYTES = 8_000_000
-MAX_KEPT_MESSAGES = 6_000
-"""Of files up to so large, a process keeps so many messages, so as not to read them again."""
 
 
 @dataclass(frozen=True)
@@ -117,16 +122,12 @@ class _Built:
     format: str
     built: Built
 
-    @property
-    def digest(self) -> str:
-        return digest(self.built.fixture.model_dump_json())
-
 
 @dataclass(frozen=True)
 class ReadConversation:
-    """A conversation, ready to be written but for its name."""
+    """A conversation, ready to be written but for its name; its fixture is in a row."""
 
-    fixture: Fixture
+    name: str
     account: Account
     notes: Sequence[str]
     identity: Identity
@@ -154,8 +155,6 @@ class Unread(Defect):
     """Why a file was not read, of which its content knows nothing: another time it may be."""
 
 
-_CHANGED = Defect("not what it was when all was read ahead; give the command again")
-
 _Read = Recognised | _Built | Defect | str
 
 Outcome = Recognised | ReadConversation | Defect | str
@@ -164,113 +163,122 @@ Outcome = Recognised | ReadConversation | Defect | str
 Key = tuple[str, int]
 """A conversation: its file, and its number among those of the file."""
 
-LeftOut = dict[Key, "Shorter | Defect"]
-"""What is not imported after all has been read ahead, and why."""
+LeftOut = dict[Key, Shorter]
+"""Which copies are not imported, and why."""
+
+_Taught = tuple[Vocabulary, frozenset[Key]]
+"""What all conversations taught, and which to leave out."""
+
+_Found = Vocabulary | Copy
 
 
-def left_out(read_ahead: Iterable[Copy | tuple[Key, Defect]]) -> LeftOut:
-    """Return what is left out by what `ImportWorker.read_ahead` yielded for all files."""
-    copies, failed = Copies(), LeftOut()
-    for found in read_ahead:
-        if isinstance(found, Copy):
-            copies.add(found)
-        else:
-            failed.update((found,))
-    return copies.shorter() | failed
+@dataclass(frozen=True)
+class _AsWritten:
+    """What is kept of a conversation for the output."""
+
+    columns: bool
+    """Whether it becomes a row of Parquet, or a file."""
+    explained: bool
+    """Whether its account is shown."""
+    again: bool
+    """Whether a file that cannot be read this time is read again by the same command."""
+
+    def row(self, fixture: Fixture) -> dict[str, Any]:
+        text = fixture_text(fixture)
+        return row_of(fixture, text) if self.columns else {"name": fixture.name, "fixture": text}
 
 
-class ImportWorker:
-    """Reads the files of an import, and scrubs what is in them.
+def _learn(options: ImportOptions, again: bool, shard: Shard) -> Iterator[_Found | Row]:
+    """Yield what the conversations of a shard teach; each is left for `_finish`.
 
-    Args:
-        options: What is wanted.
+    Where the output is a corpus, only their digests are: what lies beside it may be in a store
+    that nobody shall see a conversation in before it is scrubbed.
     """
-
-    def __init__(self, options: ImportOptions) -> None:
-        self._options = options
-        self._taught = TextPasses(*options.scrubbing) if options.scrubbing else None
-        self._left_out: Container[Key] = ()
-        self.learnt: dict[Key, str] = {}
-        """Digests of the conversations that were read ahead."""
-        self._kept: dict[Input, list[_Read]] = {}
-        self._room = MAX_KEPT_MESSAGES
-
-    def read_ahead(self, item: Input) -> Iterator[Copy | tuple[Key, Defect]]:
-        """Learn from the conversations in a file; yields what `left_out` takes.
-
-        What was read is kept for `read`, as far as there is room.
-        """
-        if self._room > 0 and 0 < item.size <= MAX_KEPT_BYTES:
-            kept = self._kept[item] = list(_read(item, self._options))
-            read = (outcome.built.fixture for outcome in kept if isinstance(outcome, _Built))
-            self._room -= sum(len(fixture.messages) for fixture in read)
-        for number, outcome in self._outcomes(item):
-            key = (item.place, number)
-            if not isinstance(outcome, _Built):
-                if isinstance(outcome, Unread):
-                    yield key, outcome
-                continue
+    taught = TextPasses(*options.scrubbing) if options.scrubbing else None
+    left: _Read | bytes
+    for index, number, outcome in _outcomes(options, again, shard):
+        left = outcome
+        if isinstance(outcome, _Built):
             try:
-                self.learnt[key] = outcome.digest
-                if self._taught:
-                    self._taught.learn_from(outcome.built.fixture)
-                if self._options.duplicates == "longest":
-                    yield copy_of(key, outcome.built.fixture)
+                fixture = outcome.built.fixture
+                if taught:
+                    taught.learn_from(fixture)
+                if options.duplicates == "longest":
+                    yield copy_of((shard.items[index].place, number), fixture)
+                left = _digest(fixture) if again else outcome
             except Exception as error:
-                yield key, Defect.of(error, "the import")
+                left = Defect.of(error, "the import")
+        yield Row((index, number, left))
+    if taught:
+        yield taught.vocabulary
 
-    def taught(self) -> Vocabulary:
-        """Return what this worker learnt."""
-        return self._taught.vocabulary if self._taught else Vocabulary()
 
-    def prepare(
-        self,
-        taught: Sequence[Vocabulary],
-        without: Container[Key],
-        learnt: Mapping[Key, str] | None = None,
-    ) -> None:
-        """Take what all workers learnt, which conversations to leave out, and what was read."""
-        self._left_out = without
-        self.learnt |= learnt or {}
-        if self._taught:
-            self._taught.vocabulary = Vocabulary.of(taught)
+def _finish(
+    options: ImportOptions, as_written: _AsWritten, shared: Shared | None, shard: Shard
+) -> Iterator[tuple[int, Outcome] | Row]:
+    """Yield what becomes of the files of a shard, by their number, and rows of the fixtures."""
+    again = as_written.again
+    read = shard.rows("learn") if shared and not again else _outcomes(options, again, shard)
+    learnt = {row[:2]: row[2] for row in shard.rows("learn")} if shared and again else {}
+    vocabulary, without = shared.get() if shared else (Vocabulary(), frozenset())
+    taught = None
+    if options.scrubbing:
+        taught = TextPasses(*options.scrubbing)
+        taught.vocabulary = vocabulary
+    for index, number, outcome in read:
+        place, made = shard.items[index].place, cast(Outcome, outcome)
+        left = learnt.get((index, number))
+        if (place, number) in without:
+            made = ""
+        elif isinstance(left, Defect):
+            made = left
+        elif isinstance(outcome, _Built):
+            try:
+                if shared and again and left != _digest(outcome.built.fixture):
+                    raise DataError("changed while it was read")
+                fixture, made = _finished(outcome, place, options, taught)
+                yield Row(as_written.row(fixture))
+                if not as_written.explained:
+                    made = replace(made, account=Account((), ()))
+            except NotScrubbedError as error:
+                made = Defect(str(error))
+            except DataError as error:
+                made = str(error)
+            except OSError:
+                raise
+            except Exception as error:
+                made = Defect.of(error, "the import")
+        yield index, made
 
-    def read(self, item: Input) -> Iterator[Outcome]:
-        """Yield the conversations in a file, scrubbed, or why one cannot be imported."""
+
+def _digest(fixture: Fixture) -> bytes:
+    return hashlib.sha256(fixture_text(fixture).encode("utf-8", "surrogatepass")).digest()
+
+
+def _outcomes(
+    options: ImportOptions, again: bool, shard: Shard
+) -> Iterator[tuple[int, int, _Read]]:
+    """Yield what the files of a shard hold, and the number of each conversation in its file."""
+    for index, item in enumerate(shard.items):
         number = -1
-        for number, outcome in self._outcomes(item):
-            key = (item.place, number)
-            if isinstance(outcome, Recognised | Defect):
-                yield outcome
-            elif key in self._left_out:
-                yield ""
-            elif isinstance(outcome, str):
-                yield _CHANGED if key in self.learnt else outcome
-            else:
-                try:
-                    known = not self._options.reads_twice or self.learnt.get(key) == outcome.digest
-                    yield self._finished(outcome, item.place) if known else _CHANGED
-                except NotScrubbedError as error:
-                    yield Defect(str(error))
-                except DataError as error:
-                    yield str(error)
-                except Exception as error:
-                    yield Defect.of(error, "the import")
-        if (item.place, number + 1) in self.learnt:
-            yield _CHANGED
-        self._kept.pop(item, None)
+        for outcome in _read(item, options):
+            if again and isinstance(outcome, Unread):
+                raise DataError(f"{item.place}: {outcome.reason}")
+            number += not isinstance(outcome, Recognised)
+            yield index, number, outcome
 
-    def _finished(self, read: _Built, place: str) -> ReadConversation:
-        fixture, account = read.built.fixture, read.built.account
-        known = identity(fixture)
-        cuts, moved = find_cuts(fixture, self._options.cuts)
-        notes = [*read.built.notes, *moved]
-        fixture = fixture.model_copy(update={"cuts": cuts})
-        if self._options.scrubbing is None:
-            said = Overview.of(fixture, account, read.format, place)
-            return ReadConversation(fixture, account, notes, known, Report(), said)
-        settings, pseudonyms = self._options.scrubbing
-        done = scrub(fixture, settings, pseudonyms, self._taught)
+
+def _finished(
+    read: _Built, place: str, options: ImportOptions, taught: TextPasses | None
+) -> tuple[Fixture, ReadConversation]:
+    fixture, account = read.built.fixture, read.built.account
+    known = identity(fixture)
+    cuts, moved = find_cuts(fixture, options.cuts)
+    notes = [*read.built.notes, *moved]
+    fixture, report = fixture.model_copy(update={"cuts": cuts}), Report()
+    if options.scrubbing is not None:
+        settings, pseudonyms = options.scrubbing
+        done = scrub(fixture, settings, pseudonyms, taught)
         if findings := audit(done.fixture, settings, done):
             shown = "; ".join(str(finding) for finding in findings[:_MAX_FINDINGS])
             more = len(findings) - _MAX_FINDINGS
@@ -282,16 +290,9 @@ class ImportWorker:
         entries = tuple(_moved(entry, done.moved) for entry in account.entries)
         added = ((done.moved.get(number), reason) for number, reason in account.added)
         kept = tuple((number, reason) for number, reason in added if number is not None)
-        account = Account(entries, kept)
-        said = Overview.of(done.fixture, account, read.format, place)
-        return ReadConversation(done.fixture, account, notes, known, done.report, said)
-
-    def _outcomes(self, item: Input) -> Iterator[tuple[int, _Read]]:
-        """Yield what a file holds, conversations and what cannot be read numbered from 0."""
-        number = -1
-        for outcome in self._kept.get(item) or _read(item, self._options):
-            number += not isinstance(outcome, Recognised)
-            yield number, outcome
+        fixture, account, report = done.fixture, Account(entries, kept), done.report
+    said = Overview.of(fixture, account, read.format, place)
+    return fixture, ReadConversation(fixture.name, account, notes, known, report, said)
 
 
 class Import:
@@ -299,33 +300,28 @@ class Import:
 
     Args:
         options: What is wanted.
-        write: Takes fixtures, as `target` opens it.
         say: Prints a line.
         explain: Takes the whole account, as lines of JSON if ``as_json``; None if it is not
             wanted.
         as_json: Whether the account is written as JSON.
-        jobs: Processes; None for as many as pay. The result is the same with any number.
     """
 
     def __init__(
         self,
         options: ImportOptions,
-        write: Callable[[Fixture], None],
         say: Callable[[str], None],
         explain: Callable[[str], None] | None = None,
         *,
         as_json: bool = False,
-        jobs: int | None = None,
     ) -> None:
         self._options = options
-        self._write = write
         self._say = say
         self._explain = explain
         self._as_json = as_json
-        self._jobs = jobs
         self._names = Names()
         self._written: dict[str, str] = {}
         self._refused: set[Key] = set()
+        self._columns = False
         self.overview = Overview()
         self.report = Report()
 
@@ -334,45 +330,77 @@ class Import:
         """How many conversations became fixtures."""
         return len(self._written)
 
-    def run(self, inputs: Sequence[Input]) -> None:
+    def work(self, inputs: Sequence[Input], out: Path, engine: Engine, *, force: bool) -> Work:
+        """Return the work whose output is a Parquet file, by its suffix, or a folder of files."""
+        imports = LOADED if self._options.scrubbing else ()
+        self._columns = out.suffix == PARQUET_SUFFIX
+        return Work(inputs, engine, imports, output=target(out, force=force))
+
+    def run(self, work: Work) -> None:
         """Import everything that was named; what goes wrong with one does not stop the others.
 
         Raises:
-            DataError: A process ended before its work was done.
+            DataError: The output cannot be written, or workers died again and again.
         """
-        twice = self._options.reads_twice
-        make = partial(ImportWorker, self._options)
-        imports = LOADED if self._options.scrubbing else ()
-        with Workers(make, inputs, self._jobs, 1 + twice, imports) as workers:
-            without = self._read_ahead(workers, inputs) if twice else {}
-            for item, outcomes in workers.each("import", ImportWorker.read, inputs):
-                self.take(item, outcomes, without)
-        self.end(without)
+        options, without, shared = self._options, LeftOut(), None
+        as_written = _AsWritten(self._columns or work.keeps, self._explain is not None, work.keeps)
+        with work.opened():
+            if options.reads_twice:
+                copies, taught = Copies(), list[Vocabulary]()
+                for shard in work.stage("learn", partial(_learn, options, work.keeps)):
+                    for found in shard.results("learn"):
+                        copies.add(found) if isinstance(found, Copy) else taught.append(found)
+                without = copies.shorter()
+                shared = work.engine.share((Vocabulary.of(taught), frozenset(without)))
+            for shard in work.stage("import", partial(_finish, options, as_written, shared)):
+                take = work.taker(shard, "import")
+                for index, found in groupby(shard.results("import"), key=itemgetter(0)):
+                    self._take_file(shard.items[index], map(itemgetter(1), found), without, take)
+            for (place, _), why in without.items():
+                if why.longer in self._refused:
+                    self.overview.failed += 1
+                    self.skip(place, f"its longer copy could not be imported, {why.longer[0]}")
+            failed = f"{self.overview.failed} could not be imported"
+            if not self.overview.failed:
+                failed = "" if self.imported else "nothing was imported"
+            work.close("import", failed)
 
-    def take(self, item: Input, outcomes: Iterable[Outcome], without: LeftOut) -> None:
-        """Name, write and count what was read of one file; files come in their order.
+    @property
+    def made_by(self) -> dict[str, Any]:
+        """The command, and all that decides its output beside the files."""
+        options = self._options
+        described: dict[str, Any] = {
+            "command": "import",
+            "explained": self._explain is not None,
+            "format": options.format,
+            "images": options.images,
+            "cuts": repr(options.cuts),
+            "columns": sorted(options.columns.items()),
+            "duplicates": options.duplicates,
+            "allow_missing": options.allow_missing,
+        }
+        if options.scrubbing:
+            settings, pseudonyms = options.scrubbing
+            described["scrub"] = settings.described(pseudonyms)
+        return described
 
-        Args:
-            item: The file.
-            outcomes: As `ImportWorker.read` yields them.
-            without: As `left_out` returns it.
-        """
+    def _take_file(
+        self, item: Input, outcomes: Iterable[Outcome], without: LeftOut, take: Take
+    ) -> None:
+        """Name, write and count what was read of one file; files come in their order."""
         index = 0
         for outcome in outcomes:
             if isinstance(outcome, Recognised):
                 place = printable(item.place, 300, end=True)
                 self._say(f"{place}: {outcome.format}, {printable(outcome.seen, 300)}")
                 continue
-            why = without.get((item.place, index))
-            if isinstance(why, Shorter):
+            if why := without.get((item.place, index)):
                 self.skip(item.place, why.reason)
-            elif why is not None:
-                self._refuse(item, index, why)
             elif isinstance(outcome, str | Defect):
                 self._refuse(item, index, outcome)
             else:
                 try:
-                    self._take(outcome, item.place)
+                    self._take(outcome, item.place, take)
                 except DataError as error:
                     self._refuse(item, index, str(error))
                 except (IsADirectoryError, PermissionError) as error:  # of this one name
@@ -384,46 +412,30 @@ class Import:
                     self._refuse(item, index, Defect.of(error, "the import"))
             index += 1
 
-    def end(self, without: LeftOut) -> None:
-        """Count what was left out for a longer copy that could not be imported, as failed."""
-        for (place, _), why in without.items():
-            if isinstance(why, Shorter) and why.longer in self._refused:
-                self.overview.failed += 1
-                self.skip(place, f"its longer copy could not be imported, {why.longer[0]}")
-
     def skip(self, place: str, reason: str) -> None:
         """Account for a file or a conversation that nothing is made of."""
         self.overview.skipped.append((place, reason))
         if self._explain and self._as_json:
             self._explain(skipped_json(place, reason))
 
-    def _read_ahead(self, workers: Workers[ImportWorker], inputs: Sequence[Input]) -> LeftOut:
-        """Read everything once before, where what is in one file decides about others.
-
-        A name that one file gives away is replaced in all; of several copies one may stay.
-        """
-        read = workers.each("read ahead", ImportWorker.read_ahead, inputs)
-        without = left_out(each for _, found in read for each in found)
-        workers.all(ImportWorker.prepare, workers.all(ImportWorker.taught), set(without))
-        return without
-
     def _refuse(self, item: Input, index: int, reason: str | Defect) -> None:
         self._refused.add((item.place, index))
         self.overview.failed += item.named or isinstance(reason, Defect)
         self.skip(item.place, reason.reason if isinstance(reason, Defect) else reason)
 
-    def _take(self, read: ReadConversation, place: str) -> None:
+    def _take(self, read: ReadConversation, place: str, take: Take) -> None:
         name, note = self._names.give(read.identity, place)
         if name is None:
+            take(None)
             self._say(f"  skipped: {printable(note, 400)}")
             self.overview.skipped.append((place, note))
             return
         # A copy's number goes behind the name, which may have been scrubbed.
-        name = read.fixture.name + name.removeprefix(read.identity.name)
-        fixture = read.fixture.model_copy(update={"name": name})
+        name = read.name + name.removeprefix(read.identity.name)
         if name in self._written:
+            take(None)
             raise DataError(f"its name is that of a conversation of {self._written[name]}")
-        self._write(fixture)
+        take(name)
         self._written[name] = place
         self.report.add(read.report)
         self.overview.add(read.overview, name)
@@ -516,11 +528,11 @@ def _opened(
 
 
 @contextmanager
-def target(out: Path, *, force: bool) -> Iterator[Callable[[Fixture], None]]:
-    """Open what takes fixtures one by one; nothing of it is seen before it is whole.
+def target(out: Path, *, force: bool) -> Iterator[Write]:
+    """Open what takes rows one by one; nothing of it is seen before it is whole.
 
     Args:
-        out: A Parquet file by its suffix, else a folder; made when the first fixture is written.
+        out: A Parquet file by its suffix, else a folder; made when the first is written.
         force: Whether what is there already may be overwritten.
 
     Raises:
@@ -537,20 +549,20 @@ def target(out: Path, *, force: bool) -> Iterator[Callable[[Fixture], None]]:
     with ExitStack() as stack:
         opened: list[ParquetWriter] = []
 
-        def write(fixture: Fixture) -> None:
+        def write(row: dict[str, Any], _: str) -> None:
             if not opened:
                 out.parent.mkdir(parents=True, exist_ok=True)
                 opened.append(stack.enter_context(ParquetWriter(out)))
-            opened[0].add(fixture, fixture_text(fixture))
+            opened[0].write(row)
 
         yield write
 
 
-def _write_file(fixture: Fixture, folder: Path, *, force: bool) -> None:
-    stem = safe_stem(fixture.name)
+def _write_file(row: dict[str, Any], _: str, folder: Path, *, force: bool) -> None:
+    stem = safe_stem(row["name"])
     if stem is None:
-        raise DataError(f"name: {shorten(fixture.name)} cannot be the name of a file")
-    path, text = folder / f"{stem}.json", fixture_text(fixture)
+        raise DataError(f"name: {shorten(row['name'])} cannot be the name of a file")
+    path, text = folder / f"{stem}.json", row["fixture"]
     if path.is_file() and not force and path.read_bytes() != text.encode("utf-8"):
         raise DataError(f"{path} is there already with other content; --force overwrites it")
     folder.mkdir(parents=True, exist_ok=True)

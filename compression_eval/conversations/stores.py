@@ -6,12 +6,12 @@ import io
 import os
 import pickle
 import re
+import shutil
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
-from functools import lru_cache
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 from uuid import uuid4
 
 from compression_eval.errors import DataError
@@ -21,51 +21,50 @@ from compression_eval.terminal import plain_error
 
 @dataclass(frozen=True)
 class Store:
-    """Files by their names in a folder or at an address, each written whole or not at all."""
+    """Files by their names in a folder or at an address, each written whole or not at all.
+
+    Whatever goes wrong with one is a `DataError` that names it.
+    """
 
     root: str
 
     def read(self, name: str) -> bytes | None:
-        """Return the content of a file; None if it is not there.
-
-        Raises:
-            DataError: It cannot be read.
-        """
+        """Return the content of a file; None if it is not there."""
         with self._named(name):
             try:
-                content: bytes = self._system.cat_file(self._path(name))
+                content: bytes = (self._root / name).read_bytes()
             except FileNotFoundError:
                 return None
         return content
 
     def write(self, name: str, content: bytes) -> None:
-        """Write a file.
-
-        Raises:
-            DataError: It cannot be written.
-        """
+        """Write a file."""
         with self._named(name):
             if self._remote:
-                self._system.pipe_file(self._path(name), content)
+                (self._root / name).write_bytes(content)
                 return
-            path = Path(self._path(name))
-            path.parent.mkdir(parents=True, exist_ok=True)
-            temporary = path.with_name(f".{path.name}.{uuid4().hex}.tmp")
-            temporary.write_bytes(content)
-            temporary.replace(path)
+            with self._temporary(name) as path:
+                path.write_bytes(content)
+
+    def put(self, name: str, file: Path) -> None:
+        """Copy a file of this machine."""
+        with self._named(name):
+            if self._remote:
+                system, root = self._system()
+                system.put_file(str(file), f"{root}/{name}")
+                return
+            with self._temporary(name) as path:
+                shutil.copyfile(file, path)
 
     def create(self, name: str, content: bytes) -> bool:
         """Write a file unless it is there, whoever else tries; returns whether it was written.
 
         One that is empty is none.
-
-        Raises:
-            DataError: It cannot be written.
         """
         with self._named(name):
+            path = self._root / name
             if self._remote:
-                return self._put(name, content)
-            path = Path(self._path(name))
+                return self._create_remote(name, content)
             path.parent.mkdir(parents=True, exist_ok=True)
             if path.is_file() and not path.stat().st_size:
                 path.unlink()  # of one that was killed before it wrote
@@ -81,14 +80,10 @@ class Store:
                 raise
         return True
 
-    def names(self) -> set[str]:
-        """Return the names of all files that are there."""
-        return set(self.sizes())
-
     def sizes(self) -> dict[str, int]:
         """Return the bytes of all files that are there, by their names."""
         with self._named(""):
-            system, root = self._filesystem()
+            system, root = self._system()
             found = system.find(root, detail=True) if system.exists(root) else {}
             return {
                 path.removeprefix(root).lstrip("/"): info["size"] for path, info in found.items()
@@ -97,11 +92,11 @@ class Store:
     def remove(self, pattern: str) -> None:
         """Remove files whose names match a regular expression, and the folder if it is empty."""
         with self._named(""):
-            for name in filter(re.compile(pattern).fullmatch, self.names()):
-                self._system.rm_file(self._path(name))
-            if not self._remote and Path(self._root).is_dir() and not self.names():
+            for name in filter(re.compile(pattern).fullmatch, self.sizes()):
+                (self._root / name).unlink()
+            if not self._remote and self._root.is_dir() and not self.sizes():
                 with suppress(OSError):  # a link to a folder, or what is mounted there
-                    Path(self._root).rmdir()
+                    self._root.rmdir()
 
     def held(self, places: Iterable[str]) -> set[str]:
         """Return the paths and addresses that lie in it, or are it; links are followed."""
@@ -110,19 +105,42 @@ class Store:
             protocol, _, path = place.rpartition("://")
             return os.path.realpath(path) if protocol in ("", "file", "local") else path.strip("/")
 
-        root = plain(self._system.unstrip_protocol(self._root))
+        system, path = self._system()
+        root = plain(system.unstrip_protocol(path))
         return {
             place
             for place in places
             if (inner := plain(place)) == root or inner.startswith((root + "/", root + os.sep))
         }
 
-    def _put(self, name: str, content: bytes) -> bool:
+    def objects(self, name: str) -> Iterator[Any]:
+        """Yield the objects of this package that `Objects` has written.
+
+        Raises:
+            DataError: The file is gone or damaged, or holds anything else.
+        """
+        import zstandard
+
+        with self._named(name):
+            try:
+                opened = (self._root / name).open("rb")
+            except FileNotFoundError:
+                raise DataError(
+                    f"{self.root}: another command has ended or begun anew there meanwhile; "
+                    "give this one again"
+                ) from None
+            with opened, zstandard.open(opened, "rb") as unpacked:
+                file = io.BufferedReader(unpacked, 2**20)
+                while file.peek(1):
+                    yield _OwnValues(file).load()
+
+    def _create_remote(self, name: str, content: bytes) -> bool:
         # Some packages for stores pass over the mode, and write over what is there.
         if self.read(name) is not None:
             return False
+        system, root = self._system()
         try:
-            self._system.pipe_file(self._path(name), content, mode="create")
+            system.pipe_file(f"{root}/{name}", content, mode="create")
         except Exception:  # each store has its own for a file that came meanwhile
             if self.read(name) is None:
                 raise
@@ -134,25 +152,29 @@ class Store:
         return is_address(local_path(self.root))
 
     @property
-    def _system(self) -> Any:
-        return self._filesystem()[0]
+    def _root(self) -> Path:
+        if not self._remote:
+            return Path(os.path.abspath(local_path(self.root)))  # noqa: PTH100 - of links, too
+        from upath import UPath
 
-    @property
-    def _root(self) -> str:
-        return self._filesystem()[1]
+        # Others write meanwhile; a kept listing would hide it, even from reading a file.
+        return cast(Path, UPath(self.root, use_listings_cache=False))
 
-    def _filesystem(self) -> tuple[Any, str]:
+    def _system(self) -> tuple[Any, str]:
         import fsspec
 
-        if not self._remote:  # fsspec would take a path with :: in it apart
-            path = os.path.abspath(local_path(self.root))  # noqa: PTH100 - of links, too
-            return fsspec.filesystem("file"), path.rstrip("/")
-        # Others write meanwhile; a kept listing would hide it, even from reading a file.
-        system, root = fsspec.core.url_to_fs(self.root, use_listings_cache=False)
-        return system, str(root).rstrip("/")
+        root: Any = self._root
+        if not self._remote:
+            return fsspec.filesystem("file"), str(root).rstrip("/")
+        return root.fs, root.path.rstrip("/")
 
-    def _path(self, name: str) -> str:
-        return f"{self._root}/{name}"
+    @contextmanager
+    def _temporary(self, name: str) -> Iterator[Path]:
+        path = self._root / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        temporary = path.with_name(f".{path.name}.{uuid4().hex}.tmp")
+        yield temporary
+        temporary.replace(path)
 
     @contextmanager
     def _named(self, name: str) -> Iterator[None]:
@@ -165,50 +187,27 @@ class Store:
             raise DataError(f"{place}: {type(error).__name__}: {plain_error(error)}") from error
 
 
-def left(store: Store, name: str) -> bytes:
-    """Return the content of a file that was left in a store.
+class Objects:
+    """Writes objects to a file, one by one, for `Store.objects`.
 
-    Raises:
-        DataError: It is gone, or cannot be read.
+    Args:
+        path: The file, on this machine.
     """
-    if (content := store.read(name)) is None:
-        raise DataError(
-            f"{store.root}: another command has ended or begun anew there meanwhile; "
-            "give this one again"
-        )
-    return content
 
+    def __init__(self, path: Path) -> None:
+        import zstandard
 
-def load(store: Store, name: str) -> Any:
-    """Return an object that this package has left in a store.
+        self._file = zstandard.open(path, "wb", cctx=zstandard.ZstdCompressor(level=1))
 
-    Raises:
-        DataError: It is gone or damaged, or holds anything but values of this package.
-    """
-    content = left(store, name)
-    try:
-        return _OwnValues(io.BytesIO(content)).load()
-    except (EOFError, pickle.UnpicklingError, AttributeError, ValueError) as error:
-        raise DataError(f"{store.root}/{name}: cannot be used, remove it: {error}") from error
+    def __enter__(self) -> "Objects":
+        return self
 
+    def __exit__(self, *_: object) -> None:
+        self._file.close()
 
-@dataclass(frozen=True)
-class Shared:
-    """An object in a store; a process reads it once."""
-
-    store: Store
-    name: str
-    digest: str
-    """Of its file: another run may leave another object there."""
-
-    def get(self) -> Any:
-        """Return the object."""
-        return _kept(self)
-
-
-@lru_cache(maxsize=1)
-def _kept(shared: Shared) -> Any:
-    return load(shared.store, shared.name)
+    def add(self, value: Any) -> None:
+        """Write an object."""
+        self._file.write(pickle.dumps(value, pickle.HIGHEST_PROTOCOL))
 
 
 class _OwnValues(pickle.Unpickler):

@@ -98,7 +98,7 @@ def sweep_command(
     """
     settings = settings_of(file, options)
     named = local_path(settings.log_dir or DEFAULT_FOLDER)
-    cluster = engine_of(engine, address)
+    cluster = engine_of(engine, address) if engine or address else None
     if cluster is None and part_size:
         raise DataError("--part: needs --engine ray")
     if cluster is None and "://" in named:

@@ -76,7 +76,7 @@ def spread(plan: SweepPlan, folder: Path, options: RunOptions, engine: Engine) -
     """
     plan.check_models()
     # Only when the cluster has let its workers go may another sweep begin.
-    with locked(folder), engine.connected():
+    with locked(folder), engine.opened():
         refuse_other_work(plan, folder)
         shares = _shares(plan, engine.cores())
         sources = checked(TaskArguments(**plan.widest.arguments)).sources

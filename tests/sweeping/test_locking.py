@@ -116,7 +116,7 @@ def test_an_address_of_this_machine_is_a_path_of_it(tmp_path: Path) -> None:
         assert store.create("made", b"1")
         assert not store.create("made", b"2")
         store.write("written", b"3")
-        assert store.names() == {"made", "written"}
+        assert store.sizes().keys() == {"made", "written"}
         assert store.read("made") == b"1"
         store.remove(".*")
         assert [*folder.parent.iterdir()] == [folder], "it goes with its files"

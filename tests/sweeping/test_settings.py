@@ -103,7 +103,7 @@ def test_a_folder_whose_logs_inspect_could_not_read_is_refused(
     monkeypatch.chdir(folder)
     monkeypatch.setattr("compression_eval.sweeping.commands.engine_of", lambda *_: Engine())
     for name in ("logs", str(folder), f"memory://bucket/a{mark}b/logs"):
-        ended = run("sweep", file, "--log-dir", name)
+        ended = run("sweep", file, "--engine", "ray", "--log-dir", name)
         assert ended.code == 1
         assert f"a{mark}b" in ended.errors
         assert f"Inspect cannot read logs in a folder with '{mark}' in its path" in ended.errors
