@@ -30,7 +30,7 @@ from compression_eval.conversations import pipeline
 from compression_eval.conversations.corpus import Corpus
 from compression_eval.conversations.scrubbing import AuditFinding, TextPasses
 from compression_eval.conversations.stores import Store
-from compression_eval.engine import RayEngine
+from compression_eval.engine import Engine, RayEngine
 from compression_eval.errors import DataError
 from compression_eval.fixtures.finding_files import shipped_fixtures
 from compression_eval.fixtures.loading import find_sources
@@ -795,6 +795,22 @@ def test_no_conversation_lies_beside_a_corpus_before_it_is_scrubbed(
     ]
     assert len(kept) > SESSIONS
     assert not any("mmuster" in str(values) for values in kept)
+
+
+def test_what_changes_between_learning_and_scrubbing_fails(
+    sessions: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    read, share = sessions / "deeper" / "03.json", Engine.share
+
+    def shared(engine: Engine, value: Any) -> Any:
+        read.write_text(read.read_text().replace("look at 3", "by Octavia7"))
+        return share(engine, value)
+
+    monkeypatch.setattr(Engine, "share", shared)
+    done = run("import", sessions, *CORPUS, "--out", "out", "--scrub", "default")
+    assert done.exit_code == 1
+    assert "deeper/03.json: changed while it was read" in done.output
+    assert not any("Octavia7" in text for _, text in rows(*parts(Path("out"))))
 
 
 def test_a_disk_that_was_full_at_the_start_stops_nothing_later(

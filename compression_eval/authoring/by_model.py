@@ -413,7 +413,7 @@ class _Written:
             if wrong:
                 found.append((self.harvest.candidates.pop(at), wrong))
         left = self.harvest.candidates
-        for item in [each for each in left if each.workspace][max(len(left) // 4, 1) :]:
+        for item in [each for each in left if each.workspace][len(left) // 4 :]:
             left.remove(item)
             found.append((item, [f"question: {IN_WORKSPACE}"]))
         self.pending = [*(self.pending or []), *(Dropped.of(c.probe, why) for c, why in found)]

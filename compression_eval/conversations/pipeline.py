@@ -227,7 +227,7 @@ def _finish(
         taught.vocabulary = vocabulary
     for index, number, outcome in read:
         place, made = shard.items[index].place, cast(Outcome, outcome)
-        left = learnt.get((index, number))
+        left = learnt.pop((index, number), None)
         if (place, number) in without:
             made = ""
         elif isinstance(left, Defect):
@@ -235,7 +235,7 @@ def _finish(
         elif isinstance(outcome, _Built):
             try:
                 if shared and again and left != _digest(outcome.built.fixture):
-                    raise DataError("changed while it was read")
+                    raise NotScrubbedError("changed while it was read")
                 fixture, made = _finished(outcome, place, options, taught)
                 yield Row(as_written.row(fixture))
                 if not as_written.explained:
@@ -249,6 +249,9 @@ def _finish(
             except Exception as error:
                 made = Defect.of(error, "the import")
         yield index, made
+    if gone := [index for (index, _), left in learnt.items() if isinstance(left, bytes)]:
+        places = dict.fromkeys(shard.items[index].place for index in gone)
+        raise DataError(f"{', '.join(places)}: changed while it was read")
 
 
 def _digest(fixture: Fixture) -> bytes:
