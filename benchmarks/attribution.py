@@ -63,10 +63,9 @@ from compression_eval.compressors.state import State
 from compression_eval.facts.life import FactWords, Stage, StateFinding, follow_facts
 from compression_eval.facts.records import FactRecord, Region, fact_records, track
 from compression_eval.fixtures.banks import ExpectedFact, Probe
-from compression_eval.fixtures.conversation import declared_tools, message_id
+from compression_eval.fixtures.conversation import declared_tools, message_id, message_text
 from compression_eval.fixtures.cuts import resolve_cut
 from compression_eval.fixtures.loading import FixtureWithBank, load_pairs
-from compression_eval.fixtures.message_text import message_text
 from compression_eval.fixtures.models import Language
 from compression_eval.grading.rubric import value_markers
 from compression_eval.grading.state_reader import StateQuestion, read_state

@@ -19,7 +19,7 @@ from inspect_ai.tool import ToolInfo
 from compression_eval.compressors.budget import groups
 from compression_eval.compressors.regenerative import RegenerativeCompaction
 from compression_eval.fixtures.banks import ExpectedFact
-from compression_eval.fixtures.message_text import decoded_text
+from compression_eval.fixtures.conversation import decoded_text
 
 STRATEGY = RegenerativeCompaction(tail_tokens=200, summary_tokens=6_000)
 """Much room for the summary and little for the tail.

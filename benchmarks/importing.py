@@ -35,7 +35,7 @@ from compression_eval.fixtures.banks import ProbeBank
 from compression_eval.fixtures.finding_files import shipped_fixtures
 from compression_eval.fixtures.loading import load_fixture
 from compression_eval.fixtures.models import Fixture
-from compression_eval.fixtures.parquet_files import ParquetFixtures, ParquetWriter
+from compression_eval.fixtures.parquet_files import ParquetFixtures, parquet_writer, row_of
 from compression_eval.fixtures.writing import fixture_text
 from compression_eval.task import compression_task
 
@@ -88,12 +88,12 @@ def _with_other_ids(raw: bytes, number: int) -> bytes:
 
 def add_banks(imported: Path, out: Path) -> None:
     """Give every fixture of a Parquet file a bank."""
-    with ParquetWriter(out) as writer:
+    with parquet_writer(out) as writer:
         for row in ParquetFixtures(imported).rows():
             text, _ = row.texts()
             fixture = Fixture.model_validate_json(text)
             bank = _bank(fixture)
-            writer.add(fixture, text, bank, fixture_text(bank))
+            writer.write(row_of(fixture, text, bank, fixture_text(bank)))
 
 
 def _bank(fixture: Fixture) -> ProbeBank:

@@ -18,7 +18,7 @@ from inspect_ai.model import ChatMessage
 from benchmarks.models import BenchAPI
 from compression_eval.arguments import TaskArguments
 from compression_eval.compressors.tokens import token_counter
-from compression_eval.fixtures.message_text import message_text
+from compression_eval.fixtures.conversation import message_text
 from compression_eval.record import ProbeRecord
 from compression_eval.task import compression_task
 

@@ -26,11 +26,10 @@ from compression_eval.compressors.spec import CompressorSpec
 from compression_eval.compressors.validity import DEFAULT_MIN_REMOVED
 from compression_eval.errors import DataError, did_you_mean, one_line, unknown_arguments
 from compression_eval.fetching.answering import FetchLimits
-from compression_eval.fixtures.addresses import is_address
 from compression_eval.fixtures.banks import ProbeType
 from compression_eval.fixtures.cuts import CutArgument
 from compression_eval.fixtures.digests import digest
-from compression_eval.fixtures.invoked_paths import invoked_path
+from compression_eval.fixtures.finding_files import invoked_path, is_address
 from compression_eval.fixtures.loading import FixtureSource, find_sources, shard
 from compression_eval.fixtures.models import Language
 

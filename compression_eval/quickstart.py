@@ -46,9 +46,8 @@ from compression_eval.errors import (
     shorten,
 )
 from compression_eval.fixtures.cuts import TAIL_TOKENS, places
-from compression_eval.fixtures.finding_files import BANK_SUFFIX
+from compression_eval.fixtures.finding_files import BANK_SUFFIX, safe_stem
 from compression_eval.fixtures.loading import load_fixture, load_pair
-from compression_eval.fixtures.parquet_files import safe_stem
 from compression_eval.fixtures.writing import fixture_text, write_whole
 from compression_eval.sweeping.commands import refuse_unfinished
 from compression_eval.sweeping.costs import read_prices

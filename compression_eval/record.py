@@ -38,7 +38,7 @@ from pydantic import (
 from compression_eval.compressors.state import StateOutcome, StateStatus
 from compression_eval.errors import DataError
 from compression_eval.fixtures.banks import Probe
-from compression_eval.fixtures.message_text import vendor_summary
+from compression_eval.fixtures.conversation import vendor_summary
 from compression_eval.fixtures.models import Language
 from compression_eval.inspect_models import NO_CHOICES, refused, said
 from compression_eval.text.printable import blank

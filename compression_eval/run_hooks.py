@@ -23,7 +23,7 @@ from inspect_ai.log import (
 from inspect_ai.model import GenerateConfig
 from inspect_ai.util import LimitExceededError
 
-from compression_eval.fixtures.invoked_paths import invoked_path
+from compression_eval.fixtures.finding_files import invoked_path
 from compression_eval.grading.failures import (
     FAILURES,
     RunFailures,

@@ -38,7 +38,7 @@ from compression_eval.analysis.statistics.intervals import (
 )
 from compression_eval.analysis.statistics.significance import Decision, Failing, decide
 from compression_eval.errors import DataError, shorten
-from compression_eval.fixtures.addresses import local_path
+from compression_eval.fixtures.finding_files import local_path
 from compression_eval.fixtures.writing import versioned_json
 from compression_eval.text.tables import Cell, Section, Table
 

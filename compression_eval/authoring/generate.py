@@ -25,9 +25,8 @@ from compression_eval.errors import DataError, PassedOverError, nothing_left, sh
 from compression_eval.fixtures.banks import ProbeBank
 from compression_eval.fixtures.cuts import TAIL_TOKENS, CutArgument, cut_argument, cuts_of
 from compression_eval.fixtures.finding_files import BANK_SUFFIX, find_bank
-from compression_eval.fixtures.loading import FixtureSource, find_sources
+from compression_eval.fixtures.loading import FixtureSource, find_sources, text_of
 from compression_eval.fixtures.models import Fixture
-from compression_eval.fixtures.packing import text_of
 from compression_eval.fixtures.parquet_files import row_of
 from compression_eval.fixtures.writing import fixture_text, versioned_json, write_whole
 from compression_eval.terminal import (

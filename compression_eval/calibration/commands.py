@@ -25,7 +25,7 @@ from compression_eval.calibration.cases import (
 )
 from compression_eval.calibration.task import MARK
 from compression_eval.errors import DataError, NotFoundError, describe_validation_error
-from compression_eval.fixtures.addresses import local_path
+from compression_eval.fixtures.finding_files import local_path
 from compression_eval.fixtures.writing import versioned_json
 from compression_eval.grading.rubric import OVERALL
 from compression_eval.terminal import CleanCommand

@@ -37,7 +37,7 @@ from compression_eval.compressors.vendors.anthropic_api import BLOCK
 from compression_eval.file_ops.calls import calls_of_messages
 from compression_eval.file_ops.ledger import FileState, Inventory, Status
 from compression_eval.file_ops.tools import read_calls
-from compression_eval.fixtures.message_text import message_text
+from compression_eval.fixtures.conversation import message_text
 from compression_eval.fixtures.models import Fixture, Language
 
 SUFFIX = "+artifacts"

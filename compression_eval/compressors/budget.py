@@ -16,7 +16,7 @@ from inspect_ai.model import ChatMessage, ChatMessageAssistant, ContentText
 from compression_eval.compressors.errors import CompressionError
 from compression_eval.compressors.prompts import filled, prompt
 from compression_eval.compressors.tokens import token_counter
-from compression_eval.fixtures.message_text import message_text
+from compression_eval.fixtures.conversation import message_text
 
 WINDOW_BUDGETS = ("head_tokens", "tail_tokens", "target_tokens")
 """Arguments of strategies that keep a head and a tail, which their control takes too."""

@@ -24,9 +24,8 @@ from compression_eval.compressors.vendors.calls import VendorCall, vendor_call
 from compression_eval.facts.markers import ValueMarkers
 from compression_eval.facts.records import Region, fact_records
 from compression_eval.fixtures.banks import Probe
-from compression_eval.fixtures.conversation import conversation
+from compression_eval.fixtures.conversation import conversation, decoded_text, message_text
 from compression_eval.fixtures.loading import StoredFixture
-from compression_eval.fixtures.message_text import decoded_text, message_text
 from compression_eval.fixtures.models import Fixture
 from compression_eval.inspect_models import NO_CHOICES, split_reply, stop_reason
 from compression_eval.text.printable import blank

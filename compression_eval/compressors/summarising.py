@@ -26,7 +26,7 @@ from compression_eval.compressors.errors import CompressionError
 from compression_eval.compressors.prompts import filled, prompt
 from compression_eval.compressors.strategy import Strategy, Text, WindowStrategy, carried, strategy
 from compression_eval.compressors.tokens import token_counter
-from compression_eval.fixtures.message_text import content_text
+from compression_eval.fixtures.conversation import content_text
 from compression_eval.inspect_models import NO_CHOICES, cut_off, refused, said
 from compression_eval.text.printable import blank, one_line_json
 

@@ -9,7 +9,7 @@ from functools import cache, lru_cache
 
 from inspect_ai.model import ChatMessage
 
-from compression_eval.fixtures.message_text import message_text
+from compression_eval.fixtures.conversation import message_text
 from compression_eval.fixtures.tokens import MESSAGE_OVERHEAD, text_counter
 
 OPAQUE_TOKENS = "compression_eval_opaque_tokens"

@@ -17,7 +17,7 @@ from compression_eval.compressors.budget import groups, split_system
 from compression_eval.compressors.state import StateStatus
 from compression_eval.compressors.tokens import token_counter
 from compression_eval.facts.records import FactRecord
-from compression_eval.fixtures.message_text import content_text, message_text
+from compression_eval.fixtures.conversation import content_text, message_text
 from compression_eval.fixtures.models import leaves
 
 DEFAULT_MIN_REMOVED = 0.1

@@ -16,9 +16,9 @@ from typing import Any, Literal
 from compression_eval.conversations.drafts import NO_CALL, Account, Conversation, Draft, Image
 from compression_eval.conversations.fields import clean, json_object
 from compression_eval.errors import DataError
-from compression_eval.fixtures.markers import NO_RESULT, typed
 from compression_eval.fixtures.models import (
     IMAGE_DATA,
+    NO_RESULT,
     Fixture,
     FunctionCall,
     ImagePart,
@@ -27,8 +27,9 @@ from compression_eval.fixtures.models import (
     Source,
     TextPart,
     ToolCall,
+    fixture_faults,
+    typed,
 )
-from compression_eval.fixtures.structure import fixture_faults
 
 IMPORTER = "importer 2"
 """Version of the rules here and in the readers; a change of what they yield raises it."""

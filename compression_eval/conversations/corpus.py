@@ -25,12 +25,18 @@ from compression_eval.conversations.sources import Input
 from compression_eval.conversations.stores import Objects, Store
 from compression_eval.engine import Engine, engine_of, engine_options
 from compression_eval.errors import DataError, PassedOverError
-from compression_eval.fixtures.addresses import is_address, local_path, remote_files
 from compression_eval.fixtures.digests import digest, shown
-from compression_eval.fixtures.finding_files import MANIFEST, PARQUET_SUFFIX, corpus_fault
+from compression_eval.fixtures.finding_files import (
+    MANIFEST,
+    PARQUET_SUFFIX,
+    corpus_fault,
+    is_address,
+    local_path,
+    remote_files,
+)
 from compression_eval.fixtures.loading import FixtureSource, FoundBank, find_sources, parsed
 from compression_eval.fixtures.models import Fixture
-from compression_eval.fixtures.parquet_files import ParquetWriter
+from compression_eval.fixtures.parquet_files import parquet_writer
 from compression_eval.fixtures.writing import fixture_text
 
 SHARD_MB = 64
@@ -355,7 +361,7 @@ class Corpus(Work):
         return lambda name, place="": names.append(name)  # noqa: ARG005
 
     def close(self, stage: str, failed: str = "") -> None:
-        """As `Work.close`; each row holds the arguments of `ParquetWriter.write`."""
+        """As `Work.close`; each row holds the argument of `ParquetWriter.write`."""
         names = {number: each for number, each in self._names.items() if any(each)}
         done = self.stage("finish", partial(_write_part, stage, self._out), names)
         lines = [self._plan | ({"failed": failed} if failed else {})]
@@ -415,7 +421,7 @@ def _write_part(
     name = _part_name(shard.number)
     with TemporaryDirectory() as folder:
         path = Path(folder, name)
-        with ParquetWriter(path) as writer:
+        with parquet_writer(path) as writer:
             for row, given in zip(shard.rows(stage), names, strict=True):
                 if given is not None:
                     writer.write(_renamed(row, given))
@@ -430,7 +436,7 @@ def _write_part(
 
 
 def _renamed(row: dict[str, Any], name: str) -> dict[str, Any]:
-    """Return a row of `ParquetWriter` with another name for its fixture."""
+    """Return a row of a Parquet file with another name for its fixture."""
     if row["name"] == name:
         return row
     fixture = parsed(row["fixture"], name, Fixture).model_copy(update={"name": name})

@@ -14,8 +14,7 @@ from typing import Any, Literal
 
 from compression_eval.conversations.fields import Json, as_text, json_object, tool_definitions
 from compression_eval.conversations.sources import Value
-from compression_eval.fixtures.markers import NO_PROMPT
-from compression_eval.fixtures.models import ToolDefinition
+from compression_eval.fixtures.models import NO_PROMPT, ToolDefinition
 
 Role = Literal["system", "user", "assistant", "tool"]
 CompactionKind = Literal["summary", "clear", "opaque"]

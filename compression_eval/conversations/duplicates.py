@@ -6,8 +6,7 @@ from collections.abc import Iterable
 from typing import Literal, NamedTuple
 
 from compression_eval.fixtures.digests import digest
-from compression_eval.fixtures.markers import NO_RESULT
-from compression_eval.fixtures.models import Fixture, Message
+from compression_eval.fixtures.models import NO_RESULT, Fixture, Message
 
 Duplicates = Literal["all", "longest"]
 """Which of several copies of a session are kept."""

@@ -55,9 +55,9 @@ from compression_eval.conversations.scrubbing import (
 from compression_eval.conversations.sources import Input, readable, source_file
 from compression_eval.engine import Engine, Shared
 from compression_eval.errors import DataError, shorten
-from compression_eval.fixtures.finding_files import PARQUET_SUFFIX
+from compression_eval.fixtures.finding_files import PARQUET_SUFFIX, safe_stem
 from compression_eval.fixtures.models import Fixture
-from compression_eval.fixtures.parquet_files import ParquetWriter, row_of, safe_stem
+from compression_eval.fixtures.parquet_files import ParquetWriter, parquet_writer, row_of
 from compression_eval.fixtures.writing import fixture_text, write_whole
 from compression_eval.terminal import check_output, refuse_to_overwrite
 
@@ -555,7 +555,7 @@ def target(out: Path, *, force: bool) -> Iterator[Write]:
         def write(row: dict[str, Any], _: str) -> None:
             if not opened:
                 out.parent.mkdir(parents=True, exist_ok=True)
-                opened.append(stack.enter_context(ParquetWriter(out)))
+                opened.append(stack.enter_context(parquet_writer(out)))
             opened[0].write(row)
 
         yield write

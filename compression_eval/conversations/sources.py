@@ -25,7 +25,7 @@ from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any, BinaryIO
 
 from compression_eval.errors import DataError, NotFoundError, shorten
-from compression_eval.fixtures.addresses import RemoteFile, is_address, remote_files
+from compression_eval.fixtures.finding_files import RemoteFile, is_address, remote_files
 
 if TYPE_CHECKING:
     from zstandard import ZstdDecompressionObj

@@ -15,7 +15,7 @@ from typing import Any, cast
 from uuid import uuid4
 
 from compression_eval.errors import DataError
-from compression_eval.fixtures.addresses import is_address, local_path
+from compression_eval.fixtures.finding_files import is_address, local_path
 from compression_eval.terminal import plain_error
 
 

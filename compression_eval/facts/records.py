@@ -11,7 +11,7 @@ from pydantic import BaseModel, ConfigDict, Field
 from compression_eval.facts.markers import ValueMarkers
 from compression_eval.facts.stale import stale_values
 from compression_eval.fixtures.banks import ExpectedFact, Probe
-from compression_eval.fixtures.message_text import decoded_text
+from compression_eval.fixtures.conversation import decoded_text
 from compression_eval.fixtures.models import Fixture
 from compression_eval.text.matching import Text, normalise
 

@@ -32,8 +32,7 @@ from compression_eval.compressors.tokens import token_counter
 from compression_eval.compressors.vendors.anthropic_api import exact_replay
 from compression_eval.fetching.sources import Sources
 from compression_eval.fixtures.banks import Probe
-from compression_eval.fixtures.conversation import message_index
-from compression_eval.fixtures.message_text import message_text
+from compression_eval.fixtures.conversation import message_index, message_text
 from compression_eval.inspect_models import input_tokens
 from compression_eval.record import AnswerRecord, FetchedRecord, RefetchRecord
 from compression_eval.sharing import prefix_first

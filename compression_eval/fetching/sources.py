@@ -19,7 +19,7 @@ from compression_eval.file_ops.calls import calls_of_messages
 from compression_eval.file_ops.ledger import inventory_of
 from compression_eval.file_ops.tools import read_calls
 from compression_eval.file_ops.views import file_views
-from compression_eval.fixtures.message_text import message_text
+from compression_eval.fixtures.conversation import message_text
 from compression_eval.fixtures.models import Fixture
 from compression_eval.fixtures.recording import WORKSPACE, Workspace, recording_of, workspace_at
 from compression_eval.text.ranking import Bm25, terms

@@ -8,8 +8,7 @@ from typing import Any
 
 from inspect_ai.model import ChatMessage, ChatMessageAssistant, ChatMessageTool
 
-from compression_eval.fixtures.markers import NO_RESULT, NOT_RUN
-from compression_eval.fixtures.models import Message
+from compression_eval.fixtures.models import NO_RESULT, NOT_RUN, Message
 
 _EXIT_CODE = re.compile(
     r"^\[?(?:error:\s*)?(?:the )?(?:command |process )?(?:exited|completed|finished|failed|exit)"

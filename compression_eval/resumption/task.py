@@ -45,8 +45,7 @@ from compression_eval.fixtures.continuations import (
 from compression_eval.fixtures.conversation import declared_tools
 from compression_eval.fixtures.cuts import chain
 from compression_eval.fixtures.digests import digest
-from compression_eval.fixtures.finding_files import shipped_fixtures
-from compression_eval.fixtures.invoked_paths import invoked_path
+from compression_eval.fixtures.finding_files import invoked_path, shipped_fixtures
 from compression_eval.fixtures.loading import FixtureSource, refuse_shared_names
 from compression_eval.fixtures.models import Fixture
 from compression_eval.grading.metrics import MEAN

@@ -11,7 +11,7 @@ from inspect_ai.log import EvalLog
 
 from compression_eval.engine import engine_of, engine_options
 from compression_eval.errors import DataError, passed_over
-from compression_eval.fixtures.addresses import is_address, local_path
+from compression_eval.fixtures.finding_files import is_address, local_path
 from compression_eval.fixtures.writing import versioned_json
 from compression_eval.run_hooks import too_many_failed
 from compression_eval.sweeping.costs import read_prices

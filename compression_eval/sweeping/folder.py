@@ -37,8 +37,8 @@ from compression_eval.compressors.tokens import token_counter
 from compression_eval.compressors.user_supplied.adapting import source_digest
 from compression_eval.conversations.stores import Store
 from compression_eval.errors import DataError, describe_validation_error
-from compression_eval.fixtures.addresses import is_address, local_path
 from compression_eval.fixtures.digests import digest, shown
+from compression_eval.fixtures.finding_files import is_address, local_path
 from compression_eval.fixtures.writing import write_whole
 from compression_eval.plans import preamble_digest
 from compression_eval.sweeping.arms import Arm, TaskKey, task_key

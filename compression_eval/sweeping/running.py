@@ -31,7 +31,7 @@ from compression_eval.analysis.frames import read_rows
 from compression_eval.analysis.logs import Log
 from compression_eval.analysis.report.figures import common
 from compression_eval.errors import DataError
-from compression_eval.fixtures.addresses import is_address
+from compression_eval.fixtures.finding_files import is_address
 from compression_eval.grading.failures import RunFailures, run_failures
 from compression_eval.grading.metrics import MEAN, STDERR
 from compression_eval.grading.rubric import KNOWLEDGE

@@ -22,11 +22,10 @@ from compression_eval.compressors.registry import COMPRESSORS
 from compression_eval.compressors.state import State
 from compression_eval.compressors.tokens import token_counter
 from compression_eval.compressors.validity import structural_problem
-from compression_eval.fixtures.conversation import conversation
+from compression_eval.fixtures.conversation import conversation, message_text
 from compression_eval.fixtures.cuts import boundaries
 from compression_eval.fixtures.finding_files import shipped_fixtures
 from compression_eval.fixtures.loading import load_fixture
-from compression_eval.fixtures.message_text import message_text
 from compression_eval.fixtures.models import Fixture
 from tests.compressors.arms import compressed
 from tests.compressors.conftest import conversation_fixture

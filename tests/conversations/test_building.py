@@ -12,8 +12,7 @@ from compression_eval.conversations.drafts import (
     Ledger,
 )
 from compression_eval.errors import DataError
-from compression_eval.fixtures.markers import NO_RESULT
-from compression_eval.fixtures.models import ImagePart
+from compression_eval.fixtures.models import NO_RESULT, ImagePart
 
 
 def _conversation(*drafts: Draft, session: str = "") -> Conversation:

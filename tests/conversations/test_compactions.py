@@ -2,8 +2,7 @@
 
 from compression_eval.conversations.building import build
 from compression_eval.conversations.drafts import Compaction, Conversation, Draft, DraftCall, Ledger
-from compression_eval.fixtures.markers import NO_RESULT
-from compression_eval.fixtures.models import Message
+from compression_eval.fixtures.models import NO_RESULT, Message
 
 
 def calling(*ids: str, text: str = "") -> Draft:

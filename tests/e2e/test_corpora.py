@@ -9,8 +9,8 @@ import pytest
 import compression_eval.dataset
 from compression_eval.arguments import TaskArguments
 from compression_eval.errors import DataError
+from compression_eval.fixtures.commands import pack
 from compression_eval.fixtures.loading import find_sources
-from compression_eval.fixtures.packing import pack
 from compression_eval.task import compression_task
 from tests.e2e import small
 from tests.e2e.scripted import COMPRESSES, Scripts

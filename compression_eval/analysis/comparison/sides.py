@@ -29,8 +29,8 @@ from compression_eval.analysis.frames import (
 )
 from compression_eval.analysis.logs import Log, find_logs, one_per_run
 from compression_eval.errors import DataError
-from compression_eval.fixtures.addresses import local_path
 from compression_eval.fixtures.digests import shown
+from compression_eval.fixtures.finding_files import local_path
 from compression_eval.text.printable import printable
 from compression_eval.versioning import SOURCE, TEXTS, TOOLS
 

@@ -28,7 +28,7 @@ from compression_eval.analysis.report.charts import Chart
 from compression_eval.analysis.report.figures import Figures, Frames
 from compression_eval.analysis.report.tradeoff import ReportedArm
 from compression_eval.analysis.statistics.significance import DEFAULT_THRESHOLD
-from compression_eval.fixtures.message_text import message_text
+from compression_eval.fixtures.conversation import message_text
 from compression_eval.text.printable import clean
 
 if TYPE_CHECKING:

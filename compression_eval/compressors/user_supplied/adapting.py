@@ -19,7 +19,7 @@ from compression_eval.compressors.spec import Arguments, Compressor, CompressorS
 from compression_eval.compressors.user_supplied.calling import CallableCompaction, KeptRecognised
 from compression_eval.compressors.user_supplied.loading import load
 from compression_eval.errors import DataError
-from compression_eval.fixtures.invoked_paths import invoked_folder
+from compression_eval.fixtures.finding_files import invoked_folder
 from compression_eval.fixtures.models import Fixture
 
 DEFAULT_TIMEOUT = 600.0

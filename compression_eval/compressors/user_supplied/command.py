@@ -25,7 +25,7 @@ from pydantic_core import PydanticCustomError
 from compression_eval.compressors.errors import CompressionError
 from compression_eval.compressors.strategy import Strategy, strategy
 from compression_eval.compressors.user_supplied.wire import from_wire, to_wire
-from compression_eval.fixtures.invoked_paths import invoked_folder
+from compression_eval.fixtures.finding_files import invoked_folder
 
 _KEPT_ERROR_BYTES = 4_000
 

@@ -14,7 +14,7 @@ from typing import Any
 
 from compression_eval.compressors.errors import description
 from compression_eval.errors import DataError, did_you_mean, one_line, shorten
-from compression_eval.fixtures.invoked_paths import invoked_folder, invoked_path
+from compression_eval.fixtures.finding_files import invoked_folder, invoked_path
 
 _MAX_PLACE = 200
 

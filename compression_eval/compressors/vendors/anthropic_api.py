@@ -29,7 +29,7 @@ from compression_eval.compressors.errors import CompressionError, is_outage
 from compression_eval.compressors.prompts import prompt
 from compression_eval.compressors.state import StateStatus
 from compression_eval.compressors.vendors.calls import VendorCall, require_vendor_to_answer
-from compression_eval.fixtures.message_text import vendor_summary
+from compression_eval.fixtures.conversation import vendor_summary
 
 if TYPE_CHECKING:
     from anthropic import APIStatusError, AsyncAnthropic

@@ -33,7 +33,7 @@ from compression_eval.conversations.readers.base import (
     with_replaced,
 )
 from compression_eval.conversations.sources import SourceFile
-from compression_eval.fixtures.markers import NO_RESULT
+from compression_eval.fixtures.models import NO_RESULT
 
 _FILE = "api_conversation_history.json"
 _EXPECTED = "a task of Cline or Roo Code: a JSON list of messages"

@@ -21,7 +21,7 @@ from compression_eval.conversations.readers.base import (
     without_thinking,
 )
 from compression_eval.conversations.sources import SourceFile, Value
-from compression_eval.fixtures.markers import NOT_RUN
+from compression_eval.fixtures.models import NOT_RUN
 
 
 class _Session(Reader):

@@ -26,13 +26,12 @@ from compression_eval.conversations.scrubbing.vocabulary import Vocabulary
 from compression_eval.conversations.sources import Input
 from compression_eval.engine import Shared
 from compression_eval.errors import DataError
-from compression_eval.fixtures.banks import ProbeBank
+from compression_eval.fixtures.banks import ProbeBank, bank_faults
 from compression_eval.fixtures.checking import bank_findings
 from compression_eval.fixtures.finding_files import BANK_SUFFIX
 from compression_eval.fixtures.loading import FixtureSource, load_bank, refuse
-from compression_eval.fixtures.models import Fixture
+from compression_eval.fixtures.models import Fixture, fixture_faults
 from compression_eval.fixtures.parquet_files import row_of
-from compression_eval.fixtures.structure import bank_faults, fixture_faults
 from compression_eval.fixtures.writing import fixture_text
 
 _MAX_FINDINGS = 20

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from compression_eval.fixtures.markers import NO_RESULT
+from compression_eval.fixtures.models import NO_RESULT
 from tests.conversations.readers.importing import imported
 from tests.conversations.readers.reading import json_file
 

@@ -12,8 +12,7 @@ from compression_eval.conversations import sources
 from compression_eval.conversations.building import build
 from compression_eval.conversations.formats import formats
 from compression_eval.conversations.sources import source_file
-from compression_eval.fixtures.markers import NO_RESULT
-from compression_eval.fixtures.models import ImagePart, Message
+from compression_eval.fixtures.models import NO_RESULT, ImagePart, Message
 from tests.conversations.readers.reading import (
     calls,
     fates,

@@ -4,7 +4,7 @@ from pathlib import Path
 from typing import Any
 
 from compression_eval.conversations.formats import formats
-from compression_eval.fixtures.markers import NO_RESULT
+from compression_eval.fixtures.models import NO_RESULT
 from tests.conversations.readers.claude_code_session import Session, result, text, use
 from tests.conversations.readers.reading import calls, fates, read_one, said
 

@@ -10,7 +10,7 @@ import zstandard
 from compression_eval.conversations import sources
 from compression_eval.conversations.formats import formats
 from compression_eval.conversations.sources import source_file
-from compression_eval.fixtures.markers import NO_RESULT
+from compression_eval.fixtures.models import NO_RESULT
 from tests.conversations.readers.codex_lines import (
     ENVIRONMENT,
     HEAD,

@@ -10,7 +10,7 @@ from inspect_ai.model import ChatMessageAssistant, ChatMessageTool, messages_fro
 
 from compression_eval.conversations.formats import formats
 from compression_eval.conversations.sources import source_file
-from compression_eval.fixtures.markers import NO_RESULT
+from compression_eval.fixtures.models import NO_RESULT
 from tests.conversations.readers.reading import (
     calls,
     read_one,

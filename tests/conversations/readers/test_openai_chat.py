@@ -11,7 +11,7 @@ from compression_eval.conversations.formats import formats
 from compression_eval.conversations.sources import source_file
 from compression_eval.fixtures.finding_files import shipped_fixtures
 from compression_eval.fixtures.loading import load_fixture
-from compression_eval.fixtures.markers import NO_RESULT
+from compression_eval.fixtures.models import NO_RESULT
 from tests.conversations.readers.reading import (
     calls,
     fates,
