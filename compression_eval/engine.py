@@ -2,9 +2,9 @@
 
 A command opens its `Engine`, shares with it what all units need, and calls `Engine.run` for each
 stage. On this machine every worker is a `concurrent.futures.ProcessPoolExecutor` of one process:
-so a unit of some number and size goes to the same process in every stage, which remembers what it
-has read, and one that dies is known by the unit it was at. Little input is worked on in this
-process. What comes out is in the order of the units and the same in every case.
+a unit goes to the same process in every stage, which remembers what it has read, and when a
+process dies it is known which unit it worked on. Little input is worked on in the command's own
+process. Results come in the order of the units and are the same in every case.
 """
 
 import gc
@@ -24,13 +24,7 @@ from contextlib import ExitStack, contextmanager, nullcontext, suppress
 from dataclasses import dataclass
 from functools import lru_cache
 from importlib import import_module
-from multiprocessing import (
-    active_children,
-    get_all_start_methods,
-    get_context,
-    parent_process,
-    resource_tracker,
-)
+from multiprocessing import active_children, get_context, parent_process, resource_tracker
 from pathlib import Path
 from threading import Thread
 from traceback import extract_tb
@@ -67,9 +61,6 @@ _ENDING = 0.3
 
 _MIN_SHARE = 0.05
 """Of the work that must be done before the time left is told."""
-
-_MAX_TEMPORARY = 70
-"""Bytes of the temporary folder's name: a socket in it may have a little over 100 with its own."""
 
 _Command = TypeVar("_Command", bound=Callable[..., object])
 _Unit = TypeVar("_Unit")
@@ -206,34 +197,36 @@ class Engine:
                 result nothing more is begun.
         """
         sizes = [size(unit) for unit in units]
-        started, count, done, failed = time.monotonic(), 0, 0, dict[int, str]()
         waiting: dict[int, Any] = {}
-        following = 0
+        failed: dict[int, str] = {}
+        count = done = following = 0
+        started = time.monotonic()
 
-        def line() -> str:
-            return f"{label}: {count} of {len(units)} units{pace()}"
-
-        def pace() -> str:
+        def left() -> str:
             if done <= sum(sizes) * _MIN_SHARE:
                 return ""
-            left = (sum(sizes) - done) * (time.monotonic() - started) / done
-            return f", about {duration(left)} left"
+            seconds = (sum(sizes) - done) * (time.monotonic() - started) / done
+            return f"about {duration(seconds)} left"
 
-        shown = Display(label, len(units), lambda: pace().lstrip(", "), line) if label else None
+        def line() -> str:
+            return ", ".join(filter(None, (f"{label}: {count} of {len(units)} units", left())))
+
+        shown = Display(label, len(units), left, line) if label else None
         with self.opened(), shown or nullcontext():
             for number, outcome in self._outcomes(function, units, sizes, at_once):
-                done, count = done + sizes[number], count + 1
+                done, count, waiting[number] = done + sizes[number], count + 1, outcome
                 if shown and shown.bars:
                     shown.bars.advance(shown.whole)
-                waiting[number] = outcome
                 if isinstance(outcome, _Refusal):
-                    own = "" if outcome.ours else f"{label}, " * bool(label) + name(units[number])
-                    failed[number] = f"{own}: {outcome.reason}" if own else outcome.reason
+                    own = (
+                        f"{label}, {name(units[number])}: " if label else f"{name(units[number])}: "
+                    )
+                    failed[number] = f"{'' if outcome.ours else own}{outcome.reason}"
                     if stop or count == len(failed) == MAX_SHOWN:
                         break  # it would be the same with all others
                 while following in waiting:
-                    if not isinstance(waiting[following], _Refusal):
-                        yield following, waiting.pop(following)
+                    if not isinstance(result := waiting.pop(following), _Refusal):
+                        yield following, result
                     following += 1
         if failed:
             told = list(dict.fromkeys(failed[number] for number in sorted(failed)))
@@ -314,9 +307,7 @@ class RayEngine(Engine):
         try:
             ray.init(place, log_to_driver=False, logging_level="ERROR", **alone)
         except Exception as error:  # Ray raises errors of its own, of gRPC and of the system
-            wants = "it asks for a token, which Ray looks for with RAY_AUTH_MODE=token; "
-            hint = wants if "InvalidAuthToken" in str(error.__cause__) else ""
-            raise DataError(f"--engine ray: {place}: {hint}{plain_error(error)}") from error
+            raise DataError(f"--engine ray: {place}: {plain_error(error)}") from error
         try:
             yield
         finally:
@@ -364,8 +355,7 @@ class Worker:
     """A process of its own that works on units, one after the other.
 
     It is forked from this process while that has no threads but those of other workers, so that
-    it begins at once and shares what is imported. Later it is forked from a server without
-    threads, or begins by itself.
+    it begins at once and shares what is imported. Otherwise it begins by itself.
 
     Args:
         imports: Modules that it needs.
@@ -394,13 +384,16 @@ class Worker:
         Raises:
             DataError: It cannot be started.
         """
-        environment, before = dict(os.environ), {*active_children()}
+        before = {*active_children()}
         try:
             with _starting():
-                context = self._context()
-                given = (self._folder, environment)
-                self._pool = ProcessPoolExecutor(1, context, _begin, given)
-                self._pool.submit(int)  # now: it is forked by the first call
+                context = get_context("fork" if _may_fork() else "spawn")
+                if context.get_start_method() == "fork":
+                    for name in self._imports:
+                        import_module(name)
+                    gc.freeze()  # to look for garbage would copy the memory that both share
+                self._pool = ProcessPoolExecutor(1, context, _begin, (self._folder,))
+                self._pool.submit(int)  # now: it is started by the first call
         except (EOFError, OSError) as error:
             raise DataError(f"a process cannot be started: {plain_error(error)}") from error
         (self._process,) = {*active_children()} - before
@@ -435,21 +428,6 @@ class Worker:
         how = self.end()
         self.start()
         return how
-
-    def _context(self) -> Any:
-        if _may_fork():
-            for name in self._imports:
-                import_module(name)
-            gc.freeze()  # to look for garbage would copy the memory that both share
-            return get_context("fork")
-        if (
-            "forkserver" not in get_all_start_methods()
-            or len(os.fsencode(tempfile.gettempdir())) > _MAX_TEMPORARY
-        ):
-            return get_context("spawn")
-        context = get_context("forkserver")
-        context.set_forkserver_preload([*self._imports])
-        return context
 
 
 @dataclass(frozen=True)
@@ -495,10 +473,8 @@ def _from_ray(reference: Any) -> Any:
     return _ray().get(reference)
 
 
-def _begin(folder: str, environment: dict[str, str]) -> None:
+def _begin(folder: str) -> None:
     """Set up a process that has just started."""
-    os.environ.clear()
-    os.environ.update(environment)
     tempfile.tempdir = folder
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # the main process ends this one
     signal.signal(signal.SIGTERM, signal.SIG_DFL)

@@ -741,14 +741,14 @@ def test_the_output_may_be_links(sessions: Path) -> None:
 def test_what_another_command_has_removed_is_no_damage(
     gone: str, sessions: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    put = Store.put
+    write = Store.write
 
-    def written(store: Store, name: str, file: Path) -> None:
-        put(store, name, file)
+    def written(store: Store, name: str, content: bytes) -> None:
+        write(store, name, content)
         if name.startswith(gone[:5]) and not name.endswith("rows"):
             store.remove(gone)
 
-    monkeypatch.setattr(Store, "put", written)
+    monkeypatch.setattr(Store, "write", written)
     done = run("import", sessions, "--scrub", "default", *CORPUS, "--out", "out")
     assert re.search(
         r"out\.unfinished: another command has ended or begun anew there meanwhile; give this one "
@@ -768,14 +768,14 @@ def test_what_workers_of_a_command_before_still_write_is_not_taken(
         assert run(*command, "out").exit_code == 1
     plain = {path: path.read_bytes() for path in Path("out.unfinished").glob("import-*")}
     assert plain
-    put = Store.put
+    write = Store.write
 
-    def written(store: Store, name: str, file: Path) -> None:
-        put(store, name, file)
+    def written(store: Store, name: str, content: bytes) -> None:
+        write(store, name, content)
         for path, late in plain.items():
             path.write_bytes(late)
 
-    monkeypatch.setattr(Store, "put", written)
+    monkeypatch.setattr(Store, "write", written)
     done = run(*command, "out", "--scrub", "default", "--force")
     assert done.exit_code == 0, done.output
     assert rows(*parts(Path("out"))) == rows(*parts(Path("clean")))

@@ -1,10 +1,10 @@
 """Work on a corpus in shards, stage by stage, and its output as Parquet files with a manifest.
 
-A stage is a function that yields what it found in a shard; it stands in one file, and the rows
-that it yields in another. They lie in a folder beside the output, from where a command that is
-given again goes on, and which is removed in the end; where the output is no corpus, they lie in a
-temporary one. A file is written whole or not at all, under a name that follows from the shard
-alone, and with the same bytes whoever writes it: so a worker that dies loses only what it was at.
+A stage is a function that yields what it found in a shard, which goes into one file, and rows,
+which go into another. The files lie in a folder beside the output, from where a command that is
+given again goes on, and which is removed at the end; where the output is no corpus, in a temporary
+folder. A file is written whole or not at all, under a name that follows from the shard alone, and
+with the same bytes whoever writes it: so a worker that dies loses only what it worked on.
 """
 
 import hashlib
@@ -22,7 +22,7 @@ import click
 
 from compression_eval._version import __version__
 from compression_eval.conversations.sources import Input
-from compression_eval.conversations.stores import Objects, Store
+from compression_eval.conversations.stores import Packing, Store
 from compression_eval.engine import Engine, engine_of, engine_options
 from compression_eval.errors import DataError, PassedOverError
 from compression_eval.fixtures.digests import digest, shown
@@ -96,8 +96,8 @@ class Shard:
     items: tuple[Input, ...]
     unfinished: Store
     plan: str = ""
-    """Of the command: one that began anew takes nothing for its own that workers of the one before
-    still write, perhaps without scrubbing."""
+    """Digest of the command: workers of an earlier command may still write, perhaps without
+    scrubbing, and nothing of theirs may be taken."""
 
     @property
     def size(self) -> int:
@@ -137,25 +137,11 @@ _Unit = tuple[Shard, tuple[Any, ...]]
 
 def _stage(stage: str, function: Callable[..., Iterable[Any]], unit: _Unit) -> None:
     shard, given = unit
-    with TemporaryDirectory() as folder:
-        found, rows = Path(folder, "found"), Path(folder, "rows")
-        with Objects(found) as results, Objects(rows) as others:
-            for each in function(shard, *given):
-                (others if isinstance(each, Row) else results).add(each)
-        shard.unfinished.put(f"{shard.name(stage)}.rows", rows)
-        shard.unfinished.put(shard.name(stage), found)  # last: by this one it is done
-
-
-def _collected(function: Callable[[Shard], Iterable[Any]], shard: Shard) -> list[Any]:
-    return list(function(shard))
-
-
-def _shard_of(unit: _Unit) -> str:
-    return str(unit[0])
-
-
-def _size_of(unit: _Unit) -> int:
-    return unit[0].size
+    results, rows = Packing(), Packing()
+    for each in function(shard, *given):
+        (rows if isinstance(each, Row) else results).add(each)
+    shard.unfinished.write(f"{shard.name(stage)}.rows", rows.content())
+    shard.unfinished.write(shard.name(stage), results.content())  # last: by this one it is done
 
 
 class Work:
@@ -171,6 +157,7 @@ class Work:
 
     keeps = False
     """Whether what is done is still there when the command is given again."""
+    _plan_name = ""
 
     def __init__(
         self,
@@ -183,8 +170,8 @@ class Work:
     ) -> None:
         self.engine, self._imports, self._output = engine, imports, output
         few = min(UNIT_BYTES, sum(item.size for item in items) // UNITS)
-        self._parts = list(parts(items, shard_bytes or few))
-        self.shards: list[Shard] = []
+        self._parts = list(_parts(items, shard_bytes or few))
+        self._shards: list[Shard] = []
 
     @contextmanager
     def opened(self) -> Iterator[None]:
@@ -195,16 +182,11 @@ class Work:
             self._write = opened.enter_context(self._output) if self._output else None
             opened.enter_context(self.engine.opened(sizes, self._imports))
             store = self._store(opened)
-            self.shards = [
+            self._shards = [
                 Shard(number, tuple(part), store, self._plan_name)
                 for number, part in enumerate(self._parts)
             ]
             yield
-
-    _plan_name = ""
-
-    def _store(self, opened: ExitStack) -> Store:
-        return Store(opened.enter_context(TemporaryDirectory()))
 
     def stage(
         self,
@@ -222,25 +204,23 @@ class Work:
         """
         units: list[_Unit] = [
             (shard, () if given is None else (given[shard.number],))
-            for shard in self.shards
+            for shard in self._shards
             if given is None or shard.number in given
         ]
         done = self._done()
         left = [unit for unit in units if unit[0].name(name) not in done]
-        work = partial(_stage, name, function)
-        running = self.engine.run(name, work, left, _shard_of, size=_size_of)
+        running = self.engine.run(
+            name,
+            partial(_stage, name, function),
+            left,
+            lambda unit: str(unit[0]),
+            size=lambda unit: unit[0].size,
+        )
         if self.keeps:  # what is said of an input is said of all of it
             list(running)
             yield from (shard for shard, _ in units)
-            return
-        for number, _ in running:
-            yield left[number][0]
-
-    def found(self, name: str, function: Callable[[Shard], Iterable[Any]]) -> Iterator[list[Any]]:
-        """Yield what a function yields for every shard, in order, where there are no rows."""
-        collect = partial(_collected, function)
-        running = self.engine.run(name, collect, self.shards, str, size=lambda shard: shard.size)
-        yield from (found for _, found in running)
+        else:
+            yield from (left[number][0] for number, _ in running)
 
     def taker(self, shard: Shard, stage: str) -> Take:
         """Return what is called for each row of a stage in its order, to write it or leave it."""
@@ -263,6 +243,9 @@ class Work:
         Raises:
             DataError: A file of the output is not there as it was written.
         """
+
+    def _store(self, opened: ExitStack) -> Store:
+        return Store(opened.enter_context(TemporaryDirectory()))
 
     def _done(self) -> Set[str]:
         return frozenset()
@@ -307,8 +290,7 @@ class Corpus(Work):
                 raise DataError(f"--out: {store.root} is read from; choose another folder")
         # Paths and names may tell who somebody is: only their digest is left in the output.
         files = ((each.place, each.size, each.version) for each in items)
-        everything = [*sorted(made_by.items()), *files]
-        whole = digest(json.dumps([shard_bytes, everything], default=str))
+        whole = digest(json.dumps([shard_bytes, [*sorted(made_by.items()), *files]], default=str))
         self._plan_name = shown(whole)
         self._plan = {
             "format": 1,
@@ -319,40 +301,21 @@ class Corpus(Work):
             "digest": whole,
         }
         self._names: dict[int, list[str | None]] = {}
-        self._anew = force
-        for store, pattern in self._ours if force else ():
-            self._refuse_others(store, pattern)
-        self._failed = ""
-        self.complete = not force and self._begun(self._out)
+        self._anew, self._goes_on, self.complete = force, False, False
+        if force:
+            self._refuse_others(self._unfinished, _DONE)
+            self._refuse_others(self._out, _PART)
+            return
+        begun = self._begun(self._out)
+        self.complete = begun is not None
         """Whether the same command has been done here already."""
-        if self.complete:
-            # It may have been killed before; what is left there may be what scrubbing replaced.
-            self._unfinished.remove(_DONE)
-            if self._failed:
-                told = f"{out}: this was done before, --force does it anew: {self._failed}"
-                raise DataError(told)
-        self._goes_on = not (force or self.complete) and self._begun(self._unfinished)
-
-    def found(self, name: str, function: Callable[[Shard], Iterable[Any]]) -> Iterator[list[Any]]:
-        """As `Work.found`; what was found before is taken from there."""
-        return ([*shard.results(name)] for shard in self.stage(name, function))
-
-    def _store(self, opened: ExitStack) -> Store:
-        del opened
-        return self._unfinished
-
-    def _done(self) -> Set[str]:
-        # Only now: without a cluster nothing is begun, and nothing that is there is lost. The
-        # manifests first: whatever ends this, nothing is taken for whole that is not.
-        manifests = [(store, re.escape(MANIFEST)) for store in (self._out, self._unfinished)]
-        for store, pattern in (*manifests, *self._ours) if self._anew else ():
-            store.remove(pattern)
-        self._anew = False
-        if not self._goes_on:
-            self._goes_on = self._unfinished.create(MANIFEST, self._line(self._plan))
-            if not self._goes_on:
-                raise DataError(f"--out: {self._out.root}: another command has just begun there")
-        return self._unfinished.sizes().keys()
+        if begun is None:
+            self._goes_on = self._begun(self._unfinished) is not None
+            return
+        # It may have been killed before; what is left there may be what scrubbing replaced.
+        self._unfinished.remove(_DONE)
+        if failed := begun.get("failed"):
+            raise DataError(f"{out}: this was done before, --force does it anew: {failed}")
 
     def taker(self, shard: Shard, stage: str) -> Take:
         """As `Work.taker`; the rows stay where they are."""
@@ -366,34 +329,52 @@ class Corpus(Work):
         done = self.stage("finish", partial(_write_part, stage, self._out), names)
         lines = [self._plan | ({"failed": failed} if failed else {})]
         lines += [line for shard in done for line in shard.results("finish")]
-        manifest = b"".join(map(self._line, lines))
+        manifest = b"".join(map(_line, lines))
         self._refuse_fault(manifest)  # somebody may have removed what was done before
         self._out.remove(_TORN)
         self._out.write(MANIFEST, manifest)
         self._unfinished.remove(_DONE)
 
-    @property
-    def _ours(self) -> tuple[tuple[Store, str], ...]:
-        return (self._unfinished, _DONE), (self._out, _PART)
+    def _store(self, opened: ExitStack) -> Store:
+        del opened
+        return self._unfinished
 
-    def _begun(self, store: Store) -> bool:
+    def _done(self) -> Set[str]:
+        # Only now: without a cluster nothing is begun, and nothing that is there is lost. The
+        # manifests first: whatever ends this, nothing is taken for whole that is not.
+        for pattern in (re.escape(MANIFEST), None) if self._anew else ():
+            self._out.remove(pattern or _PART)
+            self._unfinished.remove(pattern or _DONE)
+        self._anew = False
+        if not self._goes_on:
+            self._goes_on = self._unfinished.create(MANIFEST, _line(self._plan))
+            if not self._goes_on:
+                raise DataError(f"--out: {self._out.root}: another command has just begun there")
+        return self._unfinished.sizes().keys()
+
+    def _begun(self, store: Store) -> dict[str, Any] | None:
+        """Return the first line of a folder's manifest; None if nothing has begun there.
+
+        Raises:
+            DataError: It is another command's, or of something else.
+        """
         content = store.read(MANIFEST)
         if not content:
             # Files of the output are only this command's if it has begun.
             goes_on = store is self._out and bool(self._unfinished.read(MANIFEST))
             ours = {MANIFEST, *map(_part_name, range(len(self._parts) if goes_on else 0))}
             self._refuse_others(store, _TORN, ours)
-            return False
+            return None
         begun = content.split(b"\n")[0]
-        if not begun.startswith(self._line(self._plan).rstrip(b"}\n")):
+        if not begun.startswith(_line(self._plan).rstrip(b"}\n")):
             raise DataError(
                 f"--out: {store.root} was made by another command, of other files or by another "
                 "version; --force makes it anew"
             )
         if store is self._out:
             self._refuse_fault(content)
-        self._failed = json.loads(begun).get("failed", "")
-        return True
+        plan: dict[str, Any] = json.loads(begun)
+        return plan
 
     def _refuse_fault(self, manifest: bytes) -> None:
         if fault := corpus_fault(self._out.sizes(), manifest):
@@ -405,9 +386,9 @@ class Corpus(Work):
             if not re.fullmatch(pattern, name):
                 raise DataError(f"--out: {store.root} holds {name}; choose another folder")
 
-    @staticmethod
-    def _line(data: Mapping[str, Any]) -> bytes:
-        return json.dumps(data).encode() + b"\n"
+
+def _line(data: Mapping[str, Any]) -> bytes:
+    return json.dumps(data).encode() + b"\n"
 
 
 def _part_name(number: int) -> str:
@@ -481,7 +462,7 @@ def say_done_before(told: str, report: str | Path | None) -> None:
     click.echo(told)
 
 
-def parts(items: Sequence[Input], most: int) -> Iterator[list[Input]]:
+def _parts(items: Sequence[Input], most: int) -> Iterator[list[Input]]:
     """Yield the items in their order, so many bytes at a time."""
     part: list[Input] = []
     size = 0

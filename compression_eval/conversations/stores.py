@@ -6,7 +6,6 @@ import io
 import os
 import pickle
 import re
-import shutil
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
@@ -30,31 +29,21 @@ class Store:
 
     def read(self, name: str) -> bytes | None:
         """Return the content of a file; None if it is not there."""
-        with self._named(name):
-            try:
-                content: bytes = (self._root / name).read_bytes()
-            except FileNotFoundError:
-                return None
-        return content
+        with self._named(name), suppress(FileNotFoundError):
+            return (self._root / name).read_bytes()
+        return None
 
     def write(self, name: str, content: bytes) -> None:
         """Write a file."""
         with self._named(name):
+            path = self._root / name
             if self._remote:
-                (self._root / name).write_bytes(content)
-                return
-            with self._temporary(name) as path:
                 path.write_bytes(content)
-
-    def put(self, name: str, file: Path) -> None:
-        """Copy a file of this machine."""
-        with self._named(name):
-            if self._remote:
-                system, root = self._system()
-                system.put_file(str(file), f"{root}/{name}")
                 return
-            with self._temporary(name) as path:
-                shutil.copyfile(file, path)
+            path.parent.mkdir(parents=True, exist_ok=True)
+            temporary = path.with_name(f".{path.name}.{uuid4().hex}.tmp")
+            temporary.write_bytes(content)
+            temporary.replace(path)
 
     def create(self, name: str, content: bytes) -> bool:
         """Write a file unless it is there, whoever else tries; returns whether it was written.
@@ -79,6 +68,19 @@ class Store:
                 path.unlink()
                 raise
         return True
+
+    def _create_remote(self, name: str, content: bytes) -> bool:
+        # Some packages for stores pass over the mode, and write over what is there.
+        if self.read(name) is not None:
+            return False
+        system, root = self._system()
+        try:
+            system.pipe_file(f"{root}/{name}", content, mode="create")
+        except Exception:  # each store has its own for a file that came meanwhile
+            if self.read(name) is None:
+                raise
+            return False
+        return self.read(name) == content
 
     def sizes(self) -> dict[str, int]:
         """Return the bytes of all files that are there, by their names."""
@@ -107,14 +109,12 @@ class Store:
 
         system, path = self._system()
         root = plain(system.unstrip_protocol(path))
-        return {
-            place
-            for place in places
-            if (inner := plain(place)) == root or inner.startswith((root + "/", root + os.sep))
-        }
+        within = (root + "/", root + os.sep)
+        inner = {place: plain(place) for place in places}
+        return {each for each, at in inner.items() if at == root or at.startswith(within)}
 
     def objects(self, name: str) -> Iterator[Any]:
-        """Yield the objects of this package that `Objects` has written.
+        """Yield the objects of this package that `Packing` has made a file of.
 
         Raises:
             DataError: The file is gone or damaged, or holds anything else.
@@ -133,19 +133,6 @@ class Store:
                 file = io.BufferedReader(unpacked, 2**20)
                 while file.peek(1):
                     yield _OwnValues(file).load()
-
-    def _create_remote(self, name: str, content: bytes) -> bool:
-        # Some packages for stores pass over the mode, and write over what is there.
-        if self.read(name) is not None:
-            return False
-        system, root = self._system()
-        try:
-            system.pipe_file(f"{root}/{name}", content, mode="create")
-        except Exception:  # each store has its own for a file that came meanwhile
-            if self.read(name) is None:
-                raise
-            return False
-        return self.read(name) == content
 
     @property
     def _remote(self) -> bool:
@@ -169,14 +156,6 @@ class Store:
         return root.fs, root.path.rstrip("/")
 
     @contextmanager
-    def _temporary(self, name: str) -> Iterator[Path]:
-        path = self._root / name
-        path.parent.mkdir(parents=True, exist_ok=True)
-        temporary = path.with_name(f".{path.name}.{uuid4().hex}.tmp")
-        yield temporary
-        temporary.replace(path)
-
-    @contextmanager
     def _named(self, name: str) -> Iterator[None]:
         try:
             yield
@@ -187,27 +166,24 @@ class Store:
             raise DataError(f"{place}: {type(error).__name__}: {plain_error(error)}") from error
 
 
-class Objects:
-    """Writes objects to a file, one by one, for `Store.objects`.
+class Packing:
+    """Makes the content of a file of objects, one by one, for `Store.objects`."""
 
-    Args:
-        path: The file, on this machine.
-    """
-
-    def __init__(self, path: Path) -> None:
+    def __init__(self) -> None:
         import zstandard
 
-        self._file = zstandard.open(path, "wb", cctx=zstandard.ZstdCompressor(level=1))
-
-    def __enter__(self) -> "Objects":
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self._file.close()
+        self._made = io.BytesIO()
+        packer = zstandard.ZstdCompressor(level=1)
+        self._file: Any = packer.stream_writer(self._made, closefd=False)
 
     def add(self, value: Any) -> None:
-        """Write an object."""
+        """Take an object."""
         self._file.write(pickle.dumps(value, pickle.HIGHEST_PROTOCOL))
+
+    def content(self) -> bytes:
+        """Return the file; nothing can be added afterwards."""
+        self._file.close()
+        return self._made.getvalue()
 
 
 class _OwnValues(pickle.Unpickler):

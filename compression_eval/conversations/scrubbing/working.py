@@ -112,8 +112,8 @@ class Scrubbing:
         """Return how many fixtures and banks were audited, and what was found."""
         found: list[str] = []
         count = 0
-        for audited in work.found("audit", partial(_audit, self, _taught(self, work))):
-            for lines in audited:
+        for shard in work.stage("audit", partial(_audit, self, _taught(self, work))):
+            for lines in shard.results("audit"):
                 count += 1
                 found += lines
         return count, found
@@ -127,8 +127,9 @@ class Scrubbing:
 
 
 def _taught(scrubbing: Scrubbing, work: Work) -> Shared:
-    learnt = work.found("learn", partial(_learn, scrubbing))
-    return work.engine.share(Vocabulary.of(each for found in learnt for each in found))
+    shards = work.stage("learn", partial(_learn, scrubbing))
+    learnt = (each for shard in shards for each in shard.results("learn"))
+    return work.engine.share(Vocabulary.of(learnt))
 
 
 def _learn(scrubbing: Scrubbing, shard: Shard) -> Iterator[Vocabulary]:
