@@ -14,40 +14,15 @@ test; where that comparison is wrong, it was put right by reading (`READ`).
   right stage is ``dropped``; or ``superseded``, if an earlier value stands in what was left.
 * stale: a line of the conversation with an earlier value was put into the summary, and the lines
   with the current one were taken out. The right stage is ``superseded``.
-
-    python -m benchmarks.attribution --labels FOLDER [--labels-only] [--model MODEL] [--words FILE]
-
-Where labels of real summaries lie (beside the checkout, see `benchmarks.matcher`, or in FOLDER), it
-is printed too how often the stage is right on them. A stage is right if it is the one that follows
-from the label, all else being equal: what the summariser was fed as recorded, the answer as looked
-up, and what stands in the place of a missing fact as looked up. A fact that can only be derived
-counts as in the state. With ``--model`` each labelled state is read as in a run, one call for all
-its facts, and the stage is judged with the reader's words too; ``--words`` keeps these in a file,
-or takes them from it.
 """
 
-import argparse
-import json
 import re
-import sys
 from collections import Counter
 from collections.abc import Callable, Iterator
-from dataclasses import asdict, dataclass
-from pathlib import Path
-from typing import Any
+from dataclasses import dataclass
 
 import anyio
-from inspect_ai.model import (
-    ChatMessage,
-    ChatMessageAssistant,
-    ChatMessageSystem,
-    ChatMessageTool,
-    ChatMessageUser,
-    CompactionStrategy,
-    Model,
-    get_model,
-)
-from inspect_ai.tool import ToolCall
+from inspect_ai.model import CompactionStrategy, get_model
 
 from benchmarks.corruptions import (
     SECTIONS,
@@ -56,20 +31,15 @@ from benchmarks.corruptions import (
     Truncating,
     holds_any,
 )
-from benchmarks.matcher import LABELS, lines_of
 from compression_eval.compressors.running import CompressionPlan, compress
 from compression_eval.compressors.spec import Arguments, Compressor, CompressorSpec
 from compression_eval.compressors.state import State
-from compression_eval.facts.life import FactWords, Stage, StateFinding, follow_facts
-from compression_eval.facts.records import FactRecord, Region, fact_records, track
-from compression_eval.fixtures.banks import ExpectedFact, Probe
+from compression_eval.facts.life import Stage, follow_facts
+from compression_eval.facts.records import FactRecord, track
+from compression_eval.fixtures.banks import ExpectedFact
 from compression_eval.fixtures.conversation import declared_tools, message_id, message_text
 from compression_eval.fixtures.cuts import resolve_cut
 from compression_eval.fixtures.loading import FixtureWithBank, load_pairs
-from compression_eval.fixtures.models import Language
-from compression_eval.grading.rubric import value_markers
-from compression_eval.grading.state_reader import StateQuestion, read_state
-from compression_eval.record import AskedProbe
 
 SHARE_GIVEN_UP = 0.6
 
@@ -179,7 +149,7 @@ def _judged(
 ) -> Iterator[Attribution]:
     """Yield the facts that the state lacks because of the corruption; `right` gives their stage."""
     for probe in pair.bank.probes:
-        for finding in follow_facts(probe, state.facts, "", value_markers(pair.fixture.language)):
+        for finding in follow_facts(probe, state.facts, ""):
             if finding.record is None or finding.in_state is not False:
                 continue
             stage = right(finding.record, finding.fact)
@@ -199,7 +169,6 @@ async def _state(pair: FixtureWithBank, strategy: CompactionStrategy) -> State:
         cuts=(cut,),
         spec=CompressorSpec(compressor, Arguments()),
         tracked=track(pair.fixture, cut, pair.bank.probes),
-        markers=value_markers(pair.fixture.language),
     )
     state = await compress(plan, 0, get_model("embedded/lexical"))
     if state.status != "ok":
@@ -226,209 +195,5 @@ def _print(found: list[Attribution]) -> None:
             )
 
 
-Words = dict[tuple[str, str, str, str], StateFinding]
-"""A reader's words by fixture, arm, probe and fact."""
-
-
-@dataclass(frozen=True)
-class LabelledState:
-    """A state of a real run, with a careful reader's labels."""
-
-    fixture: str
-    arm: str
-    asked: list[AskedProbe]
-    context: list[ChatMessage]
-    regions: list[Region]
-    facts: "list[LabelledFact]"
-
-
-@dataclass(frozen=True)
-class LabelledFact:
-    """A fact that was labelled."""
-
-    probe: Probe
-    place: int
-    """Its place among the probe's facts."""
-    label: StateFinding
-    record: FactRecord
-    answer: str
-
-    def stage(self, word: StateFinding | None, language: Language) -> Stage:
-        """Return the stage with a reader's word on the state, or by look-up alone.
-
-        A label names one passage and not all, so that the two stages of a fact in state and answer
-        are taken as one.
-        """
-        words = [FactWords()] * len(self.probe.expected_facts)
-        words[self.place] = FactWords(state=word)
-        found = follow_facts(
-            self.probe, [self.record], self.answer, value_markers(language), words=words
-        )
-        stage = found[self.place].stage
-        return "used" if stage == "verbatim" else stage
-
-
-def labelled_states(folder: Path) -> list[LabelledState]:
-    """Read the states of a real run that have labels.
-
-    Args:
-        folder: Holds ``states.jsonl``, ``answers.jsonl`` and ``fact_labels.jsonl``.
-    """
-    pairs = {pair.fixture.name: pair for pair in load_pairs("all", None)}
-    labels: dict[tuple[str, str], list[dict[str, Any]]] = {}
-    for row in lines_of(folder / "fact_labels.jsonl"):
-        labels.setdefault((row["fixture"], row["arm"]), []).append(row)
-    answers = {
-        (row["fixture"], row["arm"], row["probe_id"]): row
-        for row in lines_of(folder / "answers.jsonl")
-    }
-    result = []
-    for row in lines_of(folder / "states.jsonl"):
-        key = (row["fixture"], row["arm"])
-        if key not in labels:
-            continue
-        pair = pairs[row["fixture"]]
-        context = [_message(number, message) for number, message in enumerate(row["messages"])]
-        records = fact_records(
-            track(pair.fixture, row["cut"], pair.bank.probes),
-            cuts=[row["cut"]],
-            fed=None,
-            state=context,
-            regions=row["regions"],
-            readable=True,
-            markers=value_markers(pair.fixture.language),
-        )
-        found = LabelledState(
-            *key,
-            asked=[AskedProbe.of(probe) for probe in pair.bank.probes],
-            context=context,
-            regions=row["regions"],
-            facts=[],
-        )
-        by_name = {(record.probe_id, record.fact): record for record in records}
-        for label in labels[key]:
-            record = by_name.get((label["probe_id"], label["fact"]))
-            answer = answers.get((*key, label["probe_id"]))
-            if record is None or answer is None:
-                continue  # the bank has changed since
-            (probe,) = [probe for probe in pair.bank.probes if probe.id == record.probe_id]
-            names = [fact.fact for fact in probe.expected_facts]
-            fed = {fact["fact"]: fact["fed"] for fact in answer["facts"]["facts"]}
-            found.facts.append(
-                LabelledFact(
-                    probe,
-                    names.index(record.fact),
-                    StateFinding(label["label"]),
-                    record.model_copy(update={"fed": fed.get(record.fact), "in_history": True}),
-                    answer["answer"] or "",
-                )
-            )
-        result.append(found)
-    return result
-
-
-def _message(number: int, said: dict[str, Any]) -> ChatMessage:
-    match said["role"]:
-        case "system":
-            return ChatMessageSystem(content=said["text"])
-        case "user":
-            return ChatMessageUser(content=said["text"])
-        case "tool":
-            return ChatMessageTool(content=said["text"])
-        case _:
-            calls = [
-                ToolCall(id=f"{number}-{place}", **call)
-                for place, call in enumerate(said["tool_calls"])
-            ]
-            return ChatMessageAssistant(content=said["text"], tool_calls=calls or None)
-
-
-async def _read(states: list[LabelledState], model: Model) -> list[dict[str, Any]]:
-    """Have a model read each state, and return its words as they are kept in a file."""
-    rows = []
-    for state in states:
-        reading = await read_state(
-            model,
-            StateQuestion(
-                state.context, state.regions, state.asked, "en", f"{state.fixture} {state.arm}"
-            ),
-        )
-        failure = f"; failed: {reading.failure}" if reading.failure else ""
-        print(f"read {state.fixture} {state.arm}: {reading.calls} calls{failure}", file=sys.stderr)
-        for probe in state.asked:
-            for forms, finding in zip(probe.facts, reading.findings[probe.probe_id], strict=True):
-                where = {"fixture": state.fixture, "arm": state.arm, "probe_id": probe.probe_id}
-                rows.append({**where, "fact": forms[0], **asdict(finding)})
-    return rows
-
-
-def _print_labels(states: list[LabelledState], words: Words) -> None:
-    """Print how often the stage is right, with the label's word on the state as the right one."""
-    facts = [(state, fact) for state in states for fact in state.facts]
-    print(f"\nfacts of real summaries, by a careful reader's labels ({len(facts)}):")
-    readings: dict[str, Words] = {"look-up": {}, **({"reader": words} if words else {})}
-    for name, said in readings.items():
-        right: Counter[str] = Counter()
-        wrong, unknown = [], 0
-        for state, fact in facts:
-            place = (state.fixture, state.arm, fact.probe.id, fact.record.fact)
-            word = said.get(place)
-            unknown += bool(said) and (word is None or word.word is None)
-            given, truth = fact.stage(word, "en"), fact.stage(fact.label, "en")
-            kinds = (f"{fact.label.word}", state.arm, "all")
-            right.update(kinds if given == truth else ())
-            if given != truth:
-                shown = word.word if word else fact.record.in_state
-                wrong.append(
-                    f"{' '.join(place)!r}: {given}, not {truth} ({fact.label.word}; {shown})"
-                )
-        total = Counter(
-            kind for state, fact in facts for kind in (f"{fact.label.word}", state.arm, "all")
-        )
-        print(f"\nstage right, {name}" + (f" ({unknown} without a word)" if said else "") + ":")
-        for kind, count in total.items():
-            print(f"  {kind:20} {right[kind]:4} of {count:4} ({right[kind] / count:.1%})")
-        print("".join(f"    {line}\n" for line in wrong), end="")
-    if words:
-        pairs = Counter(
-            (f"{fact.label.word}", f"{found.word}")
-            for state, fact in facts
-            if (found := words.get((state.fixture, state.arm, fact.probe.id, fact.record.fact)))
-        )
-        print("\nlabel and reader's word:")
-        for (label, given_word), count in sorted(pairs.items()):
-            print(f"  {label:10} {given_word:10} {count:4}")
-
-
-def _main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--labels", type=Path, default=LABELS, help="Labels of real summaries.")
-    parser.add_argument("--labels-only", action="store_true", help="Leave the corruptions out.")
-    parser.add_argument("--model", help="Have this Inspect model read the labelled states.")
-    parser.add_argument("--words", type=Path, help="Where a reader's words are kept, or go.")
-    given = parser.parse_args()
-    if not given.labels_only:
-        _print(anyio.run(attributions))
-    if not given.labels.is_dir():
-        print(f"\nno labels of real summaries: {given.labels} is no folder (see --labels)")
-        return
-    states = labelled_states(given.labels)
-    rows: list[dict[str, Any]] = []
-    if given.model:
-        rows = anyio.run(_read, states, get_model(given.model))
-        if given.words:
-            text = "".join(json.dumps(row, ensure_ascii=False) + "\n" for row in rows)
-            given.words.write_text(text, encoding="utf-8")
-    elif given.words:
-        rows = list(lines_of(given.words))
-    words = {
-        (row["fixture"], row["arm"], row["probe_id"], row["fact"]): StateFinding(
-            row["word"], tuple(row["quotes"]), tuple(row["regions"]), row["problem"]
-        )
-        for row in rows
-    }
-    _print_labels(states, words)
-
-
 if __name__ == "__main__":
-    _main()
+    _print(anyio.run(attributions))

@@ -24,7 +24,7 @@ from compression_eval.fixtures.loading import (
 )
 from compression_eval.fixtures.models import Fixture
 from compression_eval.grading.metrics import REGION, VERDICT
-from compression_eval.grading.rubric import rubric_digest, value_markers
+from compression_eval.grading.rubric import rubric_digest
 from compression_eval.plans import ProbePlan, preamble_digest
 from compression_eval.record import AskedProbe
 
@@ -170,7 +170,6 @@ class _Planner:
             cuts=cuts,
             spec=spec,
             tracked=tracked,
-            markers=value_markers(graded_in),
             min_removed=given.min_removed,
         )
         digests = {

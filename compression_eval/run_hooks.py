@@ -30,7 +30,7 @@ from compression_eval.grading.failures import (
     failures_by_scores,
     run_failures,
 )
-from compression_eval.grading.scorers import READ_KEYS
+from compression_eval.grading.scorers import MODEL_KEYS
 from compression_eval.inspect_models import unknown_role
 from compression_eval.sharing import (
     enter_run,
@@ -266,7 +266,7 @@ def _scores(log: EvalLog, failures: RunFailures) -> list[str]:
             error = f" ±{others[0]:.3f}" if others else ""
             reducer = f" ({score.reducer})" if several and score.reducer else ""
             lines.append(f"{score.name:<22}{mean:>9.3f}{error}{reducer}")
-        elif score.name not in READ_KEYS:  # where no language model reads, nothing is missing
+        elif score.name not in MODEL_KEYS:  # where no language model reads, nothing is missing
             missing.append(score.name)
     if not failures.graded:
         lines = []

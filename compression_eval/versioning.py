@@ -13,7 +13,7 @@ from compression_eval._version import __version__
 from compression_eval.compressors.prompts import prompts_digest
 from compression_eval.fixtures.digests import digest
 
-COMPARABLE = 3
+COMPARABLE = 4
 """Raised when scores stop being comparable with those of earlier releases."""
 
 MADE_FROM = "made_from_"

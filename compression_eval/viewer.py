@@ -20,13 +20,6 @@ _DIMENSIONS = {
     "instruction_following": "instruction",
 }
 
-_READ = {
-    "fact_recall_read": "in answer, graded",
-    "fact_survival_read": "in state, read",
-    "fact_agreement": "look-up agrees",
-}
-"""Keys whose values come from a language model."""
-
 _REFETCH = {
     "recall_after": "facts after fetching",
     "correct_after": "correct after fetching",
@@ -54,7 +47,7 @@ def viewer_config(
         verdicts: Whether some probe has a verdict, so that there is a column to show.
         trusted: Whether every conversation comes with this project. Of others the viewer shows
             all content as plain text: no Markdown, links or images.
-        read: Whether a language model reads the states for facts, beside the look-ups.
+        read: Whether a language model reads the states for facts.
         refetch: Whether the model answers once more with tools.
     """
     grade = ScoreColorScale(palette="good-high", min=0, max=5)
@@ -66,7 +59,7 @@ def viewer_config(
         *(score("six_dimensions", name) for name in _DIMENSIONS),
         score("fact_retention", "fact_recall"),
         score("fact_retention", "fact_survival"),
-        *(score("fact_retention", key, visible=read) for key in _READ),
+        score("fact_retention", "fact_agreement", visible=read),
         *(score("refetch", key) for key in (_REFETCH if refetch else ())),
         *(score("refetch", key, visible=False) for key in (_BEFORE if refetch else ())),
         score("compression", "tokens_removed"),
@@ -85,7 +78,7 @@ def viewer_config(
             **_DIMENSIONS,
             "fact_recall": "facts in answer",
             "fact_survival": "facts in state",
-            **_READ,
+            "fact_agreement": "look-up agrees",
             **(_REFETCH if refetch else {}),
             "fact_violations": "stale values",
             "tokens_removed": "removed",
@@ -95,7 +88,7 @@ def viewer_config(
         },
         score_color_scales={
             **dict.fromkeys(_DIMENSIONS, grade),
-            **dict.fromkeys(("fact_recall", "fact_survival", *_READ), share),
+            **dict.fromkeys(("fact_recall", "fact_survival", "fact_agreement"), share),
             **({"recall_after": share, "knowledge_after": grade} if refetch else {}),
             "fact_violations": ScoreColorScale(palette="good-low", min=0, max=1),
             "tokens_removed": ScoreColorScale(palette="neutral", min=0, max=1),

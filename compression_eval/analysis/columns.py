@@ -16,7 +16,7 @@ from compression_eval.analysis.facts import rows_of_sample
 from compression_eval.fixtures.digests import digest
 from compression_eval.grading.judgement import SIX_DIMENSIONS
 from compression_eval.grading.rubric import KNOWLEDGE, OVERALL, knowledge, structure
-from compression_eval.grading.scorers import DIMENSION_KEYS, NO_KNOWLEDGE, READ_KEYS
+from compression_eval.grading.scorers import DIMENSION_KEYS, MODEL_KEYS, NO_KNOWLEDGE
 from compression_eval.inspect_models import input_tokens
 from compression_eval.record import Recorded, SampleRecord, recorded_in
 
@@ -199,6 +199,25 @@ def _criteria_count(seen: Seen, *, ungraded: bool = False) -> Value:
     return len(without if ungraded else results) if results else None
 
 
+def _fact_share(seen: Seen, key: str) -> Value:
+    """Return a share of facts; in older logs a language model's word has a key of its own."""
+    if seen.regradings is not None and key == "fact_recall":
+        words = [item["verdict"] for item in seen.settings.get("facts") or [] if item["verdict"]]
+        return words.count("stated") / len(words) if words else None
+    read = seen.score("fact_retention", f"{key}_read")
+    return seen.score("fact_retention", key) if read is None else read
+
+
+def _fact_share_by(seen: Seen, key: str, model: str) -> Value:
+    """Return whose word a share of facts is; None where facts were not scored."""
+    score = (seen.sample.scores or {}).get("fact_retention")
+    if score is None or not isinstance(score.value, dict):
+        return None
+    old_key = f"fact_{key.removesuffix('_by')}_read"
+    told = (score.metadata or {}).get(key)
+    return cast(Value, told or (model if number(score, old_key) is not None else "look-up"))
+
+
 def _probe_digest(record: SampleRecord) -> Value:
     # A verdict on a probe does not change the question.
     return digest(record.probe.model_copy(update={"qualification": None}))
@@ -233,10 +252,11 @@ SAMPLE_COLUMNS: dict[str, Read] = {
     "failure": lambda seen: seen.failure,
     "scored": lambda seen: not seen.failure,
     **{name: _scored(_RUBRIC, name) for name in (KNOWLEDGE, OVERALL, *structure().dimensions)},
-    **{
-        name: _scored("fact_retention", name)
-        for name in ("fact_recall", "fact_survival", "fact_violations", *READ_KEYS)
-    },
+    "fact_recall": lambda seen: _fact_share(seen, "fact_recall"),
+    "fact_survival": lambda seen: _fact_share(seen, "fact_survival"),
+    "recall_by": lambda seen: _fact_share_by(seen, "recall_by", "grader"),
+    "survival_by": lambda seen: _fact_share_by(seen, "survival_by", "reader"),
+    **{name: _scored("fact_retention", name) for name in MODEL_KEYS},
     "abstained": _setting("abstained"),
     "criteria_asked": _criteria_count,
     "criteria_ungraded": lambda seen: _criteria_count(seen, ungraded=True),

@@ -4,7 +4,7 @@ import csv
 import io
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, fields
+from dataclasses import asdict, dataclass, fields, replace
 from typing import get_args
 
 from inspect_ai.scorer import Score
@@ -12,15 +12,15 @@ from inspect_ai.scorer import Score
 from compression_eval.facts.life import (
     AGE_GROUPS,
     AnswerWord,
-    FactWords,
     Stage,
+    StateFinding,
     StateWord,
     age_group,
     follow_facts,
+    row_words,
 )
 from compression_eval.fixtures.banks import ProbeType
 from compression_eval.fixtures.writing import versioned_json
-from compression_eval.grading.rubric import value_markers
 from compression_eval.grading.scored_sample import ScoredSample
 from compression_eval.record import SampleRecord
 from compression_eval.text.tables import Section, Table, as_text, table_lines
@@ -32,7 +32,7 @@ STAGES: Mapping[Stage, str] = {
     "survived": "in the state; there is no answer",
     "answered_not_found": "answered though not found in the state",
     "never_fed": "lost: no summarising call was shown it",
-    "superseded": "lost: the state gives an earlier value of it as current",
+    "superseded": "lost: the state has an earlier value of it instead",
     "distorted": "lost: its name stands in the summary with another value",
     "dropped": "lost: a summarising call was shown it, and it is not in the state",
     "lost": "lost, by a strategy that calls no model",
@@ -110,32 +110,32 @@ def rows_of_sample(
         regraded: Whether the log's own gradings do not count.
     """
     sample, names = ScoredSample(record, []), [fact.fact for fact in record.probe.expected_facts]
-    words: list[FactWords] = []
+    words: list[tuple[StateFinding | None, AnswerWord | None]] = []
     looked_up: list[bool | None] = []
     for name, score in (scores or {}).items():
         found = (score.metadata or {}).get("facts")
         if not name.startswith("fact_retention") or not isinstance(found, list):
             continue
         by_fact = {row["fact"]: row for row in found}
-        own = [FactWords.in_row(by_fact.get(name, {})) for name in names]
-        if not words and any(each != FactWords() for each in own):
+        own = [row_words(by_fact.get(name, {})) for name in names]
+        if not words and any(each != (None, None) for each in own):
             words = own
         answers = [by_fact.get(name, {}).get("in_answer") for name in names]
         if not looked_up and None not in answers:
             looked_up = answers
-    if regraded:
-        words = [each._replace(answer=None) for each in words]
     findings = follow_facts(
         record.probe,
         sample.state.facts,
         sample.answer_text,
-        value_markers(record.language),
         failed=sample.compression_failure is not None,
-        words=words,
-        looked_up=looked_up,
+        read=[read for read, _ in words],
+        graded=[] if regraded else [graded for _, graded in words],
     )
+    if looked_up and sample.answer_text is not None:
+        pairs = zip(findings, looked_up, strict=True)
+        findings = [replace(finding, in_answer=found) for finding, found in pairs]
     for finding in findings:
-        kept, age, state = finding.record, finding.age(record.cut), finding.words.state
+        kept, age, state = finding.record, finding.age(record.cut), finding.read
         yield FactRow(
             log="",
             compressor="",
@@ -152,7 +152,7 @@ def rows_of_sample(
             in_state=finding.in_state,
             in_answer=finding.in_answer,
             in_state_read=state.word if state else None,
-            in_answer_read=finding.words.answer,
+            in_answer_read=finding.graded,
             state_quotes=list(state.quotes) if state else [],
             instead=finding.instead,
             age_messages=age.messages if age else None,

@@ -79,10 +79,10 @@ def samples_frame(logs: Logs) -> "DataFrame":
     `answered_by` and `graders_settings` (models with their settings, secrets as digests),
     `offline`, `run_status` (as it ended, whatever graded it again), `version`), are those of
     `columns.SAMPLE_COLUMNS`, and ``unit`` (the fixture at its cut). Scores are 0 to 5,
-    `fact_recall`, `fact_survival`, the same as models read it (`fact_recall_read`,
-    `fact_survival_read`; `fact_agreement` of look-up and reader on the state) and `tokens_removed`
-    shares of 1, tokens those of the log's counter, times seconds. A value that was not graded, or
-    that failed, is missing and never 0; `failure` says why.
+    `fact_recall` and `fact_survival` (`recall_by` and `survival_by` say by whose word),
+    `fact_agreement` (of look-up and reader on the state) and `tokens_removed` shares of 1, tokens
+    those of the log's counter, times seconds. A value that was not graded, or that failed, is
+    missing and never 0; `failure` says why.
 
     `answer_all_tokens` are input and output of the first answer's request, cached ones too.
     `refetch_…` columns are those of the scorer `refetch`; `refetch_tokens` those of all requests

@@ -18,7 +18,7 @@ from compression_eval.authoring.history import History
 from compression_eval.file_ops.naming import mentioned_files
 from compression_eval.fixtures.banks import AnswerKey, ExpectedFact, Probe, ProbeType
 from compression_eval.fixtures.models import Language
-from compression_eval.text.matching import normalise, other_paths
+from compression_eval.text.lookup import normalise, other_paths
 
 DRAFT = "draft"
 """The id of a probe before it has its place in a bank."""

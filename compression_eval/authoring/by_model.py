@@ -57,7 +57,7 @@ from compression_eval.fixtures.models import BROKEN_TEXT, Message, broken_text
 from compression_eval.fixtures.tokens import text_counter
 from compression_eval.grading.asking import list_schema, object_schema, objects_with
 from compression_eval.inspect_models import cut_off, refused, said
-from compression_eval.text.matching import Text
+from compression_eval.text.lookup import Text
 from compression_eval.text.printable import one_line_json
 
 logger = logging.getLogger(__name__)

@@ -13,7 +13,7 @@ from compression_eval.authoring.history import History, Third
 from compression_eval.errors import shorten
 from compression_eval.facts.records import variants
 from compression_eval.fixtures.banks import ExpectedFact, Probe, ProbeType
-from compression_eval.text.matching import Text, normalise, other_paths, paths_of
+from compression_eval.text.lookup import Text, normalise, other_paths, paths_of
 
 TYPES: tuple[ProbeType, ...] = get_args(ProbeType)
 
@@ -141,7 +141,7 @@ def _guessed(probe: Probe) -> Iterator[str]:
     question = Text(probe.question)
     for item in _looked_up(probe):
         for form in item.forms:
-            if guessable([form], probe.question) and not question.has(form):
+            if guessable([form], probe.question) and not question.spells(form):
                 source = "convention" if guessable([form], "") else "words of the question"
                 yield f"{shorten(form)} could be guessed, from {source}"
                 break
@@ -165,7 +165,7 @@ def _looked_up(probe: Probe) -> list[ExpectedFact]:
 
 def _stands_in(text: Text, item: ExpectedFact) -> str | None:
     """Return the form of a fact that a text has; None if it has none."""
-    return next(filter(text.has, item.forms), None) if text.has_any(item.forms) else None
+    return next(filter(text.spells, item.forms), None) if text.has_any(item.forms) else None
 
 
 def _question_faults(probe: Probe, history: History) -> Iterator[str]:
@@ -181,7 +181,7 @@ def _question_faults(probe: Probe, history: History) -> Iterator[str]:
         yield f"facts: {len(probe.expected_facts)} of them; at most {_MAX_FACTS}"
     text = Text(question)
     for number, item in enumerate(probe.expected_facts):
-        for form in filter(text.has, () if item.derived else item.forms):
+        for form in filter(text.spells, () if item.derived else item.forms):
             place = "fact" if form == item.fact else "any_of"
             yield (
                 f"question: gives away {shorten(form)} (facts[{number}].{place}): an answer that "

@@ -44,7 +44,7 @@ from compression_eval.fixtures.finding_files import SHIPPED
 from compression_eval.fixtures.loading import FixtureWithBank, find_sources
 from compression_eval.fixtures.models import Fixture, Language
 from compression_eval.terminal import examples, go_on, say_passed_over
-from compression_eval.text.matching import Text, normalise
+from compression_eval.text.lookup import Text, normalise
 
 WordKind = Literal["artifact", "continuation", "decision", "several", "or", "numbers"]
 

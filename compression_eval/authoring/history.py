@@ -18,7 +18,7 @@ from compression_eval.file_ops.tools import command_of, deed_of, read_calls
 from compression_eval.fixtures.conversation import conversation
 from compression_eval.fixtures.cuts import TAIL_TOKENS
 from compression_eval.fixtures.models import Fixture, Language, Message
-from compression_eval.text.matching import Text
+from compression_eval.text.lookup import Text
 
 Third = Literal["early", "middle", "late"]
 THIRDS: tuple[Third, ...] = ("early", "middle", "late")
@@ -136,8 +136,7 @@ class History:
     def comes_up(self, form: str, besides: Container[int] = ()) -> bool:
         """Return whether a message, other than some, states a form."""
         texts = [text for index, text in enumerate(self.texts) if index not in besides]
-        # Other notations take long to look for, and most names come up as they are.
-        return any(t.spells(form) for t in texts) or any(t.has_any([form]) for t in texts)
+        return any(text.spells(form) for text in texts)
 
     @property
     def verbatim(self) -> tuple[int, ...]:

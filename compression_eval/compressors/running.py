@@ -21,7 +21,6 @@ from compression_eval.compressors.state import CycleRecord, State
 from compression_eval.compressors.tokens import is_opaque, token_counter
 from compression_eval.compressors.validity import DEFAULT_MIN_REMOVED, state_problem, suspicions
 from compression_eval.compressors.vendors.calls import VendorCall, vendor_call
-from compression_eval.facts.markers import ValueMarkers
 from compression_eval.facts.records import Region, fact_records
 from compression_eval.fixtures.banks import Probe
 from compression_eval.fixtures.conversation import conversation, decoded_text, message_text
@@ -42,8 +41,6 @@ class CompressionPlan:
     spec: CompressorSpec
     tracked: Sequence[Probe]
     """The probes with their evidence in the history, from `track`."""
-    markers: ValueMarkers | None = None
-    """Signs that mark a superseded value as past; values without them are given as current."""
     min_removed: float = DEFAULT_MIN_REMOVED
     """Share of the tokens, without the system prompt, that each compression must remove."""
     fed_facts: dict[bytes, list[bool]] = field(default_factory=dict)
@@ -160,7 +157,6 @@ async def compress(plan: CompressionPlan, replicate: int, model: Model) -> State
             state=messages,
             regions=state.regions,
             readable=state.readable and state.status == "ok",
-            markers=plan.markers,
             seen=plan.fed_facts,
         )
     )

@@ -20,7 +20,7 @@ from compression_eval.embedded.conversation import user_records
 from compression_eval.embedded.language import content_terms, words
 from compression_eval.fixtures.banks import AnswerKey, Constraint, RequestedFormat
 from compression_eval.grading.form import constraint_score, format_score
-from compression_eval.text.matching import Text
+from compression_eval.text.lookup import Text
 
 _MAX_SCORE = 5.0
 _CAP = 3.0
@@ -117,7 +117,7 @@ class _Case(_Lenient):
         return set(content_terms(self.model_response))
 
     def has(self, forms: list[str]) -> bool:
-        return any(self.text.has(form) for form in forms)
+        return any(self.text.spells(form) for form in forms)
 
     def has_files(self, *paths: str) -> list[bool]:
         """Return for each file whether the answer names it, by its path or name alone."""
@@ -125,7 +125,7 @@ class _Case(_Lenient):
 
     def has_statements(self, *statements: str) -> list[bool]:
         """Return for each sentence whether the answer has its text or most of its content words."""
-        return [self.text.has(each) or self._has_words_of(each) for each in statements]
+        return [self.text.spells(each) or self._has_words_of(each) for each in statements]
 
     def _has_words_of(self, statement: str) -> bool:
         wanted = set(content_terms(statement))
@@ -162,7 +162,7 @@ class _Case(_Lenient):
         sentences = [each for each in split if each and Text(each).spells(value)]
         return not sentences or any(
             words("states", "earlier").search(sentence) is None
-            and not any(Text(sentence).has(form) for form in fact.forms)
+            and not any(Text(sentence).spells(form) for form in fact.forms)
             for sentence in sentences
         )
 

@@ -1,13 +1,17 @@
-"""What became of each expected fact, by look-up and by the words of readers."""
+"""What became of each expected fact: in the history, the summariser, the state and the answer.
+
+`follow_facts` joins what was recorded at compression time (`records.FactRecord`), what a reader
+says of the state (`StateFinding`), and the grader's word on the answer into a `FactFinding` per
+fact. Where a language model gave its word, that word decides, else the look-up.
+"""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal, NamedTuple
 
-from compression_eval.facts.markers import ValueMarkers
 from compression_eval.facts.records import FactRecord, Region
-from compression_eval.facts.stated import stated_facts
 from compression_eval.fixtures.banks import ExpectedFact, Probe
+from compression_eval.text.lookup import Text
 
 Stage = Literal[
     "not_in_history",
@@ -32,13 +36,12 @@ Stage = Literal[
 in the state only because its messages were kept as they were), ``unused`` by the answer,
 ``survived`` (there is no answer). Not in the state, and the first of these that holds:
 ``answered_not_found`` (in the answer all the same), ``never_fed`` to the summarising model,
-``superseded`` (an earlier value stands in the state as current), ``distorted`` (its name stands
+``superseded`` (an earlier value is in the state instead), ``distorted`` (its name stands
 there with another value), ``dropped`` by the summarising model, ``lost`` (no summarising model was
 seen). In a state that cannot be read: ``answered``, ``unanswered``, or ``unknown`` if nothing tells
 of the answer either. Without a state: ``compression_failed``.
 
-Where a reader gave its word on the state, or the grader on the answer, that word decides, else the
-look-up. What a reader can only derive counts as in the state.
+What a reader can only derive counts as in the state.
 """
 
 
@@ -46,7 +49,7 @@ StateWord = Literal["stated", "derivable", "absent"]
 """Whether a state holds a fact, according to a reader."""
 
 AnswerWord = Literal["stated", "contradicted", "missing"]
-"""Whether an answer states a fact, according to its grader."""
+"""Whether an answer gives a fact, or a wrong value, as what holds, according to its grader."""
 
 AGE_GROUPS = ("first quarter", "second quarter", "third quarter", "last quarter", "unknown")
 """Parts of the history, the oldest first."""
@@ -66,22 +69,14 @@ class StateFinding:
     """Why there is no word; empty if there is one."""
 
 
-class FactWords(NamedTuple):
-    """What readers say about one fact; None if they say nothing."""
+def wrong_values(probe: Probe) -> list[list[str]]:
+    """Return the forms of each value that an answer must not give as current.
 
-    state: StateFinding | None = None
-    answer: AnswerWord | None = None
-
-    @classmethod
-    def in_row(cls, row: Mapping[str, Any]) -> "FactWords":
-        """Return the words that `FactFinding.row` holds; none in rows of older logs."""
-        word, quotes = row.get("in_state_read"), row.get("state_quotes") or ()
-        regions = tuple(row.get("regions") or ())
-        read = None if word is None else StateFinding(word, tuple(quotes), regions)
-        return cls(read, row.get("in_answer_read"))
-
-
-NO_WORDS = FactWords()
+    They are the superseded values of the probe's facts, and its forbidden facts.
+    """
+    superseded = [[value] for fact in probe.expected_facts for value in fact.superseded]
+    forbidden = [fact.forms for fact in probe.forbidden_facts]
+    return list({forms[0]: forms for forms in [*superseded, *forbidden]}.values())
 
 
 class Age(NamedTuple):
@@ -110,10 +105,13 @@ class FactFinding:
     record: FactRecord | None
     """What was recorded at compression time; None if nothing was."""
     in_answer: bool | None
-    """None if there is no answer, or if the fact is derived."""
+    """Whether the look-up found it in the answer; None without an answer or for a derived fact."""
     failed: bool = False
     """Whether the compression gave no state."""
-    words: FactWords = NO_WORDS
+    read: StateFinding | None = None
+    """What a reader says of the state; None if none did."""
+    graded: AnswerWord | None = None
+    """The grader's word on the answer; None if it gave none."""
 
     @property
     def in_state(self) -> bool | None:
@@ -123,13 +121,13 @@ class FactFinding:
     @property
     def in_state_read(self) -> bool | None:
         """Whether the reader says that the state holds it; None if it does not say."""
-        word = self.words.state.word if self.words.state else None
+        word = self.read.word if self.read else None
         return None if word is None else word != "absent"
 
     @property
     def in_answer_read(self) -> bool | None:
         """Whether the grader says that the answer states it; None if it does not say."""
-        return None if self.words.answer is None else self.words.answer == "stated"
+        return None if self.graded is None else self.graded == "stated"
 
     @property
     def stated(self) -> bool | None:
@@ -176,7 +174,7 @@ class FactFinding:
         """The parts of the state that hold it: by look-up, else where the reader's quotes stand."""
         if self.record is not None and self.record.regions:
             return self.record.regions
-        return self.words.state.regions if self.words.state else ()
+        return self.read.regions if self.read else ()
 
     @property
     def region(self) -> str:
@@ -203,7 +201,7 @@ class FactFinding:
         Args:
             cut: Where the history ended.
         """
-        record, age, reading = self.record, self.age(cut), self.words.state
+        record, age, reading = self.record, self.age(cut), self.read
         return {
             "fact": self.fact.fact,
             "in_history": record.in_history if record else None,
@@ -218,7 +216,7 @@ class FactFinding:
             "age_share": round(age.share, 3) if age else None,
             "instead": self.instead,
             "in_answer": self.in_answer,
-            "in_answer_read": self.words.answer,
+            "in_answer_read": self.graded,
             "stage": self.stage,
         }
 
@@ -233,11 +231,10 @@ def follow_facts(
     probe: Probe,
     records: Sequence[FactRecord],
     answer: str | None,
-    markers: ValueMarkers,
     *,
     failed: bool = False,
-    words: Sequence[FactWords] = (),
-    looked_up: Sequence[bool | None] = (),
+    read: Sequence[StateFinding | None] = (),
+    graded: Sequence[AnswerWord | None] = (),
 ) -> list[FactFinding]:
     """Return a finding for every expected fact of a probe, in the probe's order.
 
@@ -245,19 +242,30 @@ def follow_facts(
         probe: The question with its expected facts.
         records: What was recorded about the probe's facts at compression time.
         answer: What the model said; None if there is no answer.
-        markers: The signs of denial in the answer's language.
         failed: Whether the compression gave no state.
-        words: What readers say of each fact, in the probe's order; empty if nothing was read.
-        looked_up: Whether the answer holds each fact, in the probe's order, if it is known; else
-            the answer is searched.
+        read: What a reader says of each fact in the state; empty if it was not read.
+        graded: The grader's word on each fact in the answer; empty if there is none.
     """
     by_fact = {record.fact: record for record in records if record.probe_id == probe.id}
+    text = None if answer is None else Text(answer)
     facts = probe.expected_facts
-    unknown: list[bool | None] = [None] * len(facts)
-    stated = unknown if answer is None else looked_up or stated_facts(probe, answer, markers)
+    nothing = [None] * len(facts)
     return [
-        FactFinding(fact, by_fact.get(fact.fact), in_answer, failed, fact_words)
-        for fact, in_answer, fact_words in zip(
-            facts, stated, words or [NO_WORDS] * len(facts), strict=True
+        FactFinding(
+            fact,
+            by_fact.get(fact.fact),
+            None if text is None or fact.derived else text.has_any(fact.forms),
+            failed,
+            finding,
+            word,
         )
+        for fact, finding, word in zip(facts, read or nothing, graded or nothing, strict=True)
     ]
+
+
+def row_words(row: Mapping[str, Any]) -> tuple[StateFinding | None, AnswerWord | None]:
+    """Return the words that `FactFinding.row` keeps; none in rows of older logs."""
+    word, quotes = row.get("in_state_read"), row.get("state_quotes") or ()
+    regions = tuple(row.get("regions") or ())
+    finding = None if word is None else StateFinding(word, tuple(quotes), regions)
+    return finding, row.get("in_answer_read")

@@ -8,12 +8,10 @@ from typing import Literal
 from inspect_ai.model import ChatMessage
 from pydantic import BaseModel, ConfigDict, Field
 
-from compression_eval.facts.markers import ValueMarkers
-from compression_eval.facts.stale import stale_values
 from compression_eval.fixtures.banks import ExpectedFact, Probe
 from compression_eval.fixtures.conversation import decoded_text
 from compression_eval.fixtures.models import Fixture
-from compression_eval.text.matching import Text, normalise
+from compression_eval.text.lookup import Text, normalise
 
 Region = Literal["head", "summary", "tail"]
 """Part of a state: kept verbatim at the start, rewritten, or kept at the end."""
@@ -38,7 +36,7 @@ class FactRecord(BaseModel):
     cycles: int = 0
     """Number of compressions whose input held its first evidence."""
     superseded_in_state: list[str] = Field(default_factory=list)
-    """Superseded values that the state gives as current; searched only if the fact is missing."""
+    """Superseded values that the state has instead; searched only if the fact is missing."""
     variants_in_state: list[str] = Field(default_factory=list)
     """The fact's own names with other values in rewritten messages; only if it is missing."""
 
@@ -74,7 +72,6 @@ def fact_records(
     state: Sequence[ChatMessage],
     regions: Sequence[Region],
     readable: bool,
-    markers: ValueMarkers | None = None,
     seen: dict[bytes, list[bool]] | None = None,
 ) -> list[FactRecord]:
     """Return where each expected fact is.
@@ -87,7 +84,6 @@ def fact_records(
         state: The messages left.
         regions: Their regions.
         readable: Whether the state's text can be read at all.
-        markers: Signs by which a superseded value is named as one; without them none is looked for.
         seen: What calls with the same probes found in fed texts, by digest; this one adds to it.
             Replicates feed a summariser the same history, the longest text of all.
     """
@@ -131,11 +127,18 @@ def fact_records(
             in_state=bool(in_regions) if readable and not fact.derived else None,
             regions=in_regions if readable else [],
             cycles=sum(1 for cut in cuts if fact.evidence and fact.evidence[0] < cut),
-            superseded_in_state=stale_values(fact, claims, markers) if missing and markers else [],
+            superseded_in_state=_superseded(fact, claims) if missing else [],
             variants_in_state=variants(fact.forms, rewritten) if missing else [],
         )
 
     return [record(*each, fed) for each, fed in zip(facts, was_fed, strict=True)]
+
+
+def _superseded(fact: ExpectedFact, claims: Text) -> list[str]:
+    """Return the superseded values of a fact that a state has; a bare number can be anything's."""
+    return [
+        value for value in fact.superseded if any(map(str.isalpha, value)) and claims.spells(value)
+    ]
 
 
 _NUMBER = r"-?\d+(?:\.\d+)?"

@@ -49,7 +49,7 @@ def of_facts(
 
     Args:
         findings: The facts of one probe.
-        wrong: Superseded and forbidden values given as current.
+        wrong: Superseded and forbidden values given as current, by the grader's word.
         cut: Where the history ended, for the age of each fact.
         note: Who read the state, or why nobody could; empty if it was looked up only.
     """
@@ -72,7 +72,7 @@ def of_facts(
 
 
 def _fact(finding: FactFinding, cut: int) -> str:
-    record, age, reading = finding.record, finding.age(cut), finding.words.state
+    record, age, reading = finding.record, finding.age(cut), finding.read
     read = ""
     if reading and reading.word is None:
         read = f", read: not known ({escaped(reading.problem, 80)})"
@@ -87,7 +87,7 @@ def _fact(finding: FactFinding, cut: int) -> str:
         + (f" ({finding.region})" if finding.region else "")
         + read,
         f"answer {yes_no(finding.in_answer)}"
-        + (f", graded {finding.words.answer}" if finding.words.answer else ""),
+        + (f", graded {finding.graded}" if finding.graded else ""),
     ]
     if finding.instead:
         parts.append(f"instead: {escaped(', '.join(finding.instead))}")
@@ -146,11 +146,11 @@ def _notes(judgement: Judgement) -> list[str]:
         notes.append("The model tried to call a tool, that is, to fetch something again.")
     if judgement.cut_off:
         notes.append("The answer was cut off (stop reason max_tokens): give it more --max-tokens.")
-    if judgement.violations:
-        values = ", ".join(escaped(value, 80) for value in judgement.violations)
-        notes.append(f"By look-up given as current, but not so: {values}.")
-    if any(word for _, word in judgement.facts):
-        words = Counter(word or "no word" for _, word in judgement.facts)
+    if wrong := [value for value, word in judgement.wrong.items() if word == "stated"]:
+        values = ", ".join(escaped(value, 80) for value in wrong)
+        notes.append(f"Given as current, but superseded or forbidden: {values}.")
+    if any(judgement.facts.values()):
+        words = Counter(word or "no word" for word in judgement.facts.values())
         counts = ", ".join(f"{n} {word}" for word, n in words.items())
         notes.append(f"Expected facts in the answer, as the grader reads it: {counts}.")
     if panel.facts_failure:

@@ -9,7 +9,7 @@ import re
 
 from compression_eval.fixtures.banks import Constraint, FormatKind, RequestedFormat
 from compression_eval.grading.rubric import MAX_SCORE
-from compression_eval.text.matching import Text
+from compression_eval.text.lookup import Text
 
 _FENCE = re.compile(r"\A```\w*\n(.*?)\n?```\Z", re.DOTALL)
 _BULLET = re.compile(r"^\s*[-*+•・]\s+\S")

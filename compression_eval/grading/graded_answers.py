@@ -9,8 +9,7 @@ from typing import Annotated, Literal
 from pydantic import Field
 
 from compression_eval.errors import DataError, shorten
-from compression_eval.facts.stale import violations
-from compression_eval.facts.stated import stated_facts
+from compression_eval.facts.life import wrong_values
 from compression_eval.fixtures.banks import Probe
 from compression_eval.fixtures.finding_files import named_items, shipped_fixtures
 from compression_eval.fixtures.loading import load_pair, parsed, refuse
@@ -25,6 +24,7 @@ from compression_eval.grading.rubric import (
     structure,
 )
 from compression_eval.record import StateRecord
+from compression_eval.text.lookup import Text
 
 Kind = Literal[
     "perfect",
@@ -169,14 +169,14 @@ def faults(answers: AnswerSet, probes: dict[str, Probe], language: Language) -> 
 
 def _kind_faults(item: GradedAnswer, probe: Probe, language: Language) -> Iterator[str]:
     """Yield scores that the grading rules or the answer's kind do not allow."""
-    text = load_rubric(language).text
-    facts = stated_facts(probe, item.answer, text.values)
+    answer = Text(item.answer)
+    facts = [None if fact.derived else answer.has_any(fact.forms) for fact in probe.expected_facts]
     if item.kind in _WHOLE and False in facts:
         missing = probe.expected_facts[facts.index(False)].fact
         yield f"kind: {item.kind}, but it lacks {shorten(missing)}"
-    if item.kind == "stale_value" and not violations(probe, item.answer, text.values):
-        yield "kind: stale_value, but it gives no superseded value as current"
-    silent = abstained(item.answer, probe, text.abstention)
+    if item.kind == "stale_value" and not any(map(answer.has_any, wrong_values(probe))):
+        yield "kind: stale_value, but it has no superseded value"
+    silent = abstained(item.answer, probe, load_rubric(language).text.abstention)
     if silent != (item.kind == "abstention") and item.kind != "recorded":
         yield f"kind: {item.kind}, but the answer {'abstains' if silent else 'does not abstain'}"
     graded = set(item.scores) - set(_of("instruction_following"))

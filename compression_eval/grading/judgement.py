@@ -1,22 +1,20 @@
 """Combine the graders' scores with mechanical rules into the final scores.
 
-What can be decided without graders overrides them: an abstention scores only for its form. Wrong
-values that an answer seems to give as current are told, and change no score.
+What can be decided without graders overrides them: an abstention scores only for its form.
 """
 
 import math
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from inspect_ai.scorer import Score
 
-from compression_eval.facts.life import AnswerWord
-from compression_eval.facts.stale import violations
+from compression_eval.facts.life import AnswerWord, wrong_values
 from compression_eval.fixtures.banks import Probe
 from compression_eval.grading.form import constraint_score, format_score
-from compression_eval.grading.panel import Disagreement, Grading, PanelGrading
+from compression_eval.grading.panel import EMBEDDED_PROVIDER, Disagreement, Grading, PanelGrading
 from compression_eval.grading.request import GradingRequest
 from compression_eval.grading.rubric import (
     FORM_DIMENSION,
@@ -28,7 +26,7 @@ from compression_eval.grading.rubric import (
     overall,
 )
 from compression_eval.grading.scored_sample import ScoredSample
-from compression_eval.text.matching import Text
+from compression_eval.text.lookup import Text
 
 MAX_ABSTENTION = 600
 """An answer with more characters (in Latin script) says more than that it does not know."""
@@ -56,10 +54,10 @@ class Judgement:
     """Whether the model tried to call tools, that is, to fetch something again."""
     cut_off: bool
     """Whether the answer was cut off by the token limit."""
-    violations: tuple[str, ...]
-    """Superseded or forbidden values that the answer gives as current, by look-up."""
-    facts: tuple[tuple[str, AnswerWord | None], ...]
-    """Each expected fact with the graders' word on the answer; None if they give none."""
+    facts: dict[str, AnswerWord | None]
+    """The graders' word on each expected fact in the answer; None if they give none."""
+    wrong: dict[str, AnswerWord | None]
+    """The same for each superseded or forbidden value."""
 
     @property
     def ungraded(self) -> list[str]:
@@ -101,7 +99,8 @@ class Judgement:
                 for criterion, score in self.scores.items()
             ],
             "ungraded": self.ungraded,
-            "facts": [{"fact": fact, "verdict": word} for fact, word in self.facts],
+            "facts": [{"fact": fact, "verdict": word} for fact, word in self.facts.items()],
+            "wrong_values": [{"value": v, "verdict": word} for v, word in self.wrong.items()],
             "facts_failure": panel.facts_failure,
             "aggregateScore": _or_none(self.overall),
             "dimensionScores": {name: _or_none(value) for name, value in self.dimensions.items()},
@@ -112,7 +111,6 @@ class Judgement:
             "abstained": self.abstained,
             "wanted_tools": self.wanted_tools,
             "cut_off": self.cut_off,
-            "violations": list(self.violations),
             **settings,
         }
 
@@ -144,18 +142,35 @@ def _or_none(value: float) -> float | None:
     return None if math.isnan(value) else value
 
 
-def answer_words(scores: Mapping[str, Score] | None, probe: Probe) -> list[AnswerWord | None]:
-    """Return how the latest grading of a sample reads its answer on each expected fact.
+@dataclass(frozen=True)
+class AnswerWords:
+    """What the latest grading of a sample says of the facts in its answer."""
+
+    by_model: bool = False
+    """Whether a language model graded the answer."""
+    facts: Mapping[str, AnswerWord | None] = field(default_factory=dict)
+    wrong: Mapping[str, AnswerWord | None] = field(default_factory=dict)
+
+    def of(self, probe: Probe) -> list[AnswerWord | None]:
+        """Return the word on each expected fact of a probe, in its order."""
+        return [self.facts.get(fact.fact) for fact in probe.expected_facts]
+
+    def violations(self, probe: Probe) -> list[str] | None:
+        """Return the wrong values that the answer gives as current; None if that is not known."""
+        words = {forms[0]: self.wrong.get(forms[0]) for forms in wrong_values(probe)}
+        if not any(words.values()):
+            return None
+        return [value for value, word in words.items() if word == "stated"]
+
+
+def answer_words(scores: Mapping[str, Score] | None) -> AnswerWords:
+    """Return how the latest grading of a sample reads its answer.
 
     Inspect hands a scorer the scores of those before it, and in ``inspect score --action append``
     those of the log: nothing else has to be kept.
 
     Args:
         scores: As in `TaskState.scores`.
-        probe: The question with its expected facts.
-
-    Returns:
-        A word per fact, in the probe's order; None where no grading says one.
     """
     gradings = {
         int(match[1] or 0): score
@@ -163,8 +178,12 @@ def answer_words(scores: Mapping[str, Score] | None, probe: Probe) -> list[Answe
         if (match := SIX_DIMENSIONS.fullmatch(name))
     }
     metadata = (gradings[max(gradings)].metadata or {}) if gradings else {}
-    verdicts = {item["fact"]: item["verdict"] for item in metadata.get("facts") or []}
-    return [verdicts.get(fact.fact) for fact in probe.expected_facts]
+    graders = [str(grader.get("model")) for grader in metadata.get("graders") or []]
+    return AnswerWords(
+        by_model=any(not name.startswith(f"{EMBEDDED_PROVIDER}/") for name in graders),
+        facts={item["fact"]: item["verdict"] for item in metadata.get("facts") or []},
+        wrong={item["value"]: item["verdict"] for item in metadata.get("wrong_values") or []},
+    )
 
 
 def judge(request: GradingRequest, sample: ScoredSample, panel: PanelGrading) -> Judgement:
@@ -187,11 +206,14 @@ def judge(request: GradingRequest, sample: ScoredSample, panel: PanelGrading) ->
         abstained=silent,
         wanted_tools=bool(sample.answer.tool_calls),
         cut_off=sample.answer.cut_off,
-        violations=tuple(violations(probe, answer, texts.values)),
-        facts=tuple(
-            (fact.fact, panel.word(id_))
+        facts={
+            fact.fact: panel.word(id_)
             for id_, fact in zip(request.facts, probe.expected_facts, strict=True)
-        ),
+        },
+        wrong={
+            forms[0]: panel.word(id_)
+            for id_, forms in zip(request.wrong, wrong_values(probe), strict=True)
+        },
     )
 
 

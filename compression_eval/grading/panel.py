@@ -79,7 +79,7 @@ class Grading:
     detail: str = ""
     """The failure in more detail."""
     facts: dict[str, AnswerWord] = field(default_factory=dict)
-    """How the answer stands to each expected fact, by fact id; empty if that is not known."""
+    """How the answer gives each expected fact and wrong value, by id; empty if not known."""
     facts_failure: str = ""
     """Why the words on the facts are missing, though they were asked for."""
 
@@ -240,7 +240,7 @@ async def grade(request: GradingRequest, grader: Grader) -> Grading:
     """
     # The embedded model says nothing of facts, and its formulas have no score where the ground
     # truth has nothing that they could compute one from.
-    facts = () if grader.embedded else request.facts
+    facts = () if grader.embedded else (*request.facts, *request.wrong)
     applicable = frozenset[str]() if grader.embedded else request.applicable
     kept: Reply | None = None
 
@@ -252,7 +252,7 @@ async def grade(request: GradingRequest, grader: Grader) -> Grading:
     def correction(error: ReplyError) -> str:
         texts = request.rubric.text.corrections
         wrong: str = getattr(texts, error.problem)
-        wrong = wrong.replace("{detail}", error.detail).replace("{facts}", ", ".join(request.facts))
+        wrong = wrong.replace("{detail}", error.detail).replace("{facts}", ", ".join(facts))
         return f"{wrong} {texts.again.replace('{ids}', ', '.join(request.ids))}"
 
     asked = await ask(

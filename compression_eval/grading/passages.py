@@ -8,7 +8,7 @@ from inspect_ai.model import ChatMessage
 
 from compression_eval.facts.records import Region
 from compression_eval.record import render_messages
-from compression_eval.text.matching import Text, joins
+from compression_eval.text.lookup import Text, joins
 
 MIN_CHARACTERS = 3
 """Minimum letters and digits of a fact's quotes that hold no whole word of the fact."""

@@ -7,14 +7,13 @@ from dataclasses import replace
 from inspect_ai.scorer import Metric, Score, Scorer, Target, scorer
 from inspect_ai.solver import TaskState
 
-from compression_eval.facts.life import FactFinding, FactWords, follow_facts
-from compression_eval.facts.stale import violations
+from compression_eval.facts.life import follow_facts
 from compression_eval.fixtures.models import Language
-from compression_eval.grading.judgement import answer_words
+from compression_eval.grading.judgement import AnswerWords, answer_words
 from compression_eval.grading.metrics import over_conversations
 from compression_eval.grading.panel import graders_for
 from compression_eval.grading.request import GraderContext
-from compression_eval.grading.rubric import KNOWLEDGE, CriteriaMode, value_markers
+from compression_eval.grading.rubric import KNOWLEDGE, CriteriaMode
 from compression_eval.grading.scored_sample import ScoredSample, nothing_recorded, read_sample
 from compression_eval.grading.scorers import grade_answer
 from compression_eval.record import RefetchRecord
@@ -100,8 +99,8 @@ async def _score(
             explanation="\n\n".join([_fetching(fetched), graded.explanation or ""]),
             metadata={"grading": graded.metadata},
         )
-    before = _stated_by(sample, scores)
-    after = _stated_by(second, {"six_dimensions": graded})
+    words = answer_words(scores), answer_words({"six_dimensions": graded})
+    before, after = _stated_by(sample, words[0]), _stated_by(second, words[1])
     facts = [fact.fact for fact in sample.probe.expected_facts]
     pairs = list(zip(facts, before, after, strict=True))
     told = {
@@ -115,8 +114,8 @@ async def _score(
         value={
             "recall_before": _share(before),
             "recall_after": _share(after),
-            "correct_before": _correct(sample, before),
-            "correct_after": _correct(second, after),
+            "correct_before": _correct(sample, before, words[0]),
+            "correct_after": _correct(second, after, words[1]),
             "knowledge_after": float(knowledge) if isinstance(knowledge, int | float) else math.nan,
             "fetch_calls": float(sum(fetched.calls.values())),
             "fetch_tokens": math.nan if None in tokens else float(sum(n for n in tokens if n)),
@@ -127,29 +126,18 @@ async def _score(
     )
 
 
-def _stated_by(sample: ScoredSample, scores: Mapping[str, Score] | None) -> list[bool | None]:
-    """Return for each expected fact whether the answer states it; None without an answer.
-
-    Args:
-        sample: The answer and its probe.
-        scores: Those of the sample, which may hold a grader's words.
-    """
-    findings: Sequence[FactFinding] = follow_facts(
-        sample.probe,
-        sample.state.facts,
-        sample.answer_text,
-        value_markers(sample.record.language),
-        words=[FactWords(answer=word) for word in answer_words(scores, sample.probe)],
-    )
+def _stated_by(sample: ScoredSample, words: AnswerWords) -> list[bool | None]:
+    """Return for each expected fact whether the answer states it; None without an answer."""
+    probe = sample.probe
+    findings = follow_facts(probe, sample.state.facts, sample.answer_text, graded=words.of(probe))
     return [finding.stated for finding in findings]
 
 
-def _correct(sample: ScoredSample, stated: Sequence[bool | None]) -> float:
+def _correct(sample: ScoredSample, stated: Sequence[bool | None], words: AnswerWords) -> float:
     """Return whether an answer states all facts and no wrong value as current; NaN without one."""
     if None in stated or not stated:
         return math.nan
-    markers = value_markers(sample.record.language)
-    return float(all(stated) and not violations(sample.probe, sample.answer.text, markers))
+    return float(all(stated) and not words.violations(sample.probe))
 
 
 def _share(stated: Sequence[bool | None]) -> float:

@@ -20,6 +20,7 @@ from inspect_ai.model import (
     ContentText,
 )
 
+from compression_eval.facts.life import wrong_values
 from compression_eval.fixtures.banks import AnswerKey, Probe, RequestedFormat
 from compression_eval.grading.rubric import (
     FORM_DIMENSION,
@@ -47,6 +48,8 @@ class GradingRequest:
     """Equal for requests with a shared prefix."""
     facts: tuple[str, ...]
     """Ids of the expected facts, ``f1`` and up in the probe's order."""
+    wrong: tuple[str, ...]
+    """Ids of the superseded and forbidden values, ``w1`` and up in the order of `wrong_values`."""
     applicable: frozenset[str]
     """Ids of the criteria that need a score; those on form may lack one."""
 
@@ -102,6 +105,7 @@ def grading_request(
         answer=answer,
         prefix_key=f"grade:{rubric.language}:{state.state_id}",
         facts=tuple(fact["id"] for fact in truth["expected_facts"]),
+        wrong=tuple(value["id"] for value in truth.get("wrong_values", ())),
         applicable=frozenset(
             item.id
             for item in structure().criteria
@@ -132,7 +136,14 @@ def ground_truth(probe: Probe) -> dict[str, Any]:
     Fields are listed explicitly, so that neither evidence nor unknown fields of a bank are shown.
     Those that few probes have are left out of the others.
     """
-    rare = {"question_rubric": probe.rubric, "unanswerable": probe.unanswerable}
+    rare = {
+        "wrong_values": [
+            {"id": f"w{number}", "value": value, "also_accepted": others}
+            for number, (value, *others) in enumerate(wrong_values(probe), start=1)
+        ],
+        "question_rubric": probe.rubric,
+        "unanswerable": probe.unanswerable,
+    }
     return {
         "expected_facts": [
             {

@@ -20,7 +20,6 @@ import yaml
 from pydantic import BaseModel, Field, ValidationError, model_validator
 
 from compression_eval.errors import DataError, describe_validation_error
-from compression_eval.facts.markers import Phrase, Phrases, ValueMarkers
 from compression_eval.fixtures.banks import Probe, ProbeType
 from compression_eval.fixtures.models import Language, Strict
 
@@ -60,6 +59,9 @@ FORM_DIMENSION: Dimension = "instruction_following"
 """The dimension on which an answer without any knowledge can score well."""
 
 _STRUCTURE = "structure.yaml"
+
+Phrase = Annotated[str, Field(min_length=1)]
+Phrases = Annotated[tuple[Phrase, ...], Field(min_length=1)]
 
 ModelT = TypeVar("ModelT", bound=BaseModel)
 
@@ -172,7 +174,6 @@ class RubricText(Strict):
     corrections: Corrections
     state_reader: StateReaderText
     abstention: Abstention
-    values: ValueMarkers
 
 
 @dataclass(frozen=True)
@@ -250,17 +251,10 @@ def load_rubric(language: Language = "en") -> Rubric:
     return Rubric(language=language, criteria=criteria, text=text)
 
 
-def value_markers(language: Language) -> ValueMarkers:
-    """Return the words by which texts in a language say that a value does not hold."""
-    return load_rubric(language).text.values
-
-
 def rubric_digest(language: Language = "en") -> str:
-    """Return a SHA-256, in hex, of all that decides how answers in one language are graded."""
-    digest = hashlib.sha256()
-    for name in (_STRUCTURE, _language_file(language)):
-        digest.update(name.encode() + b"\0" + _source(name).encode() + b"\0")
-    return digest.hexdigest()
+    """Return a SHA-256, in hex, of the criteria, their weights and what graders are shown."""
+    shown = load_rubric(language).text.model_dump_json(exclude={"abstention"})
+    return hashlib.sha256(f"{structure().model_dump_json()}\0{shown}".encode()).hexdigest()
 
 
 def _language_file(language: Language) -> str:

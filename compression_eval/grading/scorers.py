@@ -6,7 +6,6 @@ it is unscored with a reason, and values that cannot be known are NaN.
 
 import math
 from collections.abc import Sequence
-from itertools import zip_longest
 from typing import Any, get_args
 
 import anyio
@@ -14,11 +13,10 @@ from inspect_ai.scorer import Metric, Score, Scorer, Target, mean, scorer
 from inspect_ai.solver import TaskState
 
 from compression_eval.errors import DataError
-from compression_eval.facts.life import FactFinding, FactWords, follow_facts
-from compression_eval.facts.stale import violations, wrong_values
+from compression_eval.facts.life import FactFinding, follow_facts
 from compression_eval.fixtures.models import Language
 from compression_eval.grading import explanation
-from compression_eval.grading.judgement import answer_words, judge
+from compression_eval.grading.judgement import AnswerWords, answer_words, judge
 from compression_eval.grading.metrics import (
     NO_VERDICT,
     REGION,
@@ -38,7 +36,6 @@ from compression_eval.grading.rubric import (
     load_rubric,
     rubric_digest,
     structure,
-    value_markers,
 )
 from compression_eval.grading.scored_sample import ScoredSample, nothing_recorded, read_sample
 from compression_eval.grading.state_reader import (
@@ -53,10 +50,10 @@ from compression_eval.text.markdown import escaped
 COMPRESSION_KEYS = ("tokens_removed", "tokens_retained", "failed_states")
 """Keys of the score of `compression`, on every sample that has a record."""
 
-READ_KEYS = ("fact_recall_read", "fact_survival_read", "fact_agreement")
-"""Keys whose values come from a language model; NaN where none was asked."""
+MODEL_KEYS = ("fact_violations", "fact_agreement")
+"""Keys whose values only a language model can give; NaN where none was asked."""
 
-FACT_KEYS = ("fact_recall", "fact_survival", "fact_violations", *READ_KEYS)
+FACT_KEYS = ("fact_recall", "fact_survival", *MODEL_KEYS)
 """Keys of the score of `fact_retention`, on every sample that has one."""
 
 DIMENSION_KEYS: tuple[str, ...] = (KNOWLEDGE, OVERALL, *structure().dimensions)
@@ -129,20 +126,20 @@ def fact_retention_metrics() -> dict[str, list[Metric]]:
 
 @scorer(metrics=fact_retention_metrics())
 def fact_retention(state_facts: StateFacts | None = None) -> Scorer:
-    """Look the expected facts up in the state and in the answer, and have the state read.
+    """Say which expected facts the state and the answer hold.
 
-    ``fact_recall`` is the share of the probe's facts that the answer holds, ``fact_survival`` the
-    share that the state holds (both 0 to 1), ``fact_violations`` the number of superseded or
-    forbidden values that the answer gives as current. What cannot be known is NaN: recall and
-    violations without an answer, survival in a state that cannot be read, recall and survival of a
-    probe without facts or with derived ones, violations where the probe names no such value.
-    A failed compression leaves the sample unscored.
+    ``fact_recall`` is the share of the probe's facts that the answer states, by the grader's word,
+    ``fact_survival`` the share that the state holds, stated or derivable, by a reader's word (both
+    0 to 1). ``fact_violations`` is the number of superseded or forbidden values that the answer
+    gives as current, by the grader's word. ``fact_agreement`` is the share of the facts of which
+    reader and look-up say the same about the state.
 
-    Beside them stand the words of language models: ``fact_survival_read`` is the share of the facts
-    that a reader says the state holds, stated or derivable; ``fact_recall_read`` the share that the
-    grader says the answer states; ``fact_agreement`` the share of which look-up and reader say the
-    same of the state. They leave out facts without a word and are NaN without any. A reader that
-    fails changes no other score; its failure is in the metadata.
+    Where the grader is no language model, recall and survival are the look-up's, and the other two
+    are NaN; ``recall_by`` and ``survival_by`` in the metadata say whose word counts. NaN is also
+    what cannot be known: recall and violations without an answer, survival in a state that cannot
+    be read or whose reader failed, values of a probe without facts or wrong values, and by look-up
+    those of a probe with derived facts. Facts without a model's word are left out. A failed
+    compression leaves the sample unscored.
 
     Args:
         state_facts: ``reader`` has the first model of the role ``grader`` read each state, in one
@@ -162,13 +159,17 @@ def fact_retention(state_facts: StateFacts | None = None) -> Scorer:
             return nothing_recorded()
         reading, made_here = await _reading(sample, state_facts, readings)
         # A looping model's answer can be very long.
-        findings, wrong = await anyio.to_thread.run_sync(_findings, sample, reading, state.scores)
-        cut = sample.record.cut
+        words = answer_words(state.scores)
+        findings = await anyio.to_thread.run_sync(_findings, sample, reading, words)
+        wrong = None if sample.answer_text is None else words.violations(sample.probe)
+        cut, read = sample.record.cut, reading is not None and reading.by_model
         note = _reader_note(reading, made_here=made_here) if reading else ""
         text = explanation.of_facts(findings, wrong, cut, note)
         metadata: dict[str, Any] = {
             "facts": [finding.row(cut) for finding in findings],
             "violations": wrong,
+            "recall_by": "grader" if words.by_model else "look-up",
+            "survival_by": "reader" if read else "look-up",
         }
         if reading:  # plain values, which the log's sample summaries keep too
             metadata |= {
@@ -181,11 +182,17 @@ def fact_retention(state_facts: StateFacts | None = None) -> Scorer:
             return Score.unscored(reason=failure, explanation=text, metadata=metadata)
         return Score(
             value={
-                "fact_recall": _share([finding.in_answer for finding in findings]),
-                "fact_survival": _share([finding.in_state for finding in findings]),
+                "fact_recall": (
+                    _share_of_known([finding.in_answer_read for finding in findings])
+                    if words.by_model
+                    else _share([finding.in_answer for finding in findings])
+                ),
+                "fact_survival": (
+                    _share_of_known([finding.in_state_read for finding in findings])
+                    if read
+                    else _share([finding.in_state for finding in findings])
+                ),
                 "fact_violations": math.nan if wrong is None else float(len(wrong)),
-                "fact_recall_read": _share_of_known([f.in_answer_read for f in findings]),
-                "fact_survival_read": _share_of_known([f.in_state_read for f in findings]),
                 "fact_agreement": _share_of_known([f.agreed for f in findings]),
             },
             answer=sample.answer_text,
@@ -218,30 +225,17 @@ async def _reading(
 
 
 def _findings(
-    sample: ScoredSample, reading: StateReading | None, scores: dict[str, Score] | None
-) -> tuple[list[FactFinding], list[str] | None]:
-    """Return the life of each fact, and the wrong values that the answer gives as current.
-
-    The second is None without an answer, or if the probe names no wrong values.
-    """
-    probe, answer = sample.probe, sample.answer_text
-    markers = value_markers(sample.record.language)
-    findings = follow_facts(
+    sample: ScoredSample, reading: StateReading | None, words: AnswerWords
+) -> list[FactFinding]:
+    probe = sample.probe
+    return follow_facts(
         probe,
         sample.state.facts,
-        answer,
-        markers,
+        sample.answer_text,
         failed=sample.compression_failure is not None,
-        words=[
-            FactWords(*each)
-            for each in zip_longest(
-                reading.findings.get(probe.id, ()) if reading else (), answer_words(scores, probe)
-            )
-        ],
+        read=reading.findings.get(probe.id, ()) if reading else (),
+        graded=words.of(probe) if sample.answer_text is not None else (),
     )
-    if answer is None or not wrong_values(probe):
-        return findings, None
-    return findings, violations(probe, answer, markers)
 
 
 def _reader_note(reading: StateReading, *, made_here: bool) -> str:

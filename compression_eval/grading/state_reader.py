@@ -71,6 +71,11 @@ class StateReading:
     failure: str = ""
     """Why the reader, or one of its calls, failed; empty if none did."""
 
+    @property
+    def by_model(self) -> bool:
+        """Whether a language model was asked."""
+        return self.calls > 0
+
 
 @dataclass(frozen=True)
 class StateQuestion:

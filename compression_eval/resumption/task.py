@@ -49,7 +49,6 @@ from compression_eval.fixtures.finding_files import invoked_path, shipped_fixtur
 from compression_eval.fixtures.loading import FixtureSource, refuse_shared_names
 from compression_eval.fixtures.models import Fixture
 from compression_eval.grading.metrics import MEAN
-from compression_eval.grading.rubric import value_markers
 from compression_eval.grading.scorers import compression as compression_scorer
 from compression_eval.inspect_models import EMBEDDED_MODEL
 from compression_eval.plans import ProbePlan
@@ -301,7 +300,6 @@ def _add(
             cuts=cuts,
             spec=ready.spec,
             tracked=track(fixture, cut, [probes[item.id] for item in tasks if item.constraints]),
-            markers=value_markers(fixture.language),
             min_removed=ready.given.min_removed,
         )
         for item in tasks:

@@ -87,7 +87,7 @@ def test_a_sound_answer_has_no_fault(sets: list[CalibrationSet]) -> None:
             "not graded on a probe like this: 'continuity_todo_state'",
         ),
         ({"answer": '{"max_connections": 8}'}, "it lacks 'max_idle_s=90'"),
-        ({"kind": "stale_value"}, "it gives no superseded value"),
+        ({"kind": "stale_value"}, "it has no superseded value"),
         ({"kind": "abstention"}, "the answer does not abstain"),
         ({"answer": "I don't know."}, "the answer abstains"),
         ({"answer": "I don't know.", "kind": "abstention"}, "gets 0 on all but instruction"),

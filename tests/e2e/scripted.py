@@ -130,10 +130,12 @@ def criteria_in(text: str) -> list[str]:
 
 
 def facts_in(text: str) -> list[str]:
-    """Return the ids of the facts that a grading request asks about."""
+    """Return the ids of the facts and wrong values that a grading request asks about."""
     for line in text.splitlines():
         if line.startswith("{") and "rubric_criteria" in line:
-            return [fact["id"] for fact in json.loads(line)["ground_truth"]["expected_facts"]]
+            truth = json.loads(line)["ground_truth"]
+            listed = [*truth["expected_facts"], *truth.get("wrong_values", ())]
+            return [each["id"] for each in listed]
     raise AssertionError("this is no grading request")
 
 
@@ -144,8 +146,8 @@ def grading(ids: list[str], facts: list[str], score: float = 4) -> str:
 
 
 def fact_words(facts: list[str], word: str = "stated") -> list[dict[str, str]]:
-    """Return what a grader says of the facts."""
-    return [{"factId": id_, "verdict": word} for id_ in facts]
+    """Return what a grader says of the facts; no wrong value is in the answer."""
+    return [{"factId": id_, "verdict": word if id_.startswith("f") else "missing"} for id_ in facts]
 
 
 def is_reading(call: Call) -> bool:

@@ -11,7 +11,7 @@ from compression_eval.compressors.anchored import AnchoredCompaction
 from compression_eval.compressors.registry import COMPRESSORS
 from compression_eval.grading import request as grading_request
 from compression_eval.grading.rubric import Rubric
-from compression_eval.text.matching import Text
+from compression_eval.text.lookup import Text
 from tests.e2e import small
 from tests.e2e.scripted import ANSWERS, COMPRESSES, GRADES, Scripts, criteria_in
 
@@ -22,6 +22,7 @@ Check = Callable[[Scripts, Path, Path], None]
 def controls_mean_what_they_say(_: Scripts, fixture: Path, log_dir: Path) -> None:
     """With everything kept all facts are found, with nothing kept none is."""
     given: dict[str, Any] = {"compressor_args": {}, "epochs": 1, "model": "embedded/lexical"}
+    given["model_roles"] = {"grader": "embedded/lexical"}
     full = small.means(small.run(log_dir, fixture, compressor="full", **given))
     none = small.means(small.run(log_dir, fixture, compressor="none", **given))
     assert (full["fact_survival"], none["fact_survival"]) == (1, 0)

@@ -96,9 +96,8 @@ def test_a_grader_is_told_what_each_asks_for(
     }
     facts = {name: small.values(item, "fact_retention") for name, item in found.items()}
     for name, each in facts.items():
-        assert math.isnan(each["fact_recall"])
-        assert math.isnan(each["fact_survival"])
-        assert math.isnan(each["fact_survival_read"]) == (name != "derived")
+        assert math.isnan(each["fact_recall"]) == (name != "derived")
+        assert math.isnan(each["fact_survival"]) == (name != "derived")
     assert facts["unanswerable"]["fact_violations"] == 0
     assert not any(sample.error for sample in found.values())
 
@@ -107,6 +106,7 @@ def test_an_answer_to_what_has_none_is_wrong(
     tmp_path: Path, log_dir: Path, scripts: Scripts
 ) -> None:
     scripts[ANSWERS].reply = lambda call: f"They asked for {WRONG}."
+    scripts[GRADES].reply = lambda call: proper_grading(call).replace("missing", "stated")
     # None of them names evidence, and all are put at an earlier cut too.
     all_of_them = run(tmp_path, log_dir, cut=6)
     assert len(all_of_them) == len(bank()["probes"])

@@ -31,7 +31,7 @@ def test_each_state_is_read_once_for_all_probes(
     assert len(asked) == 2, "one for each compression, since no two say the same"
     assert all(name in asked[0].last for name in ("E4401", "auth/session.py", "docs/retry.md"))
     means = small.means(log)
-    assert means["fact_survival_read"] == pytest.approx(1 / 3)
+    assert means["fact_survival"] == pytest.approx(1 / 3)
     assert not math.isnan(means["fact_agreement"])
     assert "failures" not in log.metadata
 
@@ -77,8 +77,8 @@ def test_a_reader_that_fails_is_told_and_costs_no_grade(
     assert all(small.values(sample, "six_dimensions") for sample in small.samples(log))
     assert log.metadata["failures"][-1] == ("1 of 1 state reading failed: unusable reply: not_json")
     means = small.means(log)
-    assert math.isnan(means["fact_survival_read"])
-    assert not math.isnan(means["fact_survival"])
+    assert math.isnan(means["fact_survival"])
+    assert not math.isnan(means["fact_recall"])
 
 
 def test_matching_alone_asks_nothing_more(tmp_path: Path, log_dir: Path, scripts: Scripts) -> None:
@@ -117,7 +117,10 @@ def test_the_words_are_in_tables_and_frames(
         for row in (sample.scores or {})["fact_retention"].metadata["facts"]  # type: ignore[index]
     }
     assert dict(zip(frame["fact"], frame["stage"], strict=True)) == kept
-    assert samples_frame(log.location)["fact_survival_read"].tolist() == [1, 0, 0]
+    samples = samples_frame(log.location)
+    assert samples["fact_survival"].tolist() == [1, 0, 0]
+    assert set(samples["survival_by"]) == {"reader"}
+    assert set(samples["recall_by"]) == {"grader"}
 
 
 @pytest.mark.usefixtures("scripts")
@@ -133,10 +136,27 @@ def test_logs_of_older_versions_have_the_new_name_of_a_stage(tmp_path: Path, log
             for name in ("in_state_read", "state_quotes", "state_read_problem", "in_answer_read"):
                 row.pop(name)
             row["stage"] = row["stage"].replace("answered_not_found", "guessed")
-        score.value = {key: value for key, value in score.as_dict().items() if "_read" not in key}
+        del score.metadata["survival_by"], score.metadata["recall_by"]  # type: ignore[index]
     older = tmp_path / "older.eval"
     write_eval_log(log, str(older))
     stages = set(facts_frame(str(older))["stage"])
     assert "answered_not_found" in stages
     assert "guessed" not in stages
-    assert samples_frame(str(older))["fact_survival_read"].isna().all()
+    assert set(samples_frame(str(older))["survival_by"]) == {"look-up"}
+
+
+@pytest.mark.usefixtures("scripts")
+def test_in_older_logs_a_models_word_has_a_key_of_its_own(tmp_path: Path, log_dir: Path) -> None:
+    log = small.run(log_dir, small.write(tmp_path / "data"), epochs=1, state_facts="reader")
+    for sample in small.samples(log):
+        score = (sample.scores or {})["fact_retention"]
+        del score.metadata["survival_by"], score.metadata["recall_by"]  # type: ignore[index]
+        value = score.as_dict()
+        score.value = value | {
+            **{f"{key}_read": value[key] for key in ("fact_recall", "fact_survival")},
+            **dict.fromkeys(("fact_recall", "fact_survival"), 0.25),
+        }
+    older = tmp_path / "older.eval"
+    write_eval_log(log, str(older))
+    columns = ["fact_recall", "fact_survival", "recall_by", "survival_by"]
+    assert samples_frame(str(older))[columns].equals(samples_frame(log.location)[columns])

@@ -10,7 +10,7 @@ from inspect_ai.model import (
 )
 
 from compression_eval.embedded.language import estimate_tokens
-from compression_eval.text.matching import Text
+from compression_eval.text.lookup import Text
 
 from .conftest import Ask, call
 
@@ -29,19 +29,19 @@ from .conftest import Ask, call
     ],
 )
 def test_finds_facts(session: list[ChatMessage], ask: Ask, question: str, fact: str) -> None:
-    assert Text(ask(session, question)).has(fact)
+    assert Text(ask(session, question)).spells(fact)
 
 
 def test_a_later_value_drops_the_earlier_one(session: list[ChatMessage], ask: Ask) -> None:
     answer = ask(session, "What is the retry limit now?")
-    assert Text(answer).has("45")
-    assert not Text(answer).has("retry limit to 30")
+    assert Text(answer).spells("45")
+    assert not Text(answer).spells("retry limit to 30")
 
 
 def test_the_earlier_value_is_found_where_it_is_asked_for(
     session: list[ChatMessage], ask: Ask
 ) -> None:
-    assert Text(ask(session, "To what was the retry limit set at first?")).has("30")
+    assert Text(ask(session, "To what was the retry limit set at first?")).spells("30")
 
 
 def test_counted_runs_are_told_apart(ask: Ask) -> None:
@@ -58,7 +58,9 @@ def test_counted_runs_are_told_apart(ask: Ask) -> None:
                 content=f"{noise}\n{finding}: unused name\n{noise}", tool_call_id=str(number)
             )
         )
-    assert Text(ask(history, "What unused name did the third lint run report?")).has("three.py:8")
+    assert Text(ask(history, "What unused name did the third lint run report?")).spells(
+        "three.py:8"
+    )
 
 
 def test_an_introduced_block_is_given_with_its_introduction(ask: Ask) -> None:
@@ -71,8 +73,8 @@ def test_an_introduced_block_is_given_with_its_introduction(ask: Ask) -> None:
         ChatMessageTool(content="ok", tool_call_id="1"),
     ]
     answer = ask(history, "Which fields does the changeSet struct have?")
-    assert Text(answer).has("Alpha")
-    assert Text(answer).has("Beta")
+    assert Text(answer).spells("Alpha")
+    assert Text(answer).spells("Beta")
 
 
 @pytest.mark.parametrize(
@@ -94,7 +96,7 @@ def test_chinese_and_japanese(ask: Ask, said: str, question: str, fact: str) -> 
         ChatMessageUser(content=filler + said + "\n" + filler),
         ChatMessageAssistant(content="好的。はい。"),
     ]
-    assert Text(ask(history, question)).has(fact)
+    assert Text(ask(history, question)).spells(fact)
 
 
 @pytest.mark.parametrize(

@@ -10,7 +10,6 @@ from compression_eval.compressors.registry import compressor_spec
 from compression_eval.compressors.running import CompressionPlan, compress
 from compression_eval.facts.records import FactRecord, Region, fact_records, variants
 from compression_eval.fixtures.banks import ExpectedFact, Probe
-from compression_eval.grading.rubric import value_markers
 from tests.compressors.conftest import conversation_fixture, model_replying
 
 
@@ -36,7 +35,6 @@ def recorded(
         state=[message for message, _ in state],
         regions=[region for _, region in state],
         readable=readable,
-        markers=value_markers("en"),
         seen=seen,
     )
     return record
@@ -89,18 +87,6 @@ def test_nothing_is_said_of_a_state_that_cannot_be_read() -> None:
     record = recorded([(said("pool_size=24"), "summary")], readable=False)
     assert record.in_state is None
     assert record.superseded_in_state == record.variants_in_state == []
-
-
-def test_without_a_look_up_for_stale_values_none_are_found() -> None:
-    (record,) = fact_records(
-        [POOL],
-        cuts=(10,),
-        fed=None,
-        state=[said("pool_size=24")],
-        regions=["summary"],
-        readable=True,
-    )
-    assert record.superseded_in_state == []
 
 
 def test_instructions_of_a_summariser_are_not_fed_material() -> None:

@@ -24,6 +24,7 @@ from inspect_ai.solver import Generate, Solver, TaskState, solver
 from inspect_ai.tool import ToolChoice, ToolInfo
 
 from compression_eval.compressors.state import CycleRecord
+from compression_eval.facts.life import wrong_values
 from compression_eval.facts.records import FactRecord
 from compression_eval.fixtures.banks import Probe
 from compression_eval.fixtures.models import Language
@@ -224,6 +225,7 @@ def reply(
     scores: dict[str, Any] | float | None = 4,
     asked: Probe | None = None,
     facts: Sequence[str] | None = None,
+    wrong: str = "missing",
 ) -> str:
     """Return a well-formed grader's reply, by default with one score for every criterion.
 
@@ -231,8 +233,10 @@ def reply(
         scores: The same for all, or by criterion id.
         asked: What it is about.
         facts: The word on each expected fact; by default all are stated.
+        wrong: The word on each superseded and forbidden value.
     """
     known = (asked or probe()).expected_facts
+    values = wrong_values(asked or probe())
     given = scores if isinstance(scores, dict) else dict.fromkeys(ids(asked), scores)
     return json.dumps(
         {
@@ -243,7 +247,8 @@ def reply(
             "facts": [
                 {"factId": f"f{n}", "verdict": word}
                 for n, word in enumerate(facts or ["stated"] * len(known), start=1)
-            ],
+            ]
+            + [{"factId": f"w{n}", "verdict": wrong} for n in range(1, len(values) + 1)],
         }
     )
 

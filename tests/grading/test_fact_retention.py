@@ -9,7 +9,7 @@ from inspect_ai.scorer import Score
 
 from compression_eval.facts.life import Age, FactFinding, Stage, age_group
 from compression_eval.facts.records import FactRecord, Region
-from compression_eval.grading.scorers import FACT_KEYS, READ_KEYS, fact_retention, six_dimensions
+from compression_eval.grading.scorers import FACT_KEYS, MODEL_KEYS, fact_retention, six_dimensions
 from tests.grading.samples import (
     MockGrader,
     answer_record,
@@ -33,8 +33,10 @@ def test_shares_of_answer_and_state(tmp_path: Path) -> None:
     score = retention(tmp_path, record(answer="See gateway.toml."))
     assert list(score.as_dict()) == list(FACT_KEYS)
     found = values(score)
-    assert all(math.isnan(found.pop(key)) for key in READ_KEYS)
-    assert found == {"fact_recall": 0.5, "fact_survival": 0.5, "fact_violations": 0}
+    assert all(math.isnan(found.pop(key)) for key in MODEL_KEYS)
+    assert found == {"fact_recall": 0.5, "fact_survival": 0.5}
+    metadata = score.metadata or {}
+    assert (metadata["recall_by"], metadata["survival_by"]) == ("look-up", "look-up")
     facts = {item["fact"]: item for item in (score.metadata or {})["facts"]}
     assert facts["8080"]["stage"] == "unused"
     assert facts["gateway.toml"]["stage"] == "answered_not_found"
@@ -59,22 +61,32 @@ def test_any_accepted_form_counts(tmp_path: Path) -> None:
     assert values(score)["fact_recall"] == 0.5
 
 
-def test_violations_are_counted(tmp_path: Path) -> None:
+def graded(tmp_path: Path, given: dict[str, Any], said: str) -> Score:
+    scorers = [six_dimensions(), fact_retention("match")]
+    return only_score(run(scorers, given, tmp_path, MockGrader([said])), "fact_retention")
+
+
+def test_wrong_values_count_by_the_graders_word(tmp_path: Path) -> None:
     asked = probe(forbidden_facts=["9090"])
-    score = retention(tmp_path, record(asked=asked, answer="3000 and 9090"))
+    given = record(asked=asked, answer="It moved from 3000 to 8080, never 9090.")
+    score = graded(tmp_path, given, reply(4, asked))
+    assert values(score)["fact_violations"] == 0
+    score = graded(tmp_path, given, reply(4, asked, wrong="stated"))
     assert values(score)["fact_violations"] == 2
     assert (score.metadata or {})["violations"] == ["3000", "9090"]
     assert "superseded or forbidden: 3000, 9090" in (score.explanation or "")
 
 
-def test_violations_follow_the_language(tmp_path: Path) -> None:
-    given = record(answer="端口从 3000 改为 8080。", language="zh")
-    assert values(retention(tmp_path, given))["fact_violations"] == 0
-
-
 def test_without_such_values_there_are_no_violations_to_count(tmp_path: Path) -> None:
-    score = retention(tmp_path, record(asked=probe(expected_facts=["8080"])))
+    asked = probe(expected_facts=["8080"])
+    score = graded(tmp_path, record(asked=asked), reply(4, asked))
     assert math.isnan(values(score)["fact_violations"])
+
+
+def test_a_grader_without_a_word_leaves_recall_unknown(tmp_path: Path) -> None:
+    score = graded(tmp_path, record(), "no idea")
+    assert math.isnan(values(score)["fact_recall"])
+    assert (score.metadata or {})["recall_by"] == "grader"
 
 
 def test_a_failed_answer_leaves_the_survival(tmp_path: Path) -> None:
@@ -245,7 +257,7 @@ def test_a_fact_without_a_record_is_not_made_up() -> None:
     assert FactFinding(probe().expected_facts[0], None, True).stage == "answered"
 
 
-def test_the_graders_words_stand_beside_the_look_up(tmp_path: Path) -> None:
+def test_the_graders_word_decides_and_the_look_up_is_kept(tmp_path: Path) -> None:
     grader = MockGrader([reply(4, facts=["contradicted", "stated"])])
     made = run(
         [six_dimensions(), fact_retention(state_facts="match")],
@@ -255,7 +267,9 @@ def test_the_graders_words_stand_beside_the_look_up(tmp_path: Path) -> None:
     )
     expected = [("8080", True, "contradicted"), ("gateway.toml", False, "stated")]
     assert fact_words(made, "fact_retention") == expected
-    assert values(only_score(made, "fact_retention"))["fact_recall_read"] == 0.5
+    found = only_score(made, "fact_retention")
+    assert values(found)["fact_recall"] == 0.5
+    assert (found.metadata or {})["recall_by"] == "grader"
     again = score(
         read_eval_log(made.location),
         fact_retention(state_facts="match"),

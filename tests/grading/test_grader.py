@@ -157,7 +157,7 @@ def test_unusable_facts_are_asked_for_again(tmp_path: Path, language: Language) 
     assert len(grader.requests) == 2
     correction = grader.requests[1][-1].text
     said = load_rubric(language).text.corrections.facts
-    assert said.replace("{detail}", "missing: f2").replace("{facts}", "f1, f2") in correction
+    assert said.replace("{detail}", "missing: f2").replace("{facts}", "f1, f2, w1") in correction
     assert values(score)["overall"] == 2
     metadata = score.metadata or {}
     assert metadata["facts"] == [

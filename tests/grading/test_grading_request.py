@@ -82,6 +82,10 @@ def test_the_question_has_the_agreed_fields_in_order() -> None:
             "items": None,
         },
         "standing_constraint": {"text": "Be brief.", "violated_by": ["sorry"]},
+        "wrong_values": [
+            {"id": "w1", "value": "3000", "also_accepted": []},
+            {"id": "w2", "value": "9090", "also_accepted": ["nine"]},
+        ],
     }
     plain = question(request())["ground_truth"]
     assert plain["requested_format"] is None

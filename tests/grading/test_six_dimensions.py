@@ -156,19 +156,14 @@ def test_a_wish_to_call_a_tool_is_recorded(tmp_path: Path) -> None:
     assert "fetch something again" in (score.explanation or "")
 
 
-@pytest.mark.parametrize(
-    ("answer", "violations"),
-    [("It uses 3000, see gateway.toml.", ["3000"]), ("It changed from 3000 to 8080.", [])],
-)
-def test_a_wrong_value_is_told_and_changes_no_score(
-    tmp_path: Path, answer: str, violations: list[str]
-) -> None:
-    score = grade(tmp_path, record(answer=answer))
+@pytest.mark.parametrize("word", ["stated", "contradicted", "missing"])
+def test_a_wrong_value_is_told_and_changes_no_score(tmp_path: Path, word: str) -> None:
+    given = record(answer="It uses 3000, see gateway.toml.")
+    score = grade(tmp_path, given, reply(5, wrong=word))
     metadata = score.metadata or {}
     assert values(score)["accuracy"] == values(score)["completeness"] == 5
-    assert all(row["score"] == row["graded"] for row in metadata["criterionResults"])
-    assert metadata["violations"] == violations
-    assert ("3000" in (score.explanation or "")) == bool(violations)
+    assert metadata["wrong_values"] == [{"value": "3000", "verdict": word}]
+    assert ("superseded or forbidden: 3000" in (score.explanation or "")) == (word == "stated")
 
 
 def test_all_criteria_on_request(tmp_path: Path) -> None:

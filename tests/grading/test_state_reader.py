@@ -13,7 +13,7 @@ from inspect_ai.tool import ToolCall
 
 from compression_eval.errors import DataError
 from compression_eval.facts.records import FactRecord
-from compression_eval.grading.scorers import READ_KEYS, fact_retention
+from compression_eval.grading.scorers import fact_retention
 from compression_eval.grading.state_reader import FACTS_PER_CALL, StateQuestion, read_state
 from compression_eval.record import AskedProbe
 from tests.grading.samples import (
@@ -79,7 +79,8 @@ def test_the_words_stand_beside_the_look_up(tmp_path: Path) -> None:
     assert first["state_quotes"] == ["the service listens on 8080"]
     assert (second["in_state"], second["in_state_read"]) == (False, "absent")
     found = values(score)
-    assert (found["fact_survival_read"], found["fact_agreement"]) == (0.5, 1)
+    assert (found["fact_survival"], found["fact_agreement"]) == (0.5, 1)
+    assert (score.metadata or {})["survival_by"] == "reader"
     assert (score.metadata or {})["state_reader"] == "mockllm/grader"
     explanation = score.explanation or ""
     assert 'read: stated ("the service listens on 8080")' in explanation
@@ -110,21 +111,21 @@ def test_the_request_begins_as_gradings_do_and_holds_the_state_as_data(tmp_path:
 
 
 @pytest.mark.parametrize(
-    ("said", "stage", "agreement"),
+    ("said", "stage", "survival", "agreement"),
     [
         # The look-up did not find it, the reader did, and the answer has it.
-        (("stated", "Summary: the service listens"), "used", 0.5),
-        (("derivable", "the service listens", "8080"), "used", 0.5),
-        (("absent",), "answered_not_found", 1),
+        (("stated", "Summary: the service listens"), "used", 1, 0.5),
+        (("derivable", "the service listens", "8080"), "used", 1, 0.5),
+        (("absent",), "answered_not_found", 0.5, 1),
     ],
 )
 def test_the_reader_decides_the_stage(
-    tmp_path: Path, said: tuple[str, ...], stage: str, agreement: float
+    tmp_path: Path, said: tuple[str, ...], stage: str, survival: float, agreement: float
 ) -> None:
     score = read(tmp_path, MockGrader([findings({"f1": PORT_STATED, "f2": said})]))
     assert rows(score)[1]["stage"] == stage
     assert values(score)["fact_agreement"] == agreement
-    assert values(score)["fact_survival"] == 0.5
+    assert values(score)["fact_survival"] == survival
 
 
 def test_what_the_reader_denies_is_lost(tmp_path: Path) -> None:
@@ -159,7 +160,7 @@ def test_a_quote_that_never_stands_there_leaves_the_fact_unknown(tmp_path: Path)
     assert (row["in_state_read"], row["in_state"]) == (None, False)
     assert row["state_read_problem"] == "a quote that is not in the state"
     assert row["stage"] == "answered_not_found", "the look-up decides"
-    assert values(score)["fact_survival_read"] == 1, "facts without a word do not count"
+    assert values(score)["fact_survival"] == 1, "facts without a word do not count"
     assert (score.metadata or {})["state_reader_failure"] == ""
 
 
@@ -203,12 +204,13 @@ def test_unusable_entries(tmp_path: Path, entry: list[tuple[str, ...]], problem:
         (output("", "content_filter"), "the model declined"),
     ],
 )
-def test_a_failed_reader_takes_no_score_away(tmp_path: Path, said: Any, reason: str) -> None:
+def test_a_failed_reader_leaves_survival_unknown(tmp_path: Path, said: Any, reason: str) -> None:
     grader = MockGrader([said])
     score = read(tmp_path, grader)
     found = values(score)
-    assert (found["fact_recall"], found["fact_survival"]) == (1, 0.5)
-    assert all(math.isnan(found[key]) for key in READ_KEYS)
+    assert found["fact_recall"] == 1
+    assert math.isnan(found["fact_survival"])
+    assert math.isnan(found["fact_agreement"])
     assert (score.metadata or {})["state_reader_failure"] == reason
     assert [row["stage"] for row in rows(score)] == ["used", "answered_not_found"]
     assert f"failed: {reason}" in (score.explanation or "")

@@ -38,9 +38,10 @@ if TYPE_CHECKING:
     from pandas import DataFrame, Series
 
 RECALL, SURVIVAL = "fact_recall", "fact_survival"
-SURVIVAL_READ = "fact_survival_read"
+SURVIVAL_BY = "survival_by"
+"""Column that says whose word `SURVIVAL` is: a ``reader``'s or the ``look-up``'s."""
 
-SHARES = frozenset({RECALL, SURVIVAL, SURVIVAL_READ})
+SHARES = frozenset({RECALL, SURVIVAL})
 """Measures from 0 to 1; the others go from 0 to 5."""
 
 HEADLINE: tuple[str, ...] = (KNOWLEDGE, OVERALL, *structure().dimensions, RECALL, SURVIVAL)
@@ -436,8 +437,8 @@ def facts_kept(base: Side, new: Side, rules: "Rules") -> FactsKept | None:
         None where it is not known.
     """
     samples = (base.samples, new.samples)
-    if all(frame[SURVIVAL_READ].notna().any() for frame in samples):
-        difference = _difference(samples, SURVIVAL_READ)
+    if all((frame[SURVIVAL_BY] == "reader").any() for frame in samples):
+        difference = _difference(samples, SURVIVAL)
         return FactsKept(difference, read=True) if difference else None
     if not all(map(_known_mechanical, (base, new))):
         return None

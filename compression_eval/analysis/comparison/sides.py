@@ -365,7 +365,7 @@ def _obstacles(base: Side, new: Side) -> dict[str, str]:
         ),
         **{name: _per_unit(base, new, column) for name, column in _BY_COLUMN.items()},
     }
-    read = (samples["fact_survival_read"].notna().any() for samples in both)
+    read = ((samples["survival_by"] == "reader").any() for samples in both)
     details["state_facts"] = _two(*({"read by a model" if r else "looked up"} for r in read))
     if not base.regraded:
         bound = ({graders_of(log) for log in side.logs} for side in (base, new))

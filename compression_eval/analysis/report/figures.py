@@ -91,13 +91,10 @@ _LOST = ("never_fed", "superseded", "distorted", "dropped", "lost", "unused", "u
 _PROBE = ["unit", "probe_id"]
 """Columns that name a probe."""
 
-_READ = "fact_survival_read"
-"""The share of facts that a reader says a state holds, where one was asked."""
-
 _BESIDE = frozenset(
     {
         *("arm", "log", "log_path", "fixture", "cut", "epoch", "state", "probe_id", "failure"),
-        *(*_PROBE, *GROUPS, *HEADLINE, _READ),
+        *(*_PROBE, *GROUPS, *HEADLINE),
         *("fact_violations", "tokens_state", "answer_all_tokens"),
         *("refetch_tokens", "refetch_calls", "refetch_correct", "refetch_knowledge"),
     }
@@ -106,7 +103,7 @@ _BESIDE = frozenset(
 
 _NOT_IN_FIGURES = (
     *("answer_cut_off", "criteria_asked", "criteria_ungraded", "refetch_recall"),
-    *("fact_recall_read", "fact_agreement"),
+    *("recall_by", "survival_by", "fact_agreement"),
 )
 """Columns of samples that no figure is made of."""
 
@@ -271,8 +268,6 @@ class ArmFigures:
     groups: dict[str, dict[str, Value]]
     misses: list[Miss]
     survival: Survival
-    survival_read: float | None
-    """As `Estimate.mean` of the share of facts in states, by a reader's word; None without one."""
     costs: dict[str, float]
     """As `costs` returns them."""
     failures: Failures
@@ -417,7 +412,6 @@ def _of_arm(
         },
         misses=misses(samples, frames.criteria, facts),
         survival=survival(facts),
-        survival_read=read.mean() if (read := values(beside, _READ)).by_item else None,
         costs=costs(samples, states),
         failures=failures(samples, states),
     )
@@ -444,7 +438,7 @@ def common(samples: "DataFrame") -> "tuple[DataFrame, int]":
         at &= MultiIndex.from_frame(samples[_PROBE]).isin(list(everywhere))
     kept = samples.loc[at, [name for name in samples if name in _BESIDE]]
     failed = kept["failure"].astype(bool) & kept["arm"].isin(having_scores)
-    for measure in (*HEADLINE, _READ):
+    for measure in HEADLINE:
         applies = kept.groupby(_PROBE)[measure].transform("count") > 0
         graded_on = applies if measure not in (KNOWLEDGE, OVERALL) else True
         kept.loc[failed & kept[measure].isna() & graded_on, measure] = 0.0

@@ -322,7 +322,6 @@ def summary(of: Figures) -> Table:
         failed, states = failures.samples - failures.scored, sum(failures.failed_states.values())
         below = [f"{states} of {failures.states} states"] if states else []
         below += [f"{failures.suspect} suspect"] if failures.suspect else []
-        read = "" if figures.survival_read is None else percent(figures.survival_read)
         leading = figures.estimates.get(KNOWLEDGE)
         seen = leading.here if leading and not leading.no_spread else None
         rows.append(
@@ -337,7 +336,7 @@ def summary(of: Figures) -> Table:
                 tokens,
                 f"control: {arm.role}" if arm.role else place,
                 *(_mean(figures, name) for name in beside),
-                Cell(_mean(figures, SURVIVAL), below=read and f"{read} as read"),
+                Cell(_mean(figures, SURVIVAL)),
                 percent(figures.costs["removed"], 1),
             ]
         )

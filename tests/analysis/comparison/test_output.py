@@ -338,7 +338,7 @@ def test_junit_has_a_case_for_every_measure(good: EvalLog, bad: EvalLog, tmp_pat
     # A share's change and margin have one unit.
     unclear = cases["fact_recall"].find("skipped")
     assert unclear is not None
-    said = "66.7% -> 0.0% (-66.7 pp): whether worse by more than 6.0 pp cannot be told"
+    said = "100.0% -> 0.0% (-100.0 pp): whether worse by more than 6.0 pp cannot be told"
     assert unclear.get("message") == said
     extents = [found["decision"]["extent"], found["other_measures"][0]["extent"]]
     assert extents == ["at least the margin"] * 2

@@ -69,7 +69,6 @@ def _figures(points: list[Point]) -> Figures:
         estimates={},
         groups={},
         misses=[],
-        survival_read=None,
         survival=Survival({}, {}, {}),
         costs={"compressions": 0},
         failures=Failures(0, 0, 0, {}, 0, {}, 0, math.nan),
