@@ -150,7 +150,6 @@ class Work:
     Args:
         items: What there is to work on, in the order of the output.
         engine: Who works.
-        imports: Modules that the work needs.
         shard_bytes: Of the input, for each shard; by default few.
         output: Opens what takes a row, with the name that it gets, and where it was.
     """
@@ -163,12 +162,11 @@ class Work:
         self,
         items: Sequence[Input],
         engine: Engine,
-        imports: Sequence[str] = (),
         shard_bytes: int | None = None,
         *,
         output: "AbstractContextManager[Write] | None" = None,
     ) -> None:
-        self.engine, self._imports, self._output = engine, imports, output
+        self.engine, self._output = engine, output
         few = min(UNIT_BYTES, sum(item.size for item in items) // UNITS)
         self._parts = list(_parts(items, shard_bytes or few))
         self._shards: list[Shard] = []
@@ -180,7 +178,7 @@ class Work:
             sizes = [sum(item.size for item in part) for part in self._parts]
             # The output is finished last of all, when nothing can end the command any more.
             self._write = opened.enter_context(self._output) if self._output else None
-            opened.enter_context(self.engine.opened(sizes, self._imports))
+            opened.enter_context(self.engine.opened(sizes))
             store = self._store(opened)
             self._shards = [
                 Shard(number, tuple(part), store, self._plan_name)

@@ -41,7 +41,6 @@ from compression_eval.conversations.overview import (
 )
 from compression_eval.conversations.rows import PARQUET_MAGIC, read_rows
 from compression_eval.conversations.scrubbing import (
-    LOADED,
     NotScrubbedError,
     Pseudonyms,
     Report,
@@ -104,7 +103,7 @@ def scrubbing_of(
                 raise DataError(f"{option}: needs --scrub")
         return None
     settings = ScrubSettings.of(profile, listed=read_names(names) if names else ())
-    _ = settings.scrubber  # a missing package shows before anything is read
+    settings.load()  # a missing package shows before anything is read
     return settings, Pseudonyms.of_file(key_file) if key_file else Pseudonyms()
 
 
@@ -335,9 +334,8 @@ class Import:
 
     def work(self, inputs: Sequence[Input], out: Path, engine: Engine, *, force: bool) -> Work:
         """Return the work whose output is a Parquet file, by its suffix, or a folder of files."""
-        imports = LOADED if self._options.scrubbing else ()
         self._columns = out.suffix == PARQUET_SUFFIX
-        return Work(inputs, engine, imports, output=target(out, force=force))
+        return Work(inputs, engine, output=target(out, force=force))
 
     def run(self, work: Work) -> None:
         """Import everything that was named; what goes wrong with one does not stop the others.

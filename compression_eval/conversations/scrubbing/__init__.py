@@ -10,18 +10,19 @@ from compression_eval.conversations.scrubbing.scrubber import (
     scrub,
     scrub_bank,
 )
-from compression_eval.conversations.scrubbing.settings import (
-    LOADED,
+from compression_eval.conversations.scrubbing.texts import (
+    ALL_PASSES,
+    PROFILES,
+    Report,
     ScrubSettings,
-    all_passes,
-    profiles,
+    TextPasses,
     read_names,
 )
-from compression_eval.conversations.scrubbing.texts import Report, TextPasses
 from compression_eval.conversations.scrubbing.vocabulary import Vocabulary
 
 __all__ = [
-    "LOADED",
+    "ALL_PASSES",
+    "PROFILES",
     "AuditFinding",
     "NotScrubbedError",
     "Pseudonyms",
@@ -30,10 +31,8 @@ __all__ = [
     "Scrubbed",
     "TextPasses",
     "Vocabulary",
-    "all_passes",
     "audit",
     "paraphrase_first_message",
-    "profiles",
     "read_names",
     "scrub",
     "scrub_bank",

@@ -1,55 +1,77 @@
-"""``compression-eval scrub`` and ``compression-eval audit``."""
+"""``compression-eval scrub`` and ``compression-eval audit``.
+
+Everything is read twice: first to learn, then to replace or to audit, since a name that one file
+gives away is replaced in all of them. Every result is audited before it is written.
+"""
 
 import json
+import re
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass
 from functools import partial, wraps
 from pathlib import Path
 from typing import Any
 
+import anyio
 import click
 
 from compression_eval.conversations.corpus import (
     Corpus,
+    Row,
+    Shard,
     Work,
     Write,
+    bank_of,
     fixture_files,
+    fixtures_in,
     say_done_before,
     shard_options,
 )
 from compression_eval.conversations.scrubbing.pseudonyms import Pseudonyms
-from compression_eval.conversations.scrubbing.settings import (
+from compression_eval.conversations.scrubbing.scrubber import (
+    NotScrubbedError,
+    audit,
+    paraphrase_first_message,
+    scrub,
+    scrub_bank,
+)
+from compression_eval.conversations.scrubbing.texts import (
     DEFAULT_PROFILE,
-    LOADED,
     PARAPHRASE,
+    PROFILES,
+    Report,
     ScrubSettings,
-    profiles,
+    TextPasses,
     read_names,
 )
-from compression_eval.conversations.scrubbing.texts import Report
-from compression_eval.conversations.scrubbing.working import AllScrubbed, Scrubbing
+from compression_eval.conversations.scrubbing.vocabulary import Vocabulary
 from compression_eval.conversations.sources import Input
-from compression_eval.engine import Engine, jobs_option
+from compression_eval.engine import Engine, Shared, jobs_option
 from compression_eval.errors import DataError
+from compression_eval.fixtures.banks import ProbeBank, bank_faults
+from compression_eval.fixtures.checking import bank_findings
 from compression_eval.fixtures.finding_files import BANK_SUFFIX
-from compression_eval.fixtures.writing import write_whole
+from compression_eval.fixtures.loading import FixtureSource, load_bank, refuse
+from compression_eval.fixtures.models import Fixture, fixture_faults
+from compression_eval.fixtures.parquet_files import row_of
+from compression_eval.fixtures.writing import fixture_text, write_whole
 from compression_eval.terminal import CleanCommand, Output, check_output, examples
 
 _PATH = click.Path(path_type=Path)
+_MAX_FINDINGS = 20
 _PASS_OPTIONS = (
     click.option(
         "--profile",
-        type=click.Choice(list(profiles())),
+        type=click.Choice(list(PROFILES)),
         default=DEFAULT_PROFILE,
         show_default=True,
         help="Set of passes.",
     ),
     click.option("--skip", multiple=True, metavar="PASS", help="Leave a pass out. Repeatable."),
-    click.option("--only", multiple=True, metavar="PASS", help="Run these alone. Repeatable."),
     click.option(
         "--names", type=_PATH, help="File with names that no rule can know, one to a line."
     ),
-    click.option("--remote-owners", is_flag=True, help="Owners of git remotes are handles, too."),
 )
 
 
@@ -60,21 +82,14 @@ def _with_settings(function: Callable[..., None]) -> Callable[..., None]:
     def command(
         names: Path | None,
         skip: Sequence[str],
-        only: Sequence[str],
         profile: str,
-        remote_owners: bool,
         paraphrase: bool = False,
         **others: Any,
     ) -> None:
-        settings = ScrubSettings.of(
-            profile,
-            skip=skip,
-            only=only,
-            add=(PARAPHRASE,) if paraphrase else (),
-            listed=read_names(names) if names else (),
-            remote_owners=remote_owners,
-        )
-        _ = settings.scrubber  # a missing package shows before anything is read
+        add = (PARAPHRASE,) if paraphrase else ()
+        listed = read_names(names) if names else ()
+        settings = ScrubSettings.of(profile, skip=skip, add=add, listed=listed)
+        settings.load()  # a missing package shows before anything is read
         function(settings=settings, **others)
 
     for option in reversed(_PASS_OPTIONS):
@@ -126,7 +141,6 @@ def scrub_command(
     The report on what was replaced is for a person to read: rules find much, not everything.
     """
     pseudonyms = Pseudonyms.of_file(key_file) if key_file else Pseudonyms((key or "").encode())
-    scrubbing = Scrubbing(settings, pseudonyms, model)
     work: Work
     if shard_bytes:
         if PARAPHRASE in settings.passes:
@@ -135,57 +149,26 @@ def scrub_command(
         files = fixture_files(inputs)
         work = Corpus(out, made_by, files, engine, shard_bytes, force=force)
         if work.complete:
-            told = f"{out}: this was scrubbed before; --force scrubs it anew"
-            say_done_before(told, report)
+            say_done_before(f"{out}: this was scrubbed before; --force scrubs it anew", report)
             return
     else:
         if force:
             raise DataError("--force: only with --engine or --shard-mb; else files are overwritten")
         check_output(Path(out), folder=True, parents=True)
         files = fixture_files(inputs)
-        work = Work(files, engine, LOADED, output=_files_in(Path(out), files))
-    _conclude(scrubbing.run(work, partial(click.echo, err=True)), report)
-
-
-@contextmanager
-def _files_in(folder: Path, inputs: Sequence[Input]) -> Iterator[Write]:
-    """Open a folder for fixtures and their banks."""
-    folder.mkdir(parents=True, exist_ok=True)
-    taken = {file.path.resolve() for file in inputs}
-    written: dict[Path, str] = {}
-
-    def write(row: dict[str, Any], place: str) -> None:
-        # The stem of the file to write is that of the input, scrubbed as well.
-        target = folder / f"{row['file']}.json"
-        if target in written:
-            raise DataError(f"{place}: {target} was just written for {written[target]}; rename one")
-        if target.resolve() in taken:
-            raise DataError(f"--out: {target} is an input; choose another folder")
-        said = f"wrote {target}"
-        if row["probes"] is not None:  # first: a fixture that is there has its bank
-            bank_path = target.with_name(target.stem + BANK_SUFFIX)
-            write_whole(bank_path, row["probes"])
-            said += f" and {bank_path}"
-        write_whole(target, row["fixture"])
-        written[target] = place
-        click.echo(said)
-
-    yield write
-
-
-def _conclude(done: AllScrubbed, report: Path | None) -> None:
-    """Say what was replaced, and what was not written."""
+        work = Work(files, engine, output=_files_in(Path(out), files))
+    done = _run(work, _Scrubber(settings, pseudonyms, model))
     total = Report()
-    for _, one in done.reports:
-        total.add(one)
+    for one in done:
+        total.add(one.report)
     click.echo("\n".join(("", *total.table())))
     if report is not None:
-        data = [{"file": file, "replaced": one.as_data()} for file, one in done.reports]
+        data = [{"file": one.origin, "replaced": one.report.as_data()} for one in done]
         text = json.dumps({"files": data, "total": total.as_data()}, indent=1, ensure_ascii=False)
         report.parent.mkdir(parents=True, exist_ok=True)
         write_whole(report, text + "\n")
-    if done.failed:
-        raise DataError(done.failed)
+    if failed := _failed(done):
+        raise DataError(failed)
 
 
 @click.command(
@@ -214,14 +197,178 @@ def audit_command(
             files.append(Input(path, named=True))
         else:
             files += fixture_files([path])
-    work = Work(files, engine, LOADED, shard_bytes)
+    scrubber = _Scrubber(settings, Pseudonyms())
+    work = Work(files, engine, shard_bytes=shard_bytes)
+    audited, found = 0, 0
     with work.opened():
-        _conclude_audit(*Scrubbing(settings, Pseudonyms()).audit(work))
-
-
-def _conclude_audit(audited: int, findings: Sequence[str]) -> None:
-    for finding in findings:
-        click.echo(finding)
-    click.echo(f"{audited} audited: {len(findings)} findings")
-    if findings:
+        for shard in work.stage("audit", partial(_audit, scrubber, _taught(work, scrubber))):
+            for lines in shard.results("audit"):
+                audited, found = audited + 1, found + len(lines)
+                for line in lines:
+                    click.echo(line)
+    click.echo(f"{audited} audited: {found} findings")
+    if found:
         raise click.exceptions.Exit(1)
+
+
+@dataclass(frozen=True)
+class Done:
+    """What became of a fixture; it stands in a row, with its bank."""
+
+    origin: str
+    report: Report
+    notes: Sequence[str]
+    name: str | None = None
+    """Of the scrubbed fixture; None if it is not written, since something is still found there."""
+
+
+def _failed(done: Sequence[Done]) -> str:
+    """Return what is said if some were not written; nothing if all were."""
+    refused = [one.origin for one in done if one.name is None]
+    told = f"{len(refused)} of {len(done)} not written: something is still found there"
+    return f"{told}: {', '.join(refused)}" if refused else ""
+
+
+def _run(work: Work, scrubber: "_Scrubber") -> list[Done]:
+    """Scrub fixtures with their banks; returns what became of each.
+
+    Raises:
+        DataError: As `Work.stage`; or two fixtures have one name when they are scrubbed.
+    """
+    everything: list[Done] = []
+    written: dict[str, str] = {}
+    with work.opened():
+        for shard in work.stage("scrub", partial(_scrub, scrubber, _taught(work, scrubber))):
+            take = work.taker(shard, "scrub")
+            for done in shard.results("scrub"):
+                everything.append(done)
+                for line in done.notes:
+                    click.echo(line, err=True)
+                if done.name is None:
+                    continue
+                if work.keeps and done.name in written:
+                    told = f"its scrubbed name is that of {written[done.name]}; rename one"
+                    raise DataError(f"{done.origin}: {told}")
+                take(done.name, done.origin)
+                written[done.name] = done.origin
+        work.close("scrub", _failed(everything))
+    return everything
+
+
+@contextmanager
+def _files_in(folder: Path, inputs: Sequence[Input]) -> Iterator[Write]:
+    """Open a folder for fixtures and their banks."""
+    folder.mkdir(parents=True, exist_ok=True)
+    taken = {file.path.resolve() for file in inputs}
+    written: dict[Path, str] = {}
+
+    def write(row: dict[str, Any], place: str) -> None:
+        # The stem of the file to write is that of the input, scrubbed as well.
+        target = folder / f"{row['file']}.json"
+        if target in written:
+            raise DataError(f"{place}: {target} was just written for {written[target]}; rename one")
+        if target.resolve() in taken:
+            raise DataError(f"--out: {target} is an input; choose another folder")
+        said = f"wrote {target}"
+        if row["probes"] is not None:  # first: a fixture that is there has its bank
+            bank_path = target.with_name(target.stem + BANK_SUFFIX)
+            write_whole(bank_path, row["probes"])
+            said += f" and {bank_path}"
+        write_whole(target, row["fixture"])
+        written[target] = place
+        click.echo(said)
+
+    yield write
+
+
+# What workers do with a shard of the fixtures.
+
+
+@dataclass(frozen=True)
+class _Scrubber:
+    settings: ScrubSettings
+    pseudonyms: Pseudonyms
+    model: str | None = None
+    """For a paraphrase."""
+
+    def passes(self, taught: Shared | None = None) -> TextPasses:
+        """Return passes that know what all conversations taught."""
+        passes = TextPasses(self.settings, self.pseudonyms)
+        if taught:
+            passes.vocabulary = taught.get()
+        return passes
+
+
+def _taught(work: Work, scrubber: _Scrubber) -> Shared:
+    shards = work.stage("learn", partial(_learn, scrubber))
+    learnt = (each for shard in shards for each in shard.results("learn"))
+    return work.engine.share(Vocabulary.of(learnt))
+
+
+def _learn(scrubber: _Scrubber, shard: Shard) -> Iterator[Vocabulary]:
+    passes = scrubber.passes()
+    for _, held in _held(shard):
+        passes.learn_from(held)
+    yield passes.vocabulary
+
+
+def _audit(scrubber: _Scrubber, taught: Shared, shard: Shard) -> Iterator[list[str]]:
+    passes = scrubber.passes(taught)
+    for place, held in _held(shard):
+        found = audit(held, scrubber.settings, shared=passes)
+        yield [f"{place}: {finding}" for finding in found]
+
+
+def _held(shard: Shard) -> Iterator[tuple[str, Fixture | ProbeBank]]:
+    """Yield the fixtures and banks of a shard, and where they are."""
+    for file in shard.items:
+        if file.path.name.endswith(BANK_SUFFIX):
+            yield file.place, load_bank(file.path)
+            continue
+        for source in fixtures_in([file]):
+            yield source.origin, source.read_fixture()
+            if found := bank_of(source):
+                yield found.origin, found.bank
+
+
+def _scrub(scrubber: _Scrubber, taught: Shared, shard: Shard) -> Iterator[Done | Row]:
+    passes = scrubber.passes(taught)
+    for source in fixtures_in(shard.items):
+        try:
+            yield from _scrubbed(scrubber, passes, source)
+        except NotScrubbedError as error:
+            yield Done(source.origin, Report(), [f"{source.origin}: {error}"])
+
+
+def _scrubbed(
+    scrubber: _Scrubber, passes: TextPasses, source: FixtureSource
+) -> Iterator[Done | Row]:
+    """Yield a fixture and its bank as a row, if nothing is found in them, and what became of it."""
+    settings, fixture, origin = scrubber.settings, source.read_fixture(), source.origin
+    scrubbed = scrub(fixture, settings, scrubber.pseudonyms, passes)
+    if PARAPHRASE in settings.passes:
+        rewrite = partial(paraphrase_first_message, scrubbed, scrubber.pseudonyms, scrubber.model)
+        scrubbed = anyio.run(rewrite)
+    refuse(f"{origin}: after scrubbing", fixture_faults(scrubbed.fixture))
+    bank, notes = None, list[str]()
+    if found := bank_of(source):
+        refuse(found.origin, bank_faults(found.bank, fixture))
+        bank = scrub_bank(found.bank, scrubbed)
+        refuse(f"{found.origin}: after scrubbing", bank_faults(bank, scrubbed.fixture))
+        # Facts that no longer hold are told.
+        before, after = (
+            [*map(str, bank_findings(each, of, found.origin, shipped=False))]
+            for each, of in ((found.bank, fixture), (bank, scrubbed.fixture))
+        )
+        notes += [f"after scrubbing: {finding}" for finding in after if finding not in before]
+    made = [each for each in (scrubbed.fixture, bank) if each is not None]
+    if findings := [each for one in made for each in audit(one, settings, scrubbed)]:
+        notes += [f"{origin}: still found: {each}" for each in findings[:_MAX_FINDINGS]]
+        if len(findings) > _MAX_FINDINGS:
+            notes.append(f"{origin}: and {len(findings) - _MAX_FINDINGS} more")
+        yield Done(origin, scrubbed.report, notes)
+        return
+    stem = re.sub(r"[^\w.,()@+~=-]", "-", scrubbed.scrub_text(source.stem)).lstrip(".")
+    text, bank_text = fixture_text(scrubbed.fixture), fixture_text(bank) if bank else None
+    yield Row(row_of(scrubbed.fixture, text, bank, bank_text, file=stem or "fixture"))
+    yield Done(origin, scrubbed.report, notes, scrubbed.fixture.name)

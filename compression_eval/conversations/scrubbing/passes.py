@@ -152,19 +152,18 @@ def _account(name: str, rule: str, sign: str) -> Taught:
         yield Learnt(encoded, "user", "encoded-folder", any_case=True), sign
 
 
-_MADE_BY_FORGES = ("login", "logged-in", "forge-address", "gh-view", "remote-owner")
+_MADE_BY_FORGES = ("login", "logged-in", "forge-address", "gh-view")
 """Rules for what a forge writes: what stands there is an account, even if it is a word."""
 
 _FORGE_ADDRESS = "forge-address"
 ONLY_TEACHES = (_FORGE_ADDRESS, MADE_UP)
 """Rules that only note something: the address is replaced by `emails`, the name by nothing."""
 
-REMOTE_OWNER = "remote-owner"
 _FILE = _ascii(r"[\w.-]*\.[A-Za-z]{1,4}(?![\w.-])")
 
 
 def _handles(text: str) -> Iterator[Hit]:
-    """Yield the handles that stand as a person's; the owners of remotes too."""
+    """Yield the handles that stand as a person's."""
     for rule, found, hit in matches("handles", text):
         handle = text[hit.start : hit.end]
         if is_account(handle) or (handle.isdigit() and rule.name != OWN):
@@ -193,9 +192,8 @@ def _teach_handles(text: str, hits: Sequence[Hit]) -> Taught:
         elif hit.kind != "user":
             yield Learnt(value, hit.kind, hit.rule), SURE
         elif hit.rule in _MADE_BY_FORGES or not is_common(value):
-            # Who asks for the owners of remotes wants them wherever they stand; and an
-            # address that a forge made holds the number and the name of a real account.
-            sign = SURE if hit.rule in (REMOTE_OWNER, _FORGE_ADDRESS, "logged-in") else hit.rule
+            # An address that a forge made holds the number and the name of a real account.
+            sign = SURE if hit.rule in (_FORGE_ADDRESS, "logged-in") else hit.rule
             sign = {"branch": "", "profile": LOGIN, "login": NAMED, UNSURE: NAMED}.get(
                 hit.rule, "" if value.isdigit() else sign
             )

@@ -27,12 +27,7 @@ from itertools import chain
 from typing import Any, TypeVar
 from urllib.parse import unquote_to_bytes
 
-from compression_eval.conversations.scrubbing.passes import (
-    PASSES,
-    REMOTE_OWNER,
-    names_of_code,
-    teach_opened,
-)
+from compression_eval.conversations.scrubbing.passes import PASSES, names_of_code, teach_opened
 from compression_eval.conversations.scrubbing.rules import Hit
 from compression_eval.conversations.scrubbing.vocabulary import FOLDER, Learnt
 
@@ -91,9 +86,8 @@ class Reader:
     it, to replace what it holds, and to audit what was made. Of the text only a digest is kept.
     """
 
-    def __init__(self, passes: tuple[str, ...], *, remote_owners: bool) -> None:
+    def __init__(self, passes: tuple[str, ...]) -> None:
         self._passes = [name for name in PASSES if name in passes]
-        self._remote_owners = remote_owners
         self._found: dict[bytes, Found] = {}
         self._readings: dict[bytes, Reading] = {}
 
@@ -112,8 +106,6 @@ class Reader:
             hits = [*PASSES[name].search(part)]
             if view:
                 hits += view.hits(PASSES[name].search(view.text))
-            if name == "handles" and not self._remote_owners:
-                hits = [hit for hit in hits if hit.rule != REMOTE_OWNER]
             if hits:
                 found[name] = tuple(hits)
         if found:
@@ -144,9 +136,9 @@ class Reader:
 
 
 @cache
-def reader_for(passes: tuple[str, ...], *, remote_owners: bool) -> Reader:
+def reader_for(passes: tuple[str, ...]) -> Reader:
     """Return the reader for some passes; all conversations share what it remembers."""
-    return Reader(passes, remote_owners=remote_owners)
+    return Reader(passes)
 
 
 def _remembered(known: dict[bytes, _Result], text: str, find: Callable[[str], _Result]) -> _Result:

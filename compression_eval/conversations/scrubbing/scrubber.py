@@ -13,8 +13,15 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from pydantic import BaseModel, ValidationError
 
 from compression_eval.conversations.scrubbing.pseudonyms import Pseudonyms
-from compression_eval.conversations.scrubbing.settings import PARAPHRASE, ScrubSettings
-from compression_eval.conversations.scrubbing.texts import Report, TextPasses, rewritten, shape
+from compression_eval.conversations.scrubbing.texts import (
+    ORPHANS,
+    PARAPHRASE,
+    Report,
+    ScrubSettings,
+    TextPasses,
+    rewritten,
+    shape,
+)
 from compression_eval.errors import DataError, describe_validation_error, shorten
 from compression_eval.fixtures.banks import ProbeBank
 from compression_eval.fixtures.models import Fixture, Open
@@ -24,7 +31,6 @@ if TYPE_CHECKING:
     from inspect_ai.model import Model
 
 Json = dict[str, Any]
-ORPHANS = "orphans"
 
 MAX_OUTPUT_CHARACTERS = 2000
 """A tool output is cut to this many characters, the note about it included."""

@@ -1,19 +1,60 @@
-"""Every text of a fixture or a bank, the passes that replace values in it, and their report."""
+"""What is scrubbed, and every text of a fixture or a bank with what the passes replace in it.
 
-from collections.abc import Callable
+`ScrubSettings` says which passes run and which names are listed. `rewritten` walks over the texts
+of a fixture. `TextPasses` learns from them and replaces what it finds; its `Report` counts.
+"""
+
+import re
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from functools import cache
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
 from typing import Any, Literal, get_args, get_origin
 
 from compression_eval.conversations.scrubbing.passes import ONLY_TEACHES, PASSES
 from compression_eval.conversations.scrubbing.pseudonyms import Pseudonyms, StandIns, is_pseudonym
 from compression_eval.conversations.scrubbing.reading import reader_for, rewritten_text, shown
-from compression_eval.conversations.scrubbing.rules import Hit, without_overlaps
-from compression_eval.conversations.scrubbing.settings import ScrubSettings
-from compression_eval.conversations.scrubbing.vocabulary import ANYWHERE, Vocabulary
+from compression_eval.conversations.scrubbing.rules import (
+    Hit,
+    dictionary,
+    missing,
+    without_overlaps,
+)
+from compression_eval.conversations.scrubbing.secrets import scanner
+from compression_eval.conversations.scrubbing.vocabulary import ANYWHERE, Learnt, Vocabulary
+from compression_eval.errors import DataError, shorten
 from compression_eval.fixtures.banks import ProbeBank
+from compression_eval.fixtures.digests import digest
 from compression_eval.fixtures.models import IMAGE_DATA, Fixture, Message, Open, Source, ToolCall
 from compression_eval.terminal import aligned
+
+RULES_VERSION = 8
+"""Version of our own rules and pseudonyms; a change of either that changes a byte raises it."""
+
+ORPHANS, PARAPHRASE = "orphans", "paraphrase"
+_TAKE_AWAY = ("images", "reasoning", "system_prompt", "truncation", ORPHANS)
+ALL_PASSES = (*PASSES, *_TAKE_AWAY, PARAPHRASE)
+"""Names of all passes, in the order they run."""
+
+DEFAULT_PROFILE = "default"
+PROFILES: dict[str, tuple[str, ...]] = {
+    # Everything that a conversation loses no fact by.
+    DEFAULT_PROFILE: (*PASSES, "images", "reasoning", ORPHANS),
+    "secrets": ("secrets",),
+    # For a repository that everybody can read.
+    "publish": (*PASSES, *_TAKE_AWAY),
+}
+"""The passes of every profile."""
+
+_NEEDED_BY = {
+    "kingfisher-secret-scanner": ({"secrets"}, scanner),
+    "english-words": ({"user_names", "handles", "emails", "hosts"}, dictionary),
+}
+"""The passes that need a package, and what loads it."""
+
+_GIVEN_KIND = re.compile(r"(user|person|host|email|secret):\s*(.+)")
+_DOMAIN = re.compile(r"[A-Za-z0-9-]+(?:\.[A-Za-z0-9-]+)*\.[A-Za-z]{2,}")
 
 _FIXED: dict[type[Open], tuple[str, ...]] = {
     ToolCall: ("id",),
@@ -26,6 +67,123 @@ _MAX_SHAPES = 3
 _MAX_SHAPE_CHARACTERS = 24
 
 _Models = tuple[type[Open], ...]
+
+
+@dataclass(frozen=True)
+class ScrubSettings:
+    """Which passes run, and what they are told.
+
+    Make one with `ScrubSettings.of`, which checks the names.
+    """
+
+    profile: str
+    passes: tuple[str, ...]
+    """Names of the passes, in the order they run."""
+    listed: tuple[Learnt, ...] = field(default=(), repr=False)
+    """Names that no rule can know, as `read_names` returns them."""
+
+    @classmethod
+    def of(
+        cls,
+        profile: str = DEFAULT_PROFILE,
+        *,
+        skip: Iterable[str] = (),
+        add: Iterable[str] = (),
+        listed: tuple[Learnt, ...] = (),
+    ) -> "ScrubSettings":
+        """Return the settings of a profile.
+
+        Args:
+            profile: One of `PROFILES`.
+            skip: Passes of the profile that shall not run.
+            add: Passes that shall run beside those of the profile.
+            listed: Names that no rule can know.
+
+        Raises:
+            DataError: A profile or a pass is unknown, or nothing is left to run.
+        """
+        if profile not in PROFILES:
+            known = ", ".join(PROFILES)
+            raise DataError(f"profile: unknown {shorten(profile)}, there are {known}")
+        if unknown := sorted({*skip, *add} - {*ALL_PASSES}):
+            known = ", ".join(ALL_PASSES)
+            raise DataError(f"pass: unknown {shorten(unknown[0])}, there are {known}")
+        chosen = {*PROFILES[profile], *add} - {*skip}
+        if not chosen:
+            raise DataError("pass: none is left to run")
+        return cls(profile, tuple(name for name in ALL_PASSES if name in chosen), listed)
+
+    def described(self, pseudonyms: Pseudonyms) -> dict[str, Any]:
+        """Return what decides the result of scrubbing; of names and the key only digests."""
+        return {
+            "scrubber": self.scrubber,
+            "passes": self.passes,
+            "listed": digest(repr(self.listed)),
+            "key": pseudonyms.digest("").hex(),
+        }
+
+    @property
+    def scrubber(self) -> str:
+        """What a fixture records: our version, the profile and the packages that were used.
+
+        Raises:
+            DataError: A package that is needed is not installed.
+        """
+        used = [self.profile]
+        for package, (passes, _) in _NEEDED_BY.items():
+            if passes & {*self.passes}:
+                try:
+                    used.append(f"{package} {version(package)}")
+                except PackageNotFoundError as error:
+                    raise missing() from error
+        return f"compression_eval {RULES_VERSION} ({', '.join(used)})"
+
+    def load(self) -> None:
+        """Load what the passes need, which processes that are forked then share.
+
+        Raises:
+            DataError: A package that is needed is not installed.
+        """
+        _ = self.scrubber
+        for passes, load in _NEEDED_BY.values():
+            if passes & {*self.passes}:
+                load()
+
+
+def read_names(path: Path) -> tuple[Learnt, ...]:
+    """Read a file of names that no rule can know: one to a line, ``#`` begins a comment.
+
+    What a line is follows from its form: ``jane@acme.com`` an e-mail address, ``acme.com`` a
+    host, ``Jane Doe`` a person, anything else an account or handle (``@jane``, ``jane``). A
+    kind can be given: ``host: acme``, ``person: Jane``, ``secret: swordfish``.
+
+    Raises:
+        DataError: The file cannot be read, or a line is too short to be looked for.
+    """
+    try:
+        text = path.read_bytes().decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        raise DataError(f"{path}: not UTF-8 text (byte {error.start})") from error
+    except OSError as error:
+        raise DataError(f"{path}: cannot be read: {error.strerror or error}") from error
+    found: list[Learnt] = []
+    for number, line in enumerate(text.splitlines(), 1):
+        entry = line.split("#", 1)[0].strip()
+        if not entry:
+            continue
+        if given := _GIVEN_KIND.fullmatch(entry):
+            kind, value = given.groups()
+        elif "@" in entry[1:]:
+            kind, value = "email", entry.removeprefix("@")
+        elif _DOMAIN.fullmatch(entry):
+            kind, value = "host", entry
+        else:
+            is_person = " " in entry and not entry.startswith("@")
+            kind, value = "person" if is_person else "user", entry.removeprefix("@")
+        if len(value) < 2:
+            raise DataError(f"{path}: line {number}: {shorten(value)} is too short to look for")
+        found.append(Learnt(value, kind, "listed", any_case=kind != "secret"))
+    return tuple(found)
 
 
 @dataclass
@@ -125,7 +283,7 @@ class TextPasses:
         shared: "TextPasses | None" = None,
     ) -> None:
         self._passes = tuple(name for name in settings.passes if name in PASSES)
-        self._reader = reader_for(self._passes, remote_owners=settings.remote_owners)
+        self._reader = reader_for(self._passes)
         self.vocabulary: Vocabulary = Vocabulary(shared.vocabulary if shared else None)
         if "handles" in self._passes:
             for entry in settings.listed:

@@ -1,9 +1,11 @@
 """Small conversations for the scrubber, and what is left of them."""
 
 import json
+from collections.abc import Sequence
 from typing import Any
 
 from compression_eval.conversations.scrubbing import (
+    PROFILES,
     Pseudonyms,
     Scrubbed,
     ScrubSettings,
@@ -25,7 +27,9 @@ def said(text: str) -> Fixture:
     return conversation({"role": "user", "content": text})
 
 
-def scrubbed(fixture: Fixture, **settings: Any) -> Scrubbed:
+def scrubbed(fixture: Fixture, *, only: Sequence[str] = (), **settings: Any) -> Scrubbed:
+    if only:
+        settings["skip"] = {*PROFILES["default"]} - {*only}
     return scrub(fixture, ScrubSettings.of(**settings), Pseudonyms())
 
 

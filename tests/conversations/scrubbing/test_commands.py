@@ -6,7 +6,7 @@ import pytest
 from click.testing import CliRunner, Result
 
 from compression_eval.cli import main
-from compression_eval.conversations.scrubbing import Pseudonyms, settings, texts, vocabulary
+from compression_eval.conversations.scrubbing import Pseudonyms, texts, vocabulary
 from compression_eval.fixtures.loading import load_fixture, load_pair
 from tests.fixtures.building import (
     assistant,
@@ -239,7 +239,7 @@ def test_without_a_package_of_the_extra_nothing_is_scrubbed_and_no_audit_passes(
             raise PackageNotFoundError(name)
         return "1"
 
-    monkeypatch.setattr(settings, "version", missing)
+    monkeypatch.setattr(texts, "version", missing)
     path = dirty_pair(tmp_path / "in")
     needed = "scrubbing needs the extra scrub: pip install -e '.[scrub]'"
     assert needed in refused(run("scrub", path, "--out", tmp_path / "out"))

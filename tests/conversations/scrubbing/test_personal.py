@@ -250,10 +250,9 @@ def test_a_listed_name_that_is_too_short_is_refused(tmp_path: Path) -> None:
         read_names(path)
 
 
-def test_owners_of_remotes_go_only_if_asked_to() -> None:
+def test_owners_of_remotes_stay() -> None:
     text = "git clone https://github.com/qvist7/api; then qvist7/fix"
     assert cleaned(text) == text
-    assert "qvist7" not in cleaned(text, remote_owners=True)
 
 
 SIGNS = "ls /home/qvist7/x\nUSER=qvist7\n"
